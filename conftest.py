@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from _pytest.doctest import DoctestModule
 from hypothesis import settings
+from threadpoolctl import threadpool_limits
 
 from quorate.ledger import uncounted
 from quorate.noise import OSNoise
@@ -31,6 +32,14 @@ sys.dont_write_bytecode = False
 # Where nothing says how many worker processes there are, there is one, as on a machine with one processor: what most
 # tests train is done before a second one has loaded its libraries. Tests of several say how many.
 os.environ["LOKY_MAX_CPU_COUNT"] = "1"
+
+# Workers of the tests share the processors. A numerical library that counts them all keeps a thread for each, and these
+# wait for each other by spinning: one thread for what is loaded and, by the environment, for what is loaded later, here
+# and in what tests start. Where the environment says how many, it is as it says.
+LIBRARIES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
+if not any(name in os.environ for name in LIBRARIES):
+    threadpool_limits(1)
+    os.environ.update(dict.fromkeys(LIBRARIES, "1"))
 
 SOURCES = Path(__file__).parent / "src"
 

@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from contextvars import ContextVar
 from decimal import ROUND_HALF_EVEN, Context, DivisionByZero, InvalidOperation, Overflow, localcontext
 from functools import cache
+from importlib import import_module
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +33,7 @@ _DECIMALS = Context(
     traps=[InvalidOperation, DivisionByZero, Overflow],
 )
 _ordering = Lock()
+_on_one_thread = Lock()
 _unheard: ContextVar[bool] = ContextVar("_unheard", default=False)
 
 # scikit-learn's own defaults, which it does not tell once they were changed.
@@ -115,6 +117,49 @@ def own_switches() -> Iterator[None]:
 
             stack.enter_context(config_context(**_known_to_sklearn()))
         yield
+
+
+class _Held:
+    """How many blocks of all threads hold the libraries to one thread, and how many they had before the first."""
+
+    blocks = 0
+    before: tuple[tuple[Any, int], ...] = ()
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold numerical libraries to one thread in this thread until the end of the block; then all is as before.
+
+    For work that is small, or done by processes: a thread a processor waits for the others by spinning. Some libraries
+    have a number for each thread, others one for the process, of which a block that began within another thread's would
+    put back what that one had set; so the last block to end puts back what was there before the first.
+
+    Examples
+    --------
+    >>> from threadpoolctl import threadpool_info
+    >>> with one_thread():
+    ...     {library["num_threads"] for library in threadpool_info()}
+    {1}
+    """
+    from threadpoolctl import ThreadpoolController
+
+    for library in ("scipy.linalg", "sklearn.utils"):  # a library that is loaded later is not held
+        import_module(library)
+    with _on_one_thread:
+        controller = ThreadpoolController()
+        if not _Held.blocks:
+            _Held.before = tuple((library, library.num_threads) for library in controller.lib_controllers)
+        _Held.blocks += 1
+        limiter = controller.limit(limits=1)
+    try:
+        yield
+    finally:
+        with _on_one_thread:
+            limiter.restore_original_limits()
+            _Held.blocks -= 1
+            for library, number in () if _Held.blocks else _Held.before:
+                if library.num_threads < number:
+                    library.set_num_threads(number)
 
 
 @contextmanager

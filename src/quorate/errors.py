@@ -76,10 +76,14 @@ def act() -> Iterator[None]:
             _charged.set(None)
 
 
-def know_charge(error: QuorateError) -> None:
-    """Say of an error of another process or thread, which knows nothing of this act, what its ledgers were charged."""
-    if error.charged is None:
-        error.charged = _charged.get()
+def know_charge(error: QuorateError) -> QuorateError:
+    """Return an error, of another thread or process perhaps, that says what the ledgers of *this* act were charged.
+
+    What whoever raised it said itself stays.
+    """
+    if not error._stated:
+        error._charged = _charged.get()
+    return error
 
 
 def note_charge(words: str = STANDS) -> None:
@@ -113,8 +117,17 @@ class QuorateError(Exception):
     exit_code: ClassVar[int] = 1
 
     def __init__(self, message: str, *, charged: str | None = None) -> None:
-        self.charged: str | None = _charged.get() if charged is None else charged
+        self._charged, self._stated = _charged.get() if charged is None else charged, charged is not None
         super().__init__(message)
+
+    @property
+    def charged(self) -> str | None:
+        """What was charged, in words; None where nobody knows."""
+        return self._charged
+
+    @charged.setter
+    def charged(self, words: str | None) -> None:
+        self._charged, self._stated = words, True
 
 
 class InvalidParameter(QuorateError, ValueError):

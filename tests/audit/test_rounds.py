@@ -140,15 +140,27 @@ def every_second_is_the_one_before(noise: Any, number: int) -> Any:
     return kept[0]
 
 
+def size_of_the_one_before(noise: Any, number: int) -> Any:
+    kept[:] = [np.abs(noise)] if number % 2 == 0 else kept
+    return np.where(noise < 0, -1, 1) * kept[0]
+
+
 @pytest.mark.parametrize(
     ("change", "seen"),
     [
         (lambda noise, number: noise * (number % 8 != 3), "each round"),
         (lambda noise, number: (0.8 * noise).astype(np.int64), "size"),
         (every_second_is_the_one_before, "one round and another"),
+        (size_of_the_one_before, "one round and another"),
         (lambda noise, number: np.tile(noise[:1], (len(noise), 1)), "the numbers of a round"),
     ],
-    ids=["one round in eight without noise", "a fifth less", "two rounds share it", "all numbers share it"],
+    ids=[
+        "one round in eight without noise",
+        "a fifth less",
+        "two rounds share it",
+        "two share its size",
+        "all numbers share it",
+    ],
 )
 def test_noise_that_is_wrong_in_the_rounds_of_a_run_is_seen(
     change: Any, seen: str, monkeypatch: pytest.MonkeyPatch

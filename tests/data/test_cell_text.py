@@ -10,11 +10,12 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from quorate.data.cell_text import OUT_OF_RANGE
+from quorate.data.cell_text import OUT_OF_RANGE, canonical_text
 from quorate.data.columns import texts
 from quorate.data.identity import as_list
-from quorate.direct.cells import word
-from quorate.direct.schema import Schema, codes_of, slots_of
+from quorate.data.labels import codes_of
+from quorate.data.unit_ids import usable_slots
+from quorate.direct.schema import Schema
 from quorate.errors import DataRefused
 
 EXTREMES = (2**63 - 1, -(2**63), 2**60, -(2**60), 253_402_300_800_000_000, -62_135_596_800_000_001)
@@ -74,8 +75,8 @@ def test_a_time_beyond_python_changes_no_other_cell_and_says_nothing(column, cap
         values = as_list(column([0, None, 86_400, hostile]))
         assert [str(value) for value in values[:3]] == [str(value) for value in plain]
         assert values[3] is OUT_OF_RANGE or isinstance(values[3], (dt.date, dt.timedelta))
-        slots, _ = slots_of(column([0, None, 86_400, hostile]), 4)
-        assert list(slots[:3]) == list(slots_of(column([0, None, 86_400]), 3)[0])
+        slots = usable_slots(column([0, None, 86_400, hostile]), 4)
+        assert list(slots[:3]) == list(usable_slots(column([0, None, 86_400]), 3))
         assert codes_of(column([0, hostile]), ("a", "b")).tolist() == [-1, -1]
     assert capfd.readouterr() == ("", "")
 
@@ -89,7 +90,7 @@ def test_the_last_representable_days_are_read_as_before():
 
 def test_the_out_of_range_is_neither_shown_nor_missing():
     assert repr(OUT_OF_RANGE) == "<out of range>"
-    assert word(OUT_OF_RANGE) is None
+    assert canonical_text(OUT_OF_RANGE) is None
 
 
 @pytest.mark.parametrize("column", list(columns()))

@@ -10,7 +10,8 @@ import polars as pl
 import pytest
 
 from quorate.data import TableFormat, formats, match_columns, read_cells, read_data, register_format
-from quorate.direct.schema import Schema, codes_of_text
+from quorate.data.labels import codes_of
+from quorate.direct.schema import Schema
 from quorate.errors import DataRefused
 
 
@@ -18,7 +19,7 @@ def test_a_missing_label_does_not_round_the_others(tmp_path: Path) -> None:
     path, far = tmp_path / "rows.parquet", 2**53 + 1
     for last in (2, None):
         pl.DataFrame({"a": [1.0, 2.0, 3.0], "l": [far, 2, last]}).write_parquet(path)
-        codes = codes_of_text(read_cells(path, label="l", n_features=1).y, (2, far))
+        codes = codes_of(read_cells(path, label="l", n_features=1).y, (2, far))
         assert codes.tolist()[:2] == [1, 0]
 
 

@@ -36,23 +36,6 @@ def test_whole_numbers_of_every_type_match_whole_classes(dtype):
     assert encode_labels([7, 0], np.array([0, 7], dtype=dtype)).tolist() == [1, 0]
 
 
-def test_truth_values_match_truth_values_alone():
-    assert encode_labels(np.array([True, False]), [False, True]).tolist() == [1, 0]
-    with pytest.raises(DataRefused, match="y holds truth values, but classes are whole numbers"):
-        encode_labels([True, False], [0, 1])
-    with pytest.raises(DataRefused, match="y holds whole numbers, but classes are truth values"):
-        encode_labels([1, 0], [False, True])
-
-
-def test_text_against_numbers_says_so():
-    with pytest.raises(DataRefused, match=r"holds text, but classes are whole numbers.*not the same label"):
-        encode_labels(["1", "0"], [0, 1])
-    with pytest.raises(DataRefused, match="column 'ill' holds whole numbers, but classes are text"):
-        encode_labels([1, 0], ["0", "1"], name="column 'ill'")
-    with pytest.raises(DataRefused, match="something else"):
-        encode_labels([0.5], [0, 1])
-
-
 @pytest.mark.parametrize("missing", [None, float("nan"), pd.NA, pd.NaT])
 def test_a_missing_label_is_refused(missing):
     with pytest.raises(DataRefused, match="missing"):
@@ -68,9 +51,9 @@ def test_a_label_outside_classes_is_refused_without_being_shown():
     assert "8675309" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("found", [">50K.", " >50K", ">50k", ">50K . "])
-def test_a_label_that_differs_by_spaces_case_or_a_dot_is_shown(found):
-    with pytest.raises(DataRefused, match="spaces, case or a trailing dot") as refusal:
+@pytest.mark.parametrize("found", [">50K.", ">50k", ">50K . "])
+def test_a_label_that_differs_by_case_or_a_dot_is_shown(found):
+    with pytest.raises(DataRefused, match="by case or a trailing dot") as refusal:
         encode_labels([found], ["<=50K", ">50K"])
     assert repr(found) in str(refusal.value)
 
@@ -111,8 +94,8 @@ def test_classes_keep_their_order_and_become_plain_values():
 
 def test_labels_must_be_one_per_row():
     with pytest.raises(DataRefused, match="one column"):
-        encode_labels(np.zeros((3, 1)), [0, 1])
-    with pytest.raises(DataRefused, match="something else"):
+        encode_labels(np.zeros((3, 2)), [0, 1])
+    with pytest.raises(DataRefused, match="outside classes"):
         encode_labels([["a"], ["b"]], ["a", "b"])
 
 

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from quorate.data import PrivateRecords, load_adult, load_mushroom
+from quorate.data import PrivateRecords, is_same_table, load_adult, load_mushroom
 from quorate.data.column_kinds import column_kinds
 from quorate.data.overlap import FALSE_ALARM, _log_tail_of_overlap
 
@@ -96,6 +96,30 @@ def test_private_rows_in_a_disguise_are_found(disguise):
     for private in (X, whole):
         assert PrivateRecords(private).are_in(DISGUISES[disguise](private))
     assert PrivateRecords(whole[:, :2].astype(np.int64)).are_in(whole[:, :2].astype(np.float64))
+
+
+REPEATED = {
+    "five times": lambda X: np.concatenate([X] * 5),
+    "a part of them ten times": lambda X: np.concatenate([X[:60]] * 10),
+    "each another number of times": lambda X: np.repeat(X, np.arange(len(X)) % 7 + 1, axis=0),
+    "among others": lambda X: np.concatenate([*[X] * 4, measured(200, 6, X.shape[1])[0]]),
+}
+
+
+@pytest.mark.parametrize("disguise", REPEATED)
+def test_private_rows_that_were_repeated_are_found_on_either_side(disguise):
+    """Else whoever wrote them three times would have the score of the private rows."""
+    X = measured(300, 5)[0]
+    assert PrivateRecords(X).are_in(REPEATED[disguise](X))
+    assert is_same_table(X, REPEATED[disguise](X))
+    assert PrivateRecords(np.concatenate([X] * 3)).are_in(X)
+    assert not PrivateRecords(X).are_in(REPEATED[disguise](measured(300, 7)[0]))
+
+
+def test_a_table_of_few_distinct_rows_repeated_is_not_accused():
+    for seed in range(20):
+        ours, theirs = counted(400, seed)[0], counted(150, seed + 100)[0]
+        assert not PrivateRecords(theirs).are_in(np.concatenate([ours] * 5))
 
 
 @pytest.mark.parametrize("disguise", FRAMED)

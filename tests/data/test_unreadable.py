@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.data import column_names, encode_labels, files, match_columns, read_data
+from quorate.data import column_names, files, match_columns, read_data
 from quorate.data.workspace import Workspace
 from quorate.errors import DataRefused, PreconditionFailed
 
@@ -64,11 +64,6 @@ def test_a_file_that_may_not_be_read_names_the_permission(tmp_path, monkeypatch,
     monkeypatch.setattr(Path, "open", denied)
     with pytest.raises(DataRefused, match=f"no permission to read .*{name}; ask its owner"):
         read_data(tmp_path / name)
-
-
-def test_a_truth_value_label_says_how_to_declare_it():
-    with pytest.raises(DataRefused, match=r"holds truth values, but classes are text; write classes = \[false, true\]"):
-        encode_labels([True, False], ["false", "true"], name="column 'ill'")
 
 
 def test_tables_are_called_what_the_caller_calls_them():

@@ -356,7 +356,7 @@ class TestWrongInput:
             (lambda: estimator(n_records=0).fit(X, y, public=pool), InvalidParameter, "n_records"),
             (lambda: estimator().fit(X[:, :3], y, public=pool), DataRefused, "columns"),
             (lambda: estimator().fit(X, y[:9], public=pool), DataRefused, "length"),
-            (lambda: estimator().fit(X, y[:, None], public=pool), DataRefused, "y has 2 dimensions"),
+            (lambda: estimator().fit(X, np.c_[y, y], public=pool), DataRefused, "y has 2 dimensions"),
             (lambda: estimator().fit(X, y, public=pool, groups=X), DataRefused, "groups has 2 dimensions"),
             (lambda: estimator().fit(np.ma.masked_invalid(X), y, public=pool), DataRefused, "under its mask"),
             (lambda: estimator().fit(X.astype(complex), y, public=pool), DataRefused, "expected real numbers"),

@@ -95,8 +95,8 @@ WRONG: dict[str, tuple[Callable[[Place], Any], tuple[str, ...]]] = {
     # --- what an estimator is made with
     "classes forgotten": (lambda p: PrivateClassifier(**BUDGET).fit(X, Y, public=PUBLIC), ("classes= is required",)),
     "classes of another type": (
-        lambda p: p.fit(classes=["0", "1"]),
-        ("y holds whole numbers", "classes are text", "convert"),
+        lambda p: p.fit(classes=["no", "yes"]),
+        ("y: a label outside classes was found", "declared: 'no', 'yes'"),
     ),
     "classes as a text": (lambda p: p.fit(classes="01"), ("classes: got '01'", "a list of at least two labels")),
     "a class listed twice": (lambda p: p.fit(classes=[0, 0, 1]), ("classes: 0 is listed twice", "once")),
@@ -181,8 +181,12 @@ WRONG: dict[str, tuple[Callable[[Place], Any], tuple[str, ...]]] = {
     ),
     "groups too few": (lambda p: p.fit(groups=np.arange(N - 1)), ("groups: expected one unit id per row", "differ")),
     "a group missing": (
-        lambda p: p.fit(groups=nan_at(np.arange(N))),
+        lambda p: p.fit(groups=["", *map(str, range(1, N))]),
         ("groups: unit ids are missing", "give every row one"),
+    ),
+    "groups of floats": (
+        lambda p: p.fit(groups=nan_at(np.arange(N))),
+        ("groups: a column of floats has lost digits", "Int64", "whole_ids=True"),
     ),
     "rows counted as persons": (
         lambda p: p.fit(groups=np.arange(N) // 3, n_records=N, n_teachers="auto"),
@@ -437,7 +441,7 @@ TYPED: dict[str, Typed] = {
     "classes of another type": (
         ('["no", "yes"]', "[0, 1]"),
         ("run", "{root}"),
-        ("column 'ill' holds text", "convert one"),
+        ("column 'ill': a label outside classes was found", "declared: 0, 1"),
     ),
     "a file that is not there": (
         ("private.csv", "privat.csv"),

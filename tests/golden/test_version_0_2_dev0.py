@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tarfile
+from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from tests.golden.folders import command
 from tests.golden.test_version_0_1 import MADE_WITH, pretend
 
 from quorate import PrivateLogisticRegression
-from quorate.errors import BudgetExhausted
+from quorate.errors import BudgetExhausted, LedgerMismatch
 from quorate.ledger import Ledger
 
 ARCHIVES = Path(__file__).parent / "version_0_2_dev0"
@@ -85,6 +86,31 @@ def test_what_was_begun_goes_on_as_it_was_charged(name: str, tmp_path: Path) -> 
         assert command("audit", root, "--runs", "400")[0] == 0 if name == "direct-run" else True
     go_on(name, root)
     assert entries(root) == after or name == "direct-fit"
+
+
+def fit_with_ids(root: Path, ids: list[object]) -> PrivateLogisticRegression:
+    with np.load(root / "rows.npz") as rows:
+        X, y = rows["X"], rows["y"]
+    estimator = PrivateLogisticRegression(**{**HOW, "n_records": 5}, ledger=root / "ledger.db")  # type: ignore[arg-type]
+    return estimator.fit(X, y, groups=ids * 48)
+
+
+def test_a_fit_whose_ids_read_the_same_goes_on(tmp_path: Path) -> None:
+    root = unpacked("direct-fit-ids", tmp_path)
+    before = entries(root)
+    assert fit_with_ids(root, ["P-7", 12, True, date(2024, 3, 1), "12.5"]).n_rounds_ == 4  # one was drawn and lost
+    after = entries(root)
+    assert after[: len(before)] == before
+    assert sum(entry["kind"] == "reserved" for entry in after) == 1
+
+
+def test_a_fit_whose_ids_read_otherwise_is_refused_before_anything_is_drawn(tmp_path: Path) -> None:
+    root = unpacked("direct-fit-ids-read-otherwise", tmp_path)
+    before = entries(root)
+    with pytest.raises(LedgerMismatch, match=r"another data set.*read in another way") as refusal:
+        fit_with_ids(root, ["P-7", " 12", "1.0", True, date(2024, 3, 1)])
+    assert "\n" not in str(refusal.value)
+    assert [entry["kind"] for entry in entries(root)[len(before) :]] in ([], ["started"])
 
 
 def test_the_same_call_of_fit_goes_on_too_and_a_relation_that_was_asked_for_is_another_fit(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from quorate.accounting import PureDP
-from quorate.errors import BudgetExhausted, LedgerIntegrityError, PreconditionFailed
+from quorate.errors import NOTHING_CHARGED, STANDS, BudgetExhausted, LedgerIntegrityError, PreconditionFailed, act
 from quorate.ledger import Budget
 
 BUDGET = Budget(1.0, 1e-5)
@@ -64,6 +64,27 @@ def test_threads_reserve_exactly_to_the_cap(place):
     assert sum(together(reserve)) == 20
     assert ledger.left.epsilon == 0.0
     ledger.verify()
+
+
+def test_a_refusal_says_what_its_own_thread_was_charged_whoever_committed_it(place):
+    """One thread decides the requests of all that wait: a refusal must not say what that one was charged."""
+    ledger = place.open(BUDGET)
+
+    def ask(thread, number):
+        with act():
+            if thread % 2:
+                ledger.reserve(PureDP(0.01), delta=0, purposes={"label": 1}, key=f"{thread}-{number}")
+            ledger.reserve(PureDP(2.0), delta=0, purposes={"label": 1}, key=f"too much {thread}-{number}")
+
+    def refused(thread):
+        words = []
+        for number in range(3):
+            with pytest.raises(BudgetExhausted) as refusal:
+                ask(thread, number)
+            words.append(refusal.value.charged)
+        return words
+
+    assert together(refused) == [[STANDS if thread % 2 else NOTHING_CHARGED] * 3 for thread in range(THREADS)]
 
 
 def test_one_key_from_many_threads_is_one_reservation(place):

@@ -14,7 +14,8 @@ from sklearn.naive_bayes import GaussianNB
 from quorate import Budget, Ledger, PrivateClassifier, PublicPool, SubsampleAggregate
 from quorate.accounting import PureDP
 from quorate.accounting.neighbouring import N_IS_PUBLIC, ROWS_ARE_PUBLIC
-from quorate.data.identity import fingerprint, slot_bytes
+from quorate.data.identity import fingerprint
+from quorate.data.unit_ids import slot_bytes
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.estimators.label_private_classifier import CLASSES_WERE_READ
 from quorate.export.scope_checks import scope_differs

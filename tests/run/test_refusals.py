@@ -50,7 +50,7 @@ VALUES = [
     ("classes twice", {"data.classes": ["no", "yes", "no"]}, 2, "'no' is listed twice"),
     ("classes of two types", {"data.classes": ["no", 1]}, 2, "all classes in one type"),
     ("classes as a text", {"data.classes": "yes"}, 2, "classes must be a list"),
-    ("classes as numbers for texts", {"data.classes": [0, 1]}, 4, "holds text, but classes are whole numbers"),
+    ("classes as numbers for texts", {"data.classes": [0, 1]}, 4, "a label outside classes was found"),
     ("epsilon left out", {"budget.epsilon": None}, 2, "epsilon is required. There is no default"),
     ("delta left out", {"budget.delta": None}, 2, "delta is required. There is no default"),
     ("epsilon of zero", {"budget.epsilon": 0}, 2, r"epsilon must be a number > 0, got 0"),

@@ -22,6 +22,7 @@ import numpy as np
 
 from quorate.audit.claims import Claim, Tally
 from quorate.audit.outcomes import categories
+from quorate.data.feature_maps.scale import deviations
 from quorate.types import FloatArray, IntArray
 
 _FEW = 16  # a column of at most so many values is taken as classes, one weight each
@@ -84,7 +85,7 @@ def _encoding(matrix: FloatArray, fitted: slice) -> tuple[list[FloatArray], list
         if is_few:
             columns.append(np.minimum(np.searchsorted(head, column), head.size - 1).astype(np.float64))
         else:
-            spread = seen.std()
+            spread = float(deviations(seen[:, None])[0])
             columns.append((column - seen.mean()) / (spread if spread > 0 else 1.0))
         few.append(is_few)
     return columns, few

@@ -26,6 +26,7 @@ from quorate.accounting import PureDP
 from quorate.audit.bounds import proportion_lower, proportion_upper
 from quorate.audit.goodness_of_fit import GoodnessOfFit
 from quorate.audit.many_answers import told
+from quorate.data.feature_maps.scale import deviations
 from quorate.labelling.block_answers import answering
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import QueryMechanism
@@ -146,7 +147,7 @@ def _batches(mechanism: Any, n_answers: int) -> Batch:
 
 def _chosen(told_by: FloatArray) -> tuple[int, IntArray, int | None]:
     """Return which event, which disjoint pairs ``(n_pairs, 2)``, and their distance, if they have one in common."""
-    spread = told_by.std(axis=(0, 1))
+    spread = deviations(told_by.reshape(-1, told_by.shape[2]))
     standard = (told_by - told_by.mean(axis=(0, 1))) / np.where(spread > 0, spread, np.inf)
     errors = np.einsum("rif,rjf->fij", standard, standard, optimize=True) / np.sqrt(len(told_by))
     best = [(_matched(each), place) for place, each in enumerate(errors)]

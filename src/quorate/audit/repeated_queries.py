@@ -64,7 +64,7 @@ def reconstruct(ask: Callable[[], Any], times: int) -> Reconstruction:
     answers = np.array([ask() for _ in range(count("times", times, at_least=2))], dtype=np.float64)
     return Reconstruction(
         mean=np.asarray(answers.mean(axis=0)),
-        standard_error=np.asarray(answers.std(axis=0, ddof=1) / np.sqrt(len(answers))),
+        standard_error=np.where(np.ptp(answers, axis=0) > 0, answers.std(axis=0, ddof=1), 0.0) / np.sqrt(len(answers)),
         asked=len(answers),
         distinct=len(np.unique(answers, axis=0)),
     )

@@ -4,7 +4,7 @@ Units are public rows with made-up labels, so that their exact sum in each round
 was released less what was summed. Correct noise is one discrete Gaussian on each number of each round, independent of
 all others. Four things are compared with that, each at a quarter of the error: how much of the noise is small, whether
 any round has less or more of it than chance allows (:math:`\chi^2`, at the error divided by the number of rounds), and
-whether signs agree between rounds or between the numbers of a round, at all distances.
+whether signs agree, or which noise is large, between rounds and between the numbers of a round, at all distances.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _UNITS = 40
 _LEAST = 80  # rounds, and numbers of one place in a round: over several runs where one has fewer
 _LEAST_NUMBERS = 4_000  # the same, of all numbers
 _MOST_RUNS = 80
-_MOST_NUMBERS = 256  # of a round, compared with each other
+_MOST_NUMBERS = 256  # of a round, compared with each other: a choice of them that no code can know
 _MEDIAN = 0.6744897501960817  # of |N(0, 1)|
 _LATTICE = 1e-6  # by how much integers of this noise may differ from continuous noise, and more
 
@@ -48,7 +48,8 @@ def noise_seen(comparisons: Sequence[GoodnessOfFit]) -> tuple[str, ...]:
     return (
         "a round without noise, or without much of it",
         f"noise of the rounds that is smaller or larger by {percent:.2g} % or more",
-        "noise that rounds share with each other, or the numbers of a round, at any distance",
+        "noise, or its size alone, that rounds share with each other, at any distance",
+        f"noise, or its size alone, that numbers of a round share: all, or {_MOST_NUMBERS} drawn for each audit",
     )
 
 
@@ -77,12 +78,13 @@ def audit_round_noise(
     noise = np.array([noise_of_run(plan, rows, source.at("run", place), delta) for place in range(repeats)])
     share = 1 - (1 - confidence) / 4
     found = [_size(noise, share), _energy(noise, share)]
-    above = noise > 0
+    said = np.stack([noise > 0, np.abs(noise) > _MEDIAN], axis=-1)
     if rounds > 1:
-        between = above.transpose(0, 2, 1).reshape(repeats * numbers, -1, 1)
+        between = said.transpose(0, 2, 1, 3).reshape(repeats * numbers, -1, 2)
         found.append(compared(between, share, name="noise of whole runs: one round and another", known=0.5))
     if numbers > 1:
-        within = above.reshape(-1, numbers, 1)[:, :_MOST_NUMBERS]
+        some = np.sort(np.random.default_rng(seed).permutation(numbers)[:_MOST_NUMBERS])
+        within = said.reshape(-1, numbers, 2)[:, some]
         found.append(compared(within, share, name="noise of whole runs: the numbers of a round", known=0.5))
     return tuple(found)
 

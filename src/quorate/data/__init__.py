@@ -16,12 +16,13 @@ from quorate.data.datasets import Adult, Mushroom, load_adult, load_mushroom
 from quorate.data.encoding import needs_encoding, public_encoder, public_units, refuse_unscalable
 from quorate.data.fixed_types import fixed_types
 from quorate.data.formats import Format, Table, TableFormat, register_format
-from quorate.data.identity import fingerprint, is_same_table, public_digest, slot_bytes
+from quorate.data.identity import fingerprint, is_same_table, public_digest
 from quorate.data.labels import Label, check_classes, encode_labels
 from quorate.data.overlap import PrivateRecords, refuse_private_rows
 from quorate.data.pool import PublicPool
 from quorate.data.reading import column_names, read_batches, read_cells, read_data, read_table
 from quorate.data.rows import Kind, Rows, as_rows, columns, is_frame, kind, n_rows, take, width
+from quorate.data.unit_ids import slot_bytes
 
 __all__ = [
     "Kind",

@@ -1,18 +1,32 @@
-"""What one cell of a column holds as a Python value; no cell stops another, and none writes to a terminal.
+"""What one cell says, and what it holds as a Python value; no cell stops another, and none writes to a terminal.
 
-A library turns a whole column into Python objects at once, and one date beyond the years that Python knows makes it
-raise, or panic with the year in its message. So columns of times are read by their physical integers: each is checked
-against the range that Python's types have, and one beyond it becomes :data:`OUT_OF_RANGE`, which is neither missing
-nor a value.
+What a label, an id or a word says is a function of its own cell: a library gives a whole column one type, and were that
+type to count, one private cell would decide what all others say. The table stands in docs/reference/cells.md.
+
+A library also turns a whole column into Python objects at once, and one date beyond the years that Python knows makes
+it raise, or panic with the year in its message. So columns of times are read by their physical integers: each is
+checked against the range that Python's types have, and one beyond it becomes :data:`OUT_OF_RANGE`, which is neither
+missing nor a value.
 """
 
 from __future__ import annotations
 
 import datetime as dt
-from typing import Any, Final
+import math
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from typing import Any, Final, TypeVar
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
+
+Read = TypeVar("Read")
 
 
 class OutOfRange:
@@ -28,6 +42,210 @@ _DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
 _EPOCH: Final = dt.date(1970, 1, 1).toordinal()
 _FIRST, _LAST = dt.date.min.toordinal() - _EPOCH, dt.date.max.toordinal() - _EPOCH  # days since 1970
 _LONGEST: Final = 106_751_990  # days of a duration: 292,000 years, all that 64 bits of microseconds hold
+_FINER: Final = ("ns", "ps", "fs", "as")  # units of numpy that Python's times do not count in
+
+_WITH_POINT: Final = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+", re.ASCII)
+_WHOLE: Final = re.compile(r"-?[0-9]{1,16}", re.ASCII)
+_EXACT: Final = 2**53  # below it, every whole number is a float of its own
+_SHORT: Final = 10**600  # below it, Python writes a whole number whatever its limit of digits is set to
+_MOST_DIGITS: Final = 100_000  # of a decimal, which a few letters make as long as they like
+
+
+def is_missing(value: Any) -> bool:
+    """Tell whether a single value stands for no value: None, NaN, NaT or pandas' NA.
+
+    Examples
+    --------
+    >>> is_missing(float("nan")), is_missing(None), is_missing("")
+    (True, True, False)
+    """
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(value))
+    return isinstance(value, (float, np.floating)) and math.isnan(value)
+
+
+def canonical_text(value: Any) -> str | None:
+    """Return what a label or a cell says; None for a missing value and for what says nothing.
+
+    Parameters
+    ----------
+    value : object
+        One cell. A truth value is "1" or "0"; a whole number its digits, from 2⁵³ on those of the nearest float; any
+        other number the shortest text of its float; a text is stripped, in the composed form of Unicode (NFC), and
+        loses the point of ``12.0``.
+
+    Examples
+    --------
+    >>> [canonical_text(cell) for cell in (True, 12, 12.0, 1.5, " 12.0", "007", "1.10", b"yes", 2**60 + 1)]
+    ['1', '12', '12', '1.5', '12', '007', '1.10', 'yes', '1152921504606846976']
+    >>> canonical_text(None), canonical_text([1]), canonical_text(10**5000)
+    (None, None, None)
+    """
+    if type(value) is str:
+        return _of_text(value)
+    try:
+        return None if is_missing(value) else _text(value, _of_float)
+    except Exception:  # noqa: BLE001 - beyond the floats, or a subclass that raises where it is asked for its value
+        return None
+
+
+def id_text(value: Any, *, whole_alone: bool = False) -> str | None:
+    """Return what a unit id says: as :func:`canonical_text`, but that a whole number is its digits, of any size.
+
+    Parameters
+    ----------
+    value : object
+        One id. An empty one is missing.
+    whole_alone : bool
+        Whether ids are whole numbers below 2⁵³, which floats hold, and anything else is no id.
+
+    Examples
+    --------
+    >>> id_text(2**60 + 1), id_text(" P-7 "), id_text(12.0), id_text("")
+    ('1152921504606846977', 'P-7', '12', None)
+    >>> id_text(2**60 + 1, whole_alone=True), id_text("12", whole_alone=True), id_text("P-7", whole_alone=True)
+    (None, '12', None)
+    """
+    try:
+        text = None if is_missing(value) else _text(value, _exactly)
+    except Exception:  # noqa: BLE001 - as above
+        return None
+    if whole_alone and text is not None:
+        return str(int(text)) if _WHOLE.fullmatch(text) and abs(int(text)) < _EXACT else None
+    return text or None
+
+
+def each(read: Callable[[Any], Read], cells: Iterable[Any]) -> list[Read]:
+    """Return what each cell says. A text that occurs again says the same, so that it is read once.
+
+    Examples
+    --------
+    >>> each(canonical_text, ["1", 1, " 1", None])
+    ['1', '1', '1', None]
+    """
+    known: dict[str, Read] = {}
+    found = []
+    for cell in cells:
+        if type(cell) is not str:
+            found.append(read(cell))
+            continue
+        if cell not in known:
+            known[cell] = read(cell)
+        found.append(known[cell])
+    return found
+
+
+def truth_text(value: Any) -> str | None:
+    """Return :func:`canonical_text` where truth values were declared: those that are written out are "1" and "0" too.
+
+    Examples
+    --------
+    >>> truth_text("True"), truth_text(" false"), truth_text(True), truth_text("yes")
+    ('1', '0', '1', 'yes')
+    """
+    text = canonical_text(value)
+    return {"true": "1", "false": "0"}.get(text.casefold(), text) if text is not None else None
+
+
+def text_reader(declared: Iterable[str]) -> Callable[[Any], str | None]:
+    """Return :func:`truth_text` where all that was declared are truth values, and :func:`canonical_text` else."""
+    words = {text.strip().casefold() for text in declared}
+    return truth_text if words and words <= {"true", "false"} else canonical_text
+
+
+def reader_of_words(texts: Iterable[str | None]) -> Callable[[Any], str | None]:
+    """Return what reads a cell in the words of a public column: what says the same as an entry of it is that entry.
+
+    Parameters
+    ----------
+    texts : iterable of str or None
+        The public entries; where all of them are written truth values, a truth value says the same.
+
+    Examples
+    --------
+    >>> read = reader_of_words(["1.0", "north ", None])
+    >>> [read(cell) for cell in (1, "1", "north", " south", None)]
+    ['1.0', '1.0', 'north ', 'south', None]
+    """
+    counts = Counter(text for text in texts if text is not None)
+    says = text_reader(counts)
+    written: dict[str | None, str] = {}
+    for text in sorted(counts, key=lambda text: (-counts[text], text)):
+        written.setdefault(says(text), text)
+
+    def read(cell: Any) -> str | None:
+        said = says(cell)
+        return said if said is None else written.get(said, said)
+
+    return read
+
+
+def _text(value: Any, of_number: Callable[[Any], str | None]) -> str | None:
+    if isinstance(value, Enum):
+        return _text(value.value, of_number)
+    if isinstance(value, str):
+        return _of_text(str.__str__(value))
+    if isinstance(value, (bytes, bytearray)):
+        return _of_text(bytes(value).decode("utf-8"))
+    if isinstance(value, (bool, np.bool_)):
+        return "1" if value else "0"
+    if isinstance(value, (int, float, np.integer, np.floating, Decimal, Fraction)):
+        return of_number(value)
+    if isinstance(value, UUID):
+        return str(value)
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return _text(numpy_values(np.array([value]))[0], of_number)
+    return _of_time(value)
+
+
+def _of_text(text: str) -> str:
+    text = text.strip()
+    if not text.isascii():
+        text = unicodedata.normalize("NFC", text).encode("utf-8", "replace").decode()  # half a character is none
+    return text if (whole := _WITH_POINT.fullmatch(text)) is None else whole[1]
+
+
+def _of_float(value: Any) -> str | None:
+    if isinstance(value, (int, np.integer)) and -_EXACT < value < _EXACT:
+        return str(int(value))
+    number = float(value)
+    if math.isnan(number) or (math.isinf(number) and not isinstance(value, (float, np.floating))):
+        return None
+    return str(int(number)) if number.is_integer() else repr(number)
+
+
+def _exactly(value: Any) -> str | None:
+    """Write a number down; a whole one by its digits, however many."""
+    if isinstance(value, Decimal):
+        is_whole = value.is_finite() and value.adjusted() < _MOST_DIGITS and value == value.to_integral_value()
+    elif isinstance(value, Fraction):
+        is_whole = value.denominator == 1
+    else:
+        is_whole = isinstance(value, (int, np.integer)) or bool(value.is_integer())
+    if not is_whole:
+        return _of_float(value)
+    whole = int(value)
+    return str(whole) if abs(whole) < _SHORT else format(Decimal(whole), "f")
+
+
+def _of_time(value: Any) -> str | None:
+    """Write a time down: midnight without a zone is its date, and a duration is its seconds."""
+    if isinstance(value, dt.timedelta):
+        return _of_float(value.total_seconds())
+    if isinstance(value, dt.datetime):
+        whole = dt.datetime.isoformat(value)  # without what is finer than microseconds, as of every type
+        return whole.removesuffix("T00:00:00")
+    return value.isoformat() if isinstance(value, (dt.date, dt.time)) else None
+
+
+def numpy_values(array: NDArray[Any]) -> list[Any]:
+    """Return numpy's times as Python's: None for a missing one, OUT_OF_RANGE for what Python cannot hold."""
+    kind, unit = array.dtype.kind, np.datetime_data(array.dtype)[0]
+    if unit in _FINER:
+        array = array.astype(f"{kind}8[us]")
+    return [OUT_OF_RANGE if type(value) is int else value for value in array.tolist()]
 
 
 def polars_values(series: Any) -> list[Any]:

@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from quorate.data.cell_text import canonical_text
 from quorate.data.columns import Family, column, doubles, families, listed, nearest, texts
 from quorate.data.dates import are_dates
 from quorate.data.decimal_commas import are_decimal_commas, comma_number, has_decimal_comma
@@ -168,19 +169,16 @@ class ColumnKinds:
 def _read(series: Any, family: Family, kind_: ColumnKind, *, comma: bool = False) -> Any:
     """Return one column as its kind reads it: floats, or texts."""
     if family == "number":
-        return [_digits(value) for value in doubles(series)] if kind_ in ("category", "text") else doubles(series)
+        return (
+            [canonical_text(value) for value in doubles(series).tolist()]
+            if kind_ in ("category", "text")
+            else doubles(series)
+        )
     if kind_ in ("date", "time", "duration"):
         return time_numbers(series, kind_)
     if kind_ == "number":
         return each_text(texts(series), _comma_number if comma else _number)
     return ["" if text is None and kind_ == "text" else text for text in texts(series)]
-
-
-def _digits(value: float) -> str | None:
-    """Write a number as a category: a whole one without a point."""
-    if np.isnan(value):
-        return None
-    return str(int(value)) if np.isfinite(value) and value == int(value) else repr(float(value))
 
 
 def _number(text: str | None) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from quorate.data.feature_maps.scale import with_narrow
 from quorate.errors import InvalidParameter
 
 Declared = Mapping[str, Sequence[Any]]
@@ -93,4 +94,7 @@ def _encoder(columns: Mapping[str, list[Any]], frame: Any) -> Any:
         values = [np.array(columns[name], dtype=object) for name in texts]
         one_hot = OneHotEncoder(categories=values, handle_unknown="ignore", sparse_output=False)
         parts.append(("declared", one_hot, texts))
-    return ColumnTransformer(parts, sparse_threshold=0.0).fit(frame)
+    fitted = ColumnTransformer(parts, sparse_threshold=0.0).fit(frame)
+    if numbers:
+        with_narrow(fitted.named_transformers_["bounded"].named_steps["scale"])
+    return fitted

@@ -20,6 +20,7 @@ from quorate.data.columns import column, doubles, families, feature_families, li
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
 from quorate.data.text_columns import lacks_text
 from quorate.errors import DataRefused, InvalidParameter
+from quorate.types import FloatArray
 
 WIDE = 256  # encoded columns from which the output is sparse
 
@@ -119,8 +120,24 @@ def public_encoder(X_public: Rows, text: Sequence[str] = ()) -> Any:
     encoder = ColumnTransformer(parts, sparse_threshold=1.0 if text or (wide and words) else 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
         encoder.fit(rows)
+    if numbers:
+        _take_constants(encoder.named_transformers_["number"].named_steps["scale"], rows, numbers)
     refuse_unscalable(encoder, rows, "public")
     return encoder
+
+
+def _take_constants(scaler: Any, X: Rows, numbers: list[int]) -> None:
+    """Give a column of one large number itself as its mean, and no spread: the rounding of its mean overflows."""
+    with np.errstate(over="ignore"):
+        unknown = ~(np.isfinite(scaler.mean_) & np.isfinite(scaler.var_))
+    for at in np.flatnonzero(unknown).tolist():
+        values = _doubles(X, numbers[at])
+        if np.nanmin(values) == np.nanmax(values):
+            scaler.mean_[at], scaler.var_[at], scaler.scale_[at] = np.nanmax(values), 0.0, 1.0
+
+
+def _doubles(X: Rows, position: int) -> FloatArray:
+    return doubles(column(X, position)) if is_frame(X) else np.asarray(X[:, position], dtype=np.float64)
 
 
 def _weighed_words(X: Rows, names: list[Any], name: str) -> Any:
@@ -192,7 +209,7 @@ def refuse_unscalable(encoder: Any, X: Rows, name: str, *, largest: float = inf)
     for at, (mean, scale) in units.items():
         if kinds[at] not in ("number", "missing"):  # dates, read as numbers of a few digits
             continue
-        values = doubles(column(X, at)) if frame else np.asarray(X[:, at], dtype=np.float64)
+        values = _doubles(X, at)
         with np.errstate(over="ignore", invalid="ignore"):
             scaled = np.abs((values - mean) / scale)
             far[at] = np.isnan(scale) or (np.isinf(scaled) | (scaled > largest)).any()

@@ -1,10 +1,8 @@
-"""Who a row belongs to, and whether two tables are the same data: slots, fingerprints, the private file twice."""
+"""Whether two tables are the same data: fingerprints, and the private file given twice."""
 
 from __future__ import annotations
 
-import datetime as dt
-import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from hashlib import blake2b
 from typing import Any
 
@@ -12,19 +10,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.canonical import row_digests
-from quorate.data.cell_text import arrow_values, polars_values
-from quorate.data.packed import AT_ONCE, DIGEST_BYTES, Tally, order_of, pack, shared, tally, words_of
+from quorate.data.cell_text import arrow_values, is_missing, numpy_values, polars_values
+from quorate.data.packed import AT_ONCE, DIGEST_BYTES, Tally, order_of, pack, shared, tally, uncopied, words_of
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
-from quorate.data.streamed import StreamedColumn
-from quorate.data.unit_keys import ID, IdKeys, PositionKeys, as_unit_keys
+from quorate.data.unit_keys import as_unit_keys
 from quorate.deferred import sparse
 from quorate.errors import DataRefused
 from quorate.types import IntArray, Secret, derive
 
-_ID_DIGITS = 1000
 DISTINCT_SHARE = 0.9  # of the rows of a table, for its overlap with another to mean anything
 OVERLAP_SHARE = 0.5  # of the public rows that may occur among the private ones
 MIN_OVERLAP = 20  # rows in common before chance is ruled out
+
+
+def as_column(values: Any) -> Any:
+    """Return one column of cells: that of a table which has no other, an Arrow array as a series; others as they are.
+
+    Examples
+    --------
+    >>> as_column(np.array([[1], [2]])).tolist()
+    [1, 2]
+    """
+    if (type(values).__module__ or "").startswith("pyarrow"):
+        import polars as pl
+
+        values = pl.from_arrow(values)
+    shape: Any = getattr(values, "shape", ())
+    if len(shape) != 2 or shape[1] != 1 or sparse.issparse(values):
+        return values
+    if isinstance(values, np.ndarray):
+        return values[:, 0]
+    return values.iloc[:, 0] if hasattr(values, "iloc") else values.to_series(0)
 
 
 def as_list(values: Any) -> list[Any]:
@@ -40,8 +56,11 @@ def as_list(values: Any) -> list[Any]:
     Privacy: each value is a function of its own cell. A date that Python has no object for is
     :data:`~quorate.data.cell_text.OUT_OF_RANGE`, where the library would have raised, with the date in its message.
     """
+    values = as_column(values)
     if hasattr(values, "to_physical"):  # polars
         return polars_values(values)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
+        return numpy_values(values)
     if type(getattr(values, "dtype", None)).__name__ == "ArrowDtype":  # pandas
         return arrow_values(values)
     for method in ("tolist", "to_list"):
@@ -49,116 +68,6 @@ def as_list(values: Any) -> list[Any]:
             found = getattr(values, method)()
             return found if isinstance(found, list) else [found]
     return list(values)
-
-
-def is_missing(value: Any) -> bool:
-    """Tell whether a single value stands for no value: None, NaN, NaT or pandas' NA.
-
-    Examples
-    --------
-    >>> is_missing(float("nan")), is_missing(None), is_missing("")
-    (True, True, False)
-    """
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, (float, np.floating)) and math.isnan(value)
-
-
-def slot_bytes(groups: Any | None, n: int, *, name: str = "groups") -> Sequence[bytes]:
-    """Canonical bytes of the slot of each row: its unit id, or its position where there is no id.
-
-    Parameters
-    ----------
-    groups : (n,) array, series or sequence, or None
-        The unit id of each row: whole numbers or text (dates by their ISO form).
-    n : int
-        Number of rows.
-    name : str
-        What the ids are called in a message: a file and its column.
-
-    Returns
-    -------
-    sequence of n bytes
-        A list of ids; positions, and the ids of a :class:`~quorate.data.streamed.StreamedColumn`, are written down
-        when they are asked for. Equal for equal ids. A whole number, a float of the same value and its decimal digits
-        as text are the same id: were ``12`` and ``"12"`` different, one private row with a letter in its id would
-        turn a column of numbers into text and move every unit to another shard.
-
-    Raises
-    ------
-    DataRefused
-        If an id is missing or empty, or neither text nor a whole number, or there is not one id per row.
-
-    Notes
-    -----
-    Privacy: ids are private. The bytes go to the keyed hash that picks a shard, and nowhere else.
-
-    Examples
-    --------
-    >>> slot_bytes([12, "ann", 12.0], 3)
-    [b'id:12', b'id:ann', b'id:12']
-    >>> len(set(slot_bytes(None, 3)))
-    3
-    """
-    if groups is None:
-        return PositionKeys(n)
-    if isinstance(groups, StreamedColumn):
-        return _keys_of_column(groups, name)
-    if getattr(groups, "ndim", 1) != 1:
-        raise DataRefused(f"{name}: expected one unit id per row, got a table with columns; give one column")
-    ids = as_list(groups)
-    if len(ids) != n:
-        raise DataRefused(f"{name}: expected one unit id per row of X; their lengths differ")
-    table: dict[tuple[type, Any], bytes] = {}
-    unit_keys = []
-    for value in ids:
-        try:
-            found = table.get((type(value), value))
-        except TypeError:
-            raise DataRefused(f"{name}: a unit id is neither text nor a whole number; convert the column") from None
-        if found is None:
-            found = table[(type(value), value)] = ID + _id_text(value, name).encode("utf-8", "surrogatepass")
-        unit_keys.append(found)
-    return unit_keys
-
-
-def _keys_of_column(ids: StreamedColumn, name: str) -> IdKeys:
-    """Write the ids of a column down once each; whole numbers and text without an object a row."""
-    import polars as pl
-
-    series = ids.series
-    if not (series.dtype.is_integer() or series.dtype == pl.String):
-        series = pl.concat([pl.Series([_id_text(value, name) for value in part]) for part in _parts(series)])
-    if series.null_count() or (series.dtype == pl.String and (series == "").any()):
-        _id_text(None, name)  # refuses
-    distinct = series.unique().sort()
-    place = series.rank("dense").to_numpy().astype(np.int64) - 1
-    return IdKeys(distinct.cast(pl.String), place)
-
-
-def _parts(series: Any) -> Iterator[list[Any]]:
-    for start in range(0, len(series), AT_ONCE):
-        yield as_list(series[start : start + AT_ONCE])
-
-
-def _id_text(value: Any, name: str) -> str:
-    if is_missing(value) or value == "":
-        raise DataRefused(
-            f"{name}: unit ids are missing, and how many is not told; give every row one, or drop the rows without"
-        )
-    if isinstance(value, str):
-        return value
-    if isinstance(value, (int, np.integer)):
-        if abs(int(value)) >= 10**_ID_DIGITS:  # Python writes no number of thousands of digits
-            raise DataRefused(
-                f"groups: a unit id is a whole number of more than {_ID_DIGITS} digits; write the ids as text"
-            )
-        return str(int(value))  # truth values are 0 and 1
-    if isinstance(value, (float, np.floating)) and float(value).is_integer():
-        return str(int(value))
-    if isinstance(value, (dt.date, dt.time, np.datetime64)):
-        return str(value.isoformat() if hasattr(value, "isoformat") else value)
-    raise DataRefused(f"{name}: a unit id is neither text nor a whole number; convert the column")
 
 
 def fingerprint(
@@ -319,8 +228,8 @@ def is_same_table(
 
         1. they are the same object, or arrays that share memory: the rows *are* the same rows;
         2. they hold the same rows, in whatever order;
-        3. more than half of the public rows, and at least 20 different ones, occur among the private rows, while
-           in each table at least nine rows in ten are distinct.
+        3. more than half of the distinct public rows, and at least 20 of them, occur among the private rows, of which
+           at least nine in ten are distinct, or are copies of such rows, equally many of each.
 
     Notes
     -----
@@ -360,13 +269,16 @@ def are_same_rows(theirs: Tally, ours: Tally) -> bool:
 
 
 def is_part_of(theirs: Tally, ours: Tally) -> bool:
-    """Rule 3 of :func:`is_same_table`: more than half of our rows are among theirs, of which hardly any repeats."""
-    n, m = int(theirs.counts.sum()), int(ours.counts.sum())
-    if len(theirs.counts) < DISTINCT_SHARE * n or len(ours.counts) < DISTINCT_SHARE * m:
+    """Rule 3 of :func:`is_same_table`: more than half of our distinct rows are among theirs, which hardly repeat."""
+    if not hardly_repeats(uncopied(theirs)):
         return False
-    _, common = shared(theirs, ours)
-    matched = int(ours.counts[common].sum())
-    return len(common) >= MIN_OVERLAP and matched > OVERLAP_SHARE * m
+    common = len(shared(theirs, ours)[0])
+    return common >= MIN_OVERLAP and common > OVERLAP_SHARE * len(ours.counts)
+
+
+def hardly_repeats(table: Tally) -> bool:
+    """Whether nearly all rows of a table are distinct."""
+    return len(table.counts) >= DISTINCT_SHARE * int(table.counts.sum())
 
 
 def is_same_object(private: Any, public: Rows) -> bool:

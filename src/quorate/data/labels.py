@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from enum import Enum
 from typing import Any, TypeAlias
 
 import numpy as np
 
+from quorate.data.cell_text import each, is_missing, text_reader
 from quorate.data.columns import listed
-from quorate.data.identity import as_list, is_missing
+from quorate.data.identity import as_column, as_list
 from quorate.data.packed import AT_ONCE
 from quorate.data.spreadsheets import as_cell, from_cell
 from quorate.data.streamed import StreamedColumn
@@ -21,7 +23,9 @@ _WORD = {str: "text", int: "whole numbers", bool: "truth values"}
 
 
 def _plain(value: Any) -> Any:
-    """Turn numpy scalars into Python's, and floats without a fraction into whole numbers."""
+    """Turn numpy scalars into Python's, members of an enumeration into their value, whole floats into whole numbers."""
+    if isinstance(value, Enum):
+        value = value.value
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float) and value.is_integer():
@@ -82,6 +86,12 @@ def check_classes(classes: Any) -> tuple[Label, ...]:
             f"classes: {alike!r} and {as_cell(alike)!r} would be one in a file of labels, where a quote keeps a "
             "spreadsheet from running a text as a formula; rename one of them"
         )
+    says = text_reader(map(str, labels))
+    spoken = [says(label) for label in labels]
+    if twice := [label for label, text in zip(labels, spoken, strict=True) if spoken.count(text) > 1]:
+        raise InvalidParameter(
+            f"classes: {twice[0]!r} and {twice[1]!r} are one label, as labels are read; rename one of them"
+        )
     return labels
 
 
@@ -91,7 +101,8 @@ def encode_labels(y: Any, classes: Sequence[Any], *, name: str = "y") -> IntArra
     Parameters
     ----------
     y : (n,) array, series or sequence
-        One label per row, as declared or as a file of labels has it.
+        One label per row, of whatever type says the same as a declared class
+        (:func:`~quorate.data.cell_text.canonical_text`), or as a file of labels has it. A table of one column will do.
     classes : sequence of str, int or bool
         The declared classes.
     name : str
@@ -105,48 +116,61 @@ def encode_labels(y: Any, classes: Sequence[Any], *, name: str = "y") -> IntArra
     Raises
     ------
     DataRefused
-        If a label is missing, is of another type than the classes, or is none of them. The label is private and
-        is not shown, unless it differs from a declared class only by spaces, case or a trailing dot.
+        If a label is missing, or is none of the classes. The label is private and is not shown, unless it differs
+        from a declared class only by case or a trailing dot.
 
     Examples
     --------
-    >>> encode_labels([">50K", "<=50K"], ["<=50K", ">50K"]).tolist()
-    [1, 0]
-    >>> encode_labels(["1", "0"], [0, 1])
+    >>> encode_labels([">50K", " <=50K"], ["<=50K", ">50K"]).tolist(), encode_labels(["1", 0.0, True], [0, 1]).tolist()
+    ([1, 0], [1, 0, 1])
+    >>> encode_labels([2], [0, 1])
     Traceback (most recent call last):
-    quorate.errors.DataRefused: y holds text, but classes are whole numbers; convert one of them (1 and '1' are not the same label); classes without quotes are numbers
-    """  # noqa: E501  a doctest's message is one line
-    if isinstance(y, StreamedColumn):
-        return _codes_of_column(y, classes, name)
+    quorate.errors.DataRefused: y: a label outside classes was found; declared: 0, 1. Declare it, or drop its rows
+    """
     labels = check_classes(classes)
-    codes = {label: code for code, label in enumerate(labels)}
-    if getattr(y, "ndim", 1) != 1:
-        raise DataRefused(f"{name}: expected one label per row, got a table with columns; give one column")
-    if y is None or not hasattr(y, "__iter__"):  # in scikit-learn's words, where y was forgotten
-        forgotten = "this classifier requires y to be passed, but the target y is None"
-        said = forgotten if y is None else f"got {type(y).__name__}"
-        raise DataRefused(f"{name}: {said}; give one label for every row")
-    values = as_list(y)
-    if any(is_missing(value) for value in values):
-        raise DataRefused(f"{name}: a label is missing; every private row needs one. Drop the rows without")
-    table: dict[tuple[type, Any], int] = {}
-    encoded = np.empty(len(values), dtype=np.int64)
-    for position, value in enumerate(values):
-        try:
-            code = table.get((type(value), value))
-        except TypeError:
-            raise DataRefused(f"{name} holds something else than labels; expected {_WORD[type(labels[0])]}") from None
-        if code is None:
-            code = table[(type(value), value)] = _code(_plain(value), codes, name)
-        encoded[position] = code
-    return encoded
+    if not isinstance(y, StreamedColumn):
+        if getattr(y := as_column(y), "ndim", 1) != 1:
+            raise DataRefused(f"{name}: expected one label per row, got a table with columns; give one column")
+        if y is None or not hasattr(y, "__iter__"):  # in scikit-learn's words, where y was forgotten
+            forgotten = "this classifier requires y to be passed, but the target y is None"
+            said = forgotten if y is None else f"got {type(y).__name__}"
+            raise DataRefused(f"{name}: {said}; give one label for every row")
+    codes = codes_of(y, labels)
+    if (lost := np.flatnonzero(codes < 0)).size:
+        values = as_list(y.series.gather(lost)) if isinstance(y, StreamedColumn) else as_list(y)
+        if not isinstance(y, StreamedColumn):
+            values = [values[at] for at in lost.tolist()]
+        raise _lost(values, labels, name)
+    return codes
 
 
-def _codes_of_column(y: StreamedColumn, classes: Sequence[Any], name: str) -> IntArray:
-    """Read each distinct label once, in the order in which they occur: the first that is refused is the same one."""
-    distinct = y.series.unique(maintain_order=True)
-    codes = encode_labels(distinct.to_numpy(), classes, name=name)
-    table = dict(zip(distinct.to_list(), codes.tolist(), strict=True))
+def codes_of(y: Any, classes: Sequence[Label]) -> IntArray:
+    """Return the code of each label, and −1 where it says none of the declared classes.
+
+    Parameters
+    ----------
+    y : (n,) array, series or sequence
+        As for :func:`encode_labels`.
+    classes : sequence of str, int or bool
+        From :func:`check_classes`.
+
+    Examples
+    --------
+    >>> codes_of(["b", None, "c", " a"], ("a", "b")).tolist(), codes_of(["true", 0, "no"], (False, True)).tolist()
+    ([1, -1, -1, 0], [1, 0, -1])
+    """
+    says = text_reader(map(str, classes))
+    known = {says(label): code for code, label in enumerate(classes)}
+    known |= {str(label): code for code, label in enumerate(classes) if type(label) is int}  # beyond the floats
+
+    def code(label: Any) -> int:
+        text = says(label)
+        return known.get(text, known.get(says(from_cell(text)), -1)) if text is not None else -1
+
+    if not isinstance(y, StreamedColumn):
+        return np.array(each(code, as_list(y)), dtype=np.int64)
+    distinct = y.series.unique()
+    table = dict(zip(distinct.to_list(), each(code, as_list(distinct)), strict=True))
     encoded = np.empty(len(y), dtype=np.int64)
     for start in range(0, len(encoded), AT_ONCE):
         part = y.series[start : start + AT_ONCE].to_list()
@@ -154,29 +178,19 @@ def _codes_of_column(y: StreamedColumn, classes: Sequence[Any], name: str) -> In
     return encoded
 
 
-def _code(value: Any, codes: dict[Label, int], name: str) -> int:
-    declared = type(next(iter(codes)))
-    if type(value) is not declared:
-        found = _WORD.get(type(value), "something else")
-        fix = (
-            "write classes = [false, true]"
-            if type(value) is bool
-            else "convert one of them (1 and '1' are not the same label); classes without quotes are numbers"
-        )
-        raise DataRefused(f"{name} holds {found}, but classes are {_WORD[declared]}; {fix}")
-    if value in codes:
-        return codes[value]
-    if isinstance(value, str) and from_cell(value) in codes:  # as it stands in a file of labels
-        return codes[from_cell(value)]
-    if isinstance(value, str):
-        for label in codes:
-            if _bare(value) == _bare(str(label)):
-                raise DataRefused(
-                    f"{name}: found {value!r} where the declared class is {label!r}; "
-                    "they differ by spaces, case or a trailing dot. Make them equal"
+def _lost(values: list[Any], labels: tuple[Label, ...], name: str) -> DataRefused:
+    """Return what is said of labels that say none of the classes."""
+    if any(is_missing(value) for value in values):
+        return DataRefused(f"{name}: a label is missing; every private row needs one. Drop the rows without")
+    for value in values:
+        for label in labels:
+            if isinstance(value, str) and _bare(value) == _bare(str(label)):
+                return DataRefused(
+                    f"{name}: found {value!r} where the declared class is {label!r}; they differ by case or a trailing "
+                    "dot. Make them equal"
                 )
-    shown = listed([str(label) for label in codes]) if declared is str else ", ".join(map(str, list(codes)[:8]))
-    raise DataRefused(f"{name}: a label outside classes was found; declared: {shown}. Declare it, or drop its rows")
+    shown = listed([str(label) for label in labels]) if type(labels[0]) is str else ", ".join(map(str, labels[:8]))
+    return DataRefused(f"{name}: a label outside classes was found; declared: {shown}. Declare it, or drop its rows")
 
 
 def _bare(label: str) -> str:

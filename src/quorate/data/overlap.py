@@ -14,8 +14,8 @@ import numpy as np
 
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.columns import column, doubles, families, texts
-from quorate.data.identity import DISTINCT_SHARE, are_same_rows, is_part_of
-from quorate.data.packed import Tally, shared, tally_of_words
+from quorate.data.identity import are_same_rows, hardly_repeats, is_part_of
+from quorate.data.packed import Tally, once, shared, tally_of_words, uncopied
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows, width
 from quorate.data.streamed import StreamedFrame
 from quorate.data.summed_cells import summed_cells
@@ -115,10 +115,13 @@ class PrivateRecords:
 
             1. The two tables share each other's rows too evenly: the sum of min(p, e) over all rows is improbable
                even if every one of the t occurrences had fallen to either table by the toss of a coin.
-            2. Nearly all rows are distinct in both tables, and more of these rows are found among the private ones
-               than fresh draws would be.
-            3. Nearly all rows are distinct, and they are the same ones or more than half of these are private, as
-               :func:`~quorate.data.is_same_table` has it.
+            2. Nearly all private rows are distinct, and more distinct rows of these are found among them than fresh
+               draws would be.
+            3. Nearly all private rows are distinct, and these are the same ones or more than half of these are private,
+               as :func:`~quorate.data.is_same_table` has it.
+
+            In rules 2 and 3 each row of these counts once, however often it stands here, and private rows that all
+            occur one number of times count as the table that was copied: repeating rows is no disguise.
 
             Improbable is a probability of at most 10⁻⁶ by the bounds below.
 
@@ -137,14 +140,14 @@ class PrivateRecords:
         *Rule 2* is for tables too small for rule 1. Where a share r of n private rows repeats another one, a fresh
         row is found among them with a chance of at most twice the expected r (see
         :func:`~quorate.data.is_same_table`); for that, a bound is put that n·r, counted as Poisson, would miss with
-        probability 10⁻⁶. Both tables must be nine tenths distinct, or one popular row would count often.
+        probability 10⁻⁶. A popular row counts once; it would be found more often than others.
 
         Each rule is asked of the rows as their columns stand, and of the same rows as sets of cells, in which a column
         that was moved is no disguise.
 
-        What neither can tell: a part of a table of few distinct rows, or a few private rows among many
-        others. Chance explains those as well, and whether the rows are public is the owner's word. So is it of rows
-        whose numbers were changed.
+        What neither can tell: a part of a table of few distinct rows, such rows repeated, or a few private rows among
+        many others, each of them several times. Chance explains those as well, and whether the rows are public is the
+        owner's word. So is it of rows whose numbers were changed.
 
         Examples
         --------
@@ -261,8 +264,7 @@ def _same(theirs: Tally, ours: Tally) -> bool:
 
     Where rows repeat, :func:`_too_even` knows the same table from chance.
     """
-    distinct = len(theirs.counts) >= DISTINCT_SHARE * int(theirs.counts.sum())
-    return distinct and are_same_rows(theirs, ours)
+    return hardly_repeats(uncopied(theirs)) and are_same_rows(once(theirs), once(ours))
 
 
 def _too_even(theirs: Tally, ours: Tally) -> bool:
@@ -301,13 +303,14 @@ def _log_moments(total: int) -> FloatArray:
 
 
 def _too_many_found(theirs: Tally, ours: Tally) -> bool:
-    n, m = int(theirs.counts.sum()), int(ours.counts.sum())
-    if len(theirs.counts) < DISTINCT_SHARE * n or len(ours.counts) < DISTINCT_SHARE * m:
+    theirs = uncopied(theirs)
+    if not hardly_repeats(theirs):
         return False
-    repeats, alarm = n - len(theirs.counts), -_LOG_ALARM
+    n, alarm = int(theirs.counts.sum()), -_LOG_ALARM
+    repeats = n - len(theirs.counts)
     chance = 2 * (repeats + math.sqrt(2 * repeats * alarm) + 2 * alarm) / n
-    found = int(ours.counts[shared(theirs, ours)[1]].sum())
-    return chance < 1 and bool(stats.binom.sf(found - 1, m, chance) <= FALSE_ALARM)
+    found = len(shared(theirs, ours)[0])
+    return chance < 1 and bool(stats.binom.sf(found - 1, len(ours.counts), chance) <= FALSE_ALARM)
 
 
 _RULES = (_same, is_part_of, _too_even, _too_many_found)

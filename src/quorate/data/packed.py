@@ -12,6 +12,7 @@ from quorate.types import IntArray, WordArray
 
 DIGEST_BYTES = 16
 AT_ONCE = 1 << 16  # rows of which there are objects at the same time
+_COPIES_OF, _ALIKE = 20, 0.9  # fewer rows occur equally often by chance
 
 
 class PackedDigests(Sequence[bytes]):
@@ -85,6 +86,37 @@ def tally_of_words(words: WordArray) -> Tally:
     first[1:] = (words[1:] != words[:-1]).any(axis=1)
     edges = np.append(np.flatnonzero(first), len(words))
     return Tally(words[first], np.diff(edges).astype(np.int64))
+
+
+def once(table: Tally) -> Tally:
+    """Count every distinct digest once: a table that was repeated is no disguise.
+
+    Examples
+    --------
+    >>> once(tally([b"b" * 16, b"a" * 16, b"b" * 16])).counts.tolist()
+    [1, 1]
+    """
+    return Tally(table.words, np.ones_like(table.counts))
+
+
+def uncopied(table: Tally) -> Tally:
+    """Return the table that was copied, where nearly all distinct digests occur one number of times; itself else.
+
+    Examples
+    --------
+    >>> rows = [bytes([place] * 16) for place in range(30)]
+    >>> uncopied(tally(3 * rows + rows[:1])).counts.tolist() == [2] + 29 * [1]
+    True
+    >>> uncopied(tally(3 * rows[:2])).counts.tolist()
+    [3, 3]
+    """
+    if len(table.counts) < _COPIES_OF:
+        return table
+    times, found = np.unique(table.counts, return_counts=True)
+    copies = int(times[found.argmax()])
+    if found.max() < _ALIKE * len(table.counts):
+        return table
+    return Tally(table.words, -(-table.counts // copies))
 
 
 def shared(one: Tally, other: Tally) -> tuple[IntArray, IntArray]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from quorate.data.database import DatabaseQuery
 from quorate.data.files import existing_file
 from quorate.data.formats import Table, TableFormat, format_for, require_column, table_suffixes
-from quorate.data.formats.format import ReadsEach, cannot_read_each_row
+from quorate.data.formats.format import ReadsEach, cannot_read_each_row, ids_of
 from quorate.data.identity import as_list
 from quorate.data.streamed import PartedFrame
 from quorate.errors import InvalidParameter
@@ -148,7 +148,7 @@ def read_cells(
         kept = [name for name in names if name not in (label, unit, *drop)]
         if frame is None:
             return _parted(found, place, kept, label=label, unit=unit)
-        return Table(X=frame.select(kept), y=as_list(frame[label]), unit=None if unit is None else as_list(frame[unit]))
+        return Table(X=frame.select(kept), y=as_list(frame[label]), unit=None if unit is None else ids_of(frame[unit]))
     if not isinstance(found, ReadsEach):
         raise cannot_read_each_row(found, path)
     return found.read_each(_place(path), label=label, unit=unit, n_features=n_features)

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data import families, kind, width
+from quorate.data.cell_text import is_missing
 from quorate.data.columns import as_text
 from quorate.data.decimal_commas import plain_comma_number
-from quorate.data.identity import as_list, is_missing
+from quorate.data.identity import as_column, as_list
 from quorate.data.packed import AT_ONCE
 from quorate.data.rows import Rows, flat_images
 from quorate.data.times import clock_number, date_number, duration_number
@@ -24,13 +24,8 @@ from quorate.deferred import sparse
 from quorate.errors import DataRefused
 from quorate.types import FloatArray
 
-Read = TypeVar("Read")
-
 _NUMBERS = (str, bytes, bool, int, float, np.bool_, np.integer, np.floating, Decimal, Fraction)
 _TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
-_VALUES = (*_NUMBERS, *_TIMES)
-_WHOLE_OR_NOT = (int, float, np.integer, np.floating, Decimal, Fraction)
-_WRITTEN_WHOLE = re.compile(r"-?(0|[1-9][0-9]*)(\.0)?")
 _TRUTH = {"true": 1.0, "false": 0.0}
 
 
@@ -65,43 +60,6 @@ def number_with_comma(cell: Any) -> float:
     return plain_comma_number(cell) if np.isnan(value) and isinstance(cell, str) else value
 
 
-def word(cell: Any, *, point: bool = False) -> str | None:
-    """Return a cell as text that can be written; None for a missing value and for what is no single value.
-
-    A whole number says the same whatever type its column has: a library makes floats of a column of whole numbers
-    where one of them is missing, and then that one cell would decide what all others say. It is written by its digits
-    (from 2⁵³ on by those of the nearest float), with ``.0`` after them where `point` says that the pool writes so.
-
-    Examples
-    --------
-    >>> word("north"), word(12), word(12.0), word(np.int8(12), point=True), word(1.5)
-    ('north', '12', '12', '12.0', '1.5')
-    >>> word("12.0"), word(2**60 + 1) == word(2.0**60), word(10**5000), word([1])
-    ('12.0', True, None, None)
-    """
-    if is_missing(cell) or not isinstance(cell, _VALUES):
-        return None
-    try:
-        if isinstance(cell, _WHOLE_OR_NOT) and not isinstance(cell, bool):
-            value = float(cell)
-            return str(int(value)) + ".0" * point if value.is_integer() else repr(value)
-        return str(cell).encode("utf-8", "replace").decode()
-    except Exception:  # noqa: BLE001 - beyond the floats, or a subclass that raises where it is written
-        return None
-
-
-def writes_point(texts: Iterable[Any]) -> bool:
-    """Tell whether a public column of texts writes whole numbers with a point: ``1.0``, and never ``1``.
-
-    Examples
-    --------
-    >>> writes_point(["1.0", "2.0", "n/a", None]), writes_point(["1", "2.0"]), writes_point(["north"])
-    (True, False, False)
-    """
-    numbers = {text.strip() for text in texts if isinstance(text, str) and _WRITTEN_WHOLE.fullmatch(text.strip())}
-    return bool(numbers) and all(text.endswith(".0") for text in numbers)
-
-
 def time_reader(kind_: str | None) -> Callable[[Any], float]:
     """Return what reads one cell of a column of dates, times or durations as a number; NaN for what is none.
 
@@ -114,26 +72,6 @@ def time_reader(kind_: str | None) -> Callable[[Any], float]:
     return lambda cell: read(None if is_missing(cell) or not isinstance(cell, (str, *_TIMES)) else as_text(cell))
 
 
-def each(read: Callable[[Any], Read], cells: Iterable[Any]) -> list[Read]:
-    """Return what each cell says. A text that occurs again says the same, so that it is read once.
-
-    Examples
-    --------
-    >>> each(number, ["1", 1, "1", None, "true"])
-    [1.0, 1.0, 1.0, nan, 1.0]
-    """
-    known: dict[str, Read] = {}
-    found = []
-    for cell in cells:
-        if type(cell) is not str:
-            found.append(read(cell))
-            continue
-        if cell not in known:
-            known[cell] = read(cell)
-        found.append(known[cell])
-    return found
-
-
 def lists_of(values: Any) -> Iterator[list[Any]]:
     """Take values as lists, some at once where they can be cut.
 
@@ -142,6 +80,7 @@ def lists_of(values: Any) -> Iterator[list[Any]]:
     >>> list(lists_of(np.array([1, 2])))
     [[1, 2]]
     """
+    values = as_column(values)
     if not (hasattr(values, "iloc") or hasattr(values, "to_physical") or isinstance(values, (list, tuple, np.ndarray))):
         yield as_list(values)
         return

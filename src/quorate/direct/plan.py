@@ -29,7 +29,8 @@ from quorate.data.feature_maps import (
     tree_map,
 )
 from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates, public_features
-from quorate.data.rows import kind, take
+from quorate.data.feature_maps.scale import has_spread
+from quorate.data.rows import kind
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import WITHOUT_POOL, DirectSettings, PoolMoments, settings_for
 from quorate.errors import InvalidParameter
@@ -175,8 +176,7 @@ def feature_map_for(
     others ask for them too.
     """
     one_of("feature_map", name, FEATURE_MAPS)
-    first = take(pool, np.zeros(pool.shape[0], dtype=np.int64))
-    if (pool != first).nnz == 0 if kind(pool) == "sparse" else bool((pool == first).all()):
+    if not has_spread(pool).any():
         raise InvalidParameter(
             "the public pool has no spread: all its rows are equal once they are numbers; give rows that differ, and "
             "where a column names files of images, their folder as images"

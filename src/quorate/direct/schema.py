@@ -8,45 +8,38 @@ and on public facts alone.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
+from quorate.data.cell_text import each, is_missing, reader_of_words
 from quorate.data.column_kinds import ColumnKinds, GivenKinds, column_kinds
 from quorate.data.columns import column as column_of
-from quorate.data.columns import doubles, listed, refuse_other_columns
+from quorate.data.columns import doubles, listed, refuse_other_columns, texts
 from quorate.data.declared import declared_columns
 from quorate.data.feature_maps import FittedTransformer
-from quorate.data.identity import as_list, is_missing, slot_bytes
-from quorate.data.labels import Label, encode_labels
+from quorate.data.identity import as_list
 from quorate.data.rows import Rows, with_text_names
 from quorate.data.summed_cells import summed_cells
 from quorate.data.text_columns import refuse_without_text
-from quorate.data.unit_keys import ListedKeys
 from quorate.deferred import sparse
 from quorate.direct.cells import (
     as_numbers,
     as_the_column,
-    each,
     finite_rows,
     frame_like,
     is_plain_number,
-    lists_of,
     number,
     number_with_comma,
     real,
     time_reader,
-    word,
-    writes_point,
 )
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.types import FloatArray, IntArray
+from quorate.types import FloatArray
 
 _LOOKED_AT = 48  # public rows that a transformer is asked for twice
 _QUIET = np.errstate(all="ignore")  # a warning about what a private row holds would tell of it
@@ -66,12 +59,15 @@ class Schema:
         Columns of running text that were named for the method: a row without a text in one of them cannot be used.
     kinds : ColumnKinds
         What each column is read as.
+    declared : mapping of str to sequence
+        What the owner says of columns where there is no pool: bounds, or the texts that occur.
     """
 
     pool: Rows = field(repr=False)
     encoder: Any
     text: tuple[str, ...] = ()
     kinds: ColumnKinds = field(default_factory=ColumnKinds)
+    declared: Mapping[str, Sequence[Any]] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -169,7 +165,7 @@ class Schema:
         """
         if declared is not None:
             frame, encoder = declared_columns(declared)
-            return cls(frame, encoder, kinds=ColumnKinds(commas=frozenset(frame.columns)))
+            return cls(frame, encoder, kinds=ColumnKinds(commas=frozenset(frame.columns)), declared=declared)
         shape: Any = getattr(X, "shape", ())
         if hasattr(X, "columns") or len(shape) != 2 or not shape[1]:
             raise InvalidParameter(
@@ -238,8 +234,9 @@ class Schema:
             series = X[column] if kind(X) == "polars" else X.iloc[:, places[column]]
             as_kind = self.kinds.kinds.get(column)
             if family == "text":
-                point = writes_point(as_list(column_of(self.pool, at)))
-                parsed[column], fits = self._texts(as_list(series), as_kind, needed=column in self.text, point=point)
+                cells = as_list(series)
+                word = reader_of_words(self.declared.get(column) or texts(column_of(self.pool, at)))
+                parsed[column], fits = self._texts(each(word, cells), cells, as_kind, needed=column in self.text)
             else:
                 times = family == "time" and as_kind in ("date", "time", "duration")
                 if not times and is_plain_number(series):
@@ -258,10 +255,9 @@ class Schema:
         return frame_like(self.pool, parsed), usable
 
     def _texts(
-        self, cells: list[Any], as_kind: str | None, *, needed: bool, point: bool
+        self, words: list[str | None], cells: list[Any], as_kind: str | None, *, needed: bool
     ) -> tuple[list[Any], NDArray[np.bool_]]:
-        """Return the cells of a text column, and which of them say something that its kind can read, or nothing."""
-        words = each(partial(word, point=point), cells)
+        """Return the words of a text column, and which of its cells its kind can read, or are missing."""
         fits = np.array([found is not None for found in words], dtype=bool)
         if as_kind in ("date", "time"):  # what stands for a missing number may be any text, and a date is a date
             fits &= np.isfinite(np.array(each(time_reader(as_kind), words), dtype=np.float64))
@@ -278,74 +274,3 @@ def _kinds(pool: Rows, text: Sequence[str], given: GivenKinds | None) -> ColumnK
 
 def _is_sparse(X: Any) -> bool:
     return bool(sparse.issparse(X))
-
-
-def codes_of_text(y: Any, classes: tuple[Label, ...]) -> IntArray:
-    """Return the code of each label of a file in which every cell is text, and −1 where it is none of the classes.
-
-    A whole number or a truth value may be written in any way that a table does; spaces around a name do not count.
-
-    Examples
-    --------
-    >>> codes_of_text(["1", "1.0", " 0", "2", None], (0, 1)).tolist()
-    [1, 1, 0, -1, -1]
-    >>> codes_of_text(["true", "False"], (False, True)).tolist(), codes_of_text([" no", "NO"], ("no", "yes")).tolist()
-    ([1, 0], [0, -1])
-    """
-    kind_ = type(classes[0])
-    read: list[Any] = []
-    for cell in as_list(y):
-        if not isinstance(cell, str) or kind_ is str:
-            read.append(cell.strip() if isinstance(cell, str) and cell not in classes else cell)
-        elif kind_ is bool:
-            read.append({"true": True, "false": False}.get(cell.strip().lower()))
-        else:
-            value = number(cell)
-            read.append(int(value) if value.is_integer() else None)
-    return codes_of(read, classes)
-
-
-def codes_of(y: Any, classes: tuple[Label, ...]) -> IntArray:
-    """Return the code of each label, and −1 where it is none of the declared classes.
-
-    Examples
-    --------
-    >>> codes_of(["b", None, "c", "a"], ("a", "b")).tolist()
-    [1, -1, -1, 0]
-    """
-    known: dict[tuple[type, Any], int] = {}
-    codes = []
-    for value in as_list(y):
-        try:
-            code = known.get((type(value), value))
-        except Exception:  # noqa: BLE001 - a list, say
-            codes.append(-1)
-            continue
-        if code is None:
-            try:
-                code = int(encode_labels([value], classes)[0])
-            except Exception:  # noqa: BLE001 - what a label is decides on no refusal
-                code = -1
-            known[(type(value), value)] = code
-        codes.append(code)
-    return np.array(codes, dtype=np.int64)
-
-
-def slots_of(groups: Any | None, n: int) -> tuple[Sequence[bytes], NDArray[np.bool_]]:
-    """Return the slot of each row, and which rows have one; a row without a unit id has an empty slot."""
-    if groups is None:
-        return slot_bytes(None, n), np.ones(n, dtype=bool)
-    known: dict[tuple[type, Any], int] = {}
-    units: dict[bytes, int] = {}
-
-    def place_of(value: Any) -> int:
-        try:
-            place = known.get((type(value), value))
-            if place is None:
-                place = known[(type(value), value)] = units.setdefault(slot_bytes([value], 1)[0], len(units))
-        except Exception:  # noqa: BLE001 - nor does what an id is
-            place = units.setdefault(b"", len(units))
-        return place
-
-    places = np.fromiter(map(place_of, chain.from_iterable(lists_of(groups))), dtype=np.int64)
-    return ListedKeys(list(units), places), places != units.get(b"", -1)

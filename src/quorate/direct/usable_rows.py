@@ -16,16 +16,17 @@ from numpy.typing import NDArray
 from quorate.ambient import unwarned
 from quorate.data import PrivateRecords, fingerprint, is_frame, kind, take, width
 from quorate.data.canonical import row_digests
+from quorate.data.cell_text import is_missing
 from quorate.data.columns import families
-from quorate.data.identity import is_missing
 from quorate.data.packed import PackedDigests, pack
 from quorate.data.rows import Rows, columns, n_rows
 from quorate.data.streamed import PartedFrame
 from quorate.data.summed_cells import summed_cells
-from quorate.data.unit_keys import as_unit_keys
+from quorate.data.unit_ids import usable_slots
+from quorate.data.unit_keys import ListedKeys, as_unit_keys
 from quorate.deferred import sparse
 from quorate.direct.cells import as_the_column, finite_rows, frame_like, lists_of, real
-from quorate.direct.schema import Schema, slots_of
+from quorate.direct.schema import Schema
 from quorate.errors import DataRefused
 from quorate.types import IntArray, Secret
 
@@ -187,10 +188,18 @@ def labels_and_slots(
         If there is not one label and one id a row.
     """
     labels = np.concatenate([np.empty(0, dtype=np.int64), *map(codes, lists_of(y))])
-    slots, _ = slots_of(groups, n_rows)
+    slots = usable_slots(groups, n_rows) if groups is None else _listed(groups)
     if not len(labels) == len(slots) == n_rows:
         raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
     return labels, slots
+
+
+def _listed(groups: Any) -> ListedKeys:
+    """Return the slots of rows with ids, each held once."""
+    units: dict[bytes, int] = {}
+    slots = (slot for part in lists_of(groups) for slot in usable_slots(part, len(part)))
+    places = np.fromiter((units.setdefault(slot, len(units)) for slot in slots), dtype=np.int64)
+    return ListedKeys(list(units), places)
 
 
 def _numbers(schema: Schema, rows: Rows, kept: IntArray) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from typing import Any
 
+from quorate.ambient import one_thread
 from quorate.errors import InvalidParameter
 from quorate.estimators.columns import rows_and_labels
 from quorate.estimators.known_arguments import tables_by_name
@@ -31,6 +32,7 @@ from quorate.release.affordable import check_affordable
 PUBLIC_ROWS = "the public rows"
 
 
+@one_thread()
 @tables_by_name
 def check(
     estimator: Any,

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, Literal
 
 from quorate.arguments import truth
+from quorate.data.unit_ids import only_whole_ids
 from quorate.ensemble import DaskScheduler, Partition, Preprocessing
 from quorate.errors import InvalidParameter
 from quorate.estimators.checked import check_of_teachers
@@ -79,6 +80,8 @@ class PrivateClassifier(VotedClassifier):
         in memory, and the guarantee says that nothing durable was recorded.
     unit : str, optional
         The word for whose data is protected; "person" where ``groups`` are given to ``fit``, else "record".
+    whole_ids : bool, default False
+        Whether ``groups`` are whole numbers below 2⁵³: floats are taken then, and any other id is none.
     n_records : int, optional
         Number of private units, where it may be published. Where it is needed and not declared it is read, and the
         guarantee says that it is treated as public.
@@ -167,6 +170,7 @@ class PrivateClassifier(VotedClassifier):
         online_answers: int = 0,
         ledger: GivenLedger = None,
         unit: str | None = None,
+        whole_ids: bool = False,
         n_records: int | None = None,
         n_rows: int | None = None,
         partition: Partition | Literal["auto"] = "auto",
@@ -191,6 +195,7 @@ class PrivateClassifier(VotedClassifier):
         self.online_answers = online_answers
         self.ledger = ledger
         self.unit = unit
+        self.whole_ids = whole_ids
         self.n_records = n_records
         self.n_rows = n_rows
         self.partition = partition
@@ -299,7 +304,10 @@ class PrivateClassifier(VotedClassifier):
 
         def prepared(beside: Secret[bytes]) -> Task:
             noise, key = noise_and_key(self.unsafe_noise_seed, fit_key(beside, nonce))
-            tables = {"public": public, "groups": groups}
+            tables = {
+                "public": public,
+                "groups": only_whole_ids(groups) if truth("whole_ids", self.whole_ids) else groups,
+            }
             task = prepare(RunConfig(**asked), X, y, **tables, key=key, fingerprint_key=beside, noise=noise)
             if begin and self.n_teachers == "auto":  # a number that was given is not made from it
                 refuse_rows_as_units(task)

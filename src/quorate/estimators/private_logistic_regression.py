@@ -17,9 +17,11 @@ from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
 from quorate.ambient import own_switches
+from quorate.arguments import truth
 from quorate.data import encode_labels
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import TEXT, flat_images, holds_texts, texts_table
+from quorate.data.unit_ids import only_whole_ids
 from quorate.errors import PreconditionFailed
 from quorate.estimators.checked import check_of_rounds
 from quorate.estimators.columns import (
@@ -85,6 +87,8 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         guarantee is for replacing one unit alone.
     unit : str, optional
         The word for whose data is protected; "person" where ``groups`` are given to ``fit``, else "record".
+    whole_ids : bool, default False
+        Whether ``groups`` are whole numbers below 2⁵³: floats are taken then, and any other id is none.
     neighbours : {"auto", "add-or-remove", "replace"}
         For which change of one unit ε is: the noise for "replace" is about twice that for "add-or-remove", at the same
         ε. "auto" is add or remove where `n_records` is declared and replace where it is read; where the ledger has a
@@ -155,6 +159,7 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         clip: float | None = None,
         n_records: int | None = None,
         unit: str | None = None,
+        whole_ids: bool = False,
         neighbours: Literal["auto", "add-or-remove", "replace"] = "auto",
         ledger: GivenLedger = None,
         unsafe_noise_seed: int | None = None,
@@ -170,6 +175,7 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         self.clip = clip
         self.n_records = n_records
         self.unit = unit
+        self.whole_ids = whole_ids
         self.neighbours = neighbours
         self.ledger = ledger
         self.unsafe_noise_seed = unsafe_noise_seed
@@ -345,6 +351,8 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
             composition=terms.composition,
             neighbours=self.neighbours,
         )
+
+        groups = only_whole_ids(groups) if truth("whole_ids", self.whole_ids) else groups
 
         def prepared(beside: Secret[bytes]) -> DirectTask:
             return prepare_direct(

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from quorate.arguments import count, real
+from quorate.data.cell_text import each, is_missing
 from quorate.data.columns import column, listed
-from quorate.data.identity import as_list, is_missing
+from quorate.data.identity import as_list
 from quorate.data.rows import columns, spoken_name
-from quorate.direct.cells import each
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.cell_values import value_of
 from quorate.learners.concepts.intervals import Interval

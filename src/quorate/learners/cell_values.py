@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import inf, isnan
 from typing import Any
 
-from quorate.data.identity import is_missing
+from quorate.data.cell_text import is_missing
 from quorate.direct.cells import number
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
-from quorate.errors import LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
+from quorate.errors import LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError, know_charge
 from quorate.ledger.chain import extend, read_line, replay, resume, utc, verify
 from quorate.ledger.entries import Content, Entry, Opened, Started
 from quorate.ledger.json_values import Json
@@ -145,7 +145,7 @@ class Journal:
                     self._writing = False
                     self._turn.notify_all()
         if ticket.error is not None:
-            raise ticket.error
+            raise know_charge(ticket.error)  # it was made in the thread of whoever committed
         if not ticket.done:  # an interrupt lost the batch on its way
             raise self._stop_error()
         return ticket.result  # type: ignore[return-value]

@@ -38,7 +38,8 @@ KEY_USED = "the idempotency key was used for another request of this client; tak
 KEY_ANSWERED = "the request under this key was answered; its stored answer must be returned"
 STAGE_IS_OVER = "this stage of the sparse vector is over: its noisy threshold was used elsewhere, or an answer was lost"
 OTHER_DATA = (
-    "the ledger is bound to another data set; if the data were changed but are the same release, say so with a reason "
+    "the ledger is bound to another data set; if the data were changed but are the same release, or are the same and "
+    "were read in another way when it was begun (docs/reference/cells.md), say so with a reason "
     "(Ledger.same_release, or quorate ledger open FOLDER --same-release REASON)"
 )
 

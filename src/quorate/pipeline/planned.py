@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import fields
 from typing import Any, Literal
 
+from quorate.ambient import one_thread
 from quorate.arguments import count, real
 from quorate.data import check_classes
 from quorate.direct.plan import FeatureMapName
@@ -42,6 +43,7 @@ NOTHING_BY_RULES = (
 _ROUNDED = 0.005  # a share that is typed in has two digits, perhaps
 
 
+@one_thread()
 def plan(
     public: Any = None,
     *,

@@ -13,6 +13,7 @@ import numpy as np
 
 from quorate.accounting.figures import plural, several
 from quorate.accounting.neighbouring import LABELS_OF
+from quorate.ambient import one_thread
 from quorate.arguments import count, one_of, truth
 from quorate.data import check_classes, n_rows
 from quorate.data.feature_maps import PoolDirections
@@ -81,6 +82,7 @@ class _Arguments:
     strategy: Strategy | None
 
 
+@one_thread()
 def prepare(
     config: RunConfig,
     X: Any,
@@ -388,10 +390,8 @@ def _reads_rows(config: RunConfig, asked: _Arguments, *, grouped: bool) -> bool:
 
 
 def _n_queries(wish: Any, n_public: int) -> int | None:
-    if wish == "auto":
-        return None
-    if wish == "all":
-        return n_public
+    if wish in ("auto", "all"):
+        return None if wish == "auto" else n_public
     asked = count("queries", wish, at_least=1, hint='A number, "all", "auto", or a strategy such as Margin(300)')
     if asked > n_public:
         raise InvalidParameter(

@@ -21,7 +21,8 @@ OTHER_DATA = (
     "the ledger is bound to another data set than this one, and counts the releases of one. A fold of cross_val_score, "
     "GridSearchCV or any other split is a data set of its own: compare models on public rows with labels, or for a "
     "price (docs/how-to/evaluate-privately.md), then fit once with this ledger. For rows that were corrected since, "
-    "see docs/ledger-promise.md"
+    "see docs/ledger-promise.md; for the same rows, of which ids, labels or cells were read in another way when it was "
+    "begun, see docs/reference/cells.md"
 )
 
 

@@ -41,7 +41,15 @@ from quorate.run.run_settings import RunSettings
 from quorate.run.settings import MechanismSettings, Settings, settings_of
 from quorate.run.stages import FolderStages
 from quorate.run.student_rows import student_file
-from quorate.run.tables import pool_of, read_pool, read_private, read_public, refuse_other_columns, refuse_unknown_drop
+from quorate.run.tables import (
+    pool_of,
+    private_ids,
+    read_pool,
+    read_private,
+    read_public,
+    refuse_other_columns,
+    refuse_unknown_drop,
+)
 from quorate.students import PromptStudent
 from quorate.types import Watch
 
@@ -91,7 +99,7 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
             private.X,
             private.y,
             public=pool_of(data, public),
-            groups=private.unit,
+            groups=private_ids(data, private),
             key=key,
             fingerprint_key=fingerprint_key(
                 folder.ledger if begin or folder.has_ledger or ledger_key.exists() else None

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from quorate.ambient import one_thread
 from quorate.errors import PreconditionFailed
 from quorate.outcomes import Caution
 from quorate.pipeline.direct.foreseen import steps_of
@@ -36,6 +37,7 @@ class Direct(Method):
         """Read the run."""
         return direct_run.read_direct(root, begin=begin, settings=settings)
 
+    @one_thread()
     def check(self, run: DirectRun) -> dict[str, Any]:
         """Say what a run would do and cost."""
         return direct_run.check_direct(run)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from quorate.ambient import one_thread
 from quorate.errors import InvalidParameter
 from quorate.outcomes import Caution
 from quorate.pipeline.foreseen import steps_of
@@ -34,6 +35,7 @@ class Teachers(Method):
         with in_settings():
             return batch.load_run(root, begin=begin, settings=settings, rehearse=rehearse)
 
+    @one_thread()
     def check(self, run: LoadedRun) -> dict[str, Any]:
         """Say what a run would do and cost."""
         return batch.check(run)
@@ -46,6 +48,7 @@ class Teachers(Method):
         """Return what the owner should hear before the budget is spent."""
         return run.cautions
 
+    @one_thread()
     def expected(self, run: LoadedRun) -> tuple[Expected | None, float]:
         """Rehearse a run on its labelled public rows: the accuracy to expect, and that of the commonest class."""
         if run.evaluation is None:

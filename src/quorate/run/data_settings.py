@@ -39,6 +39,7 @@ class DataSettings:
     private_query: str | None = None
     public_query: str | None = None
     evaluation_query: str | None = None
+    whole_ids: bool = False
 
     @property
     def pool(self) -> Source:
@@ -120,6 +121,7 @@ def data_settings(data: Section, folder: Path, *, public: Source | None) -> Data
         n_rows=data.optional("n_rows", lambda key: data.count(key, at_least=1)),
         evaluation=data.optional("evaluation", lambda key: source(data, key, folder)),
         images=images,
+        whole_ids="whole_ids" in data.given and data.flag("whole_ids"),
         image_column=data.text("image_column") if "image_column" in data.given else "file",
         **named,  # type: ignore[arg-type]
     )

@@ -16,7 +16,6 @@ from quorate.arguments import count, for_shell, shown
 from quorate.data import PublicPool, encode_labels, take
 from quorate.data.reading import has_named_columns
 from quorate.direct.rounds import PrivateUnits
-from quorate.direct.schema import codes_of_text
 from quorate.direct.spool import IN_MEMORY, units_of
 from quorate.direct.usable_rows import PrivateTable, UsableRows
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
@@ -52,6 +51,7 @@ from quorate.run.stages import FolderStages
 from quorate.run.student_rows import student_file
 from quorate.run.tables import (
     pool_of,
+    private_ids,
     read_pool,
     read_private_cells,
     read_public,
@@ -135,11 +135,10 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
         private.X,
         private.y,
         public=public,
-        groups=private.unit,
+        groups=private_ids(data, private),
         fingerprint_key=fingerprint_key(folder.ledger if begin or folder.has_ledger or ledger_key.exists() else None),
         noise=noise,
         stages=FolderStages(folder.private),
-        codes=codes_of_text,
         terms=folder.terms(settings.budget.composition),
     )
     return DirectRun(folder, settings, task, None if data.evaluation is None else _evaluation(data, task))

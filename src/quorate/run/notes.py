@@ -8,7 +8,7 @@ from pathlib import Path
 from quorate.data import column_names
 from quorate.data.reading import has_named_columns, read_table
 from quorate.data.rows import Rows
-from quorate.direct.schema import slots_of
+from quorate.data.unit_ids import only_whole_ids, usable_slots
 from quorate.pipeline.notes import (
     Note,
     note_on_mechanism,
@@ -98,5 +98,7 @@ def notes_on_ids(data: DataSettings, unit_keys: Iterable[bytes]) -> Iterator[Not
         if path is None or not has_named_columns(path) or data.unit not in column_names(path):
             continue
         table = read_table(path, text_columns=[data.unit])
-        others, _ = slots_of(table[data.unit], len(table))
+        public_ids = table[data.unit]
+        floats = data.whole_ids or public_ids.dtype.is_float()
+        others = usable_slots(only_whole_ids(public_ids) if floats else public_ids, len(table))
         yield from note_on_shared_ids(ids, others, private=data.private.name, public=path.name)

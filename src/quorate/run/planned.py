@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from quorate.ambient import one_thread
 from quorate.data import PublicPool, column_names
 from quorate.data.formats import nearly
 from quorate.data.reading import has_named_columns
@@ -38,6 +39,7 @@ from quorate.run.typed import as_typed, error_as_typed
 TAKES_A_WHILE = "Rehearsing on public rows: this takes up to half a minute, and with thousands of images longer."
 
 
+@one_thread()
 def plan_folder(
     root: Path,
     *,

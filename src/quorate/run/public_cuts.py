@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from quorate.data.cell_text import each as of_each
 from quorate.data.dates import are_dates
 from quorate.data.identity import as_list, is_same_table
-from quorate.direct.cells import each as of_each
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners import Binning
 from quorate.learners.cell_values import value_of

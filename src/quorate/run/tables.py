@@ -16,6 +16,7 @@ from quorate.data.formats import Table, nearly, require_column
 from quorate.data.images import ImageForm, private_images, public_images
 from quorate.data.reading import column_names, has_named_columns
 from quorate.data.rows import Rows, columns
+from quorate.data.unit_ids import only_whole_ids
 from quorate.data.workspace import Workspace
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.run.data_settings import DataSettings, Source
@@ -36,6 +37,11 @@ def read_pool(data: DataSettings, *, n_features: int | None = None) -> Table:
 def pool_of(data: DataSettings, table: Table) -> PublicPool:
     """Return the public rows as a run takes them, with what the owner says of columns."""
     return PublicPool(table.X, **({} if data.images is not None else data.kinds.arguments))
+
+
+def private_ids(data: DataSettings, table: Table) -> Any:
+    """Return the unit ids of the private rows as the owner declares them."""
+    return only_whole_ids(table.unit) if data.whole_ids else table.unit
 
 
 def read_private(data: DataSettings, public: Table | None, *, memory: int, workspace: Workspace) -> Table:

@@ -20,6 +20,7 @@ public = "public.csv"          # unlabelled rows that may be shown; the same fea
 label = "outcome"              # the label's column in the private table
 classes = ["no", "yes"]        # every label there may be, declared: reading them off private rows would publish them
 # unit = "person_id"           # column that says whose row it is; without it the guarantee is per record
+# whole_ids = true             # ids are whole numbers below 2^53, so that a column of floats may hold them
 # n_records = 20000            # number of private rows (with unit: of units), if you may publish it; else it is
 #                              # read, and said to be public
 # n_rows = 60000               # with unit: number of private rows, likewise; teachers follow from units and rows

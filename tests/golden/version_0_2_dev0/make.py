@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tarfile
+from datetime import date
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -78,6 +79,11 @@ quorate.PrivateLogisticRegression(
     classes=[0, 1], epsilon=1.0, delta=1e-5, rounds=5, n_records=240, ledger="run/ledger.db"
 ).fit(X, y)
 """
+#: Ids of units, and whether they read the same since what an id says is one table for every type.
+IDS = {
+    "direct-fit-ids": ["P-7", 12, True, date(2024, 3, 1), "12.5"],
+    "direct-fit-ids-read-otherwise": ["P-7", " 12", "1.0", True, date(2024, 3, 1)],
+}
 
 
 def people(n: int, seed: int) -> tuple[list[str], list[str]]:
@@ -95,6 +101,12 @@ def folder(root: Path, settings: dict[str, object]) -> None:
     (root / "private.csv").write_text("\n".join(["age,bmi,ward,ill", *people(N, 1)[1]]) + "\n")
     (root / "public.csv").write_text("\n".join(["age,bmi,ward", *people(N_PUBLIC, 2)[0]]) + "\n")
     (root / "quorate.toml").write_text(SETTINGS.format(**settings))
+
+
+def with_ids(ids: list[object]) -> str:
+    """Return the script of the fit whose rows are of five units in turn."""
+    grouped = FIT.replace("n_records=240", "n_records=5").replace("fit(X, y)", f"fit(X, y, groups={ids!r} * 48)")
+    return f"import datetime\n{grouped}"
 
 
 def numbers(root: Path) -> None:
@@ -143,4 +155,9 @@ if __name__ == "__main__":
         Path(place, "run").mkdir()
         numbers(Path(place, "run"))
         pack("direct-fit", Path(place), FIT, 3)
+    for name, ids in IDS.items():
+        with TemporaryDirectory() as place:
+            Path(place, "run").mkdir()
+            numbers(Path(place, "run"))
+            pack(name, Path(place), with_ids(ids), 3)
     (HERE / "versions.txt").write_text("".join(f"{name} {version(name)}\n" for name in ("scikit-learn", "numpy")))

@@ -11,9 +11,10 @@ from quorate.data.feature_maps.chained import ChainedMap
 from quorate.data.feature_maps.coordinates import PublicCoordinates, public_features
 from quorate.data.feature_maps.linear import LinearMap
 from quorate.data.feature_maps.patches import PatchFeatures
-from quorate.data.feature_maps.scale import in_one_unit
+from quorate.data.feature_maps.scale import has_spread, in_one_unit
 from quorate.data.feature_maps.shared_patches import SharedPatches
 from quorate.data.rows import Rows
+from quorate.errors import InvalidParameter
 from quorate.types import FloatArray
 
 WIDE = 256  # columns beyond which leading directions of the pool stand in for them
@@ -79,6 +80,8 @@ class PoolDirections:
         numbers = first.numbers(pool)
         told = ChainedMap(first, LinearMap(numbers.shape[1], in_one_unit(numbers)))
         features = public_features(told.second, numbers)[:, :-1]
+        if not has_spread(features).any():
+            raise InvalidParameter("the public images are all equal, and show no directions; give images that differ")
         found = PCA(min(OF_IMAGES, *features.shape), svd_solver="randomized", random_state=0).fit(features)
         kept = found.explained_variance_ > LEAST * found.explained_variance_[0]
         deviations = np.sqrt(found.explained_variance_[kept])

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from quorate.data.feature_maps.directions import DIRECTIONS, is_wide
+from quorate.data.feature_maps.scale import has_spread
 from quorate.data.feature_maps.standardizer import PoolStandardizer
 from quorate.data.rows import kind, take
 from quorate.types import FloatArray
@@ -52,11 +54,13 @@ class PoolCoordinates:
             return cls((), PoolStandardizer.of(pool, one_unit=one_unit))
         from sklearn.decomposition import TruncatedSVD
 
-        rows = pool.astype(np.float64)
+        rows, varied = pool.astype(np.float64), has_spread(pool)
+        of_varied = rows if varied.all() else _without(rows, ~varied)
         with np.errstate(
             divide="ignore", invalid="ignore"
         ):  # the share of variance explained, of a pool without variance
-            directions = TruncatedSVD(DIRECTIONS, random_state=0).fit(rows)
+            directions = TruncatedSVD(DIRECTIONS, random_state=0).fit(of_varied)
+        directions.components_[:, ~varied] = 0.0  # a column without spread says nothing of any row
         return cls((directions,), PoolStandardizer.of(directions.transform(rows), one_unit=True))
 
     def kernel(self, pool: Any) -> PoolCoordinates:
@@ -73,9 +77,10 @@ class PoolCoordinates:
         features = Nystroem(gamma=0.5, n_components=min(LANDMARKS, pool.shape[0]), random_state=0).fit(z)
         lengths = self.standard.scaler(self.project(pool))
         some = np.sort(np.random.default_rng(0).permutation(pool.shape[0])[:BLOCK])
-        return PoolCoordinates(
-            (*self.maps, lengths, features), PoolStandardizer.of(features.transform(take(z, some)), one_unit=True)
-        )
+        images = features.transform(take(z, some))
+        if not has_spread(z).any():  # equal rows have equal images, but for rounding, which is no unit
+            images = np.broadcast_to(images[:1], images.shape)
+        return PoolCoordinates((*self.maps, lengths, features), PoolStandardizer.of(images, one_unit=True))
 
     def project(self, X: Any) -> Any:
         """Return what `standard` measures: the rows, or what the maps make of them."""
@@ -105,6 +110,13 @@ class PoolCoordinates:
             The pool in the container that the steps are to take: what the geometry was read off, or a frame of it.
         """
         return [("numbers", as_numbers(rows)), *((type(each).__name__.lower(), each) for each in self.maps)]
+
+
+def _without(rows: Any, columns: NDArray[np.bool_]) -> Any:
+    """Return the rows, an array or a sparse matrix, with zeros in these columns."""
+    if kind(rows) == "sparse":
+        return rows.multiply(~columns).tocsr()
+    return np.where(columns, 0.0, rows)
 
 
 def as_numbers(rows: Any) -> Any:

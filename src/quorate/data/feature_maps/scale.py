@@ -6,12 +6,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from quorate.data.rows import kind
 from quorate.types import FloatArray
 
 BITS = 12  # scaled rows are multiples of 2^-12
 ONE_UNIT = 0.05  # how large the middle column of one scale is, at least, of the largest
 CLIP = 4.0  # entries are cut off at this many public standard deviations
+_NARROW = 1e-14  # a range below which scikit-learn takes columns for constant, and a little more
 SHARED = 16  # columns from which a common range says that they are one quantity
 
 
@@ -41,13 +44,12 @@ class PoolScale:
     @classmethod
     def fit(cls, pool: FloatArray) -> PoolScale:
         """Read the units off the dense public pool ``(n_public, n_columns)``."""
-        indicator = ((pool == 0) | (pool == 1)).all(axis=0)
-        spread = pool.std(axis=0)
-        kept = indicator | (pool == pool[0]).all(axis=0) | (spread == 0)
+        indicator, varied = ((pool == 0) | (pool == 1)).all(axis=0), has_spread(pool)
+        kept = indicator | ~varied
         if is_one_quantity(pool[:, ~kept]):
             low, high = pool[:, ~kept].min(), pool[:, ~kept].max()
             return cls(np.where(indicator, 0.0, low), np.where(indicator, 1.0, high - low))
-        return cls(np.where(indicator, 0.0, pool.mean(axis=0)), np.where(kept, 1.0, spread))
+        return cls(np.where(indicator, 0.0, means(pool, varied)), np.where(kept, 1.0, deviations(pool)))
 
     @property
     def numbers(self) -> bool:
@@ -80,7 +82,80 @@ class PoolScale:
         from sklearn.preprocessing import MinMaxScaler
 
         edges = np.vstack([self.mean - CLIP * self.scale, self.mean + CLIP * self.scale])
-        return MinMaxScaler(feature_range=(-CLIP, CLIP), clip=True).fit(edges)
+        with np.errstate(over="ignore", invalid="ignore"):
+            fitted = with_narrow(MinMaxScaler(feature_range=(-CLIP, CLIP), clip=True).fit(edges))
+        same = edges[0] == edges[1]  # large numbers, for which the scale is less than rounding
+        fitted.scale_[same], fitted.min_[same] = 1 / self.scale[same], -self.mean[same] / self.scale[same]
+        return fitted
+
+
+def with_narrow(fitted: Any) -> Any:
+    """Have a ``MinMaxScaler`` scale narrow columns too, whose ends it takes for one value; return it.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import MinMaxScaler
+    >>> ends = np.array([[0.0], [1e-18]])
+    >>> MinMaxScaler().fit(ends).transform(ends).max(), with_narrow(MinMaxScaler().fit(ends)).transform(ends).max()
+    (np.float64(1e-18), np.float64(1.0))
+    """
+    narrow = (fitted.data_range_ > 0) & (fitted.data_range_ < _NARROW)
+    low, high = fitted.feature_range
+    fitted.scale_[narrow] = (high - low) / fitted.data_range_[narrow]
+    fitted.min_[narrow] = low - fitted.data_min_[narrow] * fitted.scale_[narrow]
+    return fitted
+
+
+def has_spread(columns: Any) -> NDArray[np.bool_]:
+    """Tell which columns ``(n_rows, n_columns)`` hold two values, by their least and largest: ``(n_columns,)``.
+
+    A standard deviation does not tell: the mean of equal numbers is rounded, and the squares of small ones are 0.
+
+    Examples
+    --------
+    >>> has_spread(np.array([[0.1, 1e-300], [0.1, 2e-300], [0.1, 1e-300]])).tolist()
+    [False, True]
+    """
+    low, high = columns.min(axis=0), columns.max(axis=0)
+    if kind(columns) == "sparse":
+        low, high = low.toarray().ravel(), high.toarray().ravel()
+    return ~np.asarray(low == high)
+
+
+def means(columns: FloatArray, varied: NDArray[np.bool_]) -> FloatArray:
+    """Return the mean of each dense column; of one without spread it is its value, and not what is near it."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.where(varied, columns.mean(axis=0), columns[0]))
+
+
+def deviations(columns: Any) -> FloatArray:
+    """Return the standard deviation of each column, sparse or dense: 0 where it has no spread, and nowhere else.
+
+    Examples
+    --------
+    >>> deviations(np.array([[0.1, 0.0], [0.1, 2e-300], [0.1, 0.0], [0.1, 2e-300]])).tolist()
+    [0.0, 1e-300]
+    """
+    varied = has_spread(columns)
+    if kind(columns) == "sparse":
+        return np.where(varied, _sparse_deviations(columns), 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = np.asarray(columns.std(axis=0))
+        for at in np.flatnonzero(varied & ((found == 0) | np.isinf(found) | np.isnan(found))):  # of squares, that is
+            low, high = columns[:, at].min(), columns[:, at].max()
+            found[at] = max((high - low) * ((columns[:, at] - low) / (high - low)).std(), 5e-324)
+    return np.where(varied, found, 0.0)
+
+
+def _sparse_deviations(columns: Any) -> FloatArray:
+    apart = columns.tocsc(copy=True)
+    m, stored = apart.shape[0], np.diff(apart.indptr)
+    largest = abs(apart).max(axis=0).toarray().ravel()
+    unit = np.where(largest > 0, largest, 1.0)  # in which no square is 0 or infinite
+    apart.data = apart.data / np.repeat(unit, stored)
+    mean = np.asarray(apart.mean(axis=0)).ravel()
+    apart.data = (apart.data - np.repeat(mean, stored)) ** 2
+    return np.asarray(unit * np.sqrt((np.asarray(apart.sum(axis=0)).ravel() + (m - stored) * mean**2) / m))
 
 
 def in_one_unit(pool: FloatArray) -> PoolScale:
@@ -103,7 +178,7 @@ def has_numbers(pool: FloatArray) -> bool:
     >>> has_numbers(np.array([[0.0, 1.0], [1.0, 1.0]])), has_numbers(np.array([[0.0], [2.0]]))
     (False, True)
     """
-    return not bool((((pool == 0) | (pool == 1)).all(axis=0) | (pool == pool[0]).all(axis=0)).all())
+    return bool((~((pool == 0) | (pool == 1)).all(axis=0) & has_spread(pool)).any())
 
 
 def is_one_quantity(columns: FloatArray) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import hypot
 from typing import Any
 
 import numpy as np
 
+from quorate.data.feature_maps.scale import deviations, means
 from quorate.data.rows import kind
 from quorate.types import FloatArray
 
@@ -42,23 +44,22 @@ class PoolStandardizer:
         With `one_unit` no column is put in a unit of its own: where their lengths are what tells them apart.
         """
         points = pool.astype(np.float64)  # before anything is squared: small integers overflow
-        mean = np.asarray(points.mean(axis=0)).ravel()
+        spread = deviations(points)
         if kind(pool) == "sparse":
-            squares = np.asarray(points.multiply(points).mean(axis=0)).ravel()
-            variance, unit = np.maximum(squares - mean**2, 0.0), np.ones_like(mean)
+            mean, unit = np.asarray(points.mean(axis=0)).ravel(), np.ones(points.shape[1])
         else:
-            constant = (points == points[0]).all(axis=0)  # not "variance 0": the mean of 0.1 rounds
-            variance = np.where(constant, 0.0, points.var(axis=0))
+            mean = means(points, spread > 0)
             indicator = ((points == 0) | (points == 1)).all(axis=0)
-            unit = np.where(indicator | constant | one_unit, 1.0, np.sqrt(variance))
-        length = np.sqrt(np.sum(variance / unit**2))
+            unit = np.where(indicator | (spread == 0) | one_unit, 1.0, spread)
+        length = hypot(*(spread / unit).tolist())
         return cls(mean, unit * (length if length > 0 else 1.0))
 
     def scaler(self, rows: Any) -> Any:
         """Return the same change of points as a fitted scikit-learn transformer; a sparse matrix is not centred."""
         from sklearn.preprocessing import StandardScaler
 
-        fitted = StandardScaler(with_mean=kind(rows) != "sparse").fit(rows)
+        with np.errstate(over="ignore", invalid="ignore"):  # what it makes of the rows is not used
+            fitted = StandardScaler(with_mean=kind(rows) != "sparse").fit(rows)
         fitted.mean_, fitted.scale_, fitted.var_ = self.mean, self.scale, self.scale**2
         return fitted
 

@@ -33,7 +33,7 @@ class Table:
         Features only.
     y : (n_rows,) array or None
         Labels as they stand in the file.
-    unit : list of n_rows ids or None
+    unit : list of n_rows ids, a series of floats, or None
         Unit ids; of a CSV file always as text.
 
     Examples
@@ -204,8 +204,13 @@ class TableFormat(ABC):
         return Table(
             X=frame.select(kept),
             y=None if label is None else frame[label].to_numpy(),
-            unit=None if unit is None else as_list(frame[unit]),
+            unit=None if unit is None else ids_of(frame[unit]),
         )
+
+
+def ids_of(column: pl.Series) -> Any:
+    """Return unit ids as a list; of a column of floats the column, by which a reader of ids knows what they are."""
+    return column if column.dtype.is_float() else as_list(column)
 
 
 def cannot_read_each_row(format_: object, path: object) -> DataRefused:

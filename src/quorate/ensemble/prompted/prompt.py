@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from quorate.data.cell_text import is_missing
 from quorate.data.fixed_types import fixed_types
-from quorate.data.identity import is_missing
 from quorate.data.rows import kind
 from quorate.errors import DataRefused, InvalidParameter
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from quorate.data.canonical import row_digests
 from quorate.labelling.active.strategy import History, Strategy
 from quorate.types import IntArray
 
@@ -43,13 +44,14 @@ class CoreSet(Strategy):
 
         if len(history.rows):
             return np.empty(0, dtype=np.int64)
-        chosen = [0]
+        chosen, same = [0], np.unique(row_digests(pool), return_inverse=True)[1]
         nearest = pairwise_distances(pool, pool[:1]).ravel()
+        nearest[same == same[0]] = 0.0
         while len(chosen) < self.n:
             farthest = int(np.argmax(nearest))
             if not nearest[farthest] > 0:
                 break
             chosen.append(farthest)
             nearest = np.minimum(nearest, pairwise_distances(pool, pool[farthest : farthest + 1]).ravel())
-            nearest[farthest] = 0.0  # exactly: rounding must not have a point asked twice
+            nearest[same == same[farthest]] = 0.0  # exactly: rounding must not have a point asked twice
         return np.array(chosen, dtype=np.int64)

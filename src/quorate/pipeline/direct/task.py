@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count as numbers
@@ -13,14 +13,16 @@ import numpy as np
 
 from quorate.accounting import Event, Repeated
 from quorate.accounting.neighbouring import N_IS_PUBLIC, ONE_RECORD, Neighbouring
+from quorate.ambient import one_thread
 from quorate.arguments import count, real
 from quorate.data import PrivateRecords, PublicPool, check_classes, kind, public_digest, take
 from quorate.data.feature_maps import FittedTransformer
-from quorate.data.identity import is_same_object
-from quorate.data.labels import Label
+from quorate.data.identity import as_column, is_same_object
+from quorate.data.labels import Label, codes_of
+from quorate.data.unit_ids import refuse_floating_ids
 from quorate.deferred import sparse
 from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct, plan_without_pool
-from quorate.direct.schema import Schema, codes_of
+from quorate.direct.schema import Schema
 from quorate.direct.spool import units_of
 from quorate.direct.stored import dump_plan, load_plan
 from quorate.direct.usable_rows import PrivateTable, UsableRows, Watching, labels_and_slots
@@ -41,11 +43,9 @@ from quorate.release.purposes import GRADIENT_ROUND
 from quorate.release.session import LedgerTerms
 from quorate.release.source import client_of
 from quorate.release.target import floor_budget
-from quorate.types import IntArray, Secret
+from quorate.types import Secret
 
 _MADE_UP = 48  # rows
-
-Codes = Callable[[Any, tuple[Label, ...]], IntArray]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,6 +256,7 @@ class DirectTask:
         return replace(self, private=Secret(UsableRows(nothing, np.empty(0, dtype=np.int64), None, 0)))
 
 
+@one_thread()
 def prepare_direct(
     config: DirectConfig,
     X: Any,
@@ -266,7 +267,6 @@ def prepare_direct(
     fingerprint_key: Secret[bytes],
     noise: NoiseSource,
     stages: StageStore | None = None,
-    codes: Codes = codes_of,
     terms: LedgerTerms | None = None,
 ) -> DirectTask:
     """Check all that may be refused, which are public facts alone, and fix everything before the first round.
@@ -276,19 +276,15 @@ def prepare_direct(
     config : DirectConfig
         What was asked.
     X, y, groups
-        Private rows, labels and unit ids, as for :meth:`quorate.PrivateLogisticRegression.fit`.
+        As for :meth:`quorate.PrivateLogisticRegression.fit`.
     public : PublicPool or None
         The pool; rows are numbers where there is none.
     fingerprint_key : Secret[bytes]
         By which data are bound to a ledger.
     noise : NoiseSource
         Where privacy noise comes from.
-    stages : StageStore, optional
-        Where the plan of an earlier process may be found.
-    codes : callable
-        From labels and classes to codes, −1 for what is none of the classes.
-    terms : LedgerTerms, optional
-        Of the ledger that is to be charged; by default of a new one.
+    stages, terms : StageStore, LedgerTerms, optional
+        Where the plan of an earlier process may be found; those of the ledger to charge, by default of a new one.
 
     Raises
     ------
@@ -305,7 +301,7 @@ def prepare_direct(
     _refuse_forms(X, y, groups, public)
     table = PrivateTable.of(schema, X)
     digests, records = table.known()
-    labels, slots = labels_and_slots(y, groups, len(digests), codes=lambda part: codes(part, classes))
+    labels, slots = labels_and_slots(y, groups, len(digests), codes=lambda part: codes_of(part, classes))
     private = UsableRows.of(table, labels, slots, grouped=groups is not None)
     n_units = declared or max(private.n_slots, 1)
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, "epsilon": epsilon, "delta": delta}
@@ -384,8 +380,9 @@ def _refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> Non
         requires = "this classifier requires y to be passed, but the target y is None" if y is None else f"got {y!r}"
         raise DataRefused(f"y: {requires}; give one label for every row")
     for name, given in (("y", y), ("groups", groups)):
-        if (dimensions := getattr(given, "ndim", 1)) != 1:
+        if (dimensions := getattr(as_column(given), "ndim", 1)) != 1:
             raise DataRefused(f"{name} has {dimensions} dimensions; give one column, one entry for every row")
+    refuse_floating_ids(groups)
 
 
 def _goes_on(reservation: Reservation) -> bool:

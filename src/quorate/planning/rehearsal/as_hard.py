@@ -120,7 +120,8 @@ class Line:
     ) -> None:
         self.right, self.students, self.shares, self.known, self.doubt = right, students, shares, known, doubt
         x, y = _log_odds(right), _log_odds([each.accuracy for each in students])
-        off, spread = x - x.mean(), float(((x - x.mean()) ** 2).sum())
+        off = x - x.mean()
+        spread = float((off**2).sum()) if x.max() > x.min() else 0.0  # the mean of equal numbers is rounded
         slope = max(0.0, float(off @ y) / spread) if spread > 0 else 0.0
         self._through, self._slope = (float(x.mean()), float(y.mean())), slope
         self.left: FloatArray = y - (y.mean() + slope * off)

@@ -1,0 +1,205 @@
+"""What a cell says: the table of docs/reference/cells.md, in every container, whatever stands in the other cells."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import re
+from decimal import Decimal
+from enum import Enum
+from fractions import Fraction
+from pathlib import Path
+from uuid import UUID
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, check
+from quorate.data import check_classes, encode_labels
+from quorate.data.cell_text import canonical_text, id_text, reader_of_words
+from quorate.data.labels import codes_of
+from quorate.data.streamed import StreamedColumn
+from quorate.data.unit_ids import only_whole_ids, slot_bytes, usable_slots
+from quorate.errors import DataRefused, InvalidParameter
+
+PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cells.md"
+
+
+class Answer(str, Enum):  # noqa: UP042 - members that are texts too
+    NO = "no"
+
+
+KNOWN = {"np": np, "pd": pd, "dt": dt, "Decimal": Decimal, "Fraction": Fraction, "UUID": UUID, "Answer": Answer}
+SAID = {"nothing": None, "the empty text": "", "its digits": "1" + "0" * 309}
+
+
+def rows() -> list[tuple[str, str, str, str]]:
+    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")][1:]
+    cut = [[part.strip() for part in line.strip("|").split(" | ")] for line in lines]
+    return [(name, cell.strip("`"), said, as_id) for name, cell, said, as_id in cut]
+
+
+def meant(said: str) -> str | None:
+    return said[1:-1] if said.startswith("`") else SAID[said]
+
+
+@pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
+def test_a_cell_says_what_the_table_says(row):
+    _, written, said, as_id = row
+    cell = eval(written, dict(KNOWN))  # noqa: S307 - a page of this repository
+    with decimal.localcontext(decimal.Context(prec=3)):
+        assert canonical_text(cell) == meant(said)
+        assert id_text(cell) == meant(as_id)
+
+
+def test_the_table_has_a_row_for_every_type():
+    assert len(rows()) > 35
+    assert len({name for name, *_ in rows()}) == len(rows())
+
+
+NUMBERS = [0, 1, 1, 0]
+LABELS = {
+    "truth values": [False, True, True, False],
+    "truth values of numpy": np.array([False, True, True, False]),
+    "floats": [0.0, 1.0, 1.0, 0.0],
+    "texts": ["0", "1", " 1", "0.0"],
+    "texts of numpy": np.array(["0", "1", "1", "0"]),
+    "bytes": np.array([b"0", b"1", b"1", b"0"]),
+    "decimals": [Decimal(0), Decimal("1.0"), Decimal(1), Decimal(0)],
+    "categories": pd.Series(NUMBERS, dtype="category"),
+    "categories of texts": pd.Series(["0", "1", "1", "0"], dtype="category"),
+    "Int64": pd.Series(NUMBERS, dtype="Int64"),
+    "string": pd.Series(["0", "1", "1", "0"], dtype="string"),
+    "Arrow in pandas": pd.Series(NUMBERS, dtype=pd.ArrowDtype(pa.int32())),
+    "an Arrow array": pa.array(NUMBERS),
+    "polars": pl.Series(NUMBERS, dtype=pl.UInt8),
+    "a frame of one column": pd.DataFrame({"ill": NUMBERS}),
+    "a polars frame of one column": pl.DataFrame({"ill": NUMBERS}),
+    "a column of an array": np.array([NUMBERS]).T,
+    "a column of a file": StreamedColumn(pl.Series(["0", "1", " 1", "0"])),
+}
+
+
+@pytest.mark.parametrize("classes", [[0, 1], ["0", "1"], [False, True]], ids=str)
+@pytest.mark.parametrize("y", LABELS.values(), ids=LABELS)
+def test_labels_of_another_type_are_the_classes_that_say_the_same(y, classes):
+    assert encode_labels(y, classes).tolist() == NUMBERS
+    assert codes_of(y, check_classes(classes)).tolist() == NUMBERS
+
+
+def test_a_member_of_an_enumeration_is_its_value():
+    assert encode_labels([Answer.NO, "yes"], ["no", "yes"]).tolist() == [0, 1]
+    assert check_classes([Answer.NO, "yes"]) == ("no", "yes")
+
+
+def test_truth_values_that_were_declared_as_texts_are_these():
+    for classes in (["false", "true"], ["False", "True"], [False, True]):
+        assert encode_labels([True, "FALSE", 0, "1"], classes).tolist() == [1, 0, 0, 1]
+
+
+def test_one_label_changes_no_other():
+    for hostile in (None, float("nan"), "x", 2**63, [1], 1e300, b"\xff", Answer.NO):
+        assert codes_of(pd.Series([*NUMBERS, hostile], dtype=object), (0, 1)).tolist() == [*NUMBERS, -1]
+    assert codes_of(pd.Series([*NUMBERS, None]), (0, 1)).tolist() == [*NUMBERS, -1]
+
+
+@pytest.mark.parametrize("classes", [["a", "a "], ["1", "1.0"], [2**60, 2**60 + 1]], ids=str)
+def test_classes_that_say_the_same_are_refused(classes):
+    with pytest.raises(InvalidParameter, match="are one label"):
+        check_classes(classes)
+
+
+def test_words_are_those_of_the_pool():
+    read = reader_of_words(["north", "Zürich", "2.0", "2.0", "2", None])
+    assert [read(cell) for cell in (" north ", "Zu\u0308rich", 2, "North", 3.0)] == [
+        "north",
+        "Zürich",
+        "2.0",
+        "North",
+        "3",
+    ]
+    assert [reader_of_words(["True", "False"])(cell) for cell in (True, "false", 0)] == ["True", "False", "False"]
+
+
+FAR = [2**60 + i for i in range(1000)]
+IDS = {
+    "numpy": lambda ids: np.array(ids),
+    "a list": list,
+    "objects": lambda ids: pd.Series(ids, dtype=object),
+    "Int64": lambda ids: pd.Series(ids, dtype="Int64"),
+    "Arrow in pandas": lambda ids: pd.Series(ids, dtype=pd.ArrowDtype(pa.int64())),
+    "an Arrow array": lambda ids: pa.array(ids, type=pa.int64()),
+    "polars": lambda ids: pl.Series(ids, dtype=pl.Int64),
+    "text": lambda ids: [None if one is None else str(one) for one in ids],
+    "decimals": lambda ids: [None if one is None else Decimal(one) for one in ids],
+}
+FLOATS = {
+    "numpy": lambda ids: np.array(ids, dtype=float),
+    "pandas": lambda ids: pd.Series(ids, dtype=float),
+    "Float64": lambda ids: pd.Series(ids, dtype="Float64"),
+    "categories": lambda ids: pd.Series(ids, dtype=float).astype("category"),
+    "Arrow in pandas": lambda ids: pd.Series(ids, dtype=float).astype(pd.ArrowDtype(pa.float64())),
+    "an Arrow array": lambda ids: pa.array([None if one is None else float(one) for one in ids], type=pa.float64()),
+    "polars": lambda ids: pl.Series(ids, dtype=pl.Float32),
+    "a frame of one column": lambda ids: pd.DataFrame({"person": pd.Series(ids, dtype=float)}),
+}
+
+
+@pytest.mark.parametrize("container", IDS)
+def test_a_missing_id_merges_no_units(container):
+    with_one_missing = [*FAR[:500], None, *FAR[500:]]
+    slots = usable_slots(IDS[container](FAR), 1000)
+    assert len(set(slots)) == 1000
+    assert set(slots) == set(slot_bytes(IDS["text"](FAR), 1000))
+    if container != "numpy":
+        assert usable_slots(IDS[container](with_one_missing), 1001) == [*slots[:500], b"", *slots[500:]]
+        with pytest.raises(DataRefused, match="unit ids are missing"):
+            slot_bytes(IDS[container](with_one_missing), 1001)
+    assert not any(usable_slots(only_whole_ids(IDS[container](FAR)), 1000))
+
+
+@pytest.mark.parametrize("container", FLOATS)
+def test_ids_in_a_column_of_floats_are_refused_unless_they_are_said_to_be_whole(container):
+    near = [float(one) for one in range(7, 12)]
+    for ask in (slot_bytes, usable_slots):
+        with pytest.raises(DataRefused, match=r"has lost digits of its ids.*whole_ids=True"):
+            ask(FLOATS[container](near), 5)
+    whole = usable_slots(only_whole_ids(FLOATS[container](near)), 5)
+    assert whole == [b"id:7", b"id:8", b"id:9", b"id:10", b"id:11"]
+    assert usable_slots(only_whole_ids(FLOATS[container]([*near, None])), 6) == [*whole, b""]
+    assert not any(usable_slots(only_whole_ids(FLOATS[container](FAR)), 1000))
+
+
+def test_a_column_of_a_file_says_the_same():
+    for series in (pl.Series([" 12", "12.0", "007", "P-7"]), pl.Series([12, 12, 7, 8])):
+        of_file = slot_bytes(StreamedColumn(series), 4)
+        assert list(of_file) == list(slot_bytes(series, 4))
+    with pytest.raises(DataRefused, match="has lost digits"):
+        slot_bytes(StreamedColumn(pl.Series([1.0, 2.0])), 2)
+    assert list(slot_bytes(only_whole_ids(StreamedColumn(pl.Series([1.0, 2.0]))), 2)) == [b"id:1", b"id:2"]
+    with pytest.raises(DataRefused, match="unit ids are missing"):
+        slot_bytes(only_whole_ids(StreamedColumn(pl.Series([1.0, 2.5]))), 2)
+
+
+def test_an_estimator_refuses_floats_as_ids_before_anything_is_charged_unless_they_are_declared_whole():
+    X, y, groups = np.arange(12.0).reshape(6, 2), [0, 1] * 3, np.array([1.0, 2.0, 3.0, 3.0, np.nan, 2.0**60])
+    how = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "rounds": 2, "n_records": 3}
+    with pytest.raises(DataRefused, match="groups: a column of floats"):
+        PrivateLogisticRegression(**how).fit(X, y, groups=groups)
+    with pytest.raises(DataRefused, match="groups: a column of floats"):
+        check(
+            PrivateClassifier(classes=[0, 1], epsilon=1.0, delta=1e-5), X, y, public=PublicPool(X + 0.5), groups=groups
+        )
+    fitted = PrivateLogisticRegression(**how, whole_ids=True, unsafe_noise_seed=1).fit(X, y, groups=groups)
+    as_text = PrivateLogisticRegression(**how, unsafe_noise_seed=1)
+    as_text.fit(X, y, groups=["1", "2", "3", "3", None, None])
+    assert fitted.coef_.tolist() == as_text.coef_.tolist()
+
+
+def test_times_of_numpy_are_times_and_not_counts():
+    moments = np.array(["2024-03-01", "2024-03-01T07:30"], dtype="M8[ns]")
+    assert usable_slots(moments, 2) == usable_slots(pd.Series(moments), 2) == usable_slots(pl.Series(moments), 2)
+    assert re.match(rb"id:2024-03-01$", usable_slots(moments, 2)[0])
