@@ -168,3 +168,30 @@ def test_nor_does_any_other_cell(hostile):
     schema = Schema.of(pd.DataFrame({"ward": ["1", "2", "3", "north"] * 4}))
     cells = pd.Series([*WARDS, hostile])
     assert schema.parsed(pd.DataFrame({"ward": cells}))[0]["ward"].tolist()[:4] == ["1", "2", "3", "2"]
+
+
+def fails(*_):
+    raise RuntimeError("a private value")
+
+
+EVIL = {
+    "int": type("Whole", (int,), {"__float__": fails, "__index__": fails, "__str__": fails, "__hash__": fails})(3),
+    "float": type("Real", (float,), {"__float__": fails, "is_integer": fails, "__eq__": fails, "__hash__": fails})(3.5),
+    "str": type("Text", (str,), dict.fromkeys(("strip", "lower", "encode", "__hash__", "__eq__"), fails))("3"),
+    "date": type("Day", (dt.date,), {"isoformat": fails, "toordinal": fails, "__hash__": fails})(2020, 1, 1),
+}
+
+
+@pytest.mark.parametrize("kind", EVIL)
+def test_an_object_that_raises_where_it_is_read_changes_no_other_row(kind):
+    columns = {"ward": ["1", "2", "3", "north"], "size": [1.5, 2.0, 3.0, 4.0], "day": [dt.date(2020, 1, 1)] * 4}
+    schema = Schema.of(pl.DataFrame({name: cells * 4 for name, cells in columns.items()}).to_pandas())
+    plain = schema.parsed(pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()}))[0]
+    for name in columns:
+        hostile = {each: [*cells, EVIL[kind] if each == name else cells[0]] for each, cells in columns.items()}
+        frame = pd.DataFrame({each: pd.Series(cells, dtype=object) for each, cells in hostile.items()})
+        read = schema.parsed(frame)[0]
+        for each in columns:
+            assert as_list(read[each])[:4] == as_list(plain[each])
+    assert usable_slots(["a", EVIL[kind], "b"], 3) is not None
+    assert codes_of(["1", EVIL[kind], "2"], ["1", "2"]).tolist()[::2] == [0, 1]

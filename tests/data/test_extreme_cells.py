@@ -138,12 +138,19 @@ def test_a_number_that_becomes_infinite_in_public_units_is_refused(cell, as_fram
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("cells", [[1e308, -1e308, 1.0], [1e308, 1e308, 1e308], [1e200, -1e200, 0.0]])
+@pytest.mark.parametrize("cells", [[1e308, -1e308, 1.0], [1e308, 1e308, 1.0], [1e200, -1e200, 0.0]])
 def test_a_public_column_without_a_finite_spread_is_refused(cells):
     for table in (pl.DataFrame({"age": cells}), np.array([[each] for each in cells])):
         with pytest.raises(DataRefused) as error:
             public_encoder(table)
         one_line(error, "public: column", "holds a number too large to be scaled by the public pool")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("n", [2, 3, 1_000])
+def test_a_constant_column_is_taken_whatever_its_size(n):
+    table = pl.DataFrame({"age": [1e308] * n, "share": np.arange(n) / n})
+    assert np.asarray(public_encoder(table).transform(table))[:, 0].tolist() == [0.0] * n
 
 
 def test_two_such_columns_are_both_named():

@@ -37,14 +37,12 @@ def number(cell: Any) -> float:
     >>> number("12.5"), number(True), number("false"), number("n/a")
     (12.5, 1.0, 0.0, nan)
     """
-    if isinstance(cell, str):
-        truth = _TRUTH.get(cell.strip().lower())
-        return written_number(cell) if truth is None else truth
-    if not isinstance(cell, _NUMBERS):  # another object may raise or warn where it is asked for its value
-        return float("nan")
     try:
-        return float(cell)
-    except (TypeError, ValueError, OverflowError):
+        if isinstance(cell, str):
+            truth = _TRUTH.get(cell.strip().lower())
+            return written_number(cell) if truth is None else truth
+        return float(cell) if isinstance(cell, _NUMBERS) else float("nan")  # other objects may warn
+    except Exception:  # noqa: BLE001 - beyond the floats, or a subclass that raises where it is asked for its value
         return float("nan")
 
 
@@ -69,7 +67,14 @@ def time_reader(kind_: str | None) -> Callable[[Any], float]:
     (1.0, 2.0, nan)
     """
     read = {"date": date_number, "time": clock_number, "duration": duration_number}[kind_ or "date"]
-    return lambda cell: read(None if is_missing(cell) or not isinstance(cell, (str, *_TIMES)) else as_text(cell))
+
+    def time(cell: Any) -> float:
+        try:
+            return read(None if is_missing(cell) or not isinstance(cell, (str, *_TIMES)) else as_text(cell))
+        except Exception:  # noqa: BLE001 - as above
+            return float("nan")
+
+    return time
 
 
 def lists_of(values: Any) -> Iterator[list[Any]]:
