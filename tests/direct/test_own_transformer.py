@@ -22,8 +22,9 @@ from quorate.data.formats.sparse_rows import of_width
 from quorate.deferred import skops
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.plan import feature_map_for, plan_direct
-from quorate.direct.schema import Schema, UsableRows
+from quorate.direct.schema import Schema
 from quorate.direct.stored import dump_plan, load_plan
+from quorate.direct.usable_rows import PrivateTable, UsableRows
 from quorate.errors import InvalidParameter
 
 N, M = 1_500, 150
@@ -180,7 +181,7 @@ def test_a_row_with_a_stored_zero_is_the_same_whether_another_row_has_an_index_b
     pool = sparse.csr_array(np.random.default_rng(0).poisson(1.0, (30, 4)).astype(float))
     schema = Schema.of(pool, transformer=TfidfTransformer(sublinear_tf=True).fit(pool))
     rows = sparse.csr_array((np.array([1.0, 0.0, 2.0, beyond]), np.array([0, 1, 2, 5]), np.array([0, 3, 4])), (2, 6))
-    X, usable = schema.parsed(of_width(rows, 4))
-    made = UsableRows.of(schema, X, usable, np.zeros(2, dtype=np.int64), [b"a", b"b"], grouped=False).rows
+    table = PrivateTable.of(schema, of_width(rows, 4))
+    [(_, made)] = UsableRows.of(table, np.zeros(2, dtype=np.int64), [b"a", b"b"], grouped=False).blocks()
     alone = schema.numbers(sparse.csr_array([[1.0, 0.0, 2.0, 0.0]]))
     assert made[[0]].toarray().tolist() == alone.toarray().tolist()

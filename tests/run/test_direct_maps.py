@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from tests.used_rows import used
 
 from quorate.deferred import skops
 from quorate.run.direct_run import execute_direct, read_direct
@@ -147,7 +148,7 @@ def test_sparse_rows_without_a_pool_need_their_number_of_columns(make_run: Any, 
     rows = rng.random((400, 6)) < 0.4
     lines = [f"{int(row[0])} " + " ".join(f"{i + 1}:1" for i in np.flatnonzero(row)) for row in rows]
     (root / "private.svm").write_text("\n".join([*lines, "1 9:1"]) + "\n")
-    assert len(read_direct(root, begin=False).task.private.reveal().codes) == 400
+    assert len(used(read_direct(root, begin=False).task)[1]) == 400
     assert cli("run", root)[0] == 0
     other = make_run("other", **settings, **{"schema.age": [0, 1]})
     (other / "private.svm").write_text("\n".join(lines))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.used_rows import used
 
 from quorate.accounting import PureDP
 from quorate.data.feature_maps.coordinates import Spectrum
@@ -135,7 +136,7 @@ def test_coordinates_are_read_back_and_never_computed_again(make_direct: Any, mo
         again = read_direct(root).task
     assert again.stored
     assert again.plan.digest == first.digest
-    rows = again.private.reveal().rows
+    rows, _ = used(again)
     assert (again.plan.coordinates(rows) == first.coordinates(rows)).all()
     (stage,) = (root / "private").glob("coordinates-*.stage")
     stage.unlink()
@@ -305,11 +306,11 @@ USABLE = {"a missing number", "a value that no public row has"}
 @pytest.mark.parametrize("odd", sorted(ODD.keys() - USABLE))
 def test_a_row_that_cannot_be_used_is_left_out(make_direct: Any, odd: str) -> None:
     root = make_direct()
-    before = read_direct(root, begin=False).task.private.reveal()
+    before = used(read_direct(root, begin=False).task)
     add_row(root, ODD[odd])
-    after = read_direct(root, begin=False).task.private.reveal()
-    assert (after.rows == before.rows).all()
-    assert (after.codes == before.codes).all()
+    after = used(read_direct(root, begin=False).task)
+    assert (after[0] == before[0]).all()
+    assert (after[1] == before[1]).all()
 
 
 def test_rows_that_cannot_be_used_are_not_told_apart_by_anything_public(
@@ -366,8 +367,8 @@ def test_a_report_that_counts_usable_rows_is_caught(
 
     def counting(task: Any, *rest: Any) -> Facts:
         facts = real(task, *rest)
-        used = len(task.private.reveal().codes)
-        return replace(facts, setup=replace(facts.setup, recipe=(f"{used} rows were used",)))
+        n_used = len(used(task)[1])
+        return replace(facts, setup=replace(facts.setup, recipe=(f"{n_used} rows were used",)))
 
     monkeypatch.setattr(direct_run, "direct_facts", counting)
     root = make_direct("wardb", **SEEDED)
@@ -381,9 +382,9 @@ def test_what_one_row_holds_never_changes_how_another_is_read(make_direct: Any) 
     alone = read_direct(root, begin=False).task
     add_row(root, "n/a,n/a,007,yes")
     together = read_direct(root, begin=False).task
-    theirs, ours = together.private.reveal(), alone.private.reveal()
-    assert (theirs.rows == ours.rows).all()
-    assert (theirs.codes == ours.codes).all()
+    theirs, ours = used(together), used(alone)
+    assert (theirs[0] == ours[0]).all()
+    assert (theirs[1] == ours[1]).all()
 
 
 # --- refusals by public facts, and the ledger -----------------------------------------------------------------------
@@ -478,7 +479,7 @@ def test_sparse_files_and_an_index_beyond_the_public_columns(make_direct: Any) -
     before = read_direct(root, begin=False).task
     (root / "private.svm").write_text((root / "private.svm").read_text() + "1 9:1\n")
     after = read_direct(root, begin=False).task
-    assert len(after.private.reveal().codes) == len(before.private.reveal().codes) == 400
+    assert len(used(after)[1]) == len(used(before)[1]) == 400
     assert run(root).rounds is not None
 
 

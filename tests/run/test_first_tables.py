@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.used_rows import used
 
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, QuorateWarning
 from quorate.direct.schema import Schema
@@ -35,7 +36,7 @@ def numbers_of(root: Path, by: str) -> Any:
     """The private rows and the labelled public ones, as numbers."""
     run: Any = METHODS[by].read(root, begin=False)
     if by == "direct":
-        return run.task.private.reveal().rows, run.task.schema.numbers(run.evaluation.X)
+        return used(run.task)[0], run.task.schema.numbers(run.evaluation.X)
     see = run.task.views
     return see.teacher(run.task.inputs.private.reveal().X), see.student(run.evaluation.X)
 

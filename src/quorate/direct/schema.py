@@ -15,16 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.ambient import unwarned
 from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
 from quorate.data.cell_text import each, is_missing, reader_of_words
 from quorate.data.column_kinds import ColumnKinds, GivenKinds, column_kinds
 from quorate.data.columns import column as column_of
-from quorate.data.columns import listed, refuse_other_columns, texts
+from quorate.data.columns import doubles, listed, refuse_other_columns, texts
 from quorate.data.declared import declared_columns
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import as_list
-from quorate.data.rows import Rows, n_rows, with_text_names
+from quorate.data.rows import Rows, with_text_names
 from quorate.data.summed_cells import summed_cells
 from quorate.data.text_columns import refuse_without_text
 from quorate.deferred import sparse
@@ -33,13 +32,14 @@ from quorate.direct.cells import (
     as_the_column,
     finite_rows,
     frame_like,
+    is_plain_number,
     number,
     number_with_comma,
     real,
     time_reader,
 )
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.types import FloatArray, IntArray
+from quorate.types import FloatArray
 
 _LOOKED_AT = 48  # public rows that a transformer is asked for twice
 _QUIET = np.errstate(all="ignore")  # a warning about what a private row holds would tell of it
@@ -231,16 +231,23 @@ class Schema:
         parsed: dict[str, Any] = {}
         units, places = self._units(), {name: place for place, name in enumerate(names)}
         for at, (column, family) in enumerate(families(self.pool).items()):
-            cells = as_list(X[column] if kind(X) == "polars" else X.iloc[:, places[column]])
+            series = X[column] if kind(X) == "polars" else X.iloc[:, places[column]]
             as_kind = self.kinds.kinds.get(column)
             if family == "text":
+                cells = as_list(series)
                 word = reader_of_words(self.declared.get(column) or texts(column_of(self.pool, at)))
                 parsed[column], fits = self._texts(each(word, cells), cells, as_kind, needed=column in self.text)
             else:
                 times = family == "time" and as_kind in ("date", "time", "duration")
-                read = number_with_comma if column in self.kinds.commas else number  # where its owner declares numbers
-                parsed[column] = values = np.array(each(time_reader(as_kind) if times else read, cells), np.float64)
-                missing = np.array([type(cell) is not str and is_missing(cell) for cell in cells], dtype=bool)
+                if not times and is_plain_number(series):
+                    values = doubles(series)
+                    missing = np.isnan(values)
+                else:
+                    cells = as_list(series)
+                    read = number_with_comma if column in self.kinds.commas else number  # as its owner declares them
+                    values = np.array(each(time_reader(as_kind) if times else read, cells), np.float64)
+                    missing = np.array([type(cell) is not str and is_missing(cell) for cell in cells], dtype=bool)
+                parsed[column] = values
                 mean, scale = units.get(at, (0.0, 1.0))
                 fits = np.isfinite((values - mean) / scale) | missing
             if as_kind != "dropped":
@@ -267,58 +274,3 @@ def _kinds(pool: Rows, text: Sequence[str], given: GivenKinds | None) -> ColumnK
 
 def _is_sparse(X: Any) -> bool:
     return bool(sparse.issparse(X))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class UsableRows:
-    """The private side, as numbers: usable rows alone, those of one unit together and in their own order.
-
-    Attributes
-    ----------
-    rows : FloatArray or CSR matrix, (n_usable, n_columns)
-    codes : IntArray, (n_usable,)
-    starts : IntArray or None
-        Where each unit begins, and the end; None where every row is a unit.
-    n_slots : int
-        Units there are, those without a usable row included. Public where it was declared to be, or read.
-    """
-
-    rows: Any = field(repr=False)
-    codes: IntArray = field(repr=False)
-    starts: IntArray | None = field(repr=False)
-    n_slots: int = field(repr=False)
-
-    @classmethod
-    def of(
-        cls,
-        schema: Schema,
-        X: Rows,
-        usable: NDArray[np.bool_],
-        codes: IntArray,
-        unit_keys: Sequence[bytes],
-        *,
-        grouped: bool,
-    ) -> UsableRows:
-        """Gather what :meth:`Schema.parsed`, the labels' codes and the rows' slots say."""
-        if grouped:
-            usable = usable & np.array([bool(slot) for slot in unit_keys], dtype=bool)
-        kept = np.flatnonzero(usable & (codes >= 0))
-        n_slots = len({slot for slot in unit_keys if slot})
-        numbers = _taken(schema, X, kept)
-        sound = finite_rows(numbers)  # a transformer of the user's own may fail on a row
-        kept, numbers = kept[sound], numbers if sound.all() else numbers[sound]
-        if not grouped:
-            return cls(numbers, codes[kept], None, n_slots)
-        number = {slot: i for i, slot in enumerate(sorted({unit_keys[int(i)] for i in kept}))}
-        whose = np.array([number[unit_keys[int(i)]] for i in kept], dtype=np.int64)
-        order = np.argsort(whose, kind="stable")
-        starts = np.searchsorted(whose[order], np.arange(len(number) + 1))
-        return cls(numbers[order], codes[kept[order]], starts.astype(np.int64), n_slots)
-
-
-@_QUIET
-def _taken(schema: Schema, X: Rows, kept: IntArray) -> Any:
-    if not len(kept):
-        return schema.numbers(take(schema.pool, np.arange(1)))[:0]
-    with unwarned():
-        return schema.numbers(X if len(kept) == n_rows(X) else take(X, kept))

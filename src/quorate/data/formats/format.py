@@ -125,6 +125,10 @@ class TableFormat(ABC):
         """
         raise cannot_read_each_row(self, path)
 
+    def cell_parts(self, path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield the chosen columns of :meth:`cells`, some rows at once; by default all of them."""
+        yield self.cells(path).select(columns)
+
     def batches(self, path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[pl.DataFrame]:
         """Yield the chosen columns, so many rows at once."""
         yield from self.frame(path).select(columns).iter_slices(batch_rows)
