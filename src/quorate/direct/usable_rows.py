@@ -81,13 +81,18 @@ class PrivateTable:
         DataRefused
             As :meth:`Schema.parsed`, of every block alike.
         """
+        for start, rows, _, usable in self.judged(widest=widest):
+            yield start, rows, usable
+            if watch is not None and len(usable):
+                watch(start + len(usable), len(self))
+
+    def judged(self, *, widest: int = 1) -> Iterator[tuple[int, Rows, Sequence[NDArray[np.bool_]], NDArray[np.bool_]]]:
+        """Yield the same, and which cells of each column can be used, as :meth:`Schema.judged` has it."""
         start = 0
         for block in self._blocks(self._at_once(widest)):
-            rows, usable = self.schema.parsed(block)
-            yield start, rows, usable
+            rows, fits, usable = self.schema.judged(block)
+            yield start, rows, fits, usable
             start += len(usable)
-            if watch is not None and len(usable):
-                watch(start, len(self))
 
     def _at_once(self, widest: int) -> int:
         texts = is_frame(self.schema.pool) and "text" in families(self.schema.pool).values()
@@ -117,9 +122,9 @@ class PrivateTable:
 
         def usable_rows() -> Iterator[Rows]:
             for _, rows, usable in self.parsed():
-                typed = _typed(rows)
-                digests.append(pack(row_digests(typed) if len(usable) else []).array)
-                yield take(typed, np.flatnonzero(usable))
+                read = typed(rows)
+                digests.append(pack(row_digests(read) if len(usable) else []).array)
+                yield take(read, np.flatnonzero(usable))
 
         records = PrivateRecords(usable_rows(), self.schema.kinds)
         return PackedDigests(np.concatenate(digests)), records
@@ -209,7 +214,7 @@ def _numbers(schema: Schema, rows: Rows, kept: IntArray) -> Any:
         return schema.numbers(rows if len(kept) == n_rows(rows) else take(rows, kept))
 
 
-def _typed(rows: Rows) -> Rows:
+def typed(rows: Rows) -> Rows:
     """Return parsed rows in a container whose columns have types of their own: of a block without a text, too."""
     if kind(rows) != "pandas" or all(dtype.kind == "f" for dtype in rows.dtypes):
         return rows

@@ -28,6 +28,7 @@ from quorate.pipeline.direct.foreseen import cautions_of, foreseen
 from quorate.pipeline.direct.statements import score_left_out
 from quorate.pipeline.direct.task import DirectTask, prepare_direct
 from quorate.pipeline.facts import RunMetadata, score
+from quorate.pipeline.look import Look, Names, look_at_rounds
 from quorate.pipeline.notes import Note
 from quorate.pipeline.progress import duration
 from quorate.release import Charge
@@ -36,7 +37,7 @@ from quorate.release.source import noise_and_key
 from quorate.report import Facts, Utility
 from quorate.run.data_settings import DataSettings, same_source
 from quorate.run.folder import RunFolder
-from quorate.run.notes import direct_notes
+from quorate.run.notes import direct_notes, notes_on_ids
 from quorate.run.prepared import (
     Evaluation,
     PreparedRun,
@@ -58,7 +59,7 @@ from quorate.run.tables import (
     refuse_other_columns,
     refuse_unknown_drop,
 )
-from quorate.types import Watch
+from quorate.types import Secret, Watch
 
 LARGE_FILE = 1 << 24  # bytes, from which it is said how long a run takes
 _OF_A_CELL = 3  # bytes in a file, where no public file of its kind tells
@@ -214,6 +215,17 @@ def check_direct(run: DirectRun) -> dict[str, Any]:
         "notes": [each.tree() for each in direct_notes(run.settings.data, run.task.schema.pool)],
         "cautions": [each.tree() for each in run.cautions],
     }
+
+
+def look(run: DirectRun) -> Secret[Look | None]:
+    """Look at the private table, whose labels and ids are read again for that: a run holds neither."""
+    data = run.settings.data
+    public = None if data.public is None else pool_of(data, read_pool(data))
+    private = read_private_cells(data, public, n_features=_declared(run.settings, public)[1])
+    names = Names(data.private.name, "[schema]" if data.public is None else data.public.name)
+    return look_at_rounds(
+        run.task, private.y, private_ids(data, private), names=names, ids=lambda ids: notes_on_ids(data, ids)
+    )
 
 
 def size_notes(run: DirectRun) -> tuple[Note, ...]:
