@@ -18,6 +18,7 @@ from tests.selection import some_of
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.data import public_encoder
+from quorate.data.column_kinds import column_kinds
 from quorate.pipeline.inputs import View
 
 
@@ -73,8 +74,8 @@ def test_a_private_column_without_any_text_is_text(mark: Any) -> None:
     pool = frame(M, 2)[0]
     X, y = frame(N, 1, absent=mark, share=1.0)
     clf = fitted(X, y, pool)
-    row = frame(1, 9)[0]
-    assert np.array_equal(as_seen(clf, row), public_encoder(pool).transform(row)), "no private row decides"
+    row, read = frame(1, 9)[0], column_kinds(pool)(pool)
+    assert np.array_equal(as_seen(clf, row), public_encoder(read).transform(row)), "no private row decides"
 
 
 def test_a_column_of_number_objects_without_any_value_is_numbers() -> None:

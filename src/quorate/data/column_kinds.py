@@ -146,9 +146,10 @@ class ColumnKinds:
         """Return rows as their columns are read: numbers and texts alone where a rule applies; others as they are.
 
         Each cell is a function of that cell and the kind of its column. What is no number, date or time is missing; a
-        missing text is empty. Rows that were read already come back as they are.
+        missing text is empty. In a frame of pandas a missing value is NaN, whatever stands for it, and a category that
+        is no text is what it says. Rows that were read already come back as they are.
         """
-        if not self.changed or not is_frame(X):
+        if not self.kinds or not is_frame(X) or not (self.changed or kind(X) == "pandas"):
             return X
         if isinstance(X, StreamedFrame):
             X = X.collect()
@@ -163,7 +164,13 @@ class ColumnKinds:
             for name in self.changed
             if name in places
         }
-        return _with(X, read)
+        if kind(X) == "pandas":
+            read |= {
+                place: _plain(column(X, place), self.kinds[name])
+                for name, place in places.items()
+                if place not in read and name in self.kinds and _is_odd(column(X, place), self.kinds[name])
+            }
+        return _with(X, read) if read else X
 
 
 def _read(series: Any, family: Family, kind_: ColumnKind, *, comma: bool = False) -> Any:
@@ -179,6 +186,20 @@ def _read(series: Any, family: Family, kind_: ColumnKind, *, comma: bool = False
     if kind_ == "number":
         return each_text(texts(series), _comma_number if comma else _number)
     return ["" if text is None and kind_ == "text" else text for text in texts(series)]
+
+
+def _is_odd(series: Any, kind_: ColumnKind) -> bool:
+    """Tell whether a column of pandas holds its numbers or its texts otherwise than as plain ones, or NaN."""
+    dtype = series.dtype
+    if kind_ == "number":
+        return not (isinstance(dtype, np.dtype) and dtype.kind in "biuf")
+    if dtype.kind != "O" or str(dtype) != "object":
+        return str(dtype) != "str"  # of which a missing one is NaN
+    return any(not isinstance(value, float) for value in series[series.isna()].tolist())
+
+
+def _plain(series: Any, kind_: ColumnKind) -> Any:
+    return doubles(series) if kind_ == "number" else texts(series)
 
 
 def _number(text: str | None) -> float:
