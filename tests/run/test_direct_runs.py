@@ -47,6 +47,13 @@ def run(root: Path) -> Facts:
     return execute_direct(read_direct(root), command="quorate run")
 
 
+def keys_of(tree: Any) -> Any:
+    """The form of a JSON value: its keys and the lengths of its lists, and no value."""
+    if isinstance(tree, dict):
+        return {key: keys_of(tree[key]) for key in tree}
+    return [keys_of(each) for each in tree] if isinstance(tree, list) else type(tree).__name__
+
+
 def test_a_score_on_private_rows_is_left_out_and_the_owner_alone_is_told(make_direct: Any, cli: Any) -> None:
     """What is published has the form of a run without labelled rows, and nothing was refused before the rounds."""
     plain, root, said_json = make_direct("plain"), make_direct("run"), make_direct("json")
@@ -66,6 +73,9 @@ def test_a_score_on_private_rows_is_left_out_and_the_owner_alone_is_told(make_di
         ]
         found, wanted = (json.loads((one / "public" / "facts.json").read_text()) for one in (each, plain))
         assert found["utility"] == wanted["utility"]
+        for published in (each / "public").glob("*.json"):
+            trees = [json.loads((one / "public" / published.name).read_text()) for one in (each, plain)]
+            assert keys_of(trees[0]) == keys_of(trees[1]), published.name
         for file in (each / "public").glob("*.*"):
             assert b"score was left out" not in file.read_bytes()
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data.cell_text import OUT_OF_RANGE, arrow_values, canonical_text, polars_values
+from quorate.data.cell_text import OUT_OF_RANGE, arrow_values, canonical_text, is_missing, polars_values
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, width
 from quorate.data.streamed import StreamedFrame
 from quorate.errors import DataRefused
@@ -142,8 +142,9 @@ def _pandas_family(series: Any, name: str) -> Family:
     if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype):
         return "time"
     found = _PANDAS_OBJECT.get(types.infer_dtype(series, skipna=True))
-    if found is None and series.isna().any():  # NaT is taken for a time, though it stands for any missing value
-        found = _PANDAS_OBJECT.get(types.infer_dtype(series[series.notna()], skipna=True))
+    if found is None:  # NaT is taken for a time, though it stands for any missing value
+        present = [value for value in series.tolist() if not is_missing(value)]
+        found = _PANDAS_OBJECT.get(types.infer_dtype(present, skipna=False))
     if found is None:
         raise DataRefused(f"column {name!r} mixes types; expected numbers, text, truth values or dates alone")
     return found
