@@ -7,13 +7,16 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 from weakref import WeakSet
 
 import polars as pl
+import pytest
 
 from quorate.ensemble.isolation import Lost, in_children, polars_threads
 from quorate.ensemble.workers import end_workers, isolated_map
+
+KEPT: list[bytearray] = []
 
 
 def spans(items: list[float]) -> list[bytes | Lost]:
@@ -140,3 +143,38 @@ def test_what_a_worker_holds_is_not_looked_at_by_a_collection_in_its_children() 
     end_workers()
     ((_, told),) = isolated_map(held, lambda _: HoldsItself(), [0], n_jobs=1, batch=1)
     assert int((told or b"").split()[1]) < 1000
+
+
+def left_behind(items: list[int]) -> list[bytes | Lost]:
+    """Leave 350 MB in this process, as what imports torch does; tell the process."""
+    KEPT.extend(bytearray(size) for size in items)
+    time.sleep(1.1)  # loky looks at a worker once a second
+    return [str(os.getpid()).encode() for _ in items]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_worker_with_which_a_task_has_left_hundreds_of_megabytes_stays() -> None:
+    processes = dict(isolated_map(left_behind, lambda n: n * 350_000_000, range(3), n_jobs=1, batch=1)).values()
+    assert len(set(processes)) == 1, processes
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_where_nothing_hands_results_out_any_more_all_is_done_again_by_other_workers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from joblib.externals.loky.process_executor import _ExecutorManagerThread
+
+    end_workers()
+    process_result_item = _ExecutorManagerThread.process_result_item
+    results: list[object] = []
+
+    def of_the_second(thread: Any, result: object) -> None:
+        results.append(result)
+        if len(results) == 2:
+            raise UserWarning
+        process_result_item(thread, result)
+
+    monkeypatch.setattr(_ExecutorManagerThread, "process_result_item", of_the_second)
+    processes = dict(isolated_map(spans, lambda _: 0.01, range(4), n_jobs=1, batch=1)).values()
+    assert len(processes) == 4
+    assert None not in processes
