@@ -19,6 +19,7 @@ from quorate.data.cell_text import canonical_text
 from quorate.data.columns import Family, column, doubles, families, listed, nearest, texts
 from quorate.data.dates import are_dates
 from quorate.data.decimal_commas import are_decimal_commas, comma_number, has_decimal_comma
+from quorate.data.plain_columns import plain_columns
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows
 from quorate.data.streamed import StreamedFrame
 from quorate.data.times import each_text, text_kind, time_kind, time_numbers
@@ -165,11 +166,8 @@ class ColumnKinds:
             if name in places
         }
         if kind(X) == "pandas":
-            read |= {
-                place: _plain(column(X, place), self.kinds[name])
-                for name, place in places.items()
-                if place not in read and name in self.kinds and _is_odd(column(X, place), self.kinds[name])
-            }
+            others = {place: name for name, place in places.items() if place not in read and name in self.kinds}
+            read |= plain_columns(X, {place: self.kinds[name] == "number" for place, name in others.items()})
         return _with(X, read) if read else X
 
 
@@ -186,20 +184,6 @@ def _read(series: Any, family: Family, kind_: ColumnKind, *, comma: bool = False
     if kind_ == "number":
         return each_text(texts(series), _comma_number if comma else _number)
     return ["" if text is None and kind_ == "text" else text for text in texts(series)]
-
-
-def _is_odd(series: Any, kind_: ColumnKind) -> bool:
-    """Tell whether a column of pandas holds its numbers or its texts otherwise than as plain ones, or NaN."""
-    dtype = series.dtype
-    if kind_ == "number":
-        return not (isinstance(dtype, np.dtype) and dtype.kind in "biuf")
-    if dtype.kind != "O" or str(dtype) != "object":
-        return str(dtype) != "str"  # of which a missing one is NaN
-    return any(not isinstance(value, float) for value in series[series.isna()].tolist())
-
-
-def _plain(series: Any, kind_: ColumnKind) -> Any:
-    return doubles(series) if kind_ == "number" else texts(series)
 
 
 def _number(text: str | None) -> float:

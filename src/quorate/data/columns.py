@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data.cell_text import OUT_OF_RANGE, arrow_values, canonical_text, is_missing, polars_values
+from quorate.data.cell_text import OUT_OF_RANGE, arrow_values, category_texts, is_missing, polars_values
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, width
 from quorate.data.streamed import StreamedFrame
 from quorate.errors import DataRefused
@@ -142,7 +142,7 @@ def _pandas_family(series: Any, name: str) -> Family:
     if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype):
         return "time"
     found = _PANDAS_OBJECT.get(types.infer_dtype(series, skipna=True))
-    if found is None:  # NaT is taken for a time, though it stands for any missing value
+    if found is None:  # NaT may be taken for a time
         present = [value for value in series.tolist() if not is_missing(value)]
         found = _PANDAS_OBJECT.get(types.infer_dtype(present, skipna=False))
     if found is None:
@@ -197,16 +197,10 @@ def texts(series: Any) -> list[str | None]:
             words: list[str | None] = series.cast(pl.String).to_list()
             return words
         return _as_texts(polars_values(series), series.is_null().to_list(), series.name)
-    if type(series.dtype).__name__ == "CategoricalDtype":  # as a list, numbers would be floats where one is missing
-        known = [*_categories(series.cat.categories), None]
-        return [known[code] for code in series.cat.codes.tolist()]
+    if hasattr(series, "cat") and series.dtype.name == "category":
+        return category_texts(series.cat)
     values = arrow_values(series) if type(series.dtype).__name__ == "ArrowDtype" else series.tolist()
     return _as_texts(values, series.isna().tolist(), series.name)
-
-
-def _categories(values: Any) -> list[str | None]:
-    """Return what each category says: texts as they stand, anything else as a label would."""
-    return [value if isinstance(value, str) else canonical_text(value) for value in values.tolist()]
 
 
 def _as_texts(values: list[Any], absent: list[bool], name: Any) -> list[str | None]:
