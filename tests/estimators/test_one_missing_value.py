@@ -10,7 +10,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from tests.selection import some_of
 
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
 from quorate.data.column_kinds import column_kinds
@@ -100,7 +99,8 @@ def plain() -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize("name", some_of(list(TABLES), first=4))
+@pytest.mark.default_cases(4)
+@pytest.mark.parametrize("name", TABLES)
 def test_a_missing_value_is_the_same_in_every_table(name: str, plain: dict[str, Any]) -> None:
     """None among Python objects was another value than NaN: a model was right for 37 in 100, and for 81."""
     private, pool, new = parts(name)

@@ -99,8 +99,7 @@ def families(X: Rows) -> dict[str, Family]:
     >>> families(polars.DataFrame({"age": [39], "sex": ["F"]}))
     {'age': 'number', 'sex': 'text'}
     """
-    names = columns(X)
-    if names is None:
+    if (names := columns(X)) is None:
         return {}
     if kind(X) == "pandas":
         return {
@@ -133,9 +132,8 @@ def _pandas_family(series: Any, name: str) -> Family:
     from pandas.api import types
 
     dtype = series.dtype
-    if isinstance(dtype, types.CategoricalDtype) or (
-        types.is_string_dtype(dtype) and dtype.kind == "O" and str(dtype) != "object"
-    ):
+    words = types.is_string_dtype(dtype) and dtype.kind == "O" and str(dtype) != "object"
+    if words or isinstance(dtype, types.CategoricalDtype):
         return "text"
     if types.is_bool_dtype(dtype) or (types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype)):
         return "number"
@@ -197,7 +195,7 @@ def texts(series: Any) -> list[str | None]:
             words: list[str | None] = series.cast(pl.String).to_list()
             return words
         return _as_texts(polars_values(series), series.is_null().to_list(), series.name)
-    if hasattr(series, "cat") and series.dtype.name == "category":
+    if type(series.dtype).__name__ == "CategoricalDtype":
         return category_texts(series.cat)
     values = arrow_values(series) if type(series.dtype).__name__ == "ArrowDtype" else series.tolist()
     return _as_texts(values, series.isna().tolist(), series.name)
