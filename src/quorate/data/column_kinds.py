@@ -163,7 +163,7 @@ class ColumnKinds:
             for name in self.changed
             if name in places
         }
-        return _with(X, read)
+        return with_cells(X, read)
 
 
 def _read(series: Any, family: Family, kind_: ColumnKind, *, comma: bool = False) -> Any:
@@ -193,7 +193,7 @@ def _in_range(value: float) -> float:
     return value if abs(value) < 1e150 else float("nan")  # beyond, squares are infinite
 
 
-def _with(X: Rows, read: Mapping[int, Any]) -> Rows:
+def with_cells(X: Rows, read: Mapping[int, Any]) -> Rows:
     """Put columns in the places of others: all of them at once, since each frame made anew goes through all columns."""
     if kind(X) == "polars":
         import polars as pl
