@@ -43,6 +43,7 @@ def charged(sigma, delta, n_answers, l2_sensitivity):
     return Fraction(ceil(Fraction(price) * 10**9), 10**9), Fraction(ceil(total * 10**18), 10**18)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("eps", "delta", "n_answers", "l2_sensitivity"), CASES)
 def test_the_total_stays_within_the_budget_after_every_rounding(eps, delta, n_answers, l2_sensitivity):
     result = calibrate(eps, delta, n_answers, l2_sensitivity)
@@ -52,6 +53,7 @@ def test_the_total_stays_within_the_budget_after_every_rounding(eps, delta, n_an
     assert result.epsilon_left == pytest.approx(eps - result.epsilon, abs=1e-15)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("eps", "delta", "n_answers", "l2_sensitivity"), CASES)
 def test_no_visibly_smaller_sigma_would_do(eps, delta, n_answers, l2_sensitivity):
     sigma = calibrate_sigma(eps, delta, n_answers, l2_sensitivity)
@@ -78,6 +80,7 @@ def test_a_sigma_that_forgets_the_root_of_two_overruns():
     assert epsilon(Repeated(DiscreteGaussian(sigma, 2**0.5), 100), 1e-5) > 1.3
 
 
+@pytest.mark.heavy
 @given(
     eps=st.floats(0.05, 12.0),
     exponent=st.floats(3.0, 12.0),
@@ -108,6 +111,7 @@ def test_a_call_takes_milliseconds():
     assert (process_time() - start) / 20 < 0.02  # 0.5 ms at the desk
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -146,6 +150,7 @@ def test_the_sampler_is_as_good_as_is_assumed_here():
     assert noise.TOTAL_VARIATION <= SAMPLER_TOTAL_VARIATION
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("epsilon", "delta"), [(1e-9, 1e-18), (1e-9, 1e-9), (1e-9, 1e-5), (1e-7, 1e-7)])
 @pytest.mark.parametrize("n_answers", [1, 100])
 def test_the_least_budgets_are_answered_in_seconds_and_cost_what_continuous_noise_does(epsilon, delta, n_answers):

@@ -87,6 +87,7 @@ def test_an_event_without_a_rho_is_refused_by_both():
         Filter(limit=1.0, order=2.0).charge(ApproxDP(0.1, 1e-6))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), True, "1"])
 def test_limits_and_rates_must_be_above_zero(bad):
     for build in (
@@ -133,6 +134,7 @@ def ever_passed(formula, *, delta, runs=200_000, steps=60):
     return passed.sum(), runs
 
 
+@pytest.mark.heavy
 def test_the_loss_seldom_ever_passes_the_odometer():
     from scipy.stats import binom
 
@@ -141,6 +143,7 @@ def test_the_loss_seldom_ever_passes_the_odometer():
     assert binom.sf(count - 1, runs, delta) > 1e-6
 
 
+@pytest.mark.heavy
 def test_that_test_catches_a_meter_that_leaves_out_the_price_of_looking():
     from scipy.stats import binom
 

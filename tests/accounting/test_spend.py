@@ -33,6 +33,7 @@ def close(a, b, rel=1e-6):
     return a == b or a == pytest.approx(b, rel=rel, abs=1e-9)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("event", "at", "rule", "figure"),
     [
@@ -72,6 +73,7 @@ def test_repeating_an_event_costs_the_same_as_composing_copies(event, times):
     assert delta(Repeated(event, times), 0.5) == delta(copies, 0.5)
 
 
+@pytest.mark.heavy
 @given(members=st.lists(events, max_size=4), seed=st.integers(0, 1000))
 @slow
 def test_the_order_of_composition_does_not_matter(members, seed):
@@ -128,12 +130,14 @@ def test_the_total_variation_of_many_releases_is_at_least_that_of_one(event, tim
     assert delta(Repeated(event, times), 0.0) >= total_variation * (1 - 1e-9)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("bad", [nan, -0.1, 1.0, 1.5, "x", True, None])
 def test_delta_must_be_a_probability_below_one(bad):
     with pytest.raises(InvalidParameter, match="delta must be"):
         epsilon(PureDP(1), bad)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("bad", [nan, -0.1, inf, "x", True, None])
 def test_epsilon_must_be_a_finite_number(bad):
     with pytest.raises(InvalidParameter, match="epsilon must be"):

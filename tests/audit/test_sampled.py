@@ -89,6 +89,7 @@ def test_an_audit_is_the_same_under_the_same_seed_and_another_under_another() ->
     assert once(1) != once(2)
 
 
+@pytest.mark.heavy
 def test_workers_change_nothing() -> None:
     def once(n_jobs: int) -> AuditResult:
         result = audit_mechanism(
@@ -144,6 +145,7 @@ def test_seconds_come_from_the_clock_that_is_handed_in() -> None:
     assert result.seconds == 3.5
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("mechanism", "neighbours", "claimed", "runs"),
     [
@@ -302,6 +304,7 @@ def test_claims_come_from_events() -> None:
     assert 0.3 < claim.epsilon < 0.5
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("claim", [PureClaim, GaussianClaim])
 @pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), True, "1", None])
 def test_claims_refuse_what_is_no_bound(claim: Any, value: Any) -> None:
@@ -309,6 +312,7 @@ def test_claims_refuse_what_is_no_bound(claim: Any, value: Any) -> None:
         claim(value)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("epsilon", "delta"), [(0, 0.1), (1, 0), (1, 1), (1, float("nan")), (True, 0.1)])
 def test_approximate_claims_refuse_what_is_no_bound(epsilon: Any, delta: Any) -> None:
     with pytest.raises(InvalidParameter):
@@ -325,6 +329,7 @@ def test_tied_neighbours_differ_by_one_vote() -> None:
         tied_neighbours(1, 2)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -73,6 +73,7 @@ def test_a_release_says_what_the_owner_states(cli: Any, file: Path, tmp_path: Pa
     assert "as the owner states" in guarantee["neighbours"]
 
 
+@pytest.mark.heavy
 def test_labels_of_each_teacher_are_taken(cli: Any, tmp_path: Path) -> None:
     words = np.array(["no", "yes", ""])[RNG.choice(3, p=[0.1, 0.85, 0.05], size=(30, 200))]
     path = tmp_path / "labels.csv"
@@ -92,6 +93,7 @@ def test_seeded_noise_is_marked(cli: Any, file: Path, tmp_path: Path) -> None:
     assert all("not private" in row["guarantee"] for row in labels(tmp_path / "out"))
 
 
+@pytest.mark.heavy
 def test_the_data_dependent_figure_is_released_for_its_own_price(cli: Any, file: Path, tmp_path: Path) -> None:
     shown = release(cli, file, tmp_path / "out", "--data-dependent")
     assert shown["sanitised_data_dependent_epsilon"] is not None
@@ -128,6 +130,7 @@ def test_more_than_the_budget_is_refused_with_its_own_exit_code(cli: Any, file: 
     assert not (tmp_path / "out" / "public" / "labels.csv").exists()
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -192,6 +195,7 @@ def walk(file: Path, root: Path) -> Surfaces:
     return seen
 
 
+@pytest.mark.heavy
 def test_no_vote_and_no_data_dependent_figure_is_ever_shown(file: Path, tmp_path: Path) -> None:
     seen = walk(file, tmp_path)
     assert find_leaks(seen, forbidden(MECHANISM)) == []

@@ -63,6 +63,7 @@ def test_the_indicators_of_mushroom_are_those_of_the_derived_file():
     assert_array_equal(table.X.toarray(), mushroom.one_hot())
 
 
+@pytest.mark.heavy
 def test_the_indicators_of_adult_are_those_that_platt_describes():
     indicators = load_adult().a9a()
     assert indicators.shape == (48_842, 123)
@@ -73,6 +74,7 @@ def test_the_indicators_of_adult_are_those_that_platt_describes():
     assert first.tolist() == [3, 11, 14, 19, 39, 42, 55, 64, 67, 73, 75, 76, 80, 83]
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(not (LARGER / "a9a" / "a9a.xz").exists(), reason="QUORATE_DATA is not there")
 def test_the_indicators_of_adult_are_those_of_the_published_files():
     tables = [read_data(LARGER / "a9a" / name, n_features=123) for name in ("a9a.xz", "a9a.t.xz")]

@@ -82,6 +82,7 @@ def one_by_one(task: DirectTask) -> np.ndarray:
     return sum(group_contribution(z[whose == each], slope[whose == each], plan.grid) for each in np.unique(whose))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("grouped", [False, True])
 def test_blocks_and_the_spool_change_no_integer_of_a_round(
     people: pl.DataFrame, grouped: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -100,6 +101,7 @@ def test_blocks_and_the_spool_change_no_integer_of_a_round(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.arrow", "pandas", "rows"])
 def test_what_holds_the_rows_changes_no_integer(
     people: pl.DataFrame, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -123,6 +125,7 @@ def test_what_holds_the_rows_changes_no_integer(
     assert (summed(found) == summed(expected)).all()
 
 
+@pytest.mark.heavy
 def test_texts_are_spooled_as_words(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     words = np.array([f"word{each}" for each in range(300)])

@@ -14,6 +14,7 @@ from quorate.errors import (
 from quorate.ledger import Reservation
 
 
+@pytest.mark.heavy
 def test_ask_answers_with_classes_and_remembers_what_it_answered() -> None:
     clf = fitted(online_answers=5, epsilon=60.0)
     points = table(3, 21)[0]

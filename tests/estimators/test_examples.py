@@ -23,6 +23,7 @@ ANSWERS = {  # what nearly all shards agree on, however few there are
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ANSWERS)
 def test_an_example_prints_answers_and_the_guarantee(name: str, tmp_path: Path) -> None:
     code, out, wrong = shell(f"python {EXAMPLES / name} {SMALL}", tmp_path)

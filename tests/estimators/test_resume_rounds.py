@@ -83,6 +83,7 @@ def faults(ledger: Path) -> list[str]:
     return found + ["there is a second charge"] * (entries(ledger).count("reserved") > 1)
 
 
+@pytest.mark.heavy
 def test_a_killed_fit_goes_on_without_a_charge_and_draws_no_round_twice(
     left: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

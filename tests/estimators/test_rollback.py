@@ -41,6 +41,7 @@ def aggregate(folder: Path) -> SubsampleAggregate:
     return asked.fit(X[:600])
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("made", [classifier, aggregate], ids=["classifier", "aggregate"])
 def test_a_ledger_that_was_put_back_between_two_questions_is_refused(made: Any, tmp_path: Path) -> None:
     folder, copy = tmp_path / "run", tmp_path / "copy"

@@ -49,6 +49,7 @@ def words(page: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", page).split())
 
 
+@pytest.mark.heavy
 def test_a_fitted_classifier_shows_its_guarantee_and_what_is_left(clf: PrivateClassifier) -> None:
     said = words(card(clf))
     assert "PrivateClassifier · fitted" in said

@@ -41,6 +41,7 @@ def test_every_name_that_a_run_publishes_under_is_known() -> None:
     assert set(NAMES) <= MEANING.keys()
 
 
+@pytest.mark.heavy
 def test_it_leaves_in_every_format(prompted: Path, package: Files, tmp_path: Path, cli: Any) -> None:
     assert "prompt.json" in package
     assert export_package(prompted, tmp_path / "registry", kind="registry").files.count("prompt.json") == 1

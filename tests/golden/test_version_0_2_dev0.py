@@ -64,6 +64,7 @@ def entries(root: Path) -> list[dict[str, object]]:
         return ledger.export()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", list(CLAIMED))
 def test_what_was_begun_goes_on_as_it_was_charged(name: str, tmp_path: Path) -> None:
     root = unpacked(name, tmp_path)

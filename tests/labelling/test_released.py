@@ -129,6 +129,7 @@ def test_classes_have_no_vote_shares():
         released(CLASSES, [0, 1]).vote_shares(10)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("n_teachers", [0, -1, 2.5, True, None])
 def test_a_share_is_of_a_number_of_teachers(n_teachers):
     with pytest.raises(InvalidParameter, match="n_teachers"):

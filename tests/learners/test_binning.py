@@ -52,6 +52,7 @@ def test_a_pool_tells_cuts_that_part_it_evenly():
         Binning.from_pool(pool, ["y"])
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "cuts", [{}, None, {"age": ()}, {"age": (2, 1)}, {"age": (1, 1)}, {"job": ("a", "a")}, {"a": "ab"}]
 )
@@ -60,6 +61,7 @@ def test_what_is_no_cut_is_refused(cuts):
         Binning(cuts).fit()
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("concept", "said"),
     [

@@ -46,6 +46,7 @@ def learners(concepts=WORLD):
     }
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", learners())
 def test_every_table_of_a_finite_world_gives_a_concept(name):
     learner = learners()[name]
@@ -57,6 +58,7 @@ def test_every_table_of_a_finite_world_gives_a_concept(name):
         assert learner._learn(points, y, SeededNoise(i), plan).index in (0, 1)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("concepts", [WORLD, FiniteClass([At(777)], n_features=1)], ids=["two", "one"])
 @pytest.mark.parametrize("name", learners())
 @pytest.mark.several_fits

@@ -108,6 +108,7 @@ def fits() -> dict[str, tuple[Any, dict[str, Any]]]:
     }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["teachers", "labels", "direct"])
 @pytest.mark.several_fits
 def test_an_estimator_is_silent_by_default_and_tells_its_stages_where_asked(

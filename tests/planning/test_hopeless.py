@@ -73,16 +73,19 @@ def applies(made: Recipe) -> bool:
     return found.applies
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("at", range(len(HOPELESS)))
 def test_what_can_answer_nothing_is_found(at: int) -> None:
     assert recipe_of_hopeless(at).cautions, "neither refused nor cautioned"
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("facts", "wish"), SOUND, ids=range(len(SOUND)))
 def test_what_is_sound_is_not_talked_down(facts: dict[str, Any], wish: dict[str, Any]) -> None:
     assert recipe(PublicFacts(**MUSHROOM | facts), **wish).cautions == ()
 
 
+@pytest.mark.heavy
 def test_the_lists_are_as_long_as_they_are_said_to_be() -> None:
     assert (len(HOPELESS), len(SOUND)) == (12, 20)
     assert sum(applies(recipe_of_hopeless(at)) for at in range(12)) >= 8  # refused; the others are cautioned

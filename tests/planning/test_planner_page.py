@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from benchmarks.planned import EPSILONS, STORED
 from benchmarks.planned_page import BEGIN, CHOICES, END, PAGE, cells, choice, tables
 
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.heavy
 def test_the_tables_of_the_page_are_those_that_the_command_writes() -> None:
     shown = (ROOT / PAGE).read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
     assert shown.strip() == tables().strip()

@@ -100,6 +100,7 @@ MECHANISMS = (
 )
 
 
+@pytest.mark.heavy
 @settings(max_examples=50)
 @given(data=st.data())
 def test_whatever_is_let_through_was_charged(data):
@@ -161,6 +162,7 @@ SHARES = NoisySum(10.0, 5, "shares")
 ONE = DiscreteLaplace(50.0, 5.0)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("event", "times"),
     [
@@ -175,6 +177,7 @@ def test_taken_apart_it_holds_enough(event, times):
     assert check_covered(reserve(event, evaluation=times), "evaluation", SHARES) == times
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("event", "times"),
     [

@@ -35,6 +35,7 @@ def test_a_bound_from_below_never_passes_its_value_and_is_close(value, digits):
     assert Decimal(repr(value)) * (1 - Decimal(10) ** (1 - digits)) <= written <= Decimal(repr(value))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.5, 1e-5, 2e-7, 250.0])
 def test_short_figures_are_written_as_they_are(value):
     assert float(parsed(at_most(value))) == float(parsed(at_least(value))) == value

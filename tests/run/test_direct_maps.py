@@ -30,6 +30,7 @@ def transformer(root: Path, *, fit: bool = True) -> Any:
     return made.fit(pl.read_csv(root / "public.csv")) if fit else made
 
 
+@pytest.mark.heavy
 def test_a_run_takes_a_transformer_from_a_file_and_goes_on_with_it(make_run: Any, cli: Any) -> None:
     root = make_run(m=60, **DIRECT, **{"method.feature_map": "map.skops"})
     code, _, err = cli("check", root)
@@ -71,6 +72,7 @@ def with_notes(make_run: Any) -> Any:
     return make
 
 
+@pytest.mark.heavy
 def test_running_text_is_named_in_the_settings(with_notes: Any, cli: Any) -> None:
     root = with_notes(**{"method.text": ["note"]})
     code, _, err = cli("run", root)
@@ -81,6 +83,7 @@ def test_running_text_is_named_in_the_settings(with_notes: Any, cli: Any) -> Non
     assert skops.io.get_untrusted_types(file=root / "public" / "student.skops") == []
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("named", "told"), [("notes", "is not there"), ("age", "holds no text"), (7, "name columns")])
 def test_a_column_that_holds_no_text_is_refused_in_one_line(with_notes: Any, cli: Any, named: Any, told: str) -> None:
     code, _, err = cli("check", with_notes(**{"method.text": named}))
@@ -92,6 +95,7 @@ WITHOUT_POOL = {**DIRECT, "data.public": None, "schema.age": [0, 120], "schema.b
 WARD = {"schema.ward": ["north", "south", "west"]}
 
 
+@pytest.mark.heavy
 def test_a_run_without_public_rows_goes_by_a_declared_schema(make_run: Any, cli: Any, tmp_path: Path) -> None:
     root = make_run(**WITHOUT_POOL, **WARD, **{"data.evaluation": "evaluation.csv"})
     code, out, err = cli("check", root)
@@ -109,6 +113,7 @@ def test_a_run_without_public_rows_goes_by_a_declared_schema(make_run: Any, cli:
     assert set(model.predict(rows)) <= {"no", "yes"}
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
@@ -141,6 +146,7 @@ def test_a_schema_is_none_of_the_teachers(make_run: Any, cli: Any) -> None:
     assert "[schema]" in err
 
 
+@pytest.mark.heavy
 def test_sparse_rows_without_a_pool_need_their_number_of_columns(make_run: Any, cli: Any) -> None:
     settings = {**DIRECT, "data.public": None, "data.private": "private.svm", "data.classes": [0, 1]}
     root = make_run(**settings, **{"schema.columns": 6})

@@ -47,6 +47,7 @@ def run(root: Path) -> Facts:
     return execute_direct(read_direct(root), command="quorate run")
 
 
+@pytest.mark.heavy
 def test_a_score_on_private_rows_is_left_out_and_the_owner_alone_is_told(make_direct: Any, cli: Any) -> None:
     """What is published has the form of a run without labelled rows, and nothing was refused before the rounds."""
     plain, root, said_json = make_direct("plain"), make_direct("run"), make_direct("json")
@@ -70,6 +71,7 @@ def test_a_score_on_private_rows_is_left_out_and_the_owner_alone_is_told(make_di
             assert b"score was left out" not in file.read_bytes()
 
 
+@pytest.mark.heavy
 def test_the_whole_way(make_direct: Any, cli: Any, tmp_path: Path) -> None:
     root = make_direct(**{"data.evaluation": "evaluation.csv"})
     code, out, _ = cli("check", root)
@@ -100,6 +102,7 @@ def test_the_whole_way(make_direct: Any, cli: Any, tmp_path: Path) -> None:
     assert set(guessed) <= {"no", "yes"}
 
 
+@pytest.mark.heavy
 def test_what_check_says_is_what_the_run_does(make_direct: Any) -> None:
     root = make_direct()
     told = check_direct(read_direct(root, begin=False))
@@ -111,12 +114,14 @@ def test_what_check_says_is_what_the_run_does(make_direct: Any) -> None:
     assert json.dumps(told)
 
 
+@pytest.mark.heavy
 def test_progress_is_told_by_rounds(make_direct: Any) -> None:
     seen: list[tuple[str, int, int]] = []
     execute_direct(read_direct(make_direct()), command="", watch=lambda *step: seen.append(step))
     assert [step for step in seen if step[0] == "rounds"] == [("rounds", done, 4) for done in range(5)]
 
 
+@pytest.mark.heavy
 def test_a_finished_run_comes_out_the_same_for_nothing(make_direct: Any) -> None:
     root = make_direct()
     run(root)
@@ -127,6 +132,7 @@ def test_a_finished_run_comes_out_the_same_for_nothing(make_direct: Any) -> None
     assert read_facts(root).spending.spent_epsilon == spent
 
 
+@pytest.mark.heavy
 def test_coordinates_are_read_back_and_never_computed_again(make_direct: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     root = make_direct()
     first = read_direct(root).task.plan
@@ -143,6 +149,7 @@ def test_coordinates_are_read_back_and_never_computed_again(make_direct: Any, mo
     assert not read_direct(root).task.stored
 
 
+@pytest.mark.heavy
 def test_coordinates_of_other_settings_take_no_place_of_these(make_direct: Any) -> None:
     root = make_direct(**{"budget.composition": "zcdp", "run.epsilon": 0.5})
     run(root)
@@ -156,6 +163,7 @@ def test_coordinates_of_other_settings_take_no_place_of_these(make_direct: Any) 
         assert len(ledger.reservations()) == 2
 
 
+@pytest.mark.heavy
 def test_lost_coordinates_that_come_out_in_other_bits_are_refused_and_not_charged(
     make_direct: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -182,6 +190,7 @@ def other_bits(of: Any) -> Any:
     return moved
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
@@ -216,6 +225,7 @@ def test_a_setting_of_the_direct_method_is_refused_where_teachers_vote() -> None
         settings_from(document, folder=Path())
 
 
+@pytest.mark.heavy
 def test_there_is_nothing_to_ask_and_no_internal_edition(make_direct: Any, cli: Any) -> None:
     root = make_direct()
     run(root)
@@ -227,6 +237,7 @@ def test_there_is_nothing_to_ask_and_no_internal_edition(make_direct: Any, cli: 
     assert "no internal edition" in err
 
 
+@pytest.mark.heavy
 def test_an_audit_attacks_the_rounds_and_goes_into_the_report(make_direct: Any, cli: Any) -> None:
     root = make_direct()
     run(root)
@@ -303,6 +314,7 @@ def without(make_direct: Any, cli: Any) -> dict[str, str]:
 USABLE = {"a missing number", "a value that no public row has"}
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("odd", sorted(ODD.keys() - USABLE))
 def test_a_row_that_cannot_be_used_is_left_out(make_direct: Any, odd: str) -> None:
     root = make_direct()
@@ -313,6 +325,7 @@ def test_a_row_that_cannot_be_used_is_left_out(make_direct: Any, odd: str) -> No
     assert (after[1] == before[1]).all()
 
 
+@pytest.mark.heavy
 def test_rows_that_cannot_be_used_are_not_told_apart_by_anything_public(
     make_direct: Any, cli: Any, without: dict[str, str]
 ) -> None:
@@ -322,6 +335,7 @@ def test_rows_that_cannot_be_used_are_not_told_apart_by_anything_public(
     assert everything_told(root, cli) == without
 
 
+@pytest.mark.heavy
 def test_a_row_that_can_be_used_changes_the_model_and_nothing_else(
     make_direct: Any, cli: Any, without: dict[str, str]
 ) -> None:
@@ -332,6 +346,7 @@ def test_a_row_that_can_be_used_changes_the_model_and_nothing_else(
     assert [name for name in found if found[name] != without[name]] == ["model"]
 
 
+@pytest.mark.heavy
 def test_one_class_alone_and_a_person_of_many_rows_run_through(make_direct: Any, cli: Any) -> None:
     root = make_direct("wardc", **{**SEEDED, "data.unit": "patient_id", "data.n_records": 200})
     rows = pl.read_csv(root / "private.csv")
@@ -342,6 +357,7 @@ def test_one_class_alone_and_a_person_of_many_rows_run_through(make_direct: Any,
     assert [name for name in shown if shown[name] != rest[name]] == ["model"]
 
 
+@pytest.mark.heavy
 def test_no_private_row_at_all_runs_through(make_direct: Any, cli: Any, without: dict[str, str]) -> None:
     root = make_direct("warde", **SEEDED)
     (root / "private.csv").write_text((root / "private.csv").read_text().splitlines()[0] + "\n")
@@ -359,6 +375,7 @@ def test_a_file_without_names_is_refused_and_its_first_row_not_quoted(make_direc
         assert not [each for each in ("26.125", "Ann", "HIV") if each in err]
 
 
+@pytest.mark.heavy
 def test_a_report_that_counts_usable_rows_is_caught(
     make_direct: Any, cli: Any, without: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -408,6 +425,7 @@ def test_what_is_wrong_with_public_facts_is_refused_and_nothing_is_charged(make_
         read_direct(root)
 
 
+@pytest.mark.heavy
 def test_a_ledger_that_adds_rho_takes_the_rounds_at_their_exact_price(make_direct: Any, cli: Any) -> None:
     root = make_direct(**{"budget.composition": "zcdp"})
     code, out, err = cli("check", root)
@@ -429,6 +447,7 @@ def test_a_ledger_that_adds_rho_takes_the_rounds_at_their_exact_price(make_direc
     assert facts.rounds.noise / facts.rounds.clip > summed.noise / summed.clip
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("composition", ["sum", "zcdp"])
 def test_a_budget_that_is_too_small_is_said_in_words_of_rounds(make_direct: Any, cli: Any, composition: str) -> None:
     root = make_direct(**{"budget.composition": composition})
@@ -443,6 +462,7 @@ def test_a_budget_that_is_too_small_is_said_in_words_of_rounds(make_direct: Any,
     assert "queries" not in said
 
 
+@pytest.mark.heavy
 def test_an_edit_after_the_charge_says_to_undo_it(make_direct: Any) -> None:
     root = make_direct()
     run(root)
@@ -454,6 +474,7 @@ def test_an_edit_after_the_charge_says_to_undo_it(make_direct: Any) -> None:
     run(root)
 
 
+@pytest.mark.heavy
 def test_other_data_are_refused(make_direct: Any) -> None:
     root = make_direct()
     run(root)
@@ -464,6 +485,7 @@ def test_other_data_are_refused(make_direct: Any) -> None:
     assert method_of(root).read(root).fingerprint != ""
 
 
+@pytest.mark.heavy
 def test_sparse_files_and_an_index_beyond_the_public_columns(make_direct: Any) -> None:
     root = make_direct(**{"data.private": "private.svm", "data.public": "public.svm", "data.classes": [0, 1]})
     rng = np.random.default_rng(0)
@@ -483,6 +505,7 @@ def test_sparse_files_and_an_index_beyond_the_public_columns(make_direct: Any) -
     assert run(root).rounds is not None
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("declared", [400, None])
 def test_a_number_that_was_read_is_said_to_be_read(make_direct: Any, cli: Any, declared: int | None) -> None:
     root = make_direct(**{"data.n_records": declared})
@@ -494,6 +517,7 @@ def test_a_number_that_was_read_is_said_to_be_read(make_direct: Any, cli: Any, d
     assert ("read off the data and treated as public" in page) == (declared is None)
 
 
+@pytest.mark.heavy
 def test_what_is_not_looked_at_is_said_where_the_owner_can_still_look(make_direct: Any, cli: Any) -> None:
     """Classes that no label has: nothing may refuse them, so the check says who has to compare, whatever the labels."""
     said = []

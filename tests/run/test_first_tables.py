@@ -41,6 +41,7 @@ def numbers_of(root: Path, by: str) -> Any:
     return see.teacher(run.task.inputs.private.reveal().X), see.student(run.evaluation.X)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("by", WAYS)
 def test_a_table_with_decimal_commas_is_that_with_points(make_run: Any, cli: Any, by: str) -> None:
     points, commas = (make_run(each, **{**WAYS[by], "data.evaluation": "evaluation.csv"}) for each in ("one", "two"))
@@ -64,6 +65,7 @@ def test_a_declared_column_of_numbers_is_read_with_commas_that_can_be_nothing_el
     assert usable.tolist() == [True, False, True]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("n", [4, 24])
 @pytest.mark.parametrize("by", WAYS)
 def test_a_pool_of_few_rows_is_said_to_be_small(make_run: Any, cli: Any, n: int, by: str) -> None:
@@ -99,6 +101,7 @@ def test_public_rows_that_repeat_others_are_counted(make_run: Any, cli: Any) -> 
     )
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("by", WAYS)
 def test_a_column_that_one_table_alone_has_leads_to_the_line_that_drops_it(make_run: Any, cli: Any, by: str) -> None:
     root = make_run(**{**WAYS[by], "data.evaluation": "evaluation.csv"})
@@ -143,6 +146,7 @@ def test_a_column_to_leave_out_that_no_table_has_is_refused(make_run: Any, cli: 
     assert not (root / "private").exists()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("by", WAYS)
 def test_a_column_to_leave_out_may_be_in_any_one_table(make_run: Any, cli: Any, by: str) -> None:
     for name in ("private.csv", "public.csv", "evaluation.csv"):
@@ -151,6 +155,7 @@ def test_a_column_to_leave_out_may_be_in_any_one_table(make_run: Any, cli: Any, 
         assert cli("check", root)[0] == 0
 
 
+@pytest.mark.heavy
 def test_a_plan_notes_a_column_to_leave_out_that_no_public_table_has(make_run: Any, cli: Any) -> None:
     root = make_run(**{"data.drop": ["idd", "surname"], "data.n_records": 400})
     with_ids(root, "private.csv", "public.csv")

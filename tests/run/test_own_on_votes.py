@@ -132,6 +132,7 @@ def stored(root: Path) -> list[Any]:
         return [block.answers for block in reservation.blocks("label")]
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("odd", ODD)
 def test_an_answer_of_a_stream_that_is_not_as_declared_is_neither_stored_nor_told(tmp_path: Path, odd: str) -> None:
     with pytest.raises(InvalidParameter, match="how is not told") as refusal:

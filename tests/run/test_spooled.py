@@ -33,6 +33,7 @@ def make_spooled(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     return lambda name="run", **changes: make_run(name, m=60, **{**SMALL, **changes})
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("call", ["posix_fallocate", "pwrite"])
 def test_a_full_disk_is_exit_code_4_and_nothing_is_charged(
     make_spooled: Any, cli: Any, call: str, monkeypatch: pytest.MonkeyPatch
@@ -48,6 +49,7 @@ def test_a_full_disk_is_exit_code_4_and_nothing_is_charged(
     assert cli("run", root)[0] == 0
 
 
+@pytest.mark.heavy
 def test_a_run_that_was_killed_goes_on_from_its_rounds_with_a_spool_of_its_own(
     make_spooled: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -63,6 +65,7 @@ def test_a_run_that_was_killed_goes_on_from_its_rounds_with_a_spool_of_its_own(
     assert released(killed) == released(whole)
 
 
+@pytest.mark.heavy
 def test_a_check_says_what_a_large_file_takes_and_no_json_does(
     make_spooled: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("changes", "told"), REFUSED)
 def test_a_refusal_in_a_folder_names_keys_and_no_argument(
     make_run: MakeRun, cli: Cli, changes: dict[str, Any], told: str

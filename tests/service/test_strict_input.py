@@ -72,6 +72,7 @@ def refused(run: Running, response: Any) -> dict[str, Any]:
     return told
 
 
+@pytest.mark.heavy
 def test_hostile_bodies_are_refused_by_their_place_and_cost_nothing(serve: Serve) -> None:
     run, entries = serve(), None
     for name, (body, code, field) in HOSTILE.items():
@@ -141,10 +142,12 @@ def test_a_body_that_comes_too_slowly_is_refused(serve: Serve) -> None:
     assert json.loads(told.partition(b"\r\n\r\n")[2])["code"] == "body-too-slow"
 
 
+@pytest.mark.heavy
 def test_numbers_in_texts_are_texts_where_a_text_is_expected(serve: Serve) -> None:
     assert serve().post(with_row(ward="7")).status_code == 200
 
 
+@pytest.mark.heavy
 def test_a_missing_value_is_null(serve: Serve) -> None:
     run = serve()
     assert run.post(with_row(age=None, ward=None)).status_code == 200

@@ -78,6 +78,7 @@ def test_with_or_without_weights_is_a_truth_value(weights):
         VoteShareStudent(weights=weights)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("shares", ["linear", "kernel"])
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("wide", [False, True])
@@ -124,6 +125,7 @@ def curved(seed, *, sigma, m=400):
     return data, (share > 0.5).astype(int)
 
 
+@pytest.mark.heavy
 def test_auto_finds_the_curve_where_there_is_one_and_keeps_the_line_where_there_is_none():
     for seed in range(3):
         data, truth = curved(seed, sigma=30.0)
@@ -143,6 +145,7 @@ def stepped(seed, *, sigma, m=1_500):
     return data, (share > 0.5).astype(int)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_trees_learn_boxes_and_their_classifier_says_the_same(as_sparse):
     data, truth = stepped(0, sigma=60.0)
@@ -159,6 +162,7 @@ def test_trees_learn_boxes_and_their_classifier_says_the_same(as_sparse):
     assert (skops.io.loads(written, trusted=trees).predict(data.pool) == fitted.predict(data.pool)).all()
 
 
+@pytest.mark.heavy
 def test_auto_takes_trees_where_they_predict_noisy_votes_best_and_there_are_enough():
     auto = VoteShareStudent(shares="auto")
     data, _ = stepped(1, sigma=30.0)
@@ -195,6 +199,7 @@ def test_the_gain_is_that_of_a_second_writing():
     assert found == pytest.approx(np.mean(differences) - spread / np.sqrt(90))
 
 
+@pytest.mark.heavy
 def test_points_are_measured_once_for_all_folds_and_models_of_one_geometry(monkeypatch):
     data, _ = curved(1, sigma=30.0, m=90)
     X, noisy = data.points, data.released.vote_shares(K)
@@ -212,6 +217,7 @@ def test_points_are_measured_once_for_all_folds_and_models_of_one_geometry(monke
     assert mapped == [90]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("shares", ["kernel", "gaussian-process"])
 def test_a_curve_is_learned_from_ten_thousand_points_in_seconds(shares):
     data, truth = curved(2, sigma=200.0, m=10_000)
@@ -280,6 +286,7 @@ def mean_right(way, *, sigma=80.0, n_classes=2):
     return np.mean([right(way, *each) for each in tasks])
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_values_teach_more_than_the_classes_read_off_them(n_classes):
     """The same release, the same classifier, and what it is taught."""
@@ -292,6 +299,7 @@ def test_values_teach_more_than_the_classes_read_off_them(n_classes):
     assert 1 - mean_right(VoteShareStudent(), n_classes=n_classes) < 0.9 * from_labels
 
 
+@pytest.mark.heavy
 def test_more_noise_makes_a_worse_student():
     assert mean_right(VoteShareStudent(), sigma=20.0) > mean_right(VoteShareStudent(), sigma=160.0)
 
