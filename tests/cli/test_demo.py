@@ -105,6 +105,7 @@ def test_a_second_demo_takes_a_folder_of_its_own(tmp_path: Path, monkeypatch: py
         Path(expected).mkdir()
 
 
+@pytest.mark.heavy
 def test_a_folder_that_holds_a_run_is_not_used_again(folder: Path, cli: Any) -> None:
     code, _, said = cli("demo", "--out", folder)
     assert code == 4

@@ -168,7 +168,7 @@ class ColumnKinds:
         if kind(X) == "pandas":
             others = {place: name for name, place in places.items() if place not in read and name in self.kinds}
             read |= plain_columns(X, {place: self.kinds[name] == "number" for place, name in others.items()})
-        return _with(X, read) if read else X
+        return with_cells(X, read) if read else X
 
 
 def _read(series: Any, family: Family, kind_: ColumnKind, *, comma: bool = False) -> Any:
@@ -198,7 +198,7 @@ def _in_range(value: float) -> float:
     return value if abs(value) < 1e150 else float("nan")  # beyond, squares are infinite
 
 
-def _with(X: Rows, read: Mapping[int, Any]) -> Rows:
+def with_cells(X: Rows, read: Mapping[int, Any]) -> Rows:
     """Put columns in the places of others: all of them at once, since each frame made anew goes through all columns."""
     if kind(X) == "polars":
         import polars as pl

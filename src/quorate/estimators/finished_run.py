@@ -12,6 +12,8 @@ from sklearn.base import ClassifierMixin
 
 from quorate.accounting import Guarantee
 from quorate.arguments import for_shell
+from quorate.data.reading import has_named_columns
+from quorate.data.table_reader import TableReader
 from quorate.errors import InvalidParameter, PreconditionFailed, act
 from quorate.estimators.shown import ShownEstimator, Standing
 from quorate.release.files import file_to_write
@@ -22,6 +24,8 @@ from quorate.run.exported import MANIFEST, read_exported
 from quorate.run.folder import RunFolder
 from quorate.run.opened_student import student_from
 from quorate.run.published import FACTS, STUDENT, is_finished, read_facts, read_published
+from quorate.run.settings import Settings, settings_of
+from quorate.run.student_rows import public_table, reader_of
 from quorate.students import class_probabilities
 from quorate.types import FloatArray
 
@@ -86,6 +90,8 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
         As the student tells them, where it does.
     """
 
+    _reader: TableReader | None
+
     def __init__(self, path: str | Path, *, trusted: Sequence[str] = ()) -> None:
         self.path = path
         self.trusted = trusted
@@ -105,11 +111,11 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Classify by the student: free for ever. Returns ``(n_points,)`` classes."""
-        return np.asarray(self._fitted().predict(_one_image_a_row(X)))
+        return np.asarray(self._fitted().predict(self._read(X)))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the student's ``(n_points, n_classes)`` probabilities, in the order of :attr:`classes_`."""
-        return class_probabilities(self._fitted(), _one_image_a_row(X), self.classes_.tolist())
+        return class_probabilities(self._fitted(), self._read(X), self.classes_.tolist())
 
     @act()
     def ask(self, X: Any) -> list[Any]:
@@ -184,6 +190,18 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
             self._open()
         return self.student_
 
+    def _read(self, X: Any) -> Any:
+        """Return rows as the student takes them: a table as the run reads its own."""
+        self._fitted()
+        X = _one_image_a_row(X)
+        if not self._is_run:
+            return X
+        if self._reader is None:
+            settings = settings_of(self._root)
+            reads = settings.data.images is None and _has_columns(settings)
+            self._reader = reader_of(settings, self.student_, public_table(settings)) if reads else TableReader()
+        return self._reader(X)
+
     def _open(self) -> None:
         """Read the public side."""
         root = self._root
@@ -211,6 +229,7 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
             if hasattr(self.student_, name):
                 setattr(self, name, getattr(self.student_, name))
         self._asked: Any = None
+        self._reader = None
         self._show(found)
 
     def _show(self, found: Facts) -> None:
@@ -223,6 +242,11 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
 def _one_image_a_row(X: Any) -> Any:
     """Return images ``(n, height, width)`` or ``(n, height, width, 3)`` as the student takes them, as ``fit`` does."""
     return X.reshape(len(X), -1) if isinstance(X, np.ndarray) and X.ndim in (3, 4) else X
+
+
+def _has_columns(settings: Settings) -> bool:
+    data = settings.data
+    return has_named_columns(data.private if data.public is None else data.public)
 
 
 def _no_run(root: Path) -> str:
