@@ -96,7 +96,7 @@ def test_every_line_has_a_name(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert NO_TORCH in found.notes
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("line", [NETWORK, public_features.NET])
 def test_a_line_that_is_named_and_needs_torch_is_refused_without_it(
     line: str, folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -137,7 +137,7 @@ def test_a_run_that_does_not_know_its_own_work_again_is_seen(tmp_path: Path, mon
     assert code == 3, said  # a second charge, which this budget has no room for
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", FINISHED)
 def test_a_finished_run_is_of_use(name: str, tmp_path: Path) -> None:
     root = unpacked(name, tmp_path)

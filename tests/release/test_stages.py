@@ -257,6 +257,7 @@ COPIES: list[Any] = [
 ]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("made", [vector, soft])
 def test_that_property_catches_streams_whose_copies_share_a_stage(made: Any) -> None:
     assert stages_ended(made(2), COPIES, defended=False)[0] > stages_ended(made(2), COPIES, defended=False)[2]

@@ -77,6 +77,7 @@ def test_the_outcomes_of_an_ordinary_run(ordinary: PrivateClassifier) -> None:
     }
 
 
+@pytest.mark.heavy
 def test_what_passed_names_a_function_that_there_is(ordinary: PrivateClassifier) -> None:
     for check in ordinary.facts().checks:
         assert (check.ran is not None) == (check.outcome in (Outcome.PASSED, Outcome.FAILED))
@@ -112,6 +113,7 @@ def test_a_broken_partition_is_found_before_anything_is_fitted_or_charged(
         assert ledger.reservations() == ()
 
 
+@pytest.mark.heavy
 def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch: pytest.MonkeyPatch) -> None:
     looked, given = [], []
     real_check, real_train = flow.checks.shards, trained.train_chunk
@@ -252,6 +254,7 @@ def old_facts(facts: Facts) -> str:
     return json.dumps(tree)
 
 
+@pytest.mark.heavy
 def test_facts_of_version_0_1_are_read_and_its_constants_are_not_called_passed(ordinary: PrivateClassifier) -> None:
     found = Facts.from_json(old_facts(ordinary.facts()))
     assert outcomes(found) == {

@@ -295,6 +295,7 @@ def test_a_client_that_is_killed_leaves_no_teacher_behind_and_the_run_goes_on(
         assert len(ledger.reservations()) == 1
 
 
+@pytest.mark.heavy
 def test_a_worker_of_another_version_is_refused_in_one_line_and_nothing_is_charged(
     cluster: Cluster, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
