@@ -5,11 +5,18 @@
 writes a Parquet file of so many rows (by default 10 million; ten columns of numbers, a label, an id), takes it through
 everything that `quorate check` does and through sharding for 20,000 teachers, and tells CPU time, the clock and the
 most memory that was taken.
+
+    python -m benchmarks.streaming direct [ROWS]
+
+writes a Parquet file of 25 columns (by default 2 million rows) and takes it through `quorate run` by the direct method,
+its own process each time: a row a record, and four rows a person. Its last lines are those of docs/limitations.md.
 """
 
 from __future__ import annotations
 
+import os
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -52,14 +59,33 @@ n_jobs = 1
 allow_hopeless = true
 """
 
+DIRECT_COLUMNS, ROWS_OF_A_PERSON = 25, 4
+DIRECT = """\
+[data]
+private = "private.parquet"
+public = "public.parquet"
+label = "label"
+classes = ["no", "yes"]
+n_records = {units}
+{whose}
 
-def table(n_rows: int, seed: int) -> pl.DataFrame:
-    """Five columns of whole numbers and five of others."""
+[method]
+by = "direct"
+feature_map = "linear"
+
+[budget]
+epsilon = 1.0
+delta = 1e-8
+"""
+
+
+def table(n_rows: int, seed: int, *, columns: int = COLUMNS) -> pl.DataFrame:
+    """Half of the columns of whole numbers and half of others."""
     rng = np.random.default_rng(seed)
     return pl.DataFrame(
         {
             f"x{at}": rng.integers(0, 1000, n_rows) if at % 2 else np.round(rng.normal(0, 1, n_rows), 4)
-            for at in range(COLUMNS)
+            for at in range(columns)
         }
     )
 
@@ -80,6 +106,38 @@ def write(root: Path, n_rows: int, memory: float) -> Path:
     table(PUBLIC, seed=2**31).write_parquet(root / "public.parquet")
     (root / "quorate.toml").write_text(SETTINGS.format(teachers=min(TEACHERS, n_rows // 100), memory=memory))
     return root
+
+
+def write_direct(root: Path, n_rows: int) -> Path:
+    """Write two folders of direct runs on one table: `records`, and `persons` of four rows on average."""
+    rng = np.random.default_rng(0)
+    parts = root / "parts"
+    parts.mkdir(parents=True)
+    for number, start in enumerate(range(0, n_rows, AT_ONCE)):
+        rows = table(min(AT_ONCE, n_rows - start), seed=number, columns=DIRECT_COLUMNS)
+        yes = rows["x0"].to_numpy() + (rows["x1"].to_numpy() - 500) / 500 + rng.logistic(0, 1, len(rows)) > 0
+        person = rng.integers(0, max(n_rows // ROWS_OF_A_PERSON, 1), len(rows))
+        rows.with_columns(label=np.where(yes, "yes", "no"), person=person).write_parquet(
+            parts / f"{number:04d}.parquet"
+        )
+    for name in ("records", "persons"):
+        (root / name).mkdir()
+        pl.scan_parquet(parts / "*.parquet").sink_parquet(root / name / "private.parquet")
+        table(2_000, seed=2**31, columns=DIRECT_COLUMNS).write_parquet(root / name / "public.parquet")
+        whose = 'unit = "person"' if name == "persons" else 'drop = ["person"]'
+        units = n_rows // ROWS_OF_A_PERSON if name == "persons" else n_rows
+        (root / name / "quorate.toml").write_text(DIRECT.format(units=units, whose=whose))
+    return root
+
+
+def run_direct(root: Path) -> tuple[float, float, float]:
+    """Go a run in a process of its own; return seconds of CPU, seconds by the clock, and the most megabytes."""
+    begun = time.perf_counter()
+    child = subprocess.Popen([sys.executable, "-m", "quorate", "run", str(root)], stdout=subprocess.DEVNULL)
+    _, status, used = os.wait4(child.pid, 0)
+    if status:
+        raise SystemExit(f"quorate run {root} ended with status {status}")
+    return used.ru_utime + used.ru_stime, time.perf_counter() - begun, used.ru_maxrss / 1024
 
 
 def check_and_shard(root: Path, say: Callable[[str], None] = lambda _: None) -> int:
@@ -137,7 +195,20 @@ CURVES = (
 )  # fmt: skip
 
 
+def main_direct(n_rows: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        root = write_direct(Path(folder, "runs"), n_rows)
+        size = (root / "records" / "private.parquet").stat().st_size / 1e6
+        print(f"{n_rows:,} rows of {DIRECT_COLUMNS} columns, a Parquet file of {size:,.0f} MB, {os.cpu_count()} cores")
+        for name in ("records", "persons"):
+            cpu, clock, most = run_direct(root / name)
+            print(f"{name}: {cpu:,.0f} s of CPU, {clock:,.0f} s by the clock, {most:,.0f} MB at the most", flush=True)
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["direct"]:
+        main_direct(int(float(sys.argv[2])) if len(sys.argv) > 2 else 2_000_000)
+        return
     n_rows = int(float(sys.argv[1])) if len(sys.argv) > 1 else 10_000_000
     with tempfile.TemporaryDirectory() as folder:
         root = write(Path(folder, "run"), n_rows, memory=float(sys.argv[2]) if len(sys.argv) > 2 else 1.5)

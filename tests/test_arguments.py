@@ -15,6 +15,7 @@ from quorate.errors import InvalidParameter
 NO_NUMBERS = [True, np.True_, "1", None, 1j, [1.0], math.nan, math.inf, -math.inf, np.float32("nan"), 10**400]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("bad", NO_NUMBERS)
 @pytest.mark.parametrize("bounds", [{}, {"above": 0}, {"at_least": 0}, {"below": 1}, {"at_most": 1}])
 def test_what_is_no_finite_number_is_refused_whatever_the_bounds(bad: Any, bounds: dict[str, float]) -> None:
@@ -22,6 +23,7 @@ def test_what_is_no_finite_number_is_refused_whatever_the_bounds(bad: Any, bound
         real("epsilon", bad, **bounds)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("good", [1, 1.0, np.float64(1), np.float32(1), np.int64(1), Fraction(1)])
 def test_every_kind_of_number_is_taken_as_a_float(good: Any) -> None:
     assert real("epsilon", good) == 1.0
@@ -44,6 +46,7 @@ def test_minus_zero_is_zero() -> None:
     assert math.copysign(1, real("epsilon", -0.0, at_least=0)) == 1.0
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("bad", [*NO_NUMBERS[:-1], 1.0, 2.5, np.float64(3), -1, 0])
 def test_a_count_is_whole_and_not_too_small(bad: Any) -> None:
     with pytest.raises(InvalidParameter, match=r"^times must be a whole number >= 1, got "):

@@ -53,6 +53,7 @@ def test_each_table_is_there_and_what_follows_from_sizes_alone_is_computed_again
     assert [line.split(" | ")[0] for line in tables["records"][2:]] == [f"| {n:,}" for n in choosing.RECORDS]
 
 
+@pytest.mark.heavy
 def test_one_figure_measured_again_is_near_the_one_that_is_told(choosing: ModuleType) -> None:
     (line,) = (each for each in said(choosing)["methods"] if each.startswith("| 1 |"))
     votes, direct, _ = means(line)

@@ -113,6 +113,7 @@ def classifier(**more: Any) -> PrivateClassifier:
 # --- the page -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_there_are_six_recipes_and_each_has_a_test_here() -> None:
     here = Path(__file__).read_text(encoding="utf-8")
     assert list(RECIPES) == [
@@ -135,6 +136,7 @@ def test_every_file_that_a_recipe_names_is_there() -> None:
 # --- a mechanism ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_a_mechanism(follow: Any) -> None:
     module = follow("A mechanism")
     mechanism = module.HalfLead(scale=3.0)
@@ -145,6 +147,7 @@ def test_a_mechanism(follow: Any) -> None:
     assert not audited(mechanism)
 
 
+@pytest.mark.heavy
 def test_a_mechanism_that_draws_less_noise_than_it_pays_for_is_found(follow: Any) -> None:
     module = follow("A mechanism", ("discrete_laplace(self.scale,", "discrete_laplace(self.scale / 10,"))
     assert audited(module.HalfLead(scale=3.0))
@@ -164,6 +167,7 @@ def audited(mechanism: Any) -> bool:
 # --- a student ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_a_student(follow: Any) -> None:
     module = follow("A student")
     student = student_of("toy_student:Centroids", method="auto", shares="linear", folder=Path("nowhere"))
@@ -185,6 +189,7 @@ def test_a_student_that_cannot_learn_from_what_is_released_is_refused_before_the
 # --- a store --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("declared", [True, False])
 def test_a_store(follow: Any, tmp_path: Path, declared: bool) -> None:
     module = follow("A store", declared=declared)
@@ -298,6 +303,7 @@ def run_of_pipes(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.heavy
 def test_a_table_format(follow: Any, cli: Any, tmp_path: Path) -> None:
     root = run_of_pipes(tmp_path / "run")
     assert cli("check", root)[0] == 4  # before the package is there
@@ -307,6 +313,7 @@ def test_a_table_format(follow: Any, cli: Any, tmp_path: Path) -> None:
     assert "10 teachers" in said
 
 
+@pytest.mark.heavy
 def test_a_table_format_says_what_is_wrong_and_quotes_no_row(follow: Any, cli: Any, tmp_path: Path) -> None:
     root = run_of_pipes(tmp_path / "run")
     module = follow("A table format", declared=False)
@@ -371,6 +378,7 @@ def test_a_declared_format_that_has_not_the_suffix_is_refused(follow: Any, tmp_p
         read_data(tmp_path / "rows.pipes")
 
 
+@pytest.mark.heavy
 def test_a_report_names_the_format_and_its_package(follow: Any, cli: Any, tmp_path: Path) -> None:
     root = run_of_pipes(tmp_path / "run")
     follow("A table format")
@@ -380,6 +388,7 @@ def test_a_report_names_the_format_and_its_package(follow: Any, cli: Any, tmp_pa
     assert "toy_format.PipeText, toy 1.0" in (root / "public" / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.heavy
 def test_a_direct_run_needs_its_cells_and_says_that_it_cannot_see_how_they_are_read(
     follow: Any, cli: Any, tmp_path: Path
 ) -> None:
@@ -442,6 +451,7 @@ def test_a_name_that_two_packages_declare_is_refused_and_both_are_named(
 # --- a command ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_a_command(follow: Any, cli: Any, tmp_path: Path) -> None:
     assert "size" not in cli("--help")[1]
     follow("A command")

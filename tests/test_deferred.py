@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 LOAD = """
 import json, sys
 {load}
@@ -22,6 +24,7 @@ def loaded_by(load: str) -> list[list[str]]:
     return names
 
 
+@pytest.mark.heavy
 def test_skops_trusts_the_same_types_and_loads_no_other_library() -> None:
     ours, others = loaded_by("from quorate.deferred import skops; skops.io.dumps")
     plain, all_others = loaded_by(

@@ -69,6 +69,7 @@ def breaches(room: str, names: list[str]) -> list[str]:
 FRONT_DOOR = SOURCE / "__init__.py"  # re-exports the shells, so it may import any room
 
 
+@pytest.mark.heavy
 def test_a_room_imports_only_the_rooms_it_stands_on() -> None:
     found = {
         str(path.relative_to(SOURCE)): upwards
@@ -83,6 +84,7 @@ def test_an_import_that_points_up_is_caught() -> None:
     assert breaches("ledger", names) == ["quorate.cli.group.main"]
 
 
+@pytest.mark.heavy
 def test_imports_are_absolute_so_that_this_file_can_read_them() -> None:
     relative = [
         path for path in modules() for node in ast.walk(parsed(path)) if isinstance(node, ast.ImportFrom) and node.level
@@ -90,6 +92,7 @@ def test_imports_are_absolute_so_that_this_file_can_read_them() -> None:
     assert relative == []
 
 
+@pytest.mark.heavy
 def test_no_private_scikit_learn_name_is_imported() -> None:
     private = [
         (path.name, name)
@@ -100,6 +103,7 @@ def test_no_private_scikit_learn_name_is_imported() -> None:
     assert private == []
 
 
+@pytest.mark.heavy
 def test_nothing_is_pickled_but_what_goes_through_a_pipe_to_our_own_worker() -> None:
     """A pickle that is read runs code. The one exception never touches a disk: a task and its result.
 
@@ -148,6 +152,7 @@ def noise_without_a_block(room: str, tree: ast.AST) -> list[str]:
     return found
 
 
+@pytest.mark.heavy
 def test_noise_for_a_release_comes_from_a_drawn_block() -> None:
     """Mechanisms take the words of the source they are given, and nobody but release/ gives one out."""
     exempt = DRAWING | NOT_RELEASED | {"mechanisms", "accounting"}
@@ -160,6 +165,7 @@ def test_noise_for_a_release_comes_from_a_drawn_block() -> None:
     assert found == {}
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("room", "line", "caught"),
     [
@@ -265,6 +271,7 @@ def circles(graph: dict[str, set[str]]) -> list[set[str]]:
     return [each for place, each in enumerate(found) if each not in found[:place]]
 
 
+@pytest.mark.heavy
 def test_no_two_files_need_each_other() -> None:
     """Files that import each other are one thing in two places: neither can be read, or tried, alone."""
     assert circles(import_graph()) == []
@@ -286,6 +293,7 @@ def own_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return lines
 
 
+@pytest.mark.heavy
 def test_no_function_is_longer_than_can_be_seen_at_once() -> None:
     long = {
         f"{path.relative_to(SOURCE)}: {node.name}"
@@ -314,6 +322,7 @@ def test_files_are_short_and_how_short_is_printed() -> None:
     assert long == set()
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("room", sorted({room_of(path) for path in modules() if path.parent != SOURCE}))
 def test_a_room_says_what_belongs_there_and_where_to_begin(room: str) -> None:
     said = ast.get_docstring(ast.parse((SOURCE / room / "__init__.py").read_text(encoding="utf-8"))) or ""

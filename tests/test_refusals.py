@@ -77,6 +77,7 @@ def functions(source: str) -> Iterator[ast.FunctionDef]:
     return (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("path", sorted(SOURCE.rglob("*.py")), ids=lambda path: str(path.relative_to(SOURCE)))
 def test_no_refusal_holds_what_was_revealed(path: Path) -> None:
     source = path.read_text()

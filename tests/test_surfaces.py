@@ -148,12 +148,14 @@ def walk_a_run(root: Path, secrets: Secrets, capsys: pytest.CaptureFixture[str])
     return sorted({f"{leak.fact} on {leak.surface}" for leak in find_leaks(seen, secrets.forbidden())})
 
 
+@pytest.mark.heavy
 def test_a_fitted_estimator_shows_nothing_secret_anywhere(tmp_path: Path, secrets: Secrets) -> None:
     assert walk_an_estimator(tmp_path, secrets) == []
     assert secrets.counts.shape == (M, 2)
     assert len(secrets.coefficients) == K
 
 
+@pytest.mark.heavy
 def test_the_command_line_and_its_files_show_nothing_secret(
     tmp_path: Path, secrets: Secrets, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -287,6 +289,7 @@ def not_found(plants: Plants, leaks: list[str]) -> list[str]:
     return [where for where in plants.values() if not any(leak.startswith(where) for leak in leaks)]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("plants", ESTIMATOR_PLANTS, ids=["shown", "kept"])
 def test_secrets_planted_on_surfaces_of_an_estimator_are_found_on_each(
     tmp_path: Path, secrets: Secrets, monkeypatch: pytest.MonkeyPatch, plants: Plants
@@ -356,6 +359,7 @@ RUN_PLANTS: list[Plants] = [
 ]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("plants", RUN_PLANTS, ids=["said", "published"])
 def test_secrets_planted_on_surfaces_of_a_run_are_found_on_each(
     tmp_path: Path,

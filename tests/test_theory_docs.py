@@ -62,12 +62,14 @@ def value(number: str) -> float:
     return float(number.replace(",", "").replace("−", "-"))
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_number_in_a_marked_table_is_what_the_code_computes(page: Path, tables: ModuleType) -> None:
     said = page.read_text(encoding="utf-8")
     assert differences(said, tables.refreshed(said)) == []
 
 
+@pytest.mark.heavy
 def test_a_wrong_number_in_a_table_is_caught(tables: ModuleType) -> None:
     said = (THEORY / "sparse-vector.md").read_text(encoding="utf-8")
     for wrong in (said.replace("| 1,018 |", "| 1,016 |"), said.replace("| 3.3 · 10⁻⁶ |", "| 3.3 · 10⁻⁷ |")):
@@ -114,6 +116,7 @@ def test_every_figure_is_shown_once_with_words_for_who_cannot_see_it(figures: Mo
     assert [name for name, told in shown if len(told) < 20] == []
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "name", [path.stem for path in sorted((THEORY / "figures").glob("*.svg"))], ids=lambda name: name
 )
@@ -126,6 +129,7 @@ def test_a_figure_is_the_one_that_the_script_draws(name: str, figures: ModuleTyp
     assert len(said.encode()) < 60_000
 
 
+@pytest.mark.heavy
 def test_a_figure_says_what_it_shows_and_labels_its_axes(figures: ModuleType) -> None:
     for name in figures.FIGURES:
         tree = ET.fromstring((figures.FOLDER / f"{name}.svg").read_text(encoding="utf-8"))  # noqa: S314
@@ -135,6 +139,7 @@ def test_a_figure_says_what_it_shows_and_labels_its_axes(figures: ModuleType) ->
         assert chart.y.label
 
 
+@pytest.mark.heavy
 def test_lines_of_a_figure_differ_in_dash_and_marker_and_not_in_colour_alone(figures: ModuleType) -> None:
     styles = STYLES
     assert len({dash for _, dash, _ in styles}) == len({marker for *_, marker in styles}) == len(styles)
@@ -153,6 +158,7 @@ def test_gaussian_answers_need_less_distance_than_sparse_vector_up_to_about_27_5
     assert below < needed < above
 
 
+@pytest.mark.heavy
 def test_the_closed_forms_of_the_sparse_vector_page_are_its_sums() -> None:
     for cutoff in (1, 10, 50):
         mechanism = StableSparseVector(1.0, 1e-5, cutoff, 1_000)

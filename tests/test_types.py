@@ -28,6 +28,7 @@ def test_what_is_printed_tells_nothing_not_even_a_size(secret: Secret[list[int]]
     assert repr(Secret([1])) == repr(secret)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "door",
     [

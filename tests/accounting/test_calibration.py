@@ -13,6 +13,7 @@ from quorate.accounting import (
     answers_allowed,
     calibrate,
     calibrate_sigma,
+    calibration,
     epsilon,
     sampler_delta,
 )
@@ -42,6 +43,7 @@ def charged(sigma, delta, n_answers, l2_sensitivity):
     return Fraction(ceil(Fraction(price) * 10**9), 10**9), Fraction(ceil(total * 10**18), 10**18)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("eps", "delta", "n_answers", "l2_sensitivity"), CASES)
 def test_the_total_stays_within_the_budget_after_every_rounding(eps, delta, n_answers, l2_sensitivity):
     result = calibrate(eps, delta, n_answers, l2_sensitivity)
@@ -51,6 +53,7 @@ def test_the_total_stays_within_the_budget_after_every_rounding(eps, delta, n_an
     assert result.epsilon_left == pytest.approx(eps - result.epsilon, abs=1e-15)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("eps", "delta", "n_answers", "l2_sensitivity"), CASES)
 def test_no_visibly_smaller_sigma_would_do(eps, delta, n_answers, l2_sensitivity):
     sigma = calibrate_sigma(eps, delta, n_answers, l2_sensitivity)
@@ -77,6 +80,7 @@ def test_a_sigma_that_forgets_the_root_of_two_overruns():
     assert epsilon(Repeated(DiscreteGaussian(sigma, 2**0.5), 100), 1e-5) > 1.3
 
 
+@pytest.mark.heavy
 @given(
     eps=st.floats(0.05, 12.0),
     exponent=st.floats(3.0, 12.0),
@@ -107,6 +111,7 @@ def test_a_call_takes_milliseconds():
     assert (process_time() - start) / 20 < 0.02  # 0.5 ms at the desk
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -143,3 +148,28 @@ def test_the_sampler_is_as_good_as_is_assumed_here():
     from quorate.accounting.calibration import SAMPLER_TOTAL_VARIATION
 
     assert noise.TOTAL_VARIATION <= SAMPLER_TOTAL_VARIATION
+
+
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-9, 1e-18), (1e-9, 1e-9), (1e-9, 1e-5), (1e-7, 1e-7)])
+@pytest.mark.parametrize("n_answers", [1, 100])
+def test_the_least_budgets_are_answered_in_seconds_and_cost_what_continuous_noise_does(epsilon, delta, n_answers):
+    start = process_time()
+    result = calibrate(epsilon, delta, n_answers, 1.0)
+    assert process_time() - start < 5.0
+    assert charged(result.sigma, result.delta, n_answers, 1.0)[0] <= Fraction(epsilon)
+    assert result.sigma <= calibrate_sigma(epsilon, delta, n_answers, 1.0, noise="continuous") * (1 + 1e-6)
+
+
+def test_a_price_far_above_the_curve_is_met_in_few_evaluations(monkeypatch):
+    """Where another rule prices the event, as near the least budgets once, σ is not raised in steps of 1e-9."""
+    priced = []
+
+    def dear(event, delta):
+        priced.append(event)
+        assert len(priced) < 200
+        return 400 / event.event.sigma, "another"
+
+    monkeypatch.setattr(calibration.spend, "explain", dear)
+    result = calibrate(1.0, 1e-5, 100, 1.0)
+    assert 400 <= result.sigma <= 400 * (1 + 1e-8)

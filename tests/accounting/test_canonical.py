@@ -36,6 +36,7 @@ PUBLISHED = [
 ]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("event", "line"), list(zip(PUBLISHED, GOLDEN, strict=True)))
 def test_the_json_of_a_published_event_never_changes(event, line):
     assert to_json(event) == event.to_json() == line
@@ -46,6 +47,7 @@ def test_every_kind_of_event_has_a_golden_line():
     assert all(any(f'"kind":"{kind}"' in line for line in GOLDEN) for kind in KINDS)
 
 
+@pytest.mark.heavy
 @given(event=events)
 @settings(max_examples=200, deadline=None)
 def test_an_event_reads_back_as_itself(event):
@@ -53,6 +55,7 @@ def test_an_event_reads_back_as_itself(event):
     assert to_json(from_json(to_json(event))) == to_json(event)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "text",
     [

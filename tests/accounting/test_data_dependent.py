@@ -59,6 +59,7 @@ def difference_tail(sigma, gaps):
     return tails[2 * reach + gaps]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("sigma", [0.3, 0.5, 1.0, 3.0, 40.0, 150.0])
 def test_half_a_vote_covers_the_ties_of_integer_noise(sigma):
     gaps = np.arange(1, int(6 * sigma) + 2)
@@ -142,6 +143,7 @@ def worst_divergence(counts, mass, offsets, order):
 HISTOGRAMS = [[12, 1, 0], [9, 3, 1], [7, 6, 0], [5, 5, 3], [0, 2, 11], [25, 0, 0], [13, 12], [20, 1]]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("counts", HISTOGRAMS)
 @pytest.mark.parametrize("sigma", [1.5, 4.0])
 def test_no_neighbour_is_further_away_than_the_gaussian_bound_says(counts, sigma):
@@ -152,6 +154,7 @@ def test_no_neighbour_is_further_away_than_the_gaussian_bound_says(counts, sigma
         assert worst_divergence(counts, mass / mass.sum(), offsets, order) <= value * (1 + 1e-9) + 1e-12
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("counts", HISTOGRAMS)
 @pytest.mark.parametrize("scale", [1.0, 4.0])
 def test_no_neighbour_is_further_away_than_the_laplace_bound_says(counts, scale):
@@ -175,6 +178,7 @@ def divergence(here, there, order):
     return float(np.log(np.sum(here**order * there ** (1 - order))) / (order - 1))
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("noise", ["continuous", "discrete"])
 @pytest.mark.parametrize("sigma", [1.0, 6.0])
 def test_the_threshold_bit_is_priced_exactly_and_in_both_directions(noise, sigma):
@@ -297,6 +301,7 @@ def test_twelve_thousand_queries_at_fifty_orders_take_half_a_second():
     assert process_time() - start < 0.5
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "counts", [[1, 2], [[1], [2]], [[1.5, 2.0]], [[-1, 3]], [["a", "b"]], [[float("nan"), 1.0]], [[True, False]]]
 )
@@ -319,6 +324,7 @@ def local(counts):
     return max(abs(PRICE[counts] - PRICE[tuple(n)]) for n in neighbours(counts) if tuple(n) in PRICE)
 
 
+@pytest.mark.heavy
 def test_the_smooth_sensitivity_covers_brute_force_over_all_histograms():
     sharp = {counts: local(counts) for counts in ALL}
     points = np.array(ALL)
@@ -334,6 +340,7 @@ def test_the_smooth_sensitivity_covers_brute_force_over_all_histograms():
     assert checked > len(ALL[::23]) / 2  # and is of the right size
 
 
+@pytest.mark.heavy
 def test_the_smooth_sensitivity_is_smooth():
     rng = np.random.default_rng(2)
     for _ in range(40):
@@ -346,6 +353,7 @@ def test_the_smooth_sensitivity_is_smooth():
         assert abs(log(here) - log(there)) <= 0.05 + 1e-9
 
 
+@pytest.mark.heavy
 def test_the_local_change_of_a_whole_stream_is_covered():
     rng = np.random.default_rng(3)
     for _ in range(30):
@@ -362,6 +370,7 @@ def test_the_local_change_of_a_whole_stream_is_covered():
         assert abs(total(counts) - total(other)) <= bound * (1 + 1e-9)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("sigma", [0.8, 5.0, 300.0])
 @pytest.mark.parametrize("order", [1.2, 12.0, 60.0])
 @pytest.mark.parametrize("n_classes", [2, 1000])
@@ -391,6 +400,7 @@ def test_only_answered_queries_count_for_the_vote():
     assert none == 0 < one < both
 
 
+@pytest.mark.heavy
 def test_the_cost_of_the_release_covers_every_ratio_of_scales():
     order, beta, multiplier = 8.0, 0.03, 5.0
     bound = release_rdp(order, beta, multiplier)
@@ -419,6 +429,7 @@ def test_on_the_integers_it_costs_the_same():
     assert divergence <= release_rdp(order, beta, multiplier) * (1 + 1e-9)
 
 
+@pytest.mark.heavy
 def test_a_released_total_is_centred_and_as_noisy_as_it_says():
     source = SeededNoise(20260821)
     arguments = {"order": 10.0, "beta": 0.02, "multiplier": 6.0}
@@ -432,6 +443,7 @@ def test_a_released_total_is_centred_and_as_noisy_as_it_says():
     assert abs(np.std(totals) / spread - 1) < 5 / sqrt(2 * 400)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("secret", [0.0, 1.0, 12_345.678, 1e12, 1e300, float("inf"), float("nan"), -5.0])
 @pytest.mark.parametrize("step", [1e-4, 1e-15])
 def test_no_secret_decides_whether_a_release_is_refused_nor_what_is_said(secret, step):
@@ -462,6 +474,7 @@ def test_what_is_public_is_still_refused_and_the_line_names_nothing_secret(bad):
     assert not any(digits in str(refusal.value) for digits in ("765", "123", "740"))
 
 
+@pytest.mark.heavy
 def test_whether_a_sensitivity_is_refused_does_not_depend_on_the_votes():
     asked = []
 

@@ -27,6 +27,7 @@ CASES = [
 ]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("sigma", "shifts", "epsilon"), CASES)
 def test_the_curve_agrees_with_enumeration_and_is_never_below(sigma, shifts, epsilon):
     exact = delta_of([noise_pair(sigma)] * shifts, epsilon)
@@ -44,6 +45,7 @@ def test_pricing_it_as_a_continuous_gaussian_would_show():
     assert exp(float(continuous(4.0, sqrt(3)))) < 0.97 * exact
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("sigma", "shifts", "epsilon"),
     [(40.0, 100_000, 70.0), (400.0, 10_000, 1.2), (1000.0, 100_000, 1.0), (3000.0, 200_000, 0.7)],
@@ -62,6 +64,30 @@ def test_the_kink_term_is_worth_having():
     assert abs(plain - lattice.log_delta(epsilon, sigma, shifts)) > 1e-9
 
 
+@pytest.mark.default_cases(4)
+@pytest.mark.parametrize(("sigma", "shifts"), [(300.0, 1), (100.0, 100), (1000.0, 1000), (30_000.0, 2)])
+@pytest.mark.parametrize("deviations", [-100.0, -2.0, -0.3, 0.0, 0.4, 1.5, 2.4])
+def test_near_the_centre_the_integral_and_its_bound_are_just_above_the_lattice(sigma, shifts, deviations):
+    tau = sigma * sqrt(shifts)
+    epsilon = max(shifts / 2 + deviations * tau, 0.0) / sigma**2
+    t = lattice._threshold(epsilon, sigma, shifts)
+    summed = lattice._by_lattice(epsilon, t, tau, sigma, shifts)
+    bound = lattice._by_curvature(epsilon, t, tau, sigma, shifts)
+    # what it adds, and how well the Gaussian curve itself is known
+    assert summed - lattice._ROUND_OFF <= bound <= summed + 150 / tau**2 + 2.0**-45 * (1 + sigma)
+
+
+@pytest.mark.default_cases(4)
+@pytest.mark.parametrize("epsilon", [0.0, 1e-9, 1e-8, 1e-6, 1e-3])
+@pytest.mark.parametrize("sigma", [3e6, 3e7, 1e9])
+def test_noise_too_wide_to_be_summed_costs_what_continuous_noise_does(sigma, epsilon):
+    ideal = float(continuous(epsilon, 10 / sigma))
+    start = process_time()
+    over = lattice.log_delta(epsilon, sigma, 100) - ideal
+    assert 0 <= over <= (2e-6 if ideal > -400 else -0.01 * ideal)  # far out, the tail of the noise alone
+    assert process_time() - start < 0.5
+
+
 @pytest.mark.parametrize(("sigma", "shifts", "epsilon"), [(2.5, 50, 3.0), (2.5, 50, 10.0), (3.0, 1000, 60.0)])
 def test_the_transform_and_the_lattice_agree(sigma, shifts, epsilon):
     t, tau = lattice._threshold(epsilon, sigma, shifts), sigma * sqrt(shifts)
@@ -69,6 +95,7 @@ def test_the_transform_and_the_lattice_agree(sigma, shifts, epsilon):
     assert by_fft == pytest.approx(lattice._by_lattice(epsilon, t, tau, sigma, shifts), abs=1e-12)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("sigma", [0.8, 1.2, 1.6, 2.0, 3.0])
 def test_the_law_of_a_sum_is_gaussian_as_closely_as_is_claimed(sigma):
     shifts = 4
@@ -93,6 +120,7 @@ def test_the_law_of_a_sum_is_gaussian_as_closely_as_is_claimed(sigma):
     assert sigma > 1 or worst > bound / 1000  # the bound is of the right size where it can be seen
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("sigma", "shifts"), [(40.0, 977), (0.7, 20), (1.2, 300), (0.3, 5)])
 @pytest.mark.parametrize("tilt", [0.0, 3.0, 12.0])
 def test_the_listed_law_prices_as_the_curve_does(sigma, shifts, tilt):
@@ -137,11 +165,13 @@ def test_sums_beyond_the_floats_are_bounded_by_the_tail_of_the_noise():
     assert value == pytest.approx(-((46.8 * 2.1e7) ** 2) / (2 * 64), rel=1e-6)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("l2_sensitivity", "shifts"), [(1, 1), (2**0.5, 2), (3**0.5, 3), (2, None), (1.2, None)])
 def test_only_one_two_and_three_unit_shifts_are_determined(l2_sensitivity, shifts):
     assert lattice.unit_shifts(l2_sensitivity) == shifts
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("sigma", [1.0, 40.0, 1000.0])
 def test_a_hundred_thousand_answers_are_priced_in_a_second(sigma):
     from quorate.accounting import DiscreteGaussian, Repeated, epsilon

@@ -17,6 +17,7 @@ from quorate.errors import InvalidParameter
 BAD_NUMBERS = [float("nan"), float("inf"), -float("inf"), "1", True, np.True_, None, 1 + 1j, 10**400, [1.0]]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("bad", [*BAD_NUMBERS, 0, -1, 0.0])
 @pytest.mark.parametrize("kind", [Gaussian, DiscreteGaussian, DiscreteLaplace])
 def test_noise_needs_two_finite_numbers_above_zero(kind, bad):
@@ -26,6 +27,7 @@ def test_noise_needs_two_finite_numbers_above_zero(kind, bad):
         kind(1.0, bad)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("bad", [*BAD_NUMBERS, -1e-300])
 def test_epsilon_must_be_a_finite_number_of_at_least_zero(bad):
     with pytest.raises(InvalidParameter, match="epsilon must be"):
@@ -34,18 +36,21 @@ def test_epsilon_must_be_a_finite_number_of_at_least_zero(bad):
         ApproxDP(bad, 0.1)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("bad", [*BAD_NUMBERS, -1e-300, 1.0000001])
 def test_delta_must_be_a_probability(bad):
     with pytest.raises(InvalidParameter, match="delta must be"):
         ApproxDP(1.0, bad)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("bad", [-1, 1.0, 2.5, True, "3", None, np.float64(3)])
 def test_times_must_be_an_integer_of_at_least_zero(bad):
     with pytest.raises(InvalidParameter, match="times must be a whole number"):
         Repeated(PureDP(1), bad)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("bad", [PureDP(1), [1.0], "abc", (PureDP(1), "x"), 5, ({},)])
 def test_a_composition_holds_events_alone(bad):
     with pytest.raises(InvalidParameter, match="events must"):
@@ -65,6 +70,7 @@ def test_ints_floats_and_numpy_scalars_give_equal_events():
     assert Composed([PureDP(1)]) == Composed((PureDP(1),))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("event", "fields"),
     [

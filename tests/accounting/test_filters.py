@@ -66,6 +66,7 @@ def test_a_filter_for_a_budget_is_the_largest_within_it(eps, delta):
     assert epsilon_of_zcdp(limit * (1 + 1e-9), delta) > eps
 
 
+@pytest.mark.heavy
 @given(sigmas=st.lists(st.floats(0.5, 100.0), min_size=1, max_size=30))
 @settings(max_examples=60, deadline=None)
 def test_the_sum_in_a_filter_is_never_below_the_sum_of_its_parts(sigmas):
@@ -87,6 +88,7 @@ def test_an_event_without_a_rho_is_refused_by_both():
         Filter(limit=1.0, order=2.0).charge(ApproxDP(0.1, 1e-6))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf"), True, "1"])
 def test_limits_and_rates_must_be_above_zero(bad):
     for build in (
@@ -133,6 +135,7 @@ def ever_passed(formula, *, delta, runs=200_000, steps=60):
     return passed.sum(), runs
 
 
+@pytest.mark.heavy
 def test_the_loss_seldom_ever_passes_the_odometer():
     from scipy.stats import binom
 
@@ -141,6 +144,7 @@ def test_the_loss_seldom_ever_passes_the_odometer():
     assert binom.sf(count - 1, runs, delta) > 1e-6
 
 
+@pytest.mark.heavy
 def test_that_test_catches_a_meter_that_leaves_out_the_price_of_looking():
     from scipy.stats import binom
 

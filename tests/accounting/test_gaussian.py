@@ -14,6 +14,7 @@ def exact_delta(epsilon, mu):
 GRID = [(e, m) for m in (0.001, 0.03, 0.28, 1.0, 4.0, 30.0) for e in (-3.0, -0.01, 0.0, 1e-3, 0.3, 1.0, 5.0, 60.0)]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("epsilon", "mu"), GRID)
 def test_the_curve_agrees_with_sixty_digits_and_is_never_below(epsilon, mu):
     exact = exact_delta(epsilon, mu)
@@ -25,6 +26,7 @@ def test_the_curve_agrees_with_sixty_digits_and_is_never_below(epsilon, mu):
     assert ratio - 1 < 1e-9
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("mu", [0.01, 0.28, 1.0, 3.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.01, 0.3])
 def test_epsilon_is_the_least_that_holds(mu, delta):

@@ -55,6 +55,7 @@ def exact_delta(sigma: float, shift: int, level: float) -> float:
     return float(np.maximum(np.exp(log_p) - np.exp(level + log_q), 0).sum() / total)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("level", [0.1, 0.5, 1.0, 2.0])
 @pytest.mark.parametrize("shift", [100, 512, 2_000])
 def test_the_price_is_never_below_the_truth_of_one_number(level, shift):
@@ -63,6 +64,7 @@ def test_the_price_is_never_below_the_truth_of_one_number(level, shift):
     assert delta(event, level) <= exact_delta(2.0**10, shift, level) + 3 * (1 + exp(level)) * DISTANCE / 2.0**20
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("level", [0.1, 0.5, 1.0, 2.0, 10.0])
 @pytest.mark.parametrize("numbers", [10, 10_000, 1_000_000])
 def test_in_the_range_of_runs_it_is_the_gaussian_price_within_a_millionth(level, numbers):
@@ -125,6 +127,7 @@ def test_it_has_one_json_form():
     assert from_json(text) == event
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "fields", [(2.0**10 - 1, 1.0, 1), (2.0**10, 0.0, 1), (2.0**10, 1.0, 0), (float("nan"), 1.0, 1)]
 )

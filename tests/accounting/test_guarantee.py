@@ -30,6 +30,7 @@ def test_it_reads_back_as_itself(guarantee):
     assert json.loads(guarantee.to_json())["epsilon"] == 1.0
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "text", ["", "[]", "{}", PLAIN.to_json().replace("unit", "units"), PLAIN.to_json().replace("[]", '"no"')]
 )
@@ -38,6 +39,7 @@ def test_what_is_not_exactly_a_guarantee_is_refused(text):
         Guarantee.from_json(text)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "change",
     [
@@ -91,6 +93,7 @@ def test_a_printed_epsilon_is_never_below_the_charged_one(number):
     assert float(rounded_up(number)) <= number * 1.0011
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("epsilon", "delta", "said"),
     [

@@ -93,6 +93,7 @@ WRONG: dict[str, Callable[[dict[str, Any]], object]] = {
 }
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("change", WRONG.values(), ids=WRONG)
 def test_the_schema_and_the_reader_refuse_the_same(change: Callable[[dict[str, Any]], object]) -> None:
     """Two descriptions, written apart: each catches what the other does."""

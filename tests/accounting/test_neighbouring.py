@@ -34,6 +34,7 @@ def guarantee(neighbours: str, unit: str, *, epsilon: float = 1.0, delta: float 
     )
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("text", "unit", "change", "owner_states"), WRITTEN_BY_0_1)
 def test_the_text_of_version_0_1_is_kept_and_means_what_it_meant(text, unit, change, owner_states):
     read = Neighbouring.read(text, unit)
@@ -49,6 +50,7 @@ def test_the_text_of_version_0_1_is_kept_and_means_what_it_meant(text, unit, cha
     assert f'"neighbours":"{text}"' in loaded.to_json()
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("text", "unit", "change", "owner_states"), WRITTEN_BY_0_1)
 def test_only_what_covers_removal_speaks_of_with_and_without(text, unit, change, owner_states):
     made = guarantee(text, unit)
@@ -108,6 +110,7 @@ def test_relations_that_no_text_here_describes_have_nothing_in_common_but_themse
 SENTENCES = ("for_data_subject", "for_reviewer", "for_engineer", "__str__", "__repr__")
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("how", "sentence"),
     list(product(({"seeded": True}, {"caveats": ("n", SEEDED)}, {"caveats": (SEEDED,)}), SENTENCES)),

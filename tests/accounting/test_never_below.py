@@ -12,7 +12,6 @@ import mpmath as mp
 import numpy as np
 import pytest
 from many_digits import composed, delta_of_law, gaussian_delta, lattice, rounds, true_delta
-from tests.selection import some_of
 
 from quorate.accounting import (
     ApproxDP,
@@ -48,6 +47,7 @@ def beside(atom, rng):
 # --- the points that were named --------------------------------------------------------------------------------------
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("scale", [3.0, 7.0, 0.7, 49.0, 1e-3, 12345.678])
 def test_a_quotient_is_not_rounded_below_itself(scale):
     assert Fraction(epsilon(DiscreteLaplace(scale, 1.0), 0.0)) >= 1 / Fraction(scale)
@@ -55,6 +55,7 @@ def test_a_quotient_is_not_rounded_below_itself(scale):
     assert epsilon(DiscreteLaplace(scale, 1.0), 0.0) <= nextafter(1 / scale, inf)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("epsilon_0", "times"), [(0.3, 3), (0.1, 10), (0.42, 29), (0.7, 14), (2.8842657457728214, 14)])
 def test_delta_beside_every_atom_of_a_pure_composition(epsilon_0, times):
     for i, step in product(range(times // 2 + 1, times + 1), (0.0, 1e-15, 1e-12, 1e-9)):
@@ -112,7 +113,8 @@ def atoms_of(parts, rng):
     return abs(total)
 
 
-@pytest.mark.parametrize("seed", some_of(range(8), first=2))
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(8))
 def test_random_compositions_beside_atoms_and_elsewhere(seed):
     rng = np.random.default_rng(20261122 + seed)
     seen = 0
@@ -134,6 +136,7 @@ def test_random_compositions_beside_atoms_and_elsewhere(seed):
     assert seen > 10
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("seed", range(4))
 def test_random_mixtures_with_continuous_noise(seed):
     rng = np.random.default_rng(20261122 + seed)
@@ -148,7 +151,8 @@ def test_random_mixtures_with_continuous_noise(seed):
         assert truth <= SEEN or mp.mpf(delta(event, at)) >= truth, (parts, at)
 
 
-@pytest.mark.parametrize("seed", some_of(range(4), first=1))
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(4))
 def test_many_shifts_of_integer_noise(seed):
     rng = np.random.default_rng(20261122 + seed)
     for _ in range(6):
@@ -164,6 +168,7 @@ def test_many_shifts_of_integer_noise(seed):
                 assert truth <= SEEN or mp.mpf(ours) >= truth, (sigma, shifts, at)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(3))
 def test_laws_on_a_grid(seed):
     rng = np.random.default_rng(20261122 + seed)
@@ -183,6 +188,7 @@ def test_laws_on_a_grid(seed):
                 assert truth <= SEEN or mp.mpf(grid.log_delta(at)) >= mp.log(truth), (leaves, tilt, at)
 
 
+@pytest.mark.heavy
 def test_the_gaussian_curve_of_either_sign_everywhere():
     rng = np.random.default_rng(20261122)
     mu = 10 ** rng.uniform(-7, 2.5, 1500)
@@ -193,6 +199,7 @@ def test_the_gaussian_curve_of_either_sign_everywhere():
             assert truth == 1 or mp.mpf(float(log_delta(at, one_mu))) >= mp.log(truth), (at, one_mu)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("budget", [1e-18, 1e-9, 1e-5, 0.3])
 @pytest.mark.parametrize(
     ("leaf", "times"),
@@ -230,6 +237,7 @@ def converted(curve, order, at):
     return curve(a) + mp.log(1 - 1 / a) - (mp.log(mp.mpf(at)) + mp.log(a)) / (a - 1)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("rho", [1e-30, 1e-6, 0.003, 0.5, 400.0])
 @pytest.mark.parametrize("at", [1e-12, 1e-3, 0.4, 0.7, 0.99, 0.999999])
 def test_the_conversion_of_a_curve_is_not_below_itself_at_its_own_order(rho, at):
@@ -238,6 +246,7 @@ def test_the_conversion_of_a_curve_is_not_below_itself_at_its_own_order(rho, at)
         assert mp.mpf(price) >= converted(lambda a: a * mp.mpf(rho), order, at)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("height", [0.01, 1.0, 30.0])
 @pytest.mark.parametrize("share", [0.5, 0.999, 1 - 1e-9])
 def test_delta_of_a_flat_curve_is_not_below_itself_at_its_own_order(height, share):
@@ -262,6 +271,7 @@ def extreme_events():
         yield from (PureDP(a), ApproxDP(a, 0.0), ApproxDP(a, 1e-9), ApproxDP(a, 5e-324))
 
 
+@pytest.mark.heavy
 @pytest.mark.filterwarnings("error")
 def test_no_event_is_free_and_none_is_beyond_pricing():
     for leaf in extreme_events():
@@ -297,6 +307,7 @@ def test_an_event_that_hides_nothing_costs_everything_but_pure_parts():
 # --- the arithmetic itself -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(3))
 def test_sums_products_and_quotients_are_the_least_floats_at_or_above(seed):
     rng = np.random.default_rng(seed)

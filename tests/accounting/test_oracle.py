@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-from tests.selection import some_of
 
 from quorate.accounting import (
     ApproxDP,
@@ -70,7 +69,8 @@ def random_parts(rng):
     return [(leaf(), int(rng.integers(1, 20))) for _ in range(rng.integers(1, 4))]
 
 
-@pytest.mark.parametrize("seed", some_of(range(20), first=4))
+@pytest.mark.heavy
+@pytest.mark.parametrize("seed", range(20))
 def test_ten_random_compositions_lie_at_or_below_the_upper_bound_of_the_oracle(seed):
     rng = np.random.default_rng(20260821 + seed)
     for _ in range(10):
@@ -93,6 +93,7 @@ NOISE = [
 ]
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("parts", NOISE)
 @pytest.mark.parametrize("at", [1e-6, 1e-3])
 def test_no_price_is_below_the_lower_bound_of_the_oracle(parts, at):
@@ -102,6 +103,7 @@ def test_no_price_is_below_the_lower_bound_of_the_oracle(parts, at):
     assert delta(event, 1.0) >= lower.get_delta_for_epsilon(1.0) * (1 - 1e-9)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("parts", NOISE)
 def test_that_test_catches_a_rule_that_forgets_the_root_of_two(parts):
     weak = [
@@ -123,6 +125,7 @@ def bounds_of_rounds(one, rounds, at):
     ]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("shift", "rounds"), [(256, 8), (64, 16), (30, 12)])
 def test_rounds_of_grid_noise_cost_no_less_than_the_discrete_law_that_is_drawn(shift, rounds):
     lower, upper = bounds_of_rounds(
@@ -132,6 +135,7 @@ def test_rounds_of_grid_noise_cost_no_less_than_the_discrete_law_that_is_drawn(s
     assert lower <= ours <= upper * 1.03  # on so coarse a grid its term is a hundredth; on that of runs a millionth
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("share", [0.05, 0.2])
 def test_rounds_on_the_grid_of_runs_lie_between_the_bounds_of_the_gaussian(share):
     lower, upper = bounds_of_rounds(lambda **how: pld.from_gaussian_mechanism(1 / share, **how), 16, 1e-5)

@@ -118,6 +118,7 @@ def priced(kind: str, rule: Any) -> Event:
     return Wrong()
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("event", "said"),
     [
@@ -166,6 +167,7 @@ def test_it_round_trips_through_json_inside_others() -> None:
     assert to_json(TwoCoins(1)) == to_json(TwoCoins(1.0)) == '{"epsilon":1.0,"kind":"tests.two_coins","note":"fair"}'
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "text",
     [
@@ -208,6 +210,7 @@ with Ledger(sys.argv[1]) as ledger:
 """
 
 
+@pytest.mark.heavy
 def test_a_process_that_does_not_know_it_reads_a_ledgers_chain_and_prices_nothing(
     tmp_path: Any,
 ) -> None:
@@ -236,6 +239,7 @@ def test_a_guarantee_says_that_the_rule_is_the_owners() -> None:
         assert said.startswith("the price of tests.curve, tests.two_coins follows a rule of the owner's own")
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("kind", ["coins", "Tests.coins", "tests.", ".coins", "tests coins", "", None, 3])
 def test_a_name_without_a_dot_is_quorates(kind: Any) -> None:
     with pytest.raises(InvalidParameter, match="lower-case words with a dot"):

@@ -20,6 +20,7 @@ def optimal_delta(epsilon, epsilon_0, times):
         return total
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("epsilon_0", "times", "epsilon"),
     [(0.5, 1, 0.2), (0.1, 100, 3.0), (1.0, 7, 2.5), (0.01, 2000, 1.0), (3.0, 4, 11.0), (1e-4, 50, 1e-3)],
@@ -46,6 +47,7 @@ def test_the_part_that_is_listed_of_many_rounds_holds_the_tilted_weight(tilt):
     assert np.logaddexp.reduce(log_weights + tilt * losses) == pytest.approx(total, abs=1e-7)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("epsilon", [1e-8, 1e-3, 0.5, 2.0, 30.0, 900.0])
 @pytest.mark.parametrize("order", [1 + 1e-6, 1.5, 2.0, 30.0, 1e4, 1e8])
 def test_the_renyi_curve_agrees_with_sixty_digits(epsilon, order):
@@ -57,6 +59,7 @@ def test_the_renyi_curve_agrees_with_sixty_digits(epsilon, order):
     assert 1 - mp.mpf(10) ** -15 <= ratio < 1 + mp.mpf(10) ** -9
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("epsilon", [1e-4, 0.1, 1.0, 5.0, 40.0])
 def test_rho_is_the_least_slope_above_the_curve(epsilon):
     orders = 1 + np.geomspace(1e-7, 1e7, 500)

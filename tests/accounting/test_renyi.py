@@ -70,6 +70,7 @@ def test_an_approximate_event_has_no_rho_and_an_infinite_curve():
     assert np.array_equal(rdp(ApproxDP(0.1, 0), ORDERS), rdp(PureDP(0.1), ORDERS))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("rho", [1e-6, 0.01, 0.5, 20.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-5, 0.1])
 def test_the_best_order_is_found_continuously(rho, delta):
@@ -107,6 +108,7 @@ def test_half_the_rho_would_show():
     assert epsilon_of_zcdp(0.25, 1e-5) < epsilon_of_gaussian(1e-5, 1.0)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("bad", [[1.0], [0.5, 2.0], [float("nan")], [float("inf")], 2.0, [[2.0]], ["2"], [True]])
 def test_orders_must_be_a_row_of_numbers_above_one(bad):
     with pytest.raises(InvalidParameter, match="orders must"):

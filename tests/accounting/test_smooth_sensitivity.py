@@ -8,7 +8,6 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 from scipy.special import log_ndtr, logsumexp, ndtri_exp
-from tests.selection import some_of
 
 from quorate.accounting import data_dependent as dd
 from quorate.accounting.data_dependent import smooth
@@ -67,6 +66,7 @@ def shortfalls(case, noise, *, samples=18):
     return np.array(covered)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("noise", ["discrete", "continuous"])
 @pytest.mark.parametrize("case", SMALL)
 def test_it_covers_brute_force_over_all_neighbours(case, noise):
@@ -84,6 +84,7 @@ def only_adds(gaps, left):
     gaps += 1
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("twin", [stays, only_adds])
 def test_a_twin_that_moves_too_little_is_caught(twin, monkeypatch):
     monkeypatch.setattr(smooth, "_move_ahead", twin)
@@ -95,6 +96,7 @@ def test_a_twin_that_thinks_a_changed_vote_moves_one_count_alone_is_caught(monke
     assert shortfalls(SMALL[0], "discrete", samples=12).min() < 1 - 1e-3
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("noise", ["discrete", "continuous"])
 def test_it_is_smooth_between_adversarial_neighbours(noise):
     """One teacher changes its vote in every query at once, by moving, adding or removing it, where it hurts most."""
@@ -175,7 +177,8 @@ CELLS += sorted(
 )
 
 
-@pytest.mark.parametrize(("consensus", "n_classes", "beta"), some_of(CELLS, first=3))
+@pytest.mark.heavy
+@pytest.mark.parametrize(("consensus", "n_classes", "beta"), CELLS)
 def test_it_is_as_tight_as_the_published_analysis_on_the_same_votes(consensus, n_classes, beta):
     rng = np.random.default_rng(int(100 * consensus) + n_classes)
     sigma, order = 20.0, 14.0

@@ -33,6 +33,7 @@ def close(a, b, rel=1e-6):
     return a == b or a == pytest.approx(b, rel=rel, abs=1e-9)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("event", "at", "rule", "figure"),
     [
@@ -72,6 +73,7 @@ def test_repeating_an_event_costs_the_same_as_composing_copies(event, times):
     assert delta(Repeated(event, times), 0.5) == delta(copies, 0.5)
 
 
+@pytest.mark.heavy
 @given(members=st.lists(events, max_size=4), seed=st.integers(0, 1000))
 @slow
 def test_the_order_of_composition_does_not_matter(members, seed):
@@ -80,6 +82,7 @@ def test_the_order_of_composition_does_not_matter(members, seed):
     assert epsilon(Composed(tuple(members)), DELTA) == epsilon(nested, DELTA)
 
 
+@pytest.mark.heavy
 @given(event=events)
 @slow
 def test_an_event_and_its_json_cost_the_same(event):
@@ -105,6 +108,7 @@ def test_more_noise_never_costs_more(sigma, times, kind):
     assert epsilon(Repeated(kind(1.1 * sigma, 1.0), times), DELTA) < epsilon(Repeated(kind(sigma, 1.0), times), DELTA)
 
 
+@pytest.mark.heavy
 @given(event=events)
 @slow
 def test_epsilon_and_delta_are_inverse(event):
@@ -128,12 +132,14 @@ def test_the_total_variation_of_many_releases_is_at_least_that_of_one(event, tim
     assert delta(Repeated(event, times), 0.0) >= total_variation * (1 - 1e-9)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("bad", [nan, -0.1, 1.0, 1.5, "x", True, None])
 def test_delta_must_be_a_probability_below_one(bad):
     with pytest.raises(InvalidParameter, match="delta must be"):
         epsilon(PureDP(1), bad)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("bad", [nan, -0.1, inf, "x", True, None])
 def test_epsilon_must_be_a_finite_number(bad):
     with pytest.raises(InvalidParameter, match="epsilon must be"):
@@ -158,6 +164,7 @@ def test_gaussian_noise_has_no_epsilon_at_delta_zero():
     assert delta(ApproxDP(0.1, 1.0), 3.0) == 1.0
 
 
+@pytest.mark.heavy
 def test_a_mixture_is_cheaper_than_adding_up_its_parts():
     parts = [Repeated(DiscreteGaussian(150, 1), 640), Repeated(DiscreteGaussian(40, 2**0.5), 300)]
     whole = epsilon(Composed(tuple(parts)), 1e-5)

@@ -111,16 +111,19 @@ def claim(epsilon: float) -> GaussianClaim:
     return GaussianClaim(mu_of_gaussian(epsilon, DELTA))
 
 
+@pytest.mark.heavy
 def test_a_run_of_the_estimator_is_not_flagged(at_once: None) -> None:
     found = audit_target(Estimator(1.0), X, Y, QUERIES, CANARY, claim(1.0), CONFIDENCE, 60, seed=1)
     assert not found.violated, found.verdict
 
 
+@pytest.mark.heavy
 def test_a_run_of_the_estimator_without_its_noise_is_flagged(at_once: None, no_noise: None) -> None:
     found = audit_target(Estimator(1.0), X, Y, QUERIES, CANARY, claim(1.0), CONFIDENCE, 120, seed=1)
     assert found.violated, found.verdict
 
 
+@pytest.mark.heavy
 def test_a_run_of_the_command_line_without_its_noise_is_flagged(
     at_once: None, no_noise: None, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -158,6 +161,7 @@ class Small:
         return self._mechanism.release_many(counts, self._noise) if self._noisy else counts
 
 
+@pytest.mark.heavy
 def test_only_the_release_matters_and_anything_with_fit_is_a_target() -> None:
     target: Target = Small(sigma=10.0)
     claimed = ApproxClaim(1.0, 1e-3)
@@ -189,6 +193,7 @@ def test_the_two_tables_differ_in_the_canary_alone_and_no_run_sees_what_another_
         assert all(np.array_equal(table, X) and not labels.any() for table, labels in without)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "wrong",
     [{"target": object()}, {"X": X[0]}, {"y": Y[:3]}, {"canary": Canary([1.0], 1)}, {"X": X[:0], "y": Y[:0]}],
@@ -217,6 +222,7 @@ def true_label_probability(model: Any, rows: Any, labels: Any) -> Any:
     return model.predict_proba(rows)[np.arange(len(rows)), labels]
 
 
+@pytest.mark.heavy
 def test_a_student_does_not_tell_members_from_others_and_a_tree_on_the_rows_does(at_once: None) -> None:
     rng = np.random.default_rng(6)
     rows = rng.normal(size=(1_600, 5))
@@ -260,6 +266,7 @@ def test_with_the_memo_repeated_questions_tell_nothing_new_and_cost_nothing() ->
     assert paid.remaining("online answer") == 399
 
 
+@pytest.mark.heavy
 def test_with_the_memo_off_the_noise_averages_away_and_every_answer_is_paid_until_none_is_left() -> None:
     paid = reservation(400)
     found = reconstruct(lambda: online(Memo(), paid).ask([b"x"])[0], 400)  # a memo that never remembers
@@ -284,6 +291,7 @@ def test_an_estimator_that_is_asked_again_gives_the_same_answer_for_nothing(at_o
     clf.ask([[2.5, 0.5], [3.5, 0.5]])  # the other two are still there
 
 
+@pytest.mark.heavy
 def test_the_mean_of_fresh_noisy_counts_closes_in_on_the_votes() -> None:
     votes, noise = np.array([170, 60, 20]), SeededNoise(3)
     few, many = (reconstruct(lambda: NoisyCounts(sigma=40.0).release(votes, noise), times) for times in (30, 30_000))

@@ -22,6 +22,7 @@ from quorate.noise import NoiseSource
 from quorate.types import IntArray
 
 
+@pytest.mark.heavy
 @settings(max_examples=200, deadline=None)
 @given(n=st.integers(1, 5_000), share=st.floats(0, 1), alpha=st.floats(1e-9, 0.4))
 def test_proportions_are_bounded_as_scipy_bounds_them(n: int, share: float, alpha: float) -> None:
@@ -76,6 +77,7 @@ EXACT = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", EXACT)
 def test_a_95_percent_bound_exceeds_an_exact_claim_in_at_most_5_percent_of_audits(kind: str) -> None:
     channel, claim, audits, runs = EXACT[kind]
@@ -86,6 +88,7 @@ def test_a_95_percent_bound_exceeds_an_exact_claim_in_at_most_5_percent_of_audit
     assert np.mean([result.lower_bound for result in results]) > 0.5 * claim.bound
 
 
+@pytest.mark.heavy
 def test_that_test_catches_a_bound_that_is_too_bold() -> None:
     channel, claim, audits, runs = EXACT["pure"]
     results = [audit_mechanism(channel, NEIGHBOURS, claim, 0.75, runs, seed=seed) for seed in range(audits)]

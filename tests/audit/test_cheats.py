@@ -38,18 +38,21 @@ def test_every_known_cheat_is_there_and_says_where_it_comes_from() -> None:
     assert len({case.name for case in (*CHEATS, *HONEST)}) == len(CHEATS) + len(HONEST)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("case", CHEATS, ids=name_of)
 def test_every_cheat_is_flagged(case: Case) -> None:
     result = case.audit(CONFIDENCE, seed=20_260_821)
     assert result.violated, result.verdict
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("case", HONEST, ids=name_of)
 def test_no_correct_mechanism_is_flagged(case: Case) -> None:
     result = case.audit(CONFIDENCE, seed=20_260_821)
     assert not result.violated, result.verdict
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("broken", TWINS)
 def test_the_correct_twin_stands_on_the_same_votes_with_the_same_claim(broken: str) -> None:
     cheat, twin = (next(case for case in (*CHEATS, *HONEST) if case.name == name) for name in (broken, TWINS[broken]))
@@ -85,6 +88,7 @@ def test_the_verdicts_hold_in_every_repeat_and_a_pass_takes_at_most_30_seconds_o
     assert time.process_time() - begun < 30
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "case", [case for case in (*CHEATS, *HONEST) if hasattr(case.mechanism, "release")], ids=name_of
 )
@@ -102,6 +106,7 @@ SPARSE = [
 ]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("case", SPARSE, ids=name_of)
 def test_sampled_and_exact_sparse_vector_agree(case: Case) -> None:
     """The samplers and the summation were written apart: each checks the other, to six standard errors."""

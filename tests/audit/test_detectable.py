@@ -78,6 +78,7 @@ def test_every_registered_mechanism_and_every_kind_of_fault_has_one_row() -> Non
     )
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", REGISTERED)
 def test_a_row_stands_at_the_setting_the_runs_and_the_confidence_of_an_audit_as_it_is_made_now(name: str) -> None:
     measured_at = reference(name)
@@ -91,11 +92,13 @@ def test_a_row_stands_at_the_setting_the_runs_and_the_confidence_of_an_audit_as_
         assert row.proved >= row.probability if row.found else row.size == FAULTS[row.fault].sizes[0]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("name", "fault"), CHEAP)
 def test_a_row_is_found_again(name: str, fault: str) -> None:
     assert found_again(row_of(name, fault), 8)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("name", "fault"), CHEAP)
 def test_a_row_that_says_that_half_its_fault_is_found_fails_that_test(name: str, fault: str) -> None:
     assert not found_again(smaller(row_of(name, fault)), 8)
@@ -108,6 +111,7 @@ def test_every_row_is_found_again_and_half_its_fault_is_not(row: DetectableSize)
     assert not found_again(smaller(row), 12)
 
 
+@pytest.mark.heavy
 def test_a_correct_mechanism_is_not_found() -> None:
     for name in ("PrivatePrediction", "NoisySum"):
         measured_at = reference(name)
@@ -134,6 +138,7 @@ def sizes_of(mechanism: Any, n_teachers: int = N_TEACHERS, **how: Any) -> Any:
     return sizes_for(setting_of(mechanism, event, **common), audit)
 
 
+@pytest.mark.heavy
 def test_rows_hold_for_an_audit_of_their_setting_with_as_many_runs_and_no_more_confidence() -> None:
     mechanism = reference("PrivatePrediction").mechanism
     rows = tuple(row for row in ROWS if row.setting.mechanism == "PrivatePrediction")
@@ -149,6 +154,7 @@ def test_rows_hold_for_an_audit_of_their_setting_with_as_many_runs_and_no_more_c
         assert sizes.rows == rows
 
 
+@pytest.mark.heavy
 def test_of_a_mechanism_that_was_never_measured_nothing_is_said() -> None:
     class Own(PrivatePrediction):
         pass
@@ -160,6 +166,7 @@ def test_of_a_mechanism_that_was_never_measured_nothing_is_said() -> None:
         assert sizes.rows == ()
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", [row.setting.mechanism for row in ROWS if row.setting.n_teachers is None][::2])
 def test_where_the_number_of_teachers_is_left_out_it_changes_nothing(name: str) -> None:
     """Sparse vectors are compared on votes of their own; others answer from differences of votes alone."""
@@ -192,6 +199,7 @@ def reference_parts(mechanism: Any, n_teachers: int) -> list[Any]:
 QUERIES = [name for name, kind in REGISTERED.items() if not hasattr(kind, "step")]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", QUERIES)
 def test_a_fault_of_no_size_is_none(name: str) -> None:
     mechanism = reference(name).mechanism
@@ -201,6 +209,7 @@ def test_a_fault_of_no_size_is_none(name: str) -> None:
         assert np.array_equal(same.release_many(counts, SeededNoise(5)), expected)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", QUERIES)
 def test_with_less_noise_answers_are_nearer_to_those_without(name: str) -> None:
     mechanism = reference(name).mechanism
@@ -214,6 +223,7 @@ def test_with_less_noise_answers_are_nearer_to_those_without(name: str) -> None:
     assert distance(less_noise(mechanism, 80)) < distance(mechanism) - 0.01
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", QUERIES)
 def test_one_answer_in_so_many_is_bare(name: str) -> None:
     mechanism = reference(name).mechanism
@@ -230,6 +240,7 @@ def sparse(calibration: Any = "tight") -> StableSparseVector:
     return StableSparseVector(1.0, 1e-5, 3, 200, calibration)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("calibration", ["tight", "lzcw21", "btt18"])
 def test_a_sparse_vector_with_a_fault_of_no_size_has_the_exact_distribution(calibration: str) -> None:
     mechanism = sparse(calibration)
@@ -300,6 +311,7 @@ def wrong_share(audits: Callable[[float], int], monkeypatch: pytest.MonkeyPatch,
     return float(np.mean(ends))
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("start", [1, 3, 5])
 def test_a_size_is_wrong_as_rarely_as_is_said_wherever_the_search_begins(
     monkeypatch: pytest.MonkeyPatch, start: int
@@ -340,5 +352,6 @@ def test_rows_that_were_kept_are_not_measured_again_unless_their_setting_has_cha
                      ("PrivatePrediction", "bare answers")]  # fmt: skip
 
 
+@pytest.mark.heavy
 def test_a_row_measured_now_is_the_stored_one() -> None:
     assert measure("PrivatePrediction", "bare answers") == row_of("PrivatePrediction", "bare answers")

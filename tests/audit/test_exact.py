@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.selection import some_of
 
 from quorate.accounting import DiscreteGaussian
 from quorate.accounting import delta as accounted_delta
@@ -50,6 +49,7 @@ def weight(law: Law, x: int) -> float:
     return float(x == 0)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("law", LAWS, ids=repr)
 def test_a_law_agrees_with_its_definition_summed_by_hand(law: Law) -> None:
     xs = np.arange(-150, 151)
@@ -82,6 +82,7 @@ def brute_force(form: SparseVectorForm, values: list[int], answers: list[bool]) 
     return total
 
 
+@pytest.mark.heavy
 @settings(max_examples=40, deadline=None)
 @given(
     stream=st.lists(st.tuples(st.integers(-4, 4), st.booleans()), min_size=1, max_size=4),
@@ -124,7 +125,8 @@ def laplace_form(threshold_scale: float, query_scale: float, **options: object) 
     )
 
 
-@pytest.mark.parametrize("epsilon", some_of([1.0, 0.3], first=1))
+@pytest.mark.heavy
+@pytest.mark.parametrize("epsilon", [1.0, 0.3])
 def test_the_correct_sparse_vector_reaches_its_claim_and_the_missing_factor_two_one_and_a_half_of_it(
     epsilon: float,
 ) -> None:
@@ -133,13 +135,15 @@ def test_the_correct_sparse_vector_reaches_its_claim_and_the_missing_factor_two_
     assert laplace_form(scale, scale).worst_loss().loss == pytest.approx(1.5 * epsilon, abs=1e-6)
 
 
-@pytest.mark.parametrize("cutoff", some_of([1, 5, 2], first=2))
+@pytest.mark.heavy
+@pytest.mark.parametrize("cutoff", [1, 5, 2])
 def test_lyu_su_li_algorithm_4_costs_one_plus_six_c_over_four_times_its_claim(cutoff: int) -> None:
     epsilon = 1.0
     found = laplace_form(4 / epsilon, 4 / (3 * epsilon), cutoff=cutoff).worst_loss()
     assert found.loss == pytest.approx((1 + 6 * cutoff) / 4 * epsilon, abs=1e-6)
 
 
+@pytest.mark.heavy
 def test_lyu_su_li_algorithm_1_keeps_its_claim_at_any_cutoff() -> None:
     for cutoff in (2, 4):
         found = laplace_form(2.0, 4.0 * cutoff, cutoff=cutoff).worst_loss(free=(0, 1, 8, 40))
@@ -147,6 +151,7 @@ def test_lyu_su_li_algorithm_1_keeps_its_claim_at_any_cutoff() -> None:
         assert found.loss > 0.95
 
 
+@pytest.mark.heavy
 def test_a_reset_threshold_adds_up_its_stages() -> None:
     assert laplace_form(4.0, 8.0, cutoff=3, resets=True).worst_loss().loss == pytest.approx(1.5, abs=1e-6)
     assert laplace_form(4.0, 4.0, cutoff=3, resets=True).worst_loss().loss == pytest.approx(2.25, abs=1e-6)
@@ -179,6 +184,7 @@ def one_sided(threshold_scale: float, query_scale: float, threshold: int) -> Spa
     )  # fmt: skip
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("scales", [(2.0, 4.0), (1.0, 7.0), (5.0, 3.0)])
 def test_the_one_sided_form_reaches_its_claim_and_never_passes_it(scales: tuple[float, float]) -> None:
     claim = 1 / scales[0] + 2 / scales[1]
@@ -186,6 +192,7 @@ def test_the_one_sided_form_reaches_its_claim_and_never_passes_it(scales: tuple[
     assert 0.999 * claim <= found.loss <= claim + 1e-9
 
 
+@pytest.mark.heavy
 def test_no_random_stream_passes_the_one_sided_claim() -> None:
     rng = np.random.default_rng(6)
     for _ in range(600):
@@ -200,6 +207,7 @@ def test_no_random_stream_passes_the_one_sided_claim() -> None:
             assert loss <= 1 / scales[0] + 2 / scales[1] + 1e-9
 
 
+@pytest.mark.heavy
 def test_that_test_catches_a_query_scale_that_forgets_its_factor_two() -> None:
     found = one_sided(2.0, 2.0, threshold=400).worst_loss(free=(0, 1, 4))
     assert found.loss > 1 / 2.0 + 1 / 2.0 + 0.4
@@ -224,6 +232,7 @@ def test_the_probability_of_passing_has_the_closed_form_of_the_tight_calibration
     assert failure_probability(form, dist) == pytest.approx(closed, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.heavy
 def test_the_shipped_sparse_vector_prices_a_stage_as_the_exact_sum_does() -> None:
     mechanism = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=3, n_queries=50)
     noise = mechanism.stage_noise
@@ -231,6 +240,7 @@ def test_the_shipped_sparse_vector_prices_a_stage_as_the_exact_sum_does() -> Non
     assert 0.999 * mechanism.stage_epsilon <= exact.loss <= mechanism.stage_epsilon + 1e-9
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("calibration", ["btt18", "lzcw21"])
 def test_the_papers_calibrations_price_a_stage_as_the_exact_sum_does(calibration: Literal["btt18", "lzcw21"]) -> None:
     mechanism = StableSparseVector(epsilon=6.0, delta=0.1, cutoff=1, n_queries=2, calibration=calibration)
@@ -243,6 +253,7 @@ def test_the_papers_calibrations_price_a_stage_as_the_exact_sum_does(calibration
     assert 0.999 * mechanism.stage_epsilon <= exact.loss <= mechanism.stage_epsilon + 1e-9
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("sigma", [1.0, 4.0, 30.0])
 @pytest.mark.parametrize("epsilon", [0.1, 0.3, 0.5])
 def test_the_accountant_prices_the_binary_gaussian_at_the_exact_curve_and_never_below(

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from tests.selection import some_of
 
 from quorate.audit import (
     DiscreteLaplaceLaw,
@@ -65,6 +64,7 @@ class Written:
 # --- the sums --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("cutoff", [1, 2, 4])
 def test_patterns_have_the_probability_of_the_definition(calibration: str, cutoff: int) -> None:
@@ -91,6 +91,7 @@ def test_a_form_whose_stages_are_not_independent_is_refused() -> None:
             pattern_distribution(SparseVectorForm(threshold_noise=lap, query_noise=lap, **wrong), [0])  # type: ignore[arg-type]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("cutoff", [1, 2, 50])
 def test_the_exact_loss_of_a_stage_is_what_is_charged_for_it_and_not_more(calibration: str, cutoff: int) -> None:
@@ -99,11 +100,13 @@ def test_the_exact_loss_of_a_stage_is_what_is_charged_for_it_and_not_more(calibr
     assert 0.999 * mechanism.stage_epsilon < loss <= mechanism.stage_epsilon
 
 
+@pytest.mark.heavy
 def test_the_quick_loss_of_a_stage_is_that_of_the_whole_family() -> None:
     form = form_of_stages(sparse(2))
     assert form.stage_loss() == pytest.approx(form.worst_loss(free=(4,)).loss / 2, rel=1e-6)
 
 
+@pytest.mark.heavy
 def test_noise_too_wide_for_a_sum_is_left_out() -> None:
     assert can_be_summed(sparse(50, "btt18"))
     assert not can_be_summed(StableSparseVector(1e-4, 1e-5, 50, 200))
@@ -117,6 +120,7 @@ def test_where_no_query_follows_the_cutoff_nothing_is_expected_of_one() -> None:
 # --- correct code agrees ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("cutoff", [1, 5])
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_the_shipped_mechanism_agrees_as_one_stream_and_step_by_step(calibration: str, cutoff: int) -> None:
@@ -130,6 +134,7 @@ def test_the_shipped_mechanism_agrees_as_one_stream_and_step_by_step(calibration
         assert not audit_answers(asked, expected, CONFIDENCE, 60, seed=1).violated
 
 
+@pytest.mark.heavy
 def test_false_alarms_are_as_rare_as_they_are_said_to_be() -> None:
     """At 90 % at most a tenth of audits flags a correct mechanism; more than 25 of 100 happen with probability 1e-5."""
     mechanism = sparse(2)
@@ -147,9 +152,8 @@ CELLS = [(at, at % len(CALIBRATIONS)) for at in range(4)]
 CELLS += [cell for cell in product(range(4), range(len(CALIBRATIONS))) if cell not in CELLS]
 
 
-@pytest.mark.parametrize(
-    ("fault", "calibration"), some_of([(FAULTS[at], CALIBRATIONS[of]) for at, of in CELLS], first=4), ids=str
-)
+@pytest.mark.heavy
+@pytest.mark.parametrize(("fault", "calibration"), [(FAULTS[at], CALIBRATIONS[of]) for at, of in CELLS], ids=str)
 def test_faulty_noise_is_found(fault: dict[str, Any], calibration: str) -> None:
     mechanism = sparse(5, calibration)
     found = audit_answers(Written(mechanism, **fault), answers_at_threshold(mechanism), CONFIDENCE, 6_000, seed=2)
@@ -165,6 +169,7 @@ def test_an_answer_after_the_cutoff_is_found_in_a_hundred_runs() -> None:
     assert audit_answers(Written(mechanism, cuts_off=False), expected, CONFIDENCE, 100, seed=2).violated
 
 
+@pytest.mark.heavy
 def test_a_label_that_is_not_the_plurality_is_found() -> None:
     class Other(Written):
         def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:

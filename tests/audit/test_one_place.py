@@ -35,6 +35,7 @@ def violated(found: ScheduleAudit) -> str:
     return "; ".join(part.name for part in (*found.attacks, *found.comparisons) if part.violated)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("broken", "seen"),
     [
@@ -52,6 +53,7 @@ def test_a_fault_in_one_place_is_seen_by_an_audit_that_is_not_told_where(broken:
     assert not any(attack.violated for attack in found.attacks if attack.name.endswith("two classes tie"))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("correct", [NoisyMax(SIGMA), NoisyCounts(SIGMA), GaussianNoisyMax(SIGMA)])
 def test_what_is_right_everywhere_is_not_flagged(correct: Any) -> None:
     assert not violated(audited(correct))
@@ -89,6 +91,7 @@ def one_pair(noise: Any) -> Any:
     return np.concatenate([noise[:-1], noise[2:3]])
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     "share",
     [
@@ -105,6 +108,7 @@ def test_noise_that_two_answers_share_is_seen_whichever_two(share: Any) -> None:
     assert found.violated
 
 
+@pytest.mark.heavy
 def test_noise_that_blocks_share_is_seen_on_the_way_from_the_reservation(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mechanism is right; what it is handed is the same for the two blocks of a run."""
     how = (np.array([50, 50]), 48, CONFIDENCE, 300)
@@ -114,6 +118,7 @@ def test_noise_that_blocks_share_is_seen_on_the_way_from_the_reservation(monkeyp
     assert audit_equal_votes(mechanism, *how, SeededNoise(1), name="equal votes").violated
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("p", [0.5, 0.05, 0.0])
 def test_independent_answers_are_flagged_as_rarely_as_is_said(p: float) -> None:
     rng = np.random.default_rng(0)
@@ -124,6 +129,7 @@ def test_independent_answers_are_flagged_as_rarely_as_is_said(p: float) -> None:
 # --- what is scanned -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("n_teachers", [1, 2, 250, PLACES, PLACES + 1, 100_000])
 def test_the_tie_both_ends_and_every_number_cast_are_scanned(n_teachers: int) -> None:
     pairs = leads(GaussianNoisyMax(SIGMA), n_teachers, 3)

@@ -89,6 +89,7 @@ def test_what_an_audit_tests_of_an_owners_event_is_what_it_is_priced_as() -> Non
     assert claim_on(OwnCoin(0.5), 1e-5) == PureClaim(0.5)
 
 
+@pytest.mark.heavy
 def test_two_releases_are_looked_at_beside_one() -> None:
     """A price that is right for one release and forgets the second."""
     one = price_faults(PureDP(1.0), laplace(3.0))  # ε = 1/3

@@ -38,6 +38,7 @@ def audited(plan: DirectPlan, **changes: Any) -> ScheduleAudit:
     return audit_rounds(plan, plan.event, POOL, **how)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_correct_rounds_are_not_flagged_and_the_attack_is_not_blind(n_classes: int) -> None:
     found = audited(planned(n_classes))
@@ -47,6 +48,7 @@ def test_correct_rounds_are_not_flagged_and_the_attack_is_not_blind(n_classes: i
     assert len(found.comparisons) == 4
 
 
+@pytest.mark.heavy
 def test_a_unit_that_is_there_or_not_moves_the_sum_by_half_of_one_that_is_replaced() -> None:
     plan = planned()
     at_half = replace(plan, sigma=plan.sigma / 2)  # the noise for adding or removing
@@ -57,6 +59,7 @@ def test_a_unit_that_is_there_or_not_moves_the_sum_by_half_of_one_that_is_replac
     assert 4.0 < there_or_not <= EPSILON < replaced
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("times", [1, 7, 9])
 def test_another_event_than_that_of_the_plan_is_a_violation(times: int) -> None:
     plan = planned()
@@ -67,6 +70,7 @@ def test_another_event_than_that_of_the_plan_is_a_violation(times: int) -> None:
     assert "charged for something else" in found.charge.verdict
 
 
+@pytest.mark.heavy
 def test_noise_for_a_unit_that_comes_or_goes_is_caught_where_one_is_replaced() -> None:
     plan = planned()
     assert (
@@ -97,6 +101,7 @@ def by_the_wrong_axis(z: FloatArray, lengths: FloatArray, codes: IntArray, weigh
     return np.asarray(np.trunc(np.clip(each, -(2.0**grid.k), 2.0**grid.k)).sum(axis=0)).astype(np.int64)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("broken", [unclipped, by_the_wrong_axis])
 def test_a_contribution_that_is_too_long_is_caught(broken: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     plan = planned()
@@ -106,6 +111,7 @@ def test_a_contribution_that_is_too_long_is_caught(broken: Any, monkeypatch: pyt
     assert audited(tight).violated
 
 
+@pytest.mark.heavy
 def test_a_round_drawn_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     real = descend.discrete_gaussian
 
@@ -145,6 +151,7 @@ def size_of_the_one_before(noise: Any, number: int) -> Any:
     return np.where(noise < 0, -1, 1) * kept[0]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("change", "seen"),
     [

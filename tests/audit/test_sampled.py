@@ -89,6 +89,7 @@ def test_an_audit_is_the_same_under_the_same_seed_and_another_under_another() ->
     assert once(1) != once(2)
 
 
+@pytest.mark.heavy
 def test_workers_change_nothing() -> None:
     def once(n_jobs: int) -> AuditResult:
         result = audit_mechanism(
@@ -122,6 +123,7 @@ def test_only_what_depends_on_the_noise_alone_may_travel() -> None:
     assert not may_travel(FrozenWithModuleGenerator(np.array([1.0])), pair)  # type: ignore[arg-type]
 
 
+@pytest.mark.heavy
 def test_a_million_runs_take_at_most_two_seconds_of_cpu() -> None:
     begun = time.process_time()
     result = audit_mechanism(GaussianNoisyMax(sigma=40.0), NEAR_TIE, GaussianClaim(2**0.5 / 40), runs=10**6, seed=1)
@@ -144,6 +146,7 @@ def test_seconds_come_from_the_clock_that_is_handed_in() -> None:
     assert result.seconds == 3.5
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("mechanism", "neighbours", "claimed", "runs"),
     [
@@ -177,6 +180,7 @@ def test_no_shipped_mechanism_is_flagged(mechanism: Any, neighbours: Any, claime
     assert not audit_mechanism(mechanism, neighbours, claimed, 1 - FALSE_ALARM, runs, seed=5).violated
 
 
+@pytest.mark.heavy
 def test_that_test_catches_shipped_mechanisms_that_claim_half_of_what_they_cost() -> None:
     for mechanism, neighbours, mu in [
         (GaussianNoisyMax(sigma=6.0), NEAR_TIE, 2**0.5 / 12),
@@ -302,6 +306,7 @@ def test_claims_come_from_events() -> None:
     assert 0.3 < claim.epsilon < 0.5
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("claim", [PureClaim, GaussianClaim])
 @pytest.mark.parametrize("value", [0, -1, float("nan"), float("inf"), True, "1", None])
 def test_claims_refuse_what_is_no_bound(claim: Any, value: Any) -> None:
@@ -309,6 +314,7 @@ def test_claims_refuse_what_is_no_bound(claim: Any, value: Any) -> None:
         claim(value)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("epsilon", "delta"), [(0, 0.1), (1, 0), (1, 1), (1, float("nan")), (True, 0.1)])
 def test_approximate_claims_refuse_what_is_no_bound(epsilon: Any, delta: Any) -> None:
     with pytest.raises(InvalidParameter):
@@ -325,6 +331,7 @@ def test_tied_neighbours_differ_by_one_vote() -> None:
         tied_neighbours(1, 2)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -21,7 +21,6 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
-from tests.selection import some_of
 
 from quorate.audit import Forbidden, ShardAudit, Surfaces, audit_shards, diagnosis, find_leaks
 from quorate.audit.fingerprint import fingerprint
@@ -69,6 +68,7 @@ def correct(X: Any, y: Any, groups: Any) -> list[Any]:
     return [Centroids.fit(X[shard == k], y[shard == k]) for k in range(K)]
 
 
+@pytest.mark.heavy
 def test_a_teacher_for_each_unit_is_found_sound_and_seeds_by_place_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     from quorate.audit import shards
 
@@ -144,7 +144,8 @@ LEAKS: dict[str, tuple[Callable[..., Any], str]] = {
 
 
 @pytest.mark.parametrize("leak", LEAKS)
-@pytest.mark.parametrize("seed", some_of(range(20), first=4))
+@pytest.mark.default_cases(4)
+@pytest.mark.parametrize("seed", range(20))
 def test_a_leaking_pipeline_is_caught_in_20_of_20_tables_and_its_cause_is_named(leak: str, seed: int) -> None:
     pipeline, cause = LEAKS[leak]
     X, y = table(seed)
@@ -162,6 +163,7 @@ def test_block_splitting_is_fine_under_replacement_alone() -> None:
     assert audit_shards(blocks, X, y, classes=[0, 1], changes=["remove"], seed=0).violated
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("seed", range(5))
 def test_a_correct_pipeline_of_ones_own_is_not_flagged(seed: int) -> None:
     X, y = table(seed)
@@ -170,6 +172,7 @@ def test_a_correct_pipeline_of_ones_own_is_not_flagged(seed: int) -> None:
     assert "not a proof" in found.verdict
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("seed", range(5))
 def test_people_whose_rows_lie_in_several_shards_are_found(seed: int) -> None:
     X, y = table(seed)
@@ -211,6 +214,7 @@ def every_probe_moves_one(found: ShardAudit, changes: tuple[Change, ...]) -> Non
     assert [probe for probe in found.probes if probe.moved != 1] == []
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("partition", ["hash", "balanced"])
 @pytest.mark.parametrize("trainer", SHIPPED)
 def test_every_shipped_partition_and_trainer_moves_exactly_one_teacher(trainer: str, partition: Any) -> None:
@@ -227,6 +231,7 @@ def test_every_shipped_partition_and_trainer_moves_exactly_one_teacher(trainer: 
         every_probe_moves_one(found, CHANGES if partition == "hash" else ("replace",))
 
 
+@pytest.mark.heavy
 def test_the_balanced_partition_moves_others_when_a_unit_goes_which_it_does_not_claim() -> None:
     X, y = table(3)
     found = audit_shards(
@@ -236,6 +241,7 @@ def test_the_balanced_partition_moves_others_when_a_unit_goes_which_it_does_not_
     assert found.causes[0] == diagnosis.BY_POSITION
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("container", ["pandas", "polars", "sparse", "text labels and units"])
 def test_every_container_of_rows_is_taken(container: str) -> None:
     X, y = table(4, n=60)
@@ -257,6 +263,7 @@ def test_every_container_of_rows_is_taken(container: str) -> None:
     every_probe_moves_one(found, CHANGES)
 
 
+@pytest.mark.heavy
 def test_text_of_ones_own_with_a_pooled_vocabulary_is_caught() -> None:
     rng = np.random.default_rng(0)
     words = np.array(["fever", "cough", "rash", "pain", "fall", "burn", "cut", "ache"])
@@ -308,6 +315,7 @@ def test_the_result_tells_no_teacher_and_no_unit() -> None:
     assert find_leaks(seen, [Forbidden("units", numbers=groups.tolist()), Forbidden("rows", arrays=[X])]) == []
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [

@@ -34,6 +34,7 @@ TEACHERS = {
 }
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", TEACHERS)
 def test_one_unit_moves_one_solved_teacher(name: str) -> None:
     X, y = table(1)
@@ -109,6 +110,7 @@ def test_the_twins_pattern_is_not_flagged_where_nothing_is_shared() -> None:
     assert {probe.moved for probe in found.probes} == {1}
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("twin", [pooled_scaler, shared_hessian, shared_damping, shared_stopping_rule])
 def test_a_solver_that_shares_something_is_caught(twin: Callable[..., Any]) -> None:
     X, y = table(1)

@@ -79,6 +79,7 @@ def an_error(message: str = "", *, note: str = "", **attributes: Any) -> Quorate
     return error
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("method", ["repr", "str", "format", "html"])
 @pytest.mark.parametrize(
     ("told", "fact"),
@@ -162,6 +163,7 @@ def test_warnings_standard_output_and_standard_error_are_searched() -> None:
     assert found(seen) == {"votes"}
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "error",
     [
@@ -323,6 +325,7 @@ WRITINGS = {
 }
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("packing", "writing"),
     # One number in raw bytes cannot be told from chance.
@@ -369,6 +372,7 @@ def test_a_file_name_is_a_surface(tmp_path: Path) -> None:
     assert found(seen) == {"n"}
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("text", "is_one"),
     [
@@ -382,6 +386,7 @@ def test_a_whole_number_is_matched_as_a_whole_token(text: str, is_one: bool) -> 
     assert bool(find_leaks([Surface("x", text)], [Forbidden("n", numbers=[N])])) is is_one
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("text", "is_one"),
     [
@@ -394,6 +399,7 @@ def test_a_fraction_is_matched_when_four_digits_of_it_are_told(text: str, is_one
     assert bool(find_leaks([Surface("x", f"is {text}!")], [Forbidden("ε", numbers=[EPSILON])])) is is_one
 
 
+@pytest.mark.heavy
 @settings(max_examples=60, deadline=None)
 @given(
     values=st.lists(st.integers(-300, 300), min_size=12, max_size=60).filter(lambda v: len(set(v)) > 8),
@@ -420,6 +426,7 @@ def test_rounded_fractions_in_a_row_and_a_column_among_others_are_found() -> Non
     assert not find_leaks([Surface("csv", rounded.replace("0", "9"))], fact)
 
 
+@pytest.mark.heavy
 def test_private_labels_of_two_values_need_a_longer_run_than_chance_gives() -> None:
     rng = np.random.default_rng(2)
     labels = rng.integers(0, 2, 2_000)
@@ -436,6 +443,7 @@ def test_numpys_shortened_print_is_found() -> None:
     assert find_leaks([Surface("log", f"votes {values}")], [Forbidden("votes", arrays=[values])])
 
 
+@pytest.mark.heavy
 def test_random_bytes_and_digests_hold_no_votes() -> None:
     rng = np.random.default_rng(4)
     noise = [
@@ -472,6 +480,7 @@ def test_a_search_of_nothing_or_for_nothing_is_refused(tmp_path: Path) -> None:
         Surfaces().add_bytes("x", "y")  # type: ignore[arg-type]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "given",
     [

@@ -23,6 +23,7 @@ def finished(finished_run: Any) -> Path:
     return root
 
 
+@pytest.mark.heavy
 def test_it_prints_claimed_against_proved_and_that_a_pass_is_no_proof(finished: Path, cli: Any) -> None:
     code, out, said = cli("audit", finished, "--runs", 5_000, "--seed", 1)
     assert code == 0
@@ -39,6 +40,7 @@ def test_it_prints_claimed_against_proved_and_that_a_pass_is_no_proof(finished: 
     assert "changing one unit" in said
 
 
+@pytest.mark.heavy
 def test_its_result_is_published_with_the_run(finished: Path, cli: Any, tmp_path: Path) -> None:
     assert "Not audited yet" in (finished / "public" / "report.html").read_text()
     code, out, said = cli("audit", finished, "--runs", 2_000, "--seed", 1, "--json")
@@ -60,6 +62,7 @@ def test_its_result_is_published_with_the_run(finished: Path, cli: Any, tmp_path
     assert (tmp_path / "out" / "audit.json").exists()
 
 
+@pytest.mark.heavy
 def test_a_broken_run_is_called_one(finished: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         gaussian_noise, "discrete_gaussian", lambda sigma, size, source: discrete_gaussian(sigma / 2, size, source)
@@ -70,6 +73,7 @@ def test_a_broken_run_is_called_one(finished: Path, cli: Any, monkeypatch: pytes
     assert "An attack proves more than was claimed" in (finished / "public" / "report.html").read_text()
 
 
+@pytest.mark.heavy
 def test_the_budget_and_the_ledger_are_not_touched(finished: Path, cli: Any) -> None:
     before = cli("ledger", "show", finished, "--json")[1]
     cli("audit", finished, "--runs", 400, "--seed", 1)
@@ -84,6 +88,7 @@ def test_a_run_that_has_not_finished_says_what_to_do(make_run: Any, cli: Any) ->
     assert [path.name for path in root.iterdir() if path.is_dir()] == [], "nothing was made"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("wrong", [("--runs", 3), ("--confidence", 1), ("--confidence", "nan"), ("--jobs", 0)])
 def test_wrong_values_are_exit_code_2(finished: Path, cli: Any, wrong: tuple[object, ...]) -> None:
     assert cli("audit", finished, *wrong)[0] == 2
@@ -136,6 +141,7 @@ def test_every_shipped_cheat_is_caught_from_the_command_line_and_no_correct_twin
 # --- how small a fault is found ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_it_says_how_small_a_fault_would_have_been_found(finished: Path, cli: Any) -> None:
     code, out, _ = cli("audit", finished, "--runs", 400, "--seed", 1)
     text = " ".join(out.split())
@@ -159,6 +165,7 @@ def test_the_sizes_of_every_mechanism_are_shown_or_those_of_one(cli: Any) -> Non
     assert read_sizes(cli("audit", "--sizes", "--json")[1]) == rows
 
 
+@pytest.mark.heavy
 def test_sizes_are_measured_into_a_file_that_keeps_what_it_holds(
     cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -78,6 +78,7 @@ def test_init_never_overwrites(cli: Any, tmp_path: Path) -> None:
     assert (tmp_path / "quorate.toml").read_text() == "mine"
 
 
+@pytest.mark.heavy
 def test_the_end_of_a_run_says_what_was_done_what_it_cost_and_what_comes_next(
     make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -101,6 +102,7 @@ def test_check_says_what_would_happen_and_what_to_call_next(make_run: Any, cli: 
     assert f"quorate run {root}" in out
 
 
+@pytest.mark.heavy
 def test_check_keeps_to_80_columns_and_cuts_no_word(finished: Path, make_run: Any, cli: Any) -> None:
     for root in (make_run("seeded", **{"run.unsafe_noise_seed": 1, "teachers.count": "auto"}), finished):
         _, out, _ = cli("check", root)
@@ -109,6 +111,7 @@ def test_check_keeps_to_80_columns_and_cuts_no_word(finished: Path, make_run: An
         assert "\n             " in out, "the lines that follow stand under the first one"
 
 
+@pytest.mark.heavy
 def test_check_warns_of_a_seed_and_of_a_number_that_becomes_public(make_run: Any, cli: Any) -> None:
     root = make_run(**{"run.unsafe_noise_seed": 1, "teachers.count": "auto"})
     _, out, _ = cli("check", root)
@@ -119,6 +122,7 @@ def test_check_warns_of_a_seed_and_of_a_number_that_becomes_public(make_run: Any
 # --- JSON -------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_json_of_every_reading_verb_is_one_object_and_nothing_else(finished: Path, cli: Any, tmp_path: Path) -> None:
     for command in (
         ("check", finished), ("run", finished), ("status", finished), ("report", finished),
@@ -131,6 +135,7 @@ def test_json_of_every_reading_verb_is_one_object_and_nothing_else(finished: Pat
         assert isinstance(json.loads(out), dict), command
 
 
+@pytest.mark.heavy
 def test_the_json_of_run_and_report_are_the_facts_of_the_public_side(finished: Path, cli: Any) -> None:
     facts = Facts.from_json((finished / "public" / "facts.json").read_text())
     assert Facts.from_json(cli("report", finished, "--json")[1]) == facts
@@ -147,6 +152,7 @@ def test_an_error_under_json_is_one_object_on_stderr(make_run: Any, cli: Any) ->
 # --- status, report, ledger, export --------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_status_tells_a_run_before_during_and_after(make_run: Any, cli: Any) -> None:
     root = make_run(**{"mechanism.online_answers": 5})
     before = json.loads(cli("status", root, "--json")[1])
@@ -165,6 +171,7 @@ def test_status_tells_a_run_before_during_and_after(make_run: Any, cli: Any) -> 
     assert f"quorate run {root}" in text
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("changes", "purpose"), [({}, "label"), (DIRECT, "gradient round")], ids=["labels", "rounds"])
 def test_status_tells_what_a_broken_off_block_lost(
     monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any, changes: dict[str, Any], purpose: str
@@ -189,6 +196,7 @@ def test_status_tells_what_a_broken_off_block_lost(
     assert json.loads(cli("status", whole, "--json")[1])["lost"] == {}
 
 
+@pytest.mark.heavy
 def test_reading_the_ledger_adds_nothing_to_it(finished: Path, cli: Any) -> None:
     before = json.loads(cli("ledger", "show", finished, "--json")[1])["entries"]
     for command in (("status", finished), ("ledger", "show", finished), ("ledger", "verify", finished)):
@@ -196,6 +204,7 @@ def test_reading_the_ledger_adds_nothing_to_it(finished: Path, cli: Any) -> None
     assert json.loads(cli("ledger", "show", finished / "ledger.db", "--json")[1])["entries"] == before
 
 
+@pytest.mark.heavy
 def test_the_ledger_is_shown_a_line_an_entry_with_its_total(finished: Path, cli: Any) -> None:
     code, out, _ = cli("ledger", "show", finished)
     lines = out.splitlines()
@@ -209,6 +218,7 @@ def test_the_ledger_is_shown_a_line_an_entry_with_its_total(finished: Path, cli:
     assert json.loads(cli("ledger", "verify", finished, "--json")[1])["charges_priced"] == 1
 
 
+@pytest.mark.heavy
 def test_a_charge_that_was_made_smaller_and_hashed_anew_is_found(make_run: Any, cli: Any) -> None:
     """Whoever writes the whole chain again has every hash right; the price of the event is not theirs to choose."""
     root = make_run(n=200, m=40)
@@ -251,6 +261,7 @@ def test_a_ledger_that_is_not_there_is_not_made(cli: Any, tmp_path: Path) -> Non
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.heavy
 def test_the_internal_report_is_for_its_owner_alone(finished: Path, cli: Any) -> None:
     code, out, _ = cli("report", finished, "--edition", "internal")
     page = finished / "private" / "report-internal.html"
@@ -275,6 +286,7 @@ def test_export_copies_what_may_leave_and_refuses_a_second_time(finished: Path, 
     assert "is not empty; choose a new folder" in said
 
 
+@pytest.mark.heavy
 def test_a_seeded_run_is_not_exported(make_run: Any, cli: Any, tmp_path: Path) -> None:
     root = make_run(**{"run.unsafe_noise_seed": 1})
     assert cli("run", root)[0] == 0
@@ -284,6 +296,7 @@ def test_a_seeded_run_is_not_exported(make_run: Any, cli: Any, tmp_path: Path) -
     assert "QUO-E008" in said
 
 
+@pytest.mark.heavy
 def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any) -> None:
     def interrupted(*args: object, **how: object) -> None:
         raise KeyboardInterrupt
@@ -299,6 +312,7 @@ def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make
     assert "nothing was charged" not in said, "nobody has looked"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("broken", "changes"), [("batch.facts", {}), ("direct_run.direct_facts", DIRECT)], ids=["teachers", "direct"]
 )
@@ -332,6 +346,7 @@ def test_status_counts_the_teachers_that_are_stored(make_run: Any, cli: Any) -> 
     assert json.loads(cli("status", root, "--json")[1])["teachers_stored"] == 100
 
 
+@pytest.mark.heavy
 def test_status_opens_no_report_that_is_gone(make_run: Any, cli: Any) -> None:
     root = make_run()
     cli("run", root)
@@ -344,6 +359,7 @@ def test_status_opens_no_report_that_is_gone(make_run: Any, cli: Any) -> None:
     assert (root / "public" / "report.html").exists()
 
 
+@pytest.mark.heavy
 def test_small_numbers_are_written_one_way_and_a_rounding_is_not_left(make_run: Any, cli: Any) -> None:
     root = make_run(**{"data.n_records": 400})
     checked = cli("check", root)[1]
@@ -368,6 +384,7 @@ def test_a_wrong_use_says_what_to_type(cli: Any, typed: tuple[str, ...], hint: s
     assert said.strip().splitlines()[-1] == hint
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("number", "remedy"),
     [
@@ -391,6 +408,7 @@ def test_a_refusal_of_the_machine_says_what_to_do_about_it(
     assert "free" not in said or number == errno.ENOSPC
 
 
+@pytest.mark.heavy
 def test_every_door_says_that_a_ledger_was_deleted(finished: Path, cli: Any) -> None:
     for each in finished.glob("ledger.db*"):
         each.unlink()

@@ -31,6 +31,7 @@ class Once:
     non_private: Any = None
 
 
+@pytest.mark.heavy
 def test_the_demo_learns_adult_with_privacy_and_tells_it_as_json(
     folder: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -67,6 +68,7 @@ def test_the_demo_learns_adult_with_privacy_and_tells_it_as_json(
     assert sizes == [32_561, 8_140, 8_141]
 
 
+@pytest.mark.heavy
 def test_the_demo_shows_everything_that_was_promised_about_it(
     folder: Path, tmp_path: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -103,6 +105,7 @@ def test_a_second_demo_takes_a_folder_of_its_own(tmp_path: Path, monkeypatch: py
         Path(expected).mkdir()
 
 
+@pytest.mark.heavy
 def test_a_folder_that_holds_a_run_is_not_used_again(folder: Path, cli: Any) -> None:
     code, _, said = cli("demo", "--out", folder)
     assert code == 4

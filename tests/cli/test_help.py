@@ -26,6 +26,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert "quorate demo" in told.stdout
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_the_help_of_a_command_imports_nothing_heavy_either(command: str) -> None:
     code = (
@@ -72,6 +73,7 @@ def loaded_by(*arguments: object) -> set[str]:
     return set(told.stderr.splitlines()[-1].split(","))
 
 
+@pytest.mark.heavy
 def test_a_command_that_looks_at_a_run_loads_nothing_that_makes_one(make_run: Any) -> None:
     """Nor does one that refuses its settings. What reads the names of modules is held against a command that makes."""
     from quorate.ledger import Budget
@@ -101,6 +103,7 @@ def cpu_of_help() -> float:
     return (after.ru_utime + after.ru_stime) - (before.ru_utime + before.ru_stime)
 
 
+@pytest.mark.heavy
 def test_help_takes_at_most_80_milliseconds_of_cpu() -> None:
     """Asserted on a quiet machine alone; elsewhere the imports above stand for it."""
     seconds = statistics.median(cpu_of_help() for _ in range(5))
@@ -122,6 +125,7 @@ def _all_errors(base: type[QuorateError]) -> list[type[QuorateError]]:
     return [base, *(each for sub in base.__subclasses__() for each in _all_errors(sub))]
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("command", COMMANDS)
 def test_every_command_says_what_it_does_in_its_own_help(cli: Any, command: str) -> None:
     code, out, _ = cli(command, "--help")
@@ -137,6 +141,7 @@ def test_an_unknown_command_names_the_nearest(cli: Any) -> None:
         assert f"no command '{given}'; did you mean \"{nearest}\"?" in said
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "arguments", [("run", "--jsn"), ("export",), ("report", "--edition", "secret"), ("ledger", "reset")]
 )

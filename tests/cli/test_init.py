@@ -138,6 +138,7 @@ def test_a_first_line_that_would_go_on_into_rows_is_refused(tables: Path, cli: A
             read(tables / name)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("options", "told"),
     [
@@ -271,6 +272,7 @@ def test_a_database_is_sent_to_the_settings(tables: Path, cli: Any, url: str, to
         assert "s3cret" not in err
 
 
+@pytest.mark.heavy
 def test_ctrl_c_at_a_question_ends_it_at_once(tmp_path: Path) -> None:
     """At a real terminal, once polars has read a table: it has a handler of its own, with which reading would go on."""
     for name in ("private", "public"):
@@ -298,6 +300,7 @@ def test_ctrl_c_at_a_question_ends_it_at_once(tmp_path: Path) -> None:
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.heavy
 def test_a_question_that_does_not_end_is_told_in_the_same_words(tmp_path: Path) -> None:
     """The signal came between the question and the reading of its answer: another thread has to tell it."""
     code = (

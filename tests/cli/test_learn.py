@@ -29,6 +29,7 @@ def asked(table: Path, *more: Any, age: tuple[str, ...] = ("--cut", "age=30,40,5
     return ("learn", table, "--label", "ill", "--class", "no", "--class", "yes", "--epsilon", "1", *cuts, *more)
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_a_rule_is_learned_written_and_given_again(cli: Any, table: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
@@ -49,6 +50,7 @@ def test_a_rule_is_learned_written_and_given_again(cli: Any, table: Path, tmp_pa
         assert ledger.spent.epsilon == 1.0
 
 
+@pytest.mark.heavy
 def test_another_folder_for_the_files_is_no_other_budget(cli: Any, table: Path, tmp_path: Path) -> None:
     assert cli(*asked(table, "--out", tmp_path / "a"))[0] == 0
     (tmp_path / "link.csv").symlink_to(table)
@@ -58,6 +60,7 @@ def test_another_folder_for_the_files_is_no_other_budget(cli: Any, table: Path, 
     assert not (tmp_path / "b").exists()
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_fits_with_other_cuts_share_one_ledger_and_its_budget(cli: Any, table: Path, tmp_path: Path) -> None:
     ledger = ("--ledger", tmp_path / "ledger.db", "--out", tmp_path / "out")
@@ -72,6 +75,7 @@ def test_fits_with_other_cuts_share_one_ledger_and_its_budget(cli: Any, table: P
     assert cli(*asked(other, *ledger))[0] == 4
 
 
+@pytest.mark.heavy
 def test_a_check_charges_nothing(cli: Any, table: Path, tmp_path: Path) -> None:
     code, said, _ = cli(*asked(table, "--check", "--out", tmp_path / "out", "--learner", "sanitized"))
     assert code == 0
@@ -94,6 +98,7 @@ def test_a_check_charges_nothing(cli: Any, table: Path, tmp_path: Path) -> None:
     assert json.loads(said)["unlabelled"] == 2_000
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_a_check_refuses_what_the_fit_would_refuse_and_leaves_no_file(cli: Any, table: Path, tmp_path: Path) -> None:
     out, ledger = ("--out", tmp_path / "out"), tmp_path / "private.csv.ledger.db"
@@ -128,6 +133,7 @@ def test_a_check_refuses_what_the_fit_would_refuse_and_leaves_no_file(cli: Any, 
         assert opened.spent.epsilon == 1.0
 
 
+@pytest.mark.heavy
 def test_the_private_table_is_read_once(cli: Any, table: Path, tmp_path: Path, monkeypatch: Any) -> None:
     from quorate.run import learned
 
@@ -142,6 +148,7 @@ def test_the_private_table_is_read_once(cli: Any, table: Path, tmp_path: Path, m
     assert reads == [table, table]
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("more", "words"),
     [
@@ -178,6 +185,7 @@ def test_private_rows_never_decide_that_a_cut_is_idle(cli: Any, table: Path, tmp
     assert (code, "Nothing was charged" in said) == (0, True)
 
 
+@pytest.mark.heavy
 def test_cuts_may_be_told_by_public_rows(cli: Any, table: Path, tmp_path: Path) -> None:
     pool = tmp_path / "pool.csv"
     pl.DataFrame({"age": range(100), "job": ["cook", "nurse"] * 50}).write_csv(pool)
@@ -199,6 +207,7 @@ def test_the_private_table_is_no_pool(cli: Any, table: Path, tmp_path: Path) -> 
     assert "given again" in said
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("more", "code", "words"),
     [
@@ -230,6 +239,7 @@ def test_labels_that_are_none_of_the_classes_are_refused_and_not_shown(cli: Any,
     assert json.loads(said)["charged"] == "nothing was charged"
 
 
+@pytest.mark.heavy
 def test_what_the_guarantee_rests_on_is_printed(cli: Any, table: Path, tmp_path: Path) -> None:
     code, said, _ = cli(*asked(table, "--out", tmp_path / "out"))
     assert code == 0
@@ -249,6 +259,7 @@ def test_a_date_is_no_cut(cli: Any, table: Path, tmp_path: Path, monkeypatch: An
     assert "--column: 'seen' is cut at dates" in said
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_another_rule_is_not_written_over(cli: Any, table: Path, tmp_path: Path) -> None:
     """Neither one that was asked for in another way, which costs nothing, nor one of another table in the same."""
@@ -276,6 +287,7 @@ def test_another_rule_is_not_written_over(cli: Any, table: Path, tmp_path: Path)
     assert cli(*asked(table, "--out", tmp_path / "page"))[0] == 4
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("more", "words"),
     [

@@ -40,6 +40,7 @@ def kinds(root: Path) -> list[str]:
         return [entry.kind for entry in ledger.entries() if entry.kind != "started"]
 
 
+@pytest.mark.heavy
 def test_corrected_data_are_charged_to_the_same_budget_once_their_owner_says_so(make_run: Any, cli: Any) -> None:
     finished = make_run(**{"mechanism.queries": 20, "mechanism.sigma": 60, "budget.composition": "zcdp"})
     assert cli("run", finished)[0] == 0
@@ -61,6 +62,7 @@ def test_corrected_data_are_charged_to_the_same_budget_once_their_owner_says_so(
         assert len(ledger.fingerprints) == 2
 
 
+@pytest.mark.heavy
 def test_changed_data_of_a_run_that_nothing_was_charged_for_may_begin_anew(make_run: Any, cli: Any) -> None:
     root = make_run(**{"mechanism.queries": 20})
     with load_run(root).open_ledger(bind=True):
@@ -72,6 +74,7 @@ def test_changed_data_of_a_run_that_nothing_was_charged_for_may_begin_anew(make_
         assert f"quorate ledger open {root} --same-release REASON. Nothing was charged to it yet, so that" in said
 
 
+@pytest.mark.heavy
 def test_saying_it_twice_or_of_unchanged_data_is_refused(finished: Path, cli: Any) -> None:
     before = kinds(finished)
     code, _, said = cli("ledger", "open", finished, "--same-release", REASON)
@@ -80,6 +83,7 @@ def test_saying_it_twice_or_of_unchanged_data_is_refused(finished: Path, cli: An
     assert kinds(finished) == before
 
 
+@pytest.mark.heavy
 def test_a_larger_budget_is_taken_once_it_is_raised_with_a_reason(finished: Path, cli: Any) -> None:
     ask_for(finished, "5.0")
     code, _, said = cli("check", finished)
@@ -96,6 +100,7 @@ def test_a_larger_budget_is_taken_once_it_is_raised_with_a_reason(finished: Path
     assert cli("check", finished)[0] == 0
 
 
+@pytest.mark.heavy
 def test_a_raise_that_is_needed_is_told_whole(finished_run: Any, cli: Any) -> None:
     """Both amounts, the reason and the way on, in the first refusal; then nothing else is missing."""
     finished: Path = finished_run(**{"mechanism.queries": 20})
@@ -114,6 +119,7 @@ def test_a_raise_that_is_needed_is_told_whole(finished_run: Any, cli: Any) -> No
     assert cli("check", finished)[0] == 0
 
 
+@pytest.mark.heavy
 def test_every_later_report_shows_the_raise_and_its_reason(finished: Path, cli: Any) -> None:
     page, card = finished / "public" / "report.html", finished / "public" / "model_card.md"
     assert "never raised" in page.read_text()
@@ -139,6 +145,7 @@ def test_every_later_report_shows_the_raise_and_its_reason(finished: Path, cli: 
     assert Facts.from_json((finished / "public" / "facts.json").read_text()).spending.raises is not None
 
 
+@pytest.mark.heavy
 def test_a_report_of_version_0_1_says_nothing_of_raises_that_it_did_not_record(finished: Path) -> None:
     tree = json.loads((finished / "public" / "facts.json").read_text())
     del tree["spending"]["raises"]
@@ -176,6 +183,7 @@ def test_one_act_at_a_time(finished: Path, cli: Any, options: tuple[str, ...]) -
     assert kinds(finished) == before
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "act", [("open", "--same-release"), ("open", "--raise-budget"), ("close", "--reason")], ids=lambda act: act[1]
 )
@@ -300,6 +308,7 @@ def test_a_client_without_the_ledger_checks_an_export(told: Any, cli: Any) -> No
         assert cli("ledger", "verify", export)[0] == 4
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     "receipt",
     [
@@ -324,6 +333,7 @@ def test_a_receipt_of_another_ledger_is_refused(told: Any, cli: Any, tmp_path: P
     assert cli("ledger", "verify", told[0], "--receipt", receipt)[0] == 5
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     "rubbish",
     [

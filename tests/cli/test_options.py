@@ -26,6 +26,7 @@ REFUSED = [
 ]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("typed", "told"), REFUSED)
 def test_a_number_that_is_none_is_told_in_words(cli: Any, typed: tuple[str, ...], told: str) -> None:
     code, _, err = cli(*typed)
@@ -39,6 +40,7 @@ def _options(command: click.Command) -> list[click.Parameter]:
     return command.params
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_number_of_every_command_is_of_these_kinds(name: str) -> None:
     command = group.get_command(click.Context(group), name)

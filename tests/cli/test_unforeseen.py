@@ -41,6 +41,7 @@ ERRORS = {
 }
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("kind", ERRORS)
 @pytest.mark.parametrize("options", [(), ("--json",)], ids=["text", "json"])
 def test_an_error_of_a_library_is_one_line_and_a_private_file(
@@ -83,6 +84,7 @@ def test_without_a_folder_the_traceback_is_in_a_file_of_the_user_alone(
     assert kept.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("method", ["votes", "direct"])
 def test_an_error_after_the_charge_says_what_the_ledger_holds(
     method: str, make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
@@ -106,6 +108,7 @@ def test_an_error_after_the_charge_says_what_the_ledger_holds(
     assert code == 0, err
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("method", ["votes", "direct"])
 def test_a_folder_whose_name_is_no_text_simply_works(method: str, make_run: Any, cli: Any, tmp_path: Path) -> None:
     folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9 1"))
@@ -117,6 +120,7 @@ def test_a_folder_whose_name_is_no_text_simply_works(method: str, make_run: Any,
         assert cli(command, folder)[0] == 0
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("method", ["votes", "direct"])
 def test_what_cannot_be_written_is_refused_before_the_charge(
     method: str, make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
@@ -131,6 +135,7 @@ def test_what_cannot_be_written_is_refused_before_the_charge(
     assert shown["spent"]["epsilon"] == 0
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["my runs", "it's", "-run", "a;b", "$HOME"])
 def test_commands_that_are_printed_can_be_pasted(
     name: str, make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -155,6 +160,7 @@ def test_a_stream_of_any_encoding_takes_what_is_printed(encoding: str, monkeypat
     assert json.loads(said) == "ε \U0001f600"
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("ends", ["| head -c 1 >/dev/null", ">&-", "2>&- >&-", "2>&1 | head -c 1 >/dev/null"])
 def test_a_reader_that_leaves_changes_no_exit_code(ends: str, tmp_path: Path) -> None:
     code = "import sys; from quorate.cli import main; main(['--help'])"

@@ -46,6 +46,7 @@ def release(cli: Any, file: Path, out: Path, *more: object) -> dict[str, Any]:
     return shown
 
 
+@pytest.mark.heavy
 def test_a_release_charges_once_and_repeats_its_labels(cli: Any, file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = release(cli, file, out)
@@ -73,6 +74,7 @@ def test_a_release_says_what_the_owner_states(cli: Any, file: Path, tmp_path: Pa
     assert "as the owner states" in guarantee["neighbours"]
 
 
+@pytest.mark.heavy
 def test_labels_of_each_teacher_are_taken(cli: Any, tmp_path: Path) -> None:
     words = np.array(["no", "yes", ""])[RNG.choice(3, p=[0.1, 0.85, 0.05], size=(30, 200))]
     path = tmp_path / "labels.csv"
@@ -92,6 +94,7 @@ def test_seeded_noise_is_marked(cli: Any, file: Path, tmp_path: Path) -> None:
     assert all("not private" in row["guarantee"] for row in labels(tmp_path / "out"))
 
 
+@pytest.mark.heavy
 def test_the_data_dependent_figure_is_released_for_its_own_price(cli: Any, file: Path, tmp_path: Path) -> None:
     shown = release(cli, file, tmp_path / "out", "--data-dependent")
     assert shown["sanitised_data_dependent_epsilon"] is not None
@@ -128,6 +131,7 @@ def test_more_than_the_budget_is_refused_with_its_own_exit_code(cli: Any, file: 
     assert not (tmp_path / "out" / "public" / "labels.csv").exists()
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("more", "said"),
     [
@@ -192,6 +196,7 @@ def walk(file: Path, root: Path) -> Surfaces:
     return seen
 
 
+@pytest.mark.heavy
 def test_no_vote_and_no_data_dependent_figure_is_ever_shown(file: Path, tmp_path: Path) -> None:
     seen = walk(file, tmp_path)
     assert find_leaks(seen, forbidden(MECHANISM)) == []
@@ -205,6 +210,7 @@ def test_no_vote_and_no_data_dependent_figure_is_ever_shown(file: Path, tmp_path
     assert found >= {"votes", "data-dependent figures"}
 
 
+@pytest.mark.heavy
 def test_an_analysis_says_what_holds_for_any_votes_and_where_the_rest_is(cli: Any, file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     code, said, _ = cli("votes", "analyse", file, *CLASSES, "--delta", 1e-5, "--out", out, *FIELDS, "--json")
@@ -228,6 +234,7 @@ def test_an_analysis_of_a_mechanism_without_one_prices_it_alone(cli: Any, file: 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.heavy
 def test_a_folder_of_votes_is_opened_to_a_larger_budget(cli: Any, file: Path, tmp_path: Path) -> None:
     out, why = tmp_path / "out", "approved by the board"
     release(cli, file, out)
@@ -246,6 +253,7 @@ def test_a_folder_of_votes_is_opened_to_a_larger_budget(cli: Any, file: Path, tm
         assert len(ledger.reservations()) == 2
 
 
+@pytest.mark.heavy
 def test_changed_votes_are_the_same_release_once_their_owner_says_so(cli: Any, file: Path, tmp_path: Path) -> None:
     out, why = tmp_path / "out", "a file was corrected"
     release(cli, file, out, "--set", "sigma=400")

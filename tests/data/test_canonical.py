@@ -50,6 +50,7 @@ def test_digests_of_numbers_are_those_of_the_cell_by_cell_encoding(X):
     assert row_digests(X) == [slow_digest(row) for row in X]
 
 
+@pytest.mark.heavy
 @given(number_tables())
 @settings(deadline=None)
 def test_every_container_of_the_same_numbers_gives_the_same_digests(X):
@@ -79,6 +80,7 @@ def test_rows_have_equal_digests_exactly_where_their_values_are_equal(A, B):
             assert (first == second) == (a == b)
 
 
+@pytest.mark.heavy
 @given(st.lists(st.tuples(NUMBERS, TEXTS, TEXTS), min_size=1, max_size=12))
 @settings(deadline=None)
 def test_rows_of_text_and_numbers_agree_across_frames_and_differ_where_values_differ(rows):
@@ -100,6 +102,7 @@ def test_rows_of_text_and_numbers_agree_across_frames_and_differ_where_values_di
             assert (first == second) == (a == b)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("dtype", ["bool", "int8", "uint8", "int32", "uint64", "float16", "float32"])
 def test_the_number_type_does_not_enter(dtype):
     X = np.array([[0, 1, 1], [1, 0, 0]])

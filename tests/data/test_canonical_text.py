@@ -46,6 +46,7 @@ def meant(said: str) -> str | None:
     return said[1:-1] if said.startswith("`") else SAID[said]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("row", rows(), ids=lambda row: row[0])
 def test_a_cell_says_what_the_table_says(row):
     _, written, said, as_id = row
@@ -83,6 +84,7 @@ LABELS = {
 }
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("classes", [[0, 1], ["0", "1"], [False, True]], ids=str)
 @pytest.mark.parametrize("y", LABELS.values(), ids=LABELS)
 def test_labels_of_another_type_are_the_classes_that_say_the_same(y, classes):
@@ -148,6 +150,7 @@ FLOATS = {
 }
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("container", IDS)
 def test_a_missing_id_merges_no_units(container):
     with_one_missing = [*FAR[:500], None, *FAR[500:]]
@@ -161,6 +164,7 @@ def test_a_missing_id_merges_no_units(container):
     assert not any(usable_slots(only_whole_ids(IDS[container](FAR)), 1000))
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("container", FLOATS)
 def test_ids_in_a_column_of_floats_are_refused_unless_they_are_said_to_be_whole(container):
     near = [float(one) for one in range(7, 12)]

@@ -67,6 +67,7 @@ def extremes(column):
     return EXTREMES
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("column", list(columns()))
 def test_a_time_beyond_python_changes_no_other_cell_and_says_nothing(column, capfd):
     plain = as_list(column([0, None, 86_400]))
@@ -93,6 +94,7 @@ def test_the_out_of_range_is_neither_shown_nor_missing():
     assert canonical_text(OUT_OF_RANGE) is None
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("column", list(columns()))
 @pytest.mark.parametrize("held", ["date", "text"])
 def test_a_direct_run_leaves_the_row_out_and_no_other(column, held, capfd):
@@ -110,6 +112,7 @@ def test_a_direct_run_leaves_the_row_out_and_no_other(column, held, capfd):
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("column", list(columns()))
 def test_votes_refuse_such_a_column_in_one_line_without_the_cell(column, capfd):
     hostile = next((n for n in extremes(column) if as_list(column([n]))[0] is OUT_OF_RANGE), None)
@@ -149,6 +152,7 @@ CONTAINERS = {
 }
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("pool", [["1", "2", "3", "north"], ["1.0", "2.0", "3.0", "north"]], ids=["digits", "points"])
 @pytest.mark.parametrize("hostile", [None, float("nan")])
 @pytest.mark.parametrize("container", CONTAINERS)
@@ -163,6 +167,7 @@ def test_a_missing_number_changes_no_other_word_of_its_column(container, hostile
     assert as_list(schema.parsed(frame([*WARDS, hostile]))[0]["ward"])[:4] == plain
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("hostile", ["", "north", 1e300, 2**63, True, 1.5])
 def test_nor_does_any_other_cell(hostile):
     schema = Schema.of(pd.DataFrame({"ward": ["1", "2", "3", "north"] * 4}))
@@ -182,6 +187,7 @@ EVIL = {
 }
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("kind", EVIL)
 def test_an_object_that_raises_where_it_is_read_changes_no_other_row(kind):
     columns = {"ward": ["1", "2", "3", "north"], "size": [1.5, 2.0, 3.0, 4.0], "day": [dt.date(2020, 1, 1)] * 4}

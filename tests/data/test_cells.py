@@ -41,6 +41,7 @@ def as_read(path: Path, lines: list[str]) -> list[tuple[Any, ...]]:
     return [(*row, label) for row, label in zip(table.X.rows(), table.y, strict=True)]
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("odd", sorted(ODD_LINES))
 @pytest.mark.parametrize("place", range(len(LINES) + 1))
 def test_no_line_of_a_table_changes_how_another_is_read(tmp_path: Path, odd: str, place: int) -> None:
@@ -52,6 +53,7 @@ def test_no_line_of_a_table_changes_how_another_is_read(tmp_path: Path, odd: str
     assert found[place][-1] in (None, "perhaps")
 
 
+@pytest.mark.heavy
 def test_a_line_of_svmlight_text_is_read_by_itself(tmp_path: Path) -> None:
     path = tmp_path / "rows.svm"
     good = ["1 1:2.5 3:1", "0 2:1 # of note", "1"]
@@ -122,6 +124,7 @@ def test_a_format_that_reads_frames_alone_is_refused_for_private_rows_and_one_th
     assert read_cells(tmp_path / "rows.written", label="l", n_features=1).X["a"].to_list() == [f"{far}", "0.5"]
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", ["rows.csv", "rows.tsv", "rows.parquet", "rows.svm", "rows.npz"])
 def test_a_file_without_a_row_is_read(tmp_path: Path, name: str) -> None:
     path = tmp_path / name

@@ -50,6 +50,7 @@ KINDS = {
 }  # fmt: skip
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("frame", [lambda t: t, lambda t: pd.DataFrame(t.to_dict(as_series=False))], ids=["pl", "pd"])
 def test_each_column_is_read_as_what_it_is_in_either_library(frame: Any) -> None:
     pool = frame(table())
@@ -104,6 +105,7 @@ def test_the_owner_says_otherwise() -> None:
     assert PublicPool(pool).given == pool.given
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("given", "told"),
     [
@@ -134,6 +136,7 @@ def test_dates_that_other_countries_read_otherwise_are_no_dates() -> None:
     assert np.isnan(clock_number("24:00"))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -182,12 +185,14 @@ def test_private_commas_decide_on_nothing() -> None:
     assert np.isnan(kinds(pl.DataFrame({"lab": ["2,5"]}))["lab"][0])  # the pool does not say that commas are decimal
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("cell", ["1_2", "\u0661\u0662", "\uff11", "1e", "0x1f", "1 2", "", "."])
 def test_what_tables_do_not_write_as_a_number_is_none(cell: str) -> None:
     assert math.isnan(written_number(cell))
     assert math.isnan(number(cell))  # a private cell, where there is one rule for both
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("cell", "value"), [("12", 12.0), (" -1.5 ", -1.5), ("+.5", 0.5), ("5.", 5.0), ("1E-3", 1e-3), ("inf", math.inf)]
 )

@@ -16,6 +16,7 @@ from quorate.errors import PreconditionFailed
 LARGER = Path(os.environ.get("QUORATE_DATA", Path(__file__).parents[2] / "../shared/data"))
 
 
+@pytest.mark.heavy
 def test_adult_has_its_published_counts():
     adult = load_adult()
     assert (adult.train.shape, adult.test.shape) == ((32_561, 14), (16_281, 14))
@@ -63,6 +64,7 @@ def test_the_indicators_of_mushroom_are_those_of_the_derived_file():
     assert_array_equal(table.X.toarray(), mushroom.one_hot())
 
 
+@pytest.mark.heavy
 def test_the_indicators_of_adult_are_those_that_platt_describes():
     indicators = load_adult().a9a()
     assert indicators.shape == (48_842, 123)
@@ -73,6 +75,7 @@ def test_the_indicators_of_adult_are_those_that_platt_describes():
     assert first.tolist() == [3, 11, 14, 19, 39, 42, 55, 64, 67, 73, 75, 76, 80, 83]
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(not (LARGER / "a9a" / "a9a.xz").exists(), reason="QUORATE_DATA is not there")
 def test_the_indicators_of_adult_are_those_of_the_published_files():
     tables = [read_data(LARGER / "a9a" / name, n_features=123) for name in ("a9a.xz", "a9a.t.xz")]
@@ -81,6 +84,7 @@ def test_the_indicators_of_adult_are_those_of_the_published_files():
     assert_array_equal(np.concatenate([table.y for table in tables]) == 1, labels == ">50K")
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(not (LARGER / "imdb" / "imdb_counts.npz").exists(), reason="QUORATE_DATA is not there")
 def test_the_sparse_reader_reads_the_published_counts_of_reviews():
     table = read_data(LARGER / "imdb" / "imdb_counts.npz", label="y")

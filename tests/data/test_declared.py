@@ -35,6 +35,7 @@ def test_rows_are_encoded_by_what_was_declared_each_by_itself(frame: Any) -> Non
     assert skops.io.get_untrusted_types(data=skops.io.dumps(encoder)) == []
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "declared",
     [

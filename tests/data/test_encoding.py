@@ -106,6 +106,7 @@ def test_what_the_private_rows_hold_changes_nothing_about_another_row():
     assert_array_equal(encoder.transform(NEW)[1], encoder.transform(extreme)[1])
 
 
+@pytest.mark.heavy
 def test_the_encoder_is_a_function_of_the_pool():
     first, second = (skops.io.dumps(public_encoder(POOL)) for _ in range(2))
     for data in (first, second):
@@ -158,6 +159,7 @@ def test_a_column_without_any_public_value_is_left_out(convert):
             public_encoder(void)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     "pool",
     [
@@ -202,6 +204,7 @@ def student(pool, labels):
     return Pipeline([("encoder", encoder), ("student", LogisticRegression(max_iter=200))]).fit(pool, labels)
 
 
+@pytest.mark.heavy
 def test_a_saved_student_loads_without_quorate_and_without_trust(tmp_path):
     adult = load_adult()
     pool, labels = take(adult.test, np.arange(800)), adult.test_labels[:800]
@@ -224,6 +227,7 @@ def test_a_saved_student_loads_without_quorate_and_without_trust(tmp_path):
     assert printed == "".join(map(str, (model.predict(adult.train.head(500)) == ">50K").astype(int)))
 
 
+@pytest.mark.heavy
 def test_the_encoder_serves_adult():
     adult = load_adult()
     pool, labels = take(adult.test, np.arange(5000)), adult.test_labels[:5000]

@@ -53,6 +53,7 @@ def one_line(error, *said):
     return text
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("cell", [HUGE, -HUGE, 2**1024])
 @pytest.mark.parametrize("name", ["X", "public"])
 def test_a_whole_number_beyond_the_floats_is_refused(cell, name):
@@ -72,6 +73,7 @@ def test_a_public_pool_says_the_same():
     one_line(error, "public: a whole number is beyond the range of 64-bit floats in column 'age'")
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("cell", [2**53 + 1, 2**63, 2**64, 2**127, -(2**70), Decimal("1.5"), True, np.int8(3)])
 def test_whole_numbers_within_the_floats_are_taken(cell):
     made = check_features(objects(cell))
@@ -123,6 +125,7 @@ def test_text_and_times_are_never_infinite():
     assert len(row_digests(table)) == 2
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize("cell", [1e308, -1e308, 1e300])
 @pytest.mark.parametrize("as_frame", [pl.DataFrame, pd.DataFrame])
@@ -167,6 +170,7 @@ def test_missing_numbers_marked_among_python_objects_are_refused_in_public_and_t
     assert np.isnan(fixed_types(marked)["age"].iloc[1])
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "cell",
     [
@@ -203,6 +207,7 @@ def visits(folder: Path, cell: str) -> Path:
     return path
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("cell", ["1" + "0" * 400, "9" * 5000, str(2**127), "-" + "9" * 60, "٣"])
 def test_an_entry_of_a_file_that_no_number_can_hold_names_file_and_column(tmp_path, cell):
     """A regression: it was called a row with more fields than the header."""
@@ -226,6 +231,7 @@ def test_a_row_with_too_many_fields_is_still_told_as_one(tmp_path):
         read_data(path, label="ill")
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("dtype", "cell"),
     [(pl.Int128, 2**126), (pl.UInt64, 2**64 - 1), (pl.Decimal(38, 2), Decimal("1e30")), (pl.Float64, 1e308)],
@@ -246,6 +252,7 @@ def test_nested_and_binary_columns_of_a_parquet_file_are_refused_by_name(tmp_pat
     one_line(error, "column 'age' is of type")
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "row", ["1e400 1:1", "1 1:1e400", "1 99999999999999999999:1", "1" + "0" * 400 + " 1:1", "nan 1:1", "1e308 1:1"]
 )

@@ -45,12 +45,14 @@ def test_without_ids_every_row_is_a_slot_of_its_own_and_none_is_an_id():
     assert not set(positions) & set(slot_bytes(list(range(300)), 300))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("missing", [None, float("nan"), np.nan, pd.NA, pd.NaT, "", np.float64("nan")])
 def test_a_missing_id_is_refused(missing):
     with pytest.raises(DataRefused, match="missing"):
         slot_bytes(["a", missing, "b"], 3)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("wrong", [b"\xff", ("a",), [1], {"a": 1}, object(), 1j])
 def test_an_id_that_is_neither_text_nor_a_number_is_refused_without_being_shown(wrong):
     with pytest.raises(DataRefused, match=r"unit ids are missing.*a text or a number") as refusal:
@@ -174,12 +176,14 @@ def test_a_table_of_another_width_is_another_table():
 
 # An honest pair of small tables may still hold the same rows by chance: 32 cells and 20 rows or more make that
 # rarer than 20!/32**20 < 1e-11 a pair.
+@pytest.mark.heavy
 @pytest.mark.parametrize(("n", "m"), [(5000, 4000), (1000, 20), (200, 200), (40, 30), (25, 25), (20, 1000)])
 def test_honest_samples_of_five_binary_columns_are_never_refused(n, m):
     for seed in range(50):
         assert not is_same_table(*honest_pair(seed, n, m, values=2, columns=5))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("values", "columns"), [(2, 8), (2, 10), (3, 6), (2, 14)])
 def test_honest_samples_of_moderate_variety_are_never_refused(values, columns):
     for seed in range(30):
@@ -201,6 +205,7 @@ def test_overlap_alone_would_refuse_honest_samples_so_that_test_can_fail():
     assert set(row_digests(public)) <= set(row_digests(private))
 
 
+@pytest.mark.heavy
 def test_the_published_split_of_adult_is_two_tables():
     adult = load_adult()
     assert not is_same_table(adult.train, adult.test)

@@ -12,6 +12,7 @@ from quorate.data import check_classes, encode_labels
 from quorate.errors import DataRefused, InvalidParameter
 
 
+@pytest.mark.heavy
 @given(st.lists(st.sampled_from(["b", "a", "c"]), max_size=30))
 def test_codes_are_indices_into_the_declared_classes_from_every_container(values):
     classes = ["c", "a", "b"]
@@ -58,6 +59,7 @@ def test_a_label_that_differs_by_case_or_a_dot_is_shown(found):
     assert repr(found) in str(refusal.value)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "classes",
     [

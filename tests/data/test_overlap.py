@@ -43,6 +43,7 @@ def part(table, rows):
 # --- what is found ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("others", [0, 30, 1100, 30_000])
 @pytest.mark.parametrize("ours", [20, 1000])
 def test_private_rows_among_any_number_of_others_are_found_where_rows_hardly_repeat(ours, others):
@@ -89,6 +90,7 @@ FRAMED = {
 }
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("disguise", DISGUISES)
 def test_private_rows_in_a_disguise_are_found(disguise):
     X, _ = measured(300, 5)
@@ -106,6 +108,7 @@ REPEATED = {
 }
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("disguise", REPEATED)
 def test_private_rows_that_were_repeated_are_found_on_either_side(disguise):
     """Else whoever wrote them three times would have the score of the private rows."""
@@ -122,6 +125,7 @@ def test_a_table_of_few_distinct_rows_repeated_is_not_accused():
         assert not PrivateRecords(theirs).are_in(np.concatenate([ours] * 5))
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("disguise", FRAMED)
 def test_private_rows_of_a_frame_in_a_disguise_are_found(disguise):
     table = _frame(measured(300, 5)[0])
@@ -137,6 +141,7 @@ def test_a_column_that_nothing_is_learned_from_is_no_disguise():
     assert PrivateRecords(table, kinds).are_in(table.with_columns(pl.Series("id", [f"Q{i:05d}" for i in range(300)])))
 
 
+@pytest.mark.heavy
 def test_adult_with_a_thousand_private_rows_among_the_published_test_rows_is_found():
     adult = load_adult()
     records = PrivateRecords(adult.train)
@@ -149,6 +154,7 @@ def test_adult_with_a_thousand_private_rows_among_the_published_test_rows_is_fou
 # are fixed.
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("values", "columns"), [(2, 1), (2, 5), (2, 10), (3, 6), (5, 3), (2, 14)])
 @pytest.mark.parametrize(("n", "m"), [(3000, 3000), (3000, 300), (300, 3000), (40, 40), (3, 3)])
 def test_honest_samples_of_one_population_pass(values, columns, n, m):
@@ -161,6 +167,7 @@ def test_honest_samples_of_measurements_pass():
         assert not holds(measured(400, 2 * seed), measured(300, 2 * seed + 1))
 
 
+@pytest.mark.heavy
 def test_honest_samples_of_different_populations_pass():
     """Half of the private rows are one of few, and the public rows are of these few alone."""
     for seed in range(25):
@@ -169,6 +176,7 @@ def test_honest_samples_of_different_populations_pass():
         assert not holds(counted(1000, 3 * seed + 2, 2, 5), joined(common, rare))
 
 
+@pytest.mark.heavy
 def test_honest_samples_of_skewed_records_pass():
     for seed in range(25):
         rng = np.random.default_rng(seed)
@@ -176,6 +184,7 @@ def test_honest_samples_of_skewed_records_pass():
         assert not holds((a, np.zeros(2000, np.int64)), (b, np.zeros(2000, np.int64)))
 
 
+@pytest.mark.heavy
 def test_two_parts_of_mushroom_pass_and_its_few_valued_columns_too():
     mushroom = load_mushroom()
     y = (mushroom.labels == "poisonous").astype(np.int64)
@@ -205,6 +214,7 @@ def exact_tail(shared: int, totals: dict[int, int]) -> float:
     )
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("totals", [{2: 6}, {1: 2, 2: 3, 3: 2}, {4: 2, 5: 2}, {9: 1, 2: 2}, {1: 4}])
 def test_the_bound_is_never_below_the_exact_probability_of_any_split(totals):
     most = sum((t // 2) * k for t, k in totals.items())

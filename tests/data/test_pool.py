@@ -42,6 +42,7 @@ def seen():
     return SeesPublic.seen
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("rows", [X, sparse.csr_array(X), pd.DataFrame(X), pl.DataFrame(X)])
 def test_cross_validation_hands_on_the_whole_pool(rows, seen):
     cross_validate(SeesPublic(), X, Y, cv=3, params={"public": PublicPool(rows)}, error_score="raise")
@@ -94,6 +95,7 @@ def test_a_pool_takes_missing_values_but_not_infinite_ones():
         PublicPool([[1.0, np.inf]])
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("wrong", [[1, 2], "abc", None, 3, np.zeros((0, 2)), np.zeros((2, 0)), np.array([["a"]])])
 def test_what_is_no_table_is_refused(wrong):
     with pytest.raises(DataRefused, match="public"):

@@ -35,6 +35,7 @@ def dense(rows):
     return rows.toarray() if sparse.issparse(rows) else np.asarray(rows)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", TABLES)
 def test_rows_are_taken_alike_from_every_container_and_stay_in_it(name):
     rows = TABLES[name]
@@ -61,6 +62,7 @@ def test_other_sparse_formats_become_rows_and_lists_become_floats():
     assert as_rows(np.eye(2, dtype=np.uint8)).dtype == np.uint8
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [

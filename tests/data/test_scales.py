@@ -27,6 +27,7 @@ def found(private: object, public: object) -> Scales:
     return compared_scales(private, public).reveal()  # type: ignore[arg-type]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("seed", range(200))
 def test_two_samples_of_one_population_are_not_accused(seed: int) -> None:
     """With as few as fifty rows on a side, and heavy tails. No false alarm in 200 pairs: below 2 % at 95 %."""
@@ -82,6 +83,7 @@ def test_what_was_found_does_not_print() -> None:
     assert repr(compared_scales(PRIVATE, PUBLIC * 100)) == "Secret(…)"
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("divided_by", [1.0, 255.0])
 @pytest.mark.parametrize("seed", range(10))
 def test_pixels_are_not_accused(seed: int, divided_by: float) -> None:

@@ -55,6 +55,7 @@ def test_two_texts_never_become_one(one: str, other: str) -> None:
     assert (as_cell(one) == as_cell(other)) == (one == other)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("value", [-1, 0.5, -2.5e-3, True, None, "-1", "+1.5e3", "yes", "<=50K", ">50K", "it's", ""])
 def test_what_is_no_formula_stays_as_it_is(value: object) -> None:
     assert as_cell(value) == value
@@ -66,6 +67,7 @@ def test_a_table_is_read_back_by_any_reader_of_csv(rows: list[tuple[int, str]], 
     assert [[from_cell(cell) for cell in line] for line in read] == [["row", name], *([str(n), t] for n, t in rows)]
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("formula", [each for each in FORMULAS if each.strip()])
 def test_a_file_of_labels_with_such_a_class_is_read_by_our_own_reader(formula: str, tmp_path) -> None:
     classes = [formula, "no"]

@@ -38,6 +38,7 @@ def by_schema(rows):
     return Schema.of(pool).parsed(rows)[0]
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("read", [summed_cells, by_schema])
 @pytest.mark.parametrize("as_format", ["csr", "coo"])
 def test_a_row_is_the_same_whatever_the_order_of_the_next(read, as_format):
@@ -60,6 +61,7 @@ def test_parts_are_summed_as_they_are_stored():
     assert summed_cells(parts).toarray().tolist() == [[3.0, (1.0 + 1e16) - 1e16]]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("as_format", FORMATS)
 @pytest.mark.parametrize("form", [sparse.csr_matrix, sparse.csr_array])
 @pytest.mark.parametrize("number", [np.float64, np.float32, np.int64, np.bool_])
@@ -78,6 +80,7 @@ def test_an_index_that_is_no_column_is_infinite():
     assert summed_cells(rows).toarray().tolist() == [[1.0, 0.0], [np.inf, 0.0]]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("as_format", FORMATS)
 def test_a_private_table_of_any_format_is_told_from_the_pool(as_format):
     pool = sparse.eye(4, format="csr")

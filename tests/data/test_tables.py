@@ -24,6 +24,7 @@ def written(folder, name, content):
     return path
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", ["t.csv", "t.csv.gz", "t.csv.xz", "T.CSV", "t.tsv", "t.tsv.gz"])
 def test_text_tables_are_read_whatever_their_compression(tmp_path, name):
     content = CSV.replace(",", "\t") if ".tsv" in name else CSV
@@ -94,6 +95,7 @@ def test_batches_of_csv_have_the_types_of_the_whole_file(tmp_path):
     assert {batch["a"].dtype for batch in read_batches(path, batch_rows=1)} == {pl.String}
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
@@ -136,6 +138,7 @@ SVM = "+1 2:1 3:0.5\n-1 1:1\n+1\n"
 DENSE = np.array([[0, 1, 0.5, 0], [1, 0, 0, 0], [0, 0, 0, 0]])
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", ["rows", "rows.t.xz", "rows.svm.gz", "rows.libsvm"])
 def test_svmlight_text_is_read_whatever_its_name(tmp_path, name):
     table = read_data(written(tmp_path, name, SVM), label="label", n_features=4)
@@ -195,6 +198,7 @@ def test_small_integer_types_of_an_archive_are_widened(tmp_path):
         read_data(path, unit="docid")
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "changes",
     [

@@ -23,6 +23,7 @@ ROWS: dict[str, Any] = {
 }
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
 def test_words_stand_beside_the_other_columns_and_each_row_is_its_own(frame: Any) -> None:
     pool = frame(ROWS)

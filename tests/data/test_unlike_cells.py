@@ -34,11 +34,13 @@ def found(private: Any, public: Any = PUBLIC, kinds: ColumnKinds | None = None) 
     return unlike_cells(private, public, kinds).reveal()
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("seed", range(50))
 def test_two_samples_of_one_population_are_not_accused(seed: int) -> None:
     assert found(frame(FEWEST, 2 + seed)) == NOTHING
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("as_frame", [lambda each: each, lambda each: each.to_pandas()], ids=["polars", "pandas"])
 @pytest.mark.parametrize(
     ("name", "cells"),
@@ -70,6 +72,7 @@ SPELLED = {
 }
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("library", ["polars", "pandas"])
 @pytest.mark.parametrize("spelled", SPELLED)
 def test_an_entry_that_the_encoder_takes_for_another_is_seen_though_a_person_reads_the_same(

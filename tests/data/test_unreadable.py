@@ -26,6 +26,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("content", "expected"), [row[1:] for row in WRONG], ids=[row[0] for row in WRONG])
 def test_each_kind_of_wrong_file_is_told_apart(tmp_path, content, expected):
     path = tmp_path / "private.csv"

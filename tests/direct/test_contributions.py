@@ -45,6 +45,7 @@ class TestRecords:
             apart = integers_by_record(rows.coordinates(rows.X[chosen]), rows.codes[chosen], weights, grid)
             assert (apart == together[chosen]).all()
 
+    @pytest.mark.heavy
     def test_sum_to_what_is_released_whatever_the_blocks_and_threads(self, rows, n_classes):
         grid, weights = grid_of(rows), weights_of(rows.coordinates.n_coordinates, n_classes)
         z = rows.coordinates(rows.X)
@@ -53,6 +54,7 @@ class TestRecords:
             with threadpool_limits(threads):
                 assert (of_records(z, lengths_of(z), rows.codes, weights, grid, block=block) == expected).all()
 
+    @pytest.mark.default_cases(1)
     def test_never_pass_the_length_that_the_price_rests_on(self, rows, n_classes):
         z = rows.coordinates(rows.X)
         for clip in (1e-3, 0.7, 3.0, 1e6):
@@ -93,6 +95,7 @@ def test_a_batched_twin_is_caught(rows, n_classes):
     assert any((twin(np.array([i]))[0] != together[i]).any() for i in range(300)), grid
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("odd", [np.nan, np.inf, 1e300])
 @pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
 def test_a_record_that_is_not_finite_adds_nothing_and_changes_no_other(rows, n_classes, odd, kind):
@@ -142,6 +145,7 @@ class TestClipping:
         for odd in (np.nan, np.inf, -np.inf):
             assert not clipped(np.array([[1.0], [odd]]), K).any()
 
+    @pytest.mark.default_cases(3)
     @pytest.mark.parametrize("size", [1e-300, 1.0, 2.0**29, 2.0**30, 1e300])
     def test_keeps_integers_within_the_length(self, size):
         for seed in range(20):

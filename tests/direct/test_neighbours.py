@@ -58,6 +58,7 @@ def hockey_stick(mu: float, epsilon: float) -> float:
     return float(quad(above, start, start + 12, epsabs=1e-16, epsrel=1e-10, limit=200)[0])
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("delta", "shown"), [(1e-4, "2.21"), (1e-5, "2.16"), (1e-6, "2.13")])
 def test_both_figures_are_prices_of_their_own_and_agree_with_another_road(
     delta: float, shown: str, moments: PoolMoments
@@ -99,6 +100,7 @@ def test_the_relation_is_part_of_a_stored_plan_and_absent_from_earlier_ones(mome
             assert ("neighbours" in archive["header"].item()) == (relation is not None)
 
 
+@pytest.mark.heavy
 def test_noise_that_is_halved_twice_is_caught_by_its_price_and_by_the_audit(moments: PoolMoments) -> None:
     """The cheat: Δ = B in the noise, and M in place of μ there as well. Its ε is 2.16 and not 1."""
     honest = planned(moments, "add-or-remove", epsilon=4.0)
@@ -139,6 +141,7 @@ def promised(fitted: PrivateLogisticRegression) -> tuple[str, float, list[tuple[
     return made.neighbours, round(made.epsilon, 3), [(each.neighbours, round(each.epsilon, 3)) for each in made.also]
 
 
+@pytest.mark.heavy
 def test_by_default_a_declared_number_means_adding_and_removing_and_a_read_one_replacing() -> None:
     declared, read, asked = fit(), fit(read=True), fit(neighbours="replace")
     assert promised(declared) == (ADDED, 1.0, [(REPLACED, 2.155)])
@@ -156,6 +159,7 @@ def test_by_default_a_declared_number_means_adding_and_removing_and_a_read_one_r
         fit(neighbours="remove")
 
 
+@pytest.mark.heavy
 def test_for_persons_it_says_that_all_their_rows_come_or_go() -> None:
     groups = np.repeat(np.arange(100), 3)
     ledger = Ledger(budget=Budget(1.0, 1e-5))
@@ -165,6 +169,7 @@ def test_for_persons_it_says_that_all_their_rows_come_or_go() -> None:
     assert not any("all of their rows" in caveat for caveat in fit().guarantee_.caveats)
 
 
+@pytest.mark.heavy
 def test_a_ledger_has_one_relation_which_auto_takes_and_check_tells_why() -> None:
     ledger = roomy()
     fit(ledger, read=True)
@@ -182,6 +187,7 @@ def test_a_ledger_has_one_relation_which_auto_takes_and_check_tells_why() -> Non
     assert (fresh["neighbours"], fresh["why_neighbours"]) == (ADDED, "the number of records is declared")
 
 
+@pytest.mark.heavy
 def test_a_relation_that_was_asked_for_is_charged_at_the_ledgers_price() -> None:
     ledger = roomy()
     fit(ledger, neighbours="replace")
@@ -197,6 +203,7 @@ def test_a_relation_that_was_asked_for_is_charged_at_the_ledgers_price() -> None
         each.verify(prices=True)
 
 
+@pytest.mark.heavy
 @pytest.mark.filterwarnings("ignore:columns-on-other-scales")  # of a pool that is small on purpose
 def test_what_cannot_be_claimed_beside_the_rest_is_refused_before_anything_is_charged() -> None:
     ledger = roomy()
@@ -223,6 +230,7 @@ def price_of(epsilon: float) -> Any:
     return PureDP(epsilon)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("budget", [Budget(10.0, 1e-3), Budget(10.0, 1e-3, composition="zcdp")])
 def test_both_events_are_chained_and_priced_again(budget: Budget) -> None:
     ledger = Ledger(budget=budget)

@@ -22,8 +22,9 @@ from quorate.data.formats.sparse_rows import of_width
 from quorate.deferred import skops
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.plan import feature_map_for, plan_direct
-from quorate.direct.schema import Schema, UsableRows
+from quorate.direct.schema import Schema
 from quorate.direct.stored import dump_plan, load_plan
+from quorate.direct.usable_rows import PrivateTable, UsableRows
 from quorate.errors import InvalidParameter
 
 N, M = 1_500, 150
@@ -47,6 +48,7 @@ def fitted(feature_map: Any, rows: Any = None, labels: Any = None, pool: Any = N
     return clf.fit(rows, labels, public=PublicPool(X[:M] if pool is None else pool))
 
 
+@pytest.mark.heavy
 def test_the_model_is_linear_in_what_the_transformer_makes(tmp_path: Any) -> None:
     clf = fitted(PCA(6).fit(X[:M]), unsafe_noise_seed=None)
     assert clf.coef_.shape == (1, 6)
@@ -57,6 +59,7 @@ def test_the_model_is_linear_in_what_the_transformer_makes(tmp_path: Any) -> Non
     assert (skops.io.load(path).predict(X) == clf.predict(X)).all()
 
 
+@pytest.mark.heavy
 def test_a_row_on_which_it_fails_is_left_out_without_a_word() -> None:
     transformer = StandardScaler().fit(X[:M])
     rows, labels = X[M : M + N].copy(), Y[M : M + N]
@@ -67,6 +70,7 @@ def test_a_row_on_which_it_fails_is_left_out_without_a_word() -> None:
     ).all()
 
 
+@pytest.mark.heavy
 def test_words_by_a_vectorizer_and_by_the_name_of_their_column() -> None:
     pool, _ = reviews(300, 1)
     rows, labels = reviews(N, 2)
@@ -101,6 +105,7 @@ def test_what_cannot_be_taken_is_refused_before_anything_is_charged(feature_map:
     assert ledger.reservations() == ()
 
 
+@pytest.mark.heavy
 def test_a_copy_of_scikit_learn_needs_it_frozen() -> None:
     public = PublicPool(X[:M].copy())
     loose = PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5, feature_map=PCA(3).fit(X[:M]))
@@ -117,6 +122,7 @@ def test_without_a_pool_there_is_none() -> None:
             estimator.fit(X, Y)
 
 
+@pytest.mark.heavy
 def test_a_transformer_is_read_back_with_the_plan() -> None:
     pool, _ = reviews(60, 1)
     transformer = ColumnTransformer([("w", TfidfVectorizer(), "review"), ("s", StandardScaler(), ["stars"])]).fit(pool)
@@ -138,6 +144,7 @@ def test_a_transformer_is_read_back_with_the_plan() -> None:
     assert (again.coordinates(encoder.transform(pool)) == plan.coordinates(numbers)).all()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("filtered", ["always", "error"])
 def test_a_transformer_that_warns_of_a_private_row_is_not_heard(filtered: str) -> None:
     """A warning would tell of the row; and where warnings are errors, it would leave the row out."""
@@ -180,7 +187,7 @@ def test_a_row_with_a_stored_zero_is_the_same_whether_another_row_has_an_index_b
     pool = sparse.csr_array(np.random.default_rng(0).poisson(1.0, (30, 4)).astype(float))
     schema = Schema.of(pool, transformer=TfidfTransformer(sublinear_tf=True).fit(pool))
     rows = sparse.csr_array((np.array([1.0, 0.0, 2.0, beyond]), np.array([0, 1, 2, 5]), np.array([0, 3, 4])), (2, 6))
-    X, usable = schema.parsed(of_width(rows, 4))
-    made = UsableRows.of(schema, X, usable, np.zeros(2, dtype=np.int64), [b"a", b"b"], grouped=False).rows
+    table = PrivateTable.of(schema, of_width(rows, 4))
+    [(_, made)] = UsableRows.of(table, np.zeros(2, dtype=np.int64), [b"a", b"b"], grouped=False).blocks()
     alone = schema.numbers(sparse.csr_array([[1.0, 0.0, 2.0, 0.0]]))
     assert made[[0]].toarray().tolist() == alone.toarray().tolist()

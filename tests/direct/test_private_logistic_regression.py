@@ -51,6 +51,7 @@ def fitted(table, X=None, y=None, *, groups=None, public=..., **changes):
     return estimator(**changes).fit(X, y, public=PublicPool(rows[:POOL]) if public is ... else public, groups=groups)
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_mushroom_by_default_is_far_better_than_plain_noisy_gradient_descent():
     mushroom = load_mushroom()
@@ -65,6 +66,7 @@ def test_mushroom_by_default_is_far_better_than_plain_noisy_gradient_descent():
     assert np.mean(scores) > 0.98  # plain noisy gradient descent has .968, votes .958
 
 
+@pytest.mark.heavy
 def test_a_curved_rule_is_learned_by_both_maps_and_not_by_the_linear_one(table):
     X, y = table
     held = slice(POOL + PRIVATE, None)
@@ -72,6 +74,7 @@ def test_a_curved_rule_is_learned_by_both_maps_and_not_by_the_linear_one(table):
     assert fitted(table, feature_map="linear").score(X[held], y[held]) < 0.8
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame, np.asarray, sparse.csr_matrix])
 def test_every_container_is_taken(table, kind):
     X, y = table
@@ -88,6 +91,7 @@ def test_every_container_is_taken(table, kind):
     assert clf.predict_proba(take(slice(0, 5))).shape == (5, 2)
 
 
+@pytest.mark.heavy
 def test_many_classes_and_persons(table):
     X, _ = table
     y = np.digitize(X[:, 0], [-0.5, 0.5])
@@ -103,6 +107,7 @@ def test_many_classes_and_persons(table):
 class TestPrivateRowsDecideOnNothing:
     """A neighbour that holds an odd row is not refused, not warned of, and gives bits of the same form."""
 
+    @pytest.mark.heavy
     @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf, 1e308, -1e308])
     def test_a_row_that_cannot_be_used_is_left_out_without_a_word(self, table, value):
         rows, labels = table[0][POOL : POOL + PRIVATE].copy(), table[1][POOL : POOL + PRIVATE]
@@ -114,6 +119,7 @@ class TestPrivateRowsDecideOnNothing:
         else:
             assert (with_it.coef_ == without.coef_).all()
 
+    @pytest.mark.heavy
     @pytest.mark.parametrize("label", [None, "maybe", 2, float("nan"), [1], 10**400])
     def test_nor_is_a_row_whose_label_is_none_of_the_classes(self, table, label):
         rows, labels = table[0][POOL : POOL + PRIVATE], list(table[1][POOL : POOL + PRIVATE])
@@ -121,6 +127,7 @@ class TestPrivateRowsDecideOnNothing:
         labels[7] = label
         assert (fitted(table, y=labels).coef_ == without.coef_).all()
 
+    @pytest.mark.heavy
     @pytest.mark.filterwarnings("error")
     @pytest.mark.parametrize("kind", ["polars", "pandas", "gaps", "array", "sparse", "sparse beside gaps", "no pool"])
     def test_a_number_that_no_float_can_scale_stops_nothing_and_is_not_warned_of(self, table, kind):
@@ -143,6 +150,7 @@ class TestPrivateRowsDecideOnNothing:
             alone = fitted(table, X=make(left), y=np.delete(labels, [7, 8]), public=public)
             assert (beside.coef_ == alone.coef_).all()
 
+    @pytest.mark.heavy
     @pytest.mark.parametrize("with_pool", [True, False])
     def test_nor_a_sparse_row_whose_cell_is_written_twice_and_sums_to_infinity(self, table, with_pool):
         rows, labels = np.abs(table[0][POOL : POOL + PRIVATE]), table[1][POOL : POOL + PRIVATE]
@@ -154,6 +162,7 @@ class TestPrivateRowsDecideOnNothing:
         without = estimator().fit(sparse.csr_matrix(np.delete(rows, 7, axis=0)), np.delete(labels, 7), public=public)
         assert (estimator().fit(doubled, labels, public=public).coef_ == without.coef_).all()
 
+    @pytest.mark.heavy
     @pytest.mark.parametrize("index", [-1, 6, 10**6])
     @pytest.mark.parametrize("with_pool", [True, False])
     def test_nor_a_sparse_row_with_an_index_that_is_no_column(self, table, index, with_pool):
@@ -164,6 +173,7 @@ class TestPrivateRowsDecideOnNothing:
         without = estimator().fit(sparse.csr_matrix(np.delete(rows, 7, axis=0)), np.delete(labels, 7), public=public)
         assert (estimator().fit(wild, labels, public=public).coef_ == without.coef_).all()
 
+    @pytest.mark.heavy
     def test_nor_a_cell_of_a_frame_that_is_no_number(self, table):
         X, y = table
         frame = pd.DataFrame({f"x{i}": X[:, i] for i in range(6)})
@@ -176,11 +186,13 @@ class TestPrivateRowsDecideOnNothing:
         without = estimator().fit(gone, np.delete(y[POOL : POOL + PRIVATE], [7, 9]), public=pool)
         assert (with_it.coef_ == without.coef_).all()
 
+    @pytest.mark.heavy
     def test_nor_one_class_nor_no_usable_row_at_all(self, table):
         assert fitted(table, y=np.zeros(PRIVATE, dtype=int)).predict(table[0][:3]).tolist() == [0, 0, 0]
         nothing = fitted(table, X=np.full((PRIVATE, 6), np.nan))
         assert nothing.n_rounds_ == nothing.plan_.settings.rounds
 
+    @pytest.mark.heavy
     @pytest.mark.filterwarnings("error")
     @pytest.mark.parametrize("declared", [PRIVATE, None])
     @pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame, np.asarray, sparse.csr_matrix, list])
@@ -196,6 +208,7 @@ class TestPrivateRowsDecideOnNothing:
         if not frame and kind is not list:
             assert estimator(n_records=declared).fit(rows, []).n_rounds_ > 0
 
+    @pytest.mark.heavy
     @pytest.mark.filterwarnings("error")
     @pytest.mark.parametrize("odd", [[1.0], [1.0] * 9, [], 3.0, None, "abcdef", [[1.0]] * 6, [1.0, "x"] * 3, [1j] * 6])
     def test_nor_a_list_that_is_no_row(self, table, odd):
@@ -204,6 +217,7 @@ class TestPrivateRowsDecideOnNothing:
         beside = fitted(table, X=[*rows[:7], odd, *rows[7:]], y=[*labels[:7], 1, *labels[7:]])
         assert (beside.coef_ == without.coef_).all()
 
+    @pytest.mark.heavy
     @pytest.mark.filterwarnings("error")
     def test_nor_an_object_that_raises_or_warns_where_it_is_asked_for_its_value(self, table):
         class Odd:
@@ -231,6 +245,7 @@ class TestPrivateRowsDecideOnNothing:
             label.coef_ == estimator().fit(X[POOL + 1 : POOL + 300], labels[1:], public=PublicPool(X[:POOL])).coef_
         ).all()
 
+    @pytest.mark.heavy
     def test_nor_a_cell_that_is_no_number_beside_a_pool_with_gaps(self, table):
         X, y = table
         pool = X[:POOL].copy()
@@ -244,6 +259,7 @@ class TestPrivateRowsDecideOnNothing:
         )
         assert (with_it.coef_ == without.coef_).all()
 
+    @pytest.mark.heavy
     def test_nor_a_row_without_an_id(self, table):
         groups = [f"p{i // 4}" for i in range(PRIVATE)]
         groups[7] = None
@@ -254,6 +270,7 @@ class TestPrivateRowsDecideOnNothing:
         )
         assert (with_it.coef_ == without.coef_).all()
 
+    @pytest.mark.heavy
     def test_the_order_of_records_changes_nothing(self, table):
         order = np.random.default_rng(5).permutation(PRIVATE)
         rows, labels = table[0][POOL : POOL + PRIVATE], table[1][POOL : POOL + PRIVATE]
@@ -275,12 +292,14 @@ class TestTheLedger:
         assert ideal > 1.0 - 1e-6
         assert replaced <= clf.guarantee_.also[0].epsilon <= replaced + 1e-6
 
+    @pytest.mark.heavy
     def test_a_finished_fit_is_given_back_for_nothing(self, table, tmp_path):
         first = fitted(table, ledger=tmp_path / "ledger.db", unsafe_noise_seed=None)
         again = fitted(table, ledger=tmp_path / "ledger.db", unsafe_noise_seed=None)
         assert (first.coef_ == again.coef_).all()
         assert again.guarantee_.epsilon <= 1.0
 
+    @pytest.mark.heavy
     def test_a_fit_whose_coordinates_come_out_in_other_bits_is_refused_and_not_charged(
         self, table, tmp_path, monkeypatch
     ):
@@ -295,6 +314,7 @@ class TestTheLedger:
         with Ledger(tmp_path / "ledger.db") as ledger:
             assert len(ledger.reservations()) == 2
 
+    @pytest.mark.heavy
     def test_a_fit_that_was_broken_off_goes_on_with_one_charge_and_no_round_twice(self, table, tmp_path, monkeypatch):
         unbroken = fitted(table, ledger=tmp_path / "unbroken.db")
         drawn: list[int] = []
@@ -322,6 +342,7 @@ class TestTheLedger:
             fitted(table, ledger=ledger)
         assert ledger.reservations() == ()
 
+    @pytest.mark.heavy
     def test_a_ledger_that_adds_rho_is_not_passed(self, table, tmp_path):
         budget = Budget(1.0, 1e-5, composition="zcdp")
         Ledger(tmp_path / "ledger.db", budget=budget).close()
@@ -331,11 +352,13 @@ class TestTheLedger:
             with pytest.raises(BudgetExhausted, match="smaller epsilon"):
                 fitted(table, ledger=ledger, epsilon=0.2)
 
+    @pytest.mark.heavy
     def test_other_data_are_refused(self, table, tmp_path):
         fitted(table, ledger=tmp_path / "ledger.db")
         with pytest.raises(LedgerMismatch):
             fitted(table, ledger=tmp_path / "ledger.db", X=table[0][POOL : POOL + PRIVATE] + 1.0)
 
+    @pytest.mark.heavy
     def test_the_guarantee_is_for_replacement_where_the_number_is_read(self, table):
         declared, read = fitted(table), fitted(table, n_records=None)
         assert declared.guarantee_.neighbours == "add or remove one record"
@@ -344,6 +367,7 @@ class TestTheLedger:
 
 
 class TestWrongInput:
+    @pytest.mark.heavy
     def test_says_what_is_wrong_in_one_line(self, table):
         X, y = table
         pool = PublicPool(X[:POOL].copy())
@@ -370,11 +394,13 @@ class TestWrongInput:
                 act()
             assert "\n" not in str(refusal.value)
 
+    @pytest.mark.heavy
     def test_a_seeded_fit_is_not_exported(self, table, tmp_path):
         with pytest.raises(SeededNoiseRefused):
             fitted(table).export(tmp_path / "model.skops")
 
 
+@pytest.mark.heavy
 def test_the_exported_model_opens_without_trust_and_predicts_the_same(table, tmp_path):
     from quorate.deferred import skops
 
@@ -384,6 +410,7 @@ def test_the_exported_model_opens_without_trust_and_predicts_the_same(table, tmp
     assert (skops.io.load(path).predict(table[0]) == clf.predict(table[0])).all()
 
 
+@pytest.mark.heavy
 def test_it_reports_as_every_release_does(table, tmp_path):
     clf = fitted(table)
     held = slice(POOL + PRIVATE, None)
@@ -398,6 +425,7 @@ def test_it_reports_as_every_release_does(table, tmp_path):
     assert {check.code for check in clf.facts().checks} >= {"contributions", "seed", "chain"}
 
 
+@pytest.mark.heavy
 def test_a_copy_predicts_and_leaves_the_report_to_the_original(table):
     clf = fitted(table)
     copy = pickle.loads(pickle.dumps(clf))  # noqa: S301 - made one line ago
@@ -406,12 +434,14 @@ def test_a_copy_predicts_and_leaves_the_report_to_the_original(table):
         copy.facts()
 
 
+@pytest.mark.heavy
 def test_it_is_cloned_and_its_guarantee_reads_back(table):
     clf = fitted(table)
     assert clone(clf).get_params() == clf.get_params()
     assert json.loads(clf.guarantee_.to_json())["unit"] == "record"
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("level", [1e-7, 1e-3, 0.1, 3.0, 10.0])
 @pytest.mark.parametrize("at", [1e-10, 1e-5, 0.01])
 def test_noise_is_the_least_that_the_budget_allows_and_never_less(level, at):
@@ -434,6 +464,7 @@ def test_a_budget_of_which_the_grid_takes_all_of_delta_is_refused_with_the_way_o
         noise_for(12, 12 * 500, 1e-9, 1e-10)
 
 
+@pytest.mark.heavy
 def test_what_was_not_looked_at_is_said_to_be_not_covered(table):
     """Nobody compared the rows of the two tables, or looked where a transformer was fitted."""
     from sklearn.preprocessing import StandardScaler

@@ -34,6 +34,7 @@ def clf() -> PrivateLogisticRegression:
     return fitted(rows, unsafe_noise_seed=None)
 
 
+@pytest.mark.heavy
 def test_the_settings_are_those_of_the_defaults_and_the_rule_is_learned(clf: PrivateLogisticRegression) -> None:
     settings = clf.plan_.settings
     assert (
@@ -50,6 +51,7 @@ def test_the_settings_are_those_of_the_defaults_and_the_rule_is_learned(clf: Pri
     assert clf.score(X[N:], Y[N:]) > 0.85
 
 
+@pytest.mark.heavy
 def test_sparse_rows_give_what_dense_ones_give() -> None:
     rows = X * (X > 0)
     dense, of_sparse = fitted(rows[:N]), fitted(sparse.csr_matrix(rows[:N]))
@@ -57,6 +59,7 @@ def test_sparse_rows_give_what_dense_ones_give() -> None:
     assert (of_sparse.predict(sparse.csr_matrix(rows[N:])) == dense.predict(rows[N:])).mean() > 0.999
 
 
+@pytest.mark.heavy
 def test_persons_and_many_classes() -> None:
     rows = X[:200]
     labels = np.digitize(rows[:, 0], [-0.5, 0.5])
@@ -103,6 +106,7 @@ def patients(n: int, seed: int) -> tuple[pl.DataFrame, list[int]]:
     return pl.DataFrame({"age": age, "pulse": pulse, "ward": ward}), y.tolist()
 
 
+@pytest.mark.heavy
 def test_a_frame_whose_columns_are_declared_is_learned_from() -> None:
     rows, labels = patients(N, 1)
     new, truth = patients(500, 2)
@@ -115,12 +119,14 @@ def test_a_frame_whose_columns_are_declared_is_learned_from() -> None:
     assert (other.coef_ == fitted(rows, labels, schema=DECLARED).coef_).all()
 
 
+@pytest.mark.heavy
 def test_a_declared_row_that_cannot_be_used_is_left_out() -> None:
     rows, labels = patients(N, 1)
     odd = rows.with_columns(pl.Series("age", ["old", "inf", *[str(age) for age in rows["age"][2:]]]))
     assert (fitted(odd, labels, schema=DECLARED).coef_ == fitted(rows[2:], labels[2:], schema=DECLARED).coef_).all()
 
 
+@pytest.mark.heavy
 def test_two_schemas_are_two_fits() -> None:
     from quorate import Budget, Ledger
 

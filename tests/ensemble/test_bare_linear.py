@@ -54,6 +54,7 @@ def learned(voter: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize(("n_classes", "n_columns"), [(2, 8), (2, 60), (3, 5), (4, 60)])
 @pytest.mark.parametrize(
@@ -83,6 +84,7 @@ def loaded(_items: list[int]) -> list[bytes]:
     return [str("sklearn" in sys.modules).encode()]
 
 
+@pytest.mark.heavy
 def test_a_worker_that_solves_plain_linear_teachers_loads_no_scikit_learn():
     end_workers()  # one that was there before may have loaded it
     X, y, shards = table(2, 8)
@@ -108,6 +110,7 @@ def test_a_shard_that_is_not_solved_is_trained_by_the_teacher_that_is_sent_along
     assert learned(voter) == learned(teacher.train(X, y, 5))
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("model", "X", "n_teachers"),
     [

@@ -38,6 +38,7 @@ def models() -> dict[str, object]:
     }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", models())
 def test_texts_as_labels_and_missing_values(name):
     X, y = rows(600)
@@ -70,6 +71,7 @@ def test_labels_that_are_not_relabelled_would_fail():
         models()["xgboost"].fit(X, np.where(X[:, 0] > 0, 7, 2))
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
 @pytest.mark.parametrize("step", [False, True])
 def test_each_teacher_keeps_to_one_thread_and_draws_from_its_seed(name, step):
@@ -105,6 +107,7 @@ def test_the_same_shard_gives_the_same_trees_whatever_it_is_trained_beside(name)
     assert (teacher.train(X, codes, 9).estimator.predict_proba(X) == first).all()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", models())
 @pytest.mark.parametrize(("leaf", "applies"), [(20, True), (2, False)])
 def test_a_leaf_that_wants_more_rows_than_a_shard_has_is_foreseen(name, leaf, applies):
@@ -124,6 +127,7 @@ def test_a_name_in_a_run_stands_for_small_trees(name, tmp_path):
     assert type(model_of(name, "teacher", folder=tmp_path)).__module__.startswith(name)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("name", "library"),
     [("xgboost", "xgboost"), ("lightgbm", "lightgbm"), ("mine:net", "skorch"), ("mine:net", "torch")],

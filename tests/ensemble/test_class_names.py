@@ -67,6 +67,7 @@ def nested(weights: Any) -> dict[str, Any]:
     }
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("where", nested(HEAVY))
 @pytest.mark.parametrize("weights", [HEAVY, {"well": 20, "rare": 3}, {"well": 20}], ids=["both", "absent", "one"])
 def test_weights_go_to_the_class_that_they_name_wherever_the_classifier_stands(where: str, weights: Any) -> None:
@@ -78,6 +79,7 @@ def test_weights_go_to_the_class_that_they_name_wherever_the_classifier_stands(w
     assert expected.tolist() != votes(nested(None)[where]).tolist()
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("classes", "weights"),
     [([0, 1, 2], {0: 1, 1: 1, 2: 20}), ([0, 1, 2], {2: 20}), ([5, 1, 2], {2: 20, 1: 1}), ([False, True], {True: 20})],
@@ -153,6 +155,7 @@ def test_a_weight_of_the_second_class_is_for_two() -> None:
         as_teacher(Boosts(20), classes=CLASSES)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "plain",
     [LogisticRegression(), weighted("balanced"), GridSearchCV(GaussianNB(), {"var_smoothing": [1e-9]}), GaussianNB()],

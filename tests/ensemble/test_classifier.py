@@ -53,6 +53,7 @@ def test_the_waists_are_met():
         assert isinstance(voter, Voter)
 
 
+@pytest.mark.heavy
 @given(labels=st.lists(st.integers(0, 9), min_size=2, max_size=8).filter(lambda y: len(set(y)) > 1))
 def test_labels_are_contiguous_inside_and_the_classes_own_outside(labels):
     teacher = ClassifierTeacher(make_pipeline(Fixed(contiguous=True)))
@@ -98,6 +99,7 @@ def test_an_exception_in_fit_abstains():
     assert ClassifierTeacher(LogisticRegression()).train(bad, y, 1).vote(X[:3]).tolist() == [-1, -1, -1]
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("answer", "votes"),
     [

@@ -120,6 +120,7 @@ def test_a_shard_without_rows_abstains_without_a_call(tmp_path):
     assert voter.vote(QUESTIONS).tolist() == [-1, -1, -1]
 
 
+@pytest.mark.heavy
 def test_through_the_classifier_with_texts_as_labels(tmp_path):
     script(tmp_path, NEAREST, "teach.py")
     clf = PrivateClassifier(
@@ -160,6 +161,7 @@ def test_arrays_and_pandas_frames_have_headings_too(tmp_path):
     assert made.train(pd.DataFrame({"a": ["x", None], "b": [1.0, 2.0]}), Y[:2], 1).model["head"] == b"a,b,label\n"
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("written", "codes"),
     [
@@ -177,6 +179,7 @@ def test_what_counts_as_a_vote(tmp_path, written, codes):
     assert read_votes(path, 2, spellings(["no", "yes"])).tolist() == codes
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "written", [b"yes\n", b"yes\nno\nno\n", b"label\nyes\nno\n", b"yes\n\xff\n", b"", b"y" * 10_000]
 )
@@ -209,6 +212,7 @@ def test_codes_where_no_classes_are_declared(tmp_path):
 # --- what fails abstains, and is ended ----------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "text",
     [
@@ -238,6 +242,7 @@ while [ ! -e {0}/met ] && [ $times -lt 100 ]; do sleep 0.05; times=$((times + 1)
 """
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("text", "keeps_model"), [(COMMONEST, False), (IN_TWO_STEPS, True)])
 def test_what_fails_while_a_fellow_runs_is_done_again_alone(tmp_path, text, keeps_model):
     made = teacher(tmp_path, NO_ROOM_FOR_TWO.format(tmp_path) + text, keeps_model=keeps_model)
@@ -318,6 +323,7 @@ def test_cpu_time_of_all_its_processes_is_counted():
             os.killpg(busy.pid, signal.SIGKILL)
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="the kernel shows no threads here")
 def test_a_process_whose_main_thread_waits_for_a_busy_one_wants_a_turn():
     works = "any(False for _ in iter(int, 1))"
@@ -334,6 +340,7 @@ def test_a_process_whose_main_thread_waits_for_a_busy_one_wants_a_turn():
             os.killpg(busy.pid, signal.SIGKILL)
 
 
+@pytest.mark.heavy
 def test_a_caller_that_is_killed_leaves_no_folder_and_no_process(tmp_path):
     teacher(tmp_path, f"echo $$ > {tmp_path}/pid; sleep 600")
     program = f"""
@@ -377,6 +384,7 @@ def test_no_shell_reads_its_words(tmp_path):
     assert made.train(X[:2], Y[:2], 1).model["word"] == b"$(touch x); `id`\n"
 
 
+@pytest.mark.heavy
 def test_what_it_prints_is_heard_on_public_rows_alone(tmp_path, capfd):
     text = 'cat "$1"; cat "$1" >&2; exit 1'
     ensemble = trained(teacher(tmp_path, text), 3)
@@ -388,6 +396,7 @@ def test_what_it_prints_is_heard_on_public_rows_alone(tmp_path, capfd):
         teacher(tmp_path, text, strict=True).train(X, Y, 1).vote(QUESTIONS)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
@@ -445,6 +454,7 @@ def test_of_a_traceback_the_last_lines_are_shown_whole(tmp_path):
     assert "^^" not in shown
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("printed", "shown"),
     [
@@ -488,6 +498,7 @@ def test_a_sign_of_a_shell_is_told_where_a_list_has_it(tmp_path):
     assert "No shell reads its words, and '|' is one of them. Mend it" in told
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("command", "sign"),
     [
@@ -528,6 +539,7 @@ def test_a_file_without_the_right_to_be_executed_is_told_from_one_that_is_not_th
     CommandTeacher([str(script)])
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("command", "error", "said"),
     [
@@ -558,6 +570,7 @@ def test_a_script_that_is_not_there_is_named_with_the_nearest_one(tmp_path):
 # --- one teacher, one process; kept, and known again --------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_one_process_a_teacher_and_the_same_votes_with_any_number_of_jobs(tmp_path):
     text = f'echo "$QUORATE_SEED" >> {tmp_path}/calls; rows=$(tail -n +2 "$2" | wc -l)\n' + COMMONEST
     made = teacher(tmp_path, text)
@@ -572,6 +585,7 @@ def test_one_process_a_teacher_and_the_same_votes_with_any_number_of_jobs(tmp_pa
     assert np.sum(counts[0]) == 15
 
 
+@pytest.mark.heavy
 def test_a_model_folder_is_kept_and_asked_by_the_command_of_the_settings_alone(tmp_path):
     made = teacher(tmp_path, IN_TWO_STEPS, keeps_model=True)
     voters = Secret((made.train(X[:9], np.ones(9, dtype=np.int64), 5), made.train(X[:0], Y[:0], 6)))
@@ -585,6 +599,7 @@ def test_a_model_folder_is_kept_and_asked_by_the_command_of_the_settings_alone(t
     assert dump_voters(Secret((teacher(tmp_path, COMMONEST).train(X, Y, 1),))) is None  # no copy of the shard is kept
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["../outside", "/tmp/outside"])
 def test_a_path_that_leads_out_of_the_model_folder_is_not_written(tmp_path, name):
     made = teacher(tmp_path, IN_TWO_STEPS, keeps_model=True)
@@ -595,6 +610,7 @@ def test_a_path_that_leads_out_of_the_model_folder_is_not_written(tmp_path, name
     assert not (tmp_path / "place" / "outside").exists()
 
 
+@pytest.mark.heavy
 def test_a_model_folder_with_a_link_in_it_is_an_abstention(tmp_path):
     ensemble = trained(teacher(tmp_path, 'ln -s /etc/passwd "$3/link"', keeps_model=True), 1)
 

@@ -24,6 +24,7 @@ def counted(codes: np.ndarray, n_classes: int) -> np.ndarray:
     return counts
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("n_classes", [1, 2, 14, 15, 127, 128, 129, 300])
 def test_each_vote_is_counted_once(n_classes: int) -> None:
     """More voters than a byte holds, the lowest and the highest code, and abstentions."""

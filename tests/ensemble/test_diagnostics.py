@@ -86,6 +86,7 @@ def test_the_two_running_sums_are_one_line_where_every_plurality_is_the_referenc
     assert math.isnan(agreement(votes_of(np.ones(9)), np.ones(9, dtype=int), K).reveal().correlation)
 
 
+@pytest.mark.heavy
 def test_a_stable_learner_moves_less_than_one_that_remembers_single_rows() -> None:
     rng = np.random.default_rng(5)
     X = rng.normal(size=(600, 3))
@@ -103,6 +104,7 @@ def test_a_stable_learner_moves_less_than_one_that_remembers_single_rows() -> No
     assert moved(LogisticRegression())[0] < 0.5 * moved(DecisionTreeClassifier())[0]
 
 
+@pytest.mark.heavy
 def test_the_stability_of_a_mean_is_the_one_that_is_known() -> None:
     """The prior of the labels moves by 1/n where the exchanged labels differ, with probability 2p(1-p)."""
     rng = np.random.default_rng(7)
@@ -145,6 +147,7 @@ def test_a_query_that_nobody_scored_has_no_quality() -> None:
     assert np.isnan(soft_label_quality(Secret(np.full((1, 4), np.nan))).reveal().weak).all()
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "made",
     [
@@ -163,6 +166,7 @@ def test_a_diagnosis_is_as_secret_as_the_votes(made) -> None:
         list(told)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "wrong",
     [

@@ -60,6 +60,7 @@ def task_for(folder: Path, work: Any, items: list[Any], *, at: str | None = None
     return made._replace(**changes)
 
 
+@pytest.mark.heavy
 def test_a_message_holds_nothing_of_the_rows_and_the_file_does(folder: Path) -> None:
     task = task_for(folder, echo, [MARKER, b"other"])
     came = do_remotely(task)
@@ -107,6 +108,7 @@ def test_pieces_come_back_as_they_were(folder: Path, pieces: list[Any]) -> None:
     assert (folder / stored.name).stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("at", [0, 31, 32, 40, -9, -8, -1])
 def test_one_altered_bit_is_noticed_wherever_it_is(folder: Path, at: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """In the random bytes, in a row, in the lengths and in how long those are; nothing is unpickled then."""
@@ -171,6 +173,7 @@ def test_a_worker_set_up_otherwise_is_refused_in_one_line(folder: Path) -> None:
     assert environment.unlike(here) == []
 
 
+@pytest.mark.heavy
 def test_what_the_teacher_itself_is_made_of_must_be_the_same_everywhere(folder: Path) -> None:
     """A library that quorate has never heard of: any that is loaded, and that the pickle of the work names."""
     sent: list[RemoteTask] = []
@@ -190,6 +193,7 @@ def test_what_the_teacher_itself_is_made_of_must_be_the_same_everywhere(folder: 
     ]
 
 
+@pytest.mark.heavy
 def test_a_module_is_traced_to_every_distribution_that_the_standard_library_names() -> None:
     mine = environment._distributions()
     for module, names in packages_distributions().items():
@@ -200,6 +204,7 @@ def with_a_teacher(pickled: bytes, items: list[Any]) -> list[bytes | Lost]:
     return numbers_of(items)
 
 
+@pytest.mark.heavy
 def test_items_fail_alone_and_say_nothing(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
     came = do_remotely(task_for(folder, echo, [b"a", "raises", "dies", b"b"]))
     assert came.stored is not None
@@ -207,12 +212,14 @@ def test_items_fail_alone_and_say_nothing(folder: Path, capfd: pytest.CaptureFix
     assert MARKER.decode() not in "".join(capfd.readouterr())
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("work", [kills_its_process, is_lost_on_the_way])
 def test_a_process_that_is_lost_is_told_without_a_reason_and_replaced(folder: Path, work: Any) -> None:
     assert do_remotely(task_for(folder, work, [b"a"])) == RemoteResult(None, 0)
     assert do_remotely(task_for(folder, echo, [b"a"])).stored is not None
 
 
+@pytest.mark.heavy
 def test_work_that_a_worker_cannot_load_is_a_public_fact(folder: Path) -> None:
     task = task_for(folder, Unloadable(), [b"a"])
     with pytest.raises(PreconditionFailed, match="cannot load what it is to do: ModuleNotFoundError"):
@@ -279,11 +286,13 @@ WHYS = [
 ]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("why", WHYS, ids=lambda why: why if isinstance(why, str) else type(why).__name__)
 def test_an_item_that_cannot_be_unpacked_is_lost_alone(why: Any, folder: Path) -> None:
     assert outcome(folder, why, 64) == all_but_one(64)
 
 
+@pytest.mark.heavy
 def test_an_item_that_ends_the_process_that_unpacks_it_is_lost_alone_as_on_one_machine(folder: Path) -> None:
     items = [Unwilling(number, "exits" if number == 3 else None) for number in range(5)]
     here = dict(isolated_map(numbers_of, items.__getitem__, range(5), n_jobs=1, batch=5))
@@ -310,6 +319,7 @@ def test_that_test_catches_a_second_round_that_unpacks_neighbours(
     assert set(found.values()) == {None}  # one unit has silenced 64 teachers
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("n", [0, 1, 49, 50, 64, 113, 114, 130, 250, 1000])
 def test_every_item_is_in_one_task_and_no_task_is_small(n: int) -> None:
     batches = list(batches_of((number, "") for number in range(n)))
@@ -328,6 +338,7 @@ def test_items_are_asked_for_when_they_are_sent() -> None:
     assert len(asked) <= 128
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("address", "why"),
     [
@@ -348,6 +359,7 @@ def test_an_address_where_others_may_give_orders_is_refused(address: Any, why: s
         DaskScheduler(address, folder=tmp_path, plain_tcp=True)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "address", ["tls://cluster:8786", "tcp://127.0.0.1:8786", "tcp://[::1]:8786", "tcp://localhost:1"]
 )

@@ -73,6 +73,7 @@ def bits(model: Any) -> bytes:
     return np.asarray(model.coef_).tobytes() + np.asarray(model.intercept_).tobytes()
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "none"])
 @pytest.mark.parametrize("C", [1e-4, 1.0, 100.0])
@@ -88,6 +89,7 @@ def test_logistic_coefficients_are_those_of_scikit_learn_at_a_tight_tolerance(sh
     np.testing.assert_allclose(model.intercept_, own.intercept_, rtol=0, atol=1e-6)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("C", [1e-6, 1.0, 1e4, 1e6])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_at_the_coefficients_every_derivative_is_nothing(shape, C):
@@ -109,6 +111,7 @@ def test_that_check_sees_coefficients_that_are_a_millionth_off():
     assert gradient(model, X, y) > 1e-9 * len(y)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("in_columns", "in_rows", "n_classes"), [(InColumns, InRows, 2), (SoftmaxInColumns, SoftmaxInRows, 3)]
 )
@@ -126,6 +129,7 @@ def test_rows_and_columns_give_one_optimum(in_columns, in_rows, n_classes, inter
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=0, atol=1e-9)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("is_sparse", [False, True], ids=["dense", "sparse"])
 @pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "none"])
 @pytest.mark.parametrize("alpha", [1e-3, 1.0, 100.0])
@@ -140,6 +144,7 @@ def test_ridge_coefficients_are_those_of_scikit_learn(shape, alpha, intercept, i
     np.testing.assert_allclose(model.intercept_, own.intercept_, rtol=0, atol=1e-8)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("intercept", [True, False], ids=["intercept", "none"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("kind", [LogisticRegression, RidgeClassifier])
@@ -215,6 +220,7 @@ OTHERS = {
 }
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", EQUIVALENT)
 def test_what_is_equivalent_is_solved(name, monkeypatch):
     model = EQUIVALENT[name]
@@ -226,6 +232,7 @@ def test_what_is_equivalent_is_solved(name, monkeypatch):
     assert isinstance(ClassifierTeacher(model).train(X, 3 * y, 0).vote(X)[0], np.int64)
 
 
+@pytest.mark.heavy
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::FutureWarning")
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_is_not_equivalent_is_the_estimators_own_fit(name):
@@ -241,6 +248,7 @@ def test_what_is_not_equivalent_is_the_estimators_own_fit(name):
     assert bits(fitted[0]) == bits(fitted[1])
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("name", EQUIVALENT)
 def test_batched_refused_is_the_estimators_own_fit_to_the_last_bit(name):
     X, y = shard(60, 3, 2)
@@ -266,6 +274,7 @@ def test_a_pipeline_fits_its_steps_as_ever():
     np.testing.assert_allclose(solved.predict_proba(X), own.predict_proba(X), atol=1e-3)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("rows", ["float32", "a frame", "columns first", "not finite", "no columns"])
 def test_rows_of_another_kind_are_left_to_the_estimator(rows):
     X, y = shard(40, 3, 2)
@@ -358,6 +367,7 @@ def whole_of(name):
     return trained(name, range(N_TEACHERS))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", SHARDED)
 def test_a_teacher_is_the_same_to_the_last_bit_alone_and_in_every_company(name):
     (X, y), model = SHARDED[name]
@@ -378,6 +388,7 @@ def test_a_teacher_is_the_same_to_the_last_bit_alone_and_in_every_company(name):
     assert bits(alone.steps[-1][1] if name == "pipeline" else alone) == whole[3]
 
 
+@pytest.mark.heavy
 def test_teachers_are_the_same_to_the_last_bit_with_two_workers():
     for name in SHARDED:  # in one test, since each change of their number starts workers anew
         assert trained(name, range(N_TEACHERS), n_jobs=2) == whole_of(name)

@@ -47,6 +47,7 @@ def frames(X, y, X_new):
     return [known.get(colour) for colour in X_new["colour"]]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("function", [nearest, threshold])
 def test_both_forms_learn_through_the_classifier(function):
     clf = PrivateClassifier(
@@ -56,6 +57,7 @@ def test_both_forms_learn_through_the_classifier(function):
     assert clf.score(X, LABELS) > 0.75
 
 
+@pytest.mark.heavy
 def test_a_frame_reaches_a_function_as_it_is():
     colours = ["red", "blue", None]
     table = pl.DataFrame({"colour": [colours[i % 3] for i in range(120)], "size": X[:, 0]})
@@ -68,6 +70,7 @@ def test_a_frame_reaches_a_function_as_it_is():
     assert clf.score(table, y) > 0.8
 
 
+@pytest.mark.heavy
 def test_the_same_seed_at_every_call_and_another_for_every_teacher():
     def draws(X, y, X_new, *, seed):
         return [seed % 2] * len(X_new)
@@ -89,6 +92,7 @@ def test_the_same_seed_at_every_call_and_another_for_every_teacher():
         assert len(set(votes[0])) > 1
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("returned", "codes"),
     [
@@ -122,6 +126,7 @@ def test_a_function_that_fails_abstains_and_one_that_returns_no_function_too():
     assert FunctionTeacher(nearest).train(X[:0], CODES[:0], 0).vote(POOL).tolist() == [-1] * 60
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("function", "said"),
     [
@@ -150,6 +155,7 @@ def test_declared_classes_are_told_once():
     assert told.with_classes(("no", "yes")) is told
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("classes", [["a", "b"], ["yes", "no"], ["no", "yes", "c"]])
 @pytest.mark.parametrize("made", [FunctionTeacher(nearest, ("no", "yes")), CommandTeacher("sh", classes=["no", "yes"])])
 def test_one_that_was_made_for_other_classes_is_refused(made, classes):
@@ -222,6 +228,7 @@ FITTED = [
 ]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("function", FITTED)
 def test_one_that_holds_a_fitted_model_is_refused(function):
     """Every teacher would have seen the rows that it was fitted on."""
@@ -230,6 +237,7 @@ def test_one_that_holds_a_fitted_model_is_refused(function):
             take(function)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "function", [partial(with_argument, UNFITTED), closed_over(UNFITTED), learns, Owner(UNFITTED), Owner([]).method]
 )
@@ -260,6 +268,7 @@ class SaysOneSentence(OfItsOwn):
     caveats = "it asks a thermometer"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("teacher", "said"),
     [

@@ -48,6 +48,7 @@ def typed(value: object) -> object:
     return (type(value).__name__, value)
 
 
+@pytest.mark.heavy
 @given(value=discrete)
 def test_a_value_comes_back_from_its_text(value: Any) -> None:
     assert typed(decode_value(encode_value(value))) == typed(value)
@@ -62,6 +63,7 @@ class Colour(enum.StrEnum):
     RED = "red"
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("given_", "plain"),
     [(np.int8(-3), -3), (np.bool_(True), True), (np.str_("é"), "é"), (Colour.RED, "red"), (10**5000, 10**5000)],
@@ -72,6 +74,7 @@ def test_values_of_numpy_and_of_subclasses_are_those_of_python(given_: Any, plai
     assert typed(decode_value(encode_value(given_))) == typed(plain)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "bad",
     [1.0, np.float32(2), float("nan"), None, [1], {"a": 1}, b"a", 1j, np.array(3), ((1.0,),)],
@@ -91,6 +94,7 @@ def test_what_is_too_long_or_too_deep_has_no_text() -> None:
             encode_value(bad)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "text",
     ["", "1", "[]", '["int","7"]', '["int",7]', '["float",1.0]', '["str","a"] ', '["tuple",[["str"]]]', "[" * 3000,
@@ -119,6 +123,7 @@ def parts() -> list[list[int]]:
     return [[row for row in range(N) if shard_of[row] == number] for number in range(K)]
 
 
+@pytest.mark.heavy
 def test_each_shard_is_asked_about_its_own_rows_and_labels_in_their_order() -> None:
     y = [f"label {row}" for row in range(N)]
     [told] = values(lambda X, y: tuple((int(x), str(label)) for x, label in zip(X[:, 0], y, strict=True)), y=y)
@@ -154,6 +159,7 @@ BAD = {
 }  # fmt: skip
 
 
+@pytest.mark.heavy
 def test_a_function_that_fails_or_has_no_discrete_value_abstains_in_silence(capfd: Any, caplog: Any) -> None:
     found = values(*BAD.values(), speaks)
     assert found == [[None] * K] * len(BAD) + [[7] * K]
@@ -161,6 +167,7 @@ def test_a_function_that_fails_or_has_no_discrete_value_abstains_in_silence(capf
     assert caplog.records == []
 
 
+@pytest.mark.heavy
 def test_one_bad_shard_abstains_alone() -> None:
     first = parts()[2][0]
 
@@ -173,6 +180,7 @@ def test_one_bad_shard_abstains_alone() -> None:
     assert told == ["fine"] * 2 + [None] + ["fine"] * 3
 
 
+@pytest.mark.heavy
 def test_cpu_time_that_runs_out_is_an_abstention() -> None:
     def endless(X: Any, y: Any) -> int:
         while 0 in X[:, 0]:
@@ -184,6 +192,7 @@ def test_cpu_time_that_runs_out_is_an_abstention() -> None:
     assert told == [None if number == owner else 1 for number in range(K)]
 
 
+@pytest.mark.heavy
 def test_what_a_function_leaves_behind_reaches_no_other_shard() -> None:
     seen: list[int] = []
 
@@ -196,6 +205,7 @@ def test_what_a_function_leaves_behind_reaches_no_other_shard() -> None:
     assert told == [2] * K
 
 
+@pytest.mark.heavy
 def test_one_changed_unit_changes_one_value_of_a_function_that_looks_at_everything() -> None:
     """Rows, labels, their types and widths, and the random generators."""
 
@@ -210,6 +220,7 @@ def test_one_changed_unit_changes_one_value_of_a_function_that_looks_at_everythi
         assert [number for number in range(K) if before[number] != after[number]] == [owner]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("container", [pd.DataFrame, pl.DataFrame])
 def test_a_frame_stays_one_and_forgets_where_its_rows_stood(container: Any) -> None:
     def told(X: Any, y: Any) -> tuple[str, int]:
@@ -219,6 +230,7 @@ def test_a_frame_stays_one_and_forgets_where_its_rows_stood(container: Any) -> N
     assert found == [(container.__module__.split(".")[0], 0)] * K
 
 
+@pytest.mark.heavy
 def test_values_do_not_depend_on_how_many_processes_compute_them() -> None:
     def draws(X: Any, y: Any) -> int:
         return random.randrange(2**60) + int(np.random.randint(2**30))  # noqa: NPY002

@@ -55,6 +55,7 @@ class TestSplit:
             again = held_out_rows(subset, 0.4, KEY).reveal()
             assert all(side.get(slot, h) == h for slot, h in zip(subset, again.tolist(), strict=True))
 
+    @pytest.mark.default_cases(1)
     @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
     def test_each_unit_is_held_out_with_the_stated_probability(self, share):
         n = 40_000
@@ -89,6 +90,7 @@ class TestSplit:
 
         np.testing.assert_array_equal(held[gone], again)
 
+    @pytest.mark.default_cases(4)
     @pytest.mark.parametrize("share", [0, 1, -0.2, 2, float("nan"), True, "0.3", None])
     def test_a_share_lies_between_0_and_1(self, share):
         with pytest.raises(InvalidParameter, match=r"^share must be "):
@@ -98,6 +100,7 @@ class TestSplit:
 
 
 class TestTeacherErrors:
+    @pytest.mark.heavy
     def test_are_what_training_by_hand_gives(self):
         shards = hash_shards(SLOTS, K, KEY).reveal()
         held = held_out_in_shards(SLOTS, Secret(shards), 0.3, KEY).reveal()
@@ -113,6 +116,7 @@ class TestTeacherErrors:
         assert errors_of(n_jobs=2).tolist() == expected
         assert errors_of(pd.DataFrame(X, columns=list("abc"))).tolist() == expected
 
+    @pytest.mark.heavy
     def test_one_changed_unit_changes_one_of_them_within_0_and_the_grid(self):
         """Brute force: remove, replace, and add units, one at a time."""
         before, moved = errors_of(), []
@@ -136,6 +140,7 @@ class TestTeacherErrors:
                 moved.append(int(np.abs(after - before).sum()))
         assert 0 < max(moved) <= GRID
 
+    @pytest.mark.heavy
     def test_a_teacher_that_fails_or_abstains_or_cannot_hold_out_counts_as_always_wrong(self):
         assert errors_of(teacher=Fails()).tolist() == [GRID] * K
         assert errors_of(teacher=Votes(-1)).tolist() == [GRID] * K
@@ -147,6 +152,7 @@ class TestTeacherErrors:
             if (shards == shard).sum() < 2:
                 assert errors[shard] == GRID
 
+    @pytest.mark.heavy
     def test_a_perfect_teacher_errs_nowhere_and_a_unit_with_many_rows_weighs_one(self):
         assert errors_of(y=np.ones_like(Y), teacher=Votes(1)).tolist() == [0] * K
         unit_keys, y = [b"%d" % i for i in range(40)], np.zeros(40, np.int64)
@@ -191,6 +197,7 @@ class TestCheatingTwins:
 
         assert mistakes(1) - mistakes(0) == 300  # claimed: 1
 
+    @pytest.mark.heavy
     def test_rows_counted_instead_of_units_move_by_the_rows_of_a_person(self):
         model, y = (
             DummyClassifier(strategy="constant", constant=0).fit([[0.0], [1.0]], [0, 1]),
@@ -218,6 +225,7 @@ class TestCheatingTwins:
         assert max(len(set(by_row[unit == UNITS])) for unit in range(60)) > 1
         assert max(len(set(by_unit[unit == UNITS])) for unit in range(60)) == 1
 
+    @pytest.mark.heavy
     def test_a_model_that_looks_at_the_whole_batch_would_carry_one_unit_to_all_others(self):
         batch = np.zeros((12, 1))
         moved = batch.copy()
@@ -234,6 +242,7 @@ class TestCheatingTwins:
 
 
 class TestUnitOutcomes:
+    @pytest.mark.heavy
     def test_are_what_predicting_by_hand_gives(self):
         model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X[:60], np.array(["no", "yes"])[Y[:60]])
         predicted = (model.predict(X) == "yes").astype(int)
@@ -245,6 +254,7 @@ class TestUnitOutcomes:
         both = unit_outcomes(model, X, Y, unit_keys, classes=["no", "yes"], by_class=False, n_jobs=2).reveal()
         assert both.tolist() == [expected[0] + expected[2], expected[1] + expected[3]]
 
+    @pytest.mark.heavy
     def test_each_unit_adds_exactly_the_grid_split_by_its_rows(self):
         model = DecisionTreeClassifier(max_depth=2, random_state=0).fit(X[:60], Y[:60])
         table = unit_outcomes(model, X, Y, SLOTS, classes=[0, 1], grid=1000).reveal()
@@ -257,6 +267,7 @@ class TestUnitOutcomes:
         assert table.sum() == 60 * 1000
         np.testing.assert_allclose(table / 1000, shares, atol=60 / 1000)
 
+    @pytest.mark.heavy
     @pytest.mark.parametrize("grid", [10, 1000])
     def test_one_changed_unit_moves_no_more_than_two_grids(self, grid):
         model = LogisticRegression().fit(X, Y)
@@ -301,6 +312,7 @@ class TestUnitOutcomes:
             unit_outcomes(DoesNotTravel(), X, Y, unit_keys, classes=[0, 1])
 
 
+@pytest.mark.heavy
 @given(parts=st.lists(st.integers(0, 9), min_size=2, max_size=6).filter(any), grid=st.integers(1, 50))
 def test_rounding_keeps_the_sum_and_every_share_to_within_a_step(parts, grid):
     steps = on_grid(np.array(parts), grid, len(parts))

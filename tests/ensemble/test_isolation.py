@@ -54,6 +54,7 @@ def crash(item: int) -> bytes:
     return str(item).encode()
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("together", [True, False])
 def test_nothing_a_child_says_reaches_the_terminal(together, capfd, caplog):
     with warnings.catch_warnings(record=True) as caught:
@@ -75,6 +76,7 @@ def test_that_test_would_hear_it(capfd):
     assert err.count("row") >= 3
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("together", [True, False])
 def test_an_item_that_crashes_loses_itself_alone(together):
     expected = [b"0", *[Lost.FAILED] * 4, Lost.KILLED, Lost.FAILED, Lost.KILLED, b"8"]
@@ -105,6 +107,7 @@ def sleep(item: int) -> bytes:
     return b"done"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("together", [True, False])
 def test_cpu_time_runs_out_for_the_item_that_used_it(together):
     assert in_children(use_up_cpu, [0, 1, 0], together=together, cpu_seconds=0.2) == [b"done", Lost.FAILED, b"done"]
@@ -114,6 +117,7 @@ def test_time_on_the_wall_does_not_count():
     assert in_children(sleep, [1], together=True, cpu_seconds=0.3) == [b"done"]
 
 
+@pytest.mark.heavy
 def test_cpu_time_is_counted_for_each_item_anew():
     def a_little(_: int) -> bytes:
         start = time.process_time()
@@ -132,6 +136,7 @@ def noted(folder: Path, item: int) -> bytes:
     return str(item).encode()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("cpu_seconds", "done"), [(10.0, "01223"), (None, "0120123")])
 def test_under_a_limit_no_result_waits_for_a_later_item(tmp_path, monkeypatch, cpu_seconds, done):
     """Without a limit what the crash takes along is computed anew, which gives the same."""
@@ -141,6 +146,7 @@ def test_under_a_limit_no_result_waits_for_a_later_item(tmp_path, monkeypatch, c
     assert (tmp_path / "done").read_text() == done
 
 
+@pytest.mark.heavy
 def test_what_a_teacher_writes_to_the_pipe_is_a_failure_of_its_own_and_no_error_of_the_worker(monkeypatch):
     pipes = []
 
@@ -166,6 +172,7 @@ def too_much(item: int) -> bytes:
     return Joined(b"all") if item == 1 else b"some"
 
 
+@pytest.mark.heavy
 def test_a_result_for_which_there_is_no_room_is_to_be_settled_by_a_run_alone():
     """Not a failure: a neighbour may have taken the room, and whoever failed is not asked again."""
     assert in_children(too_much, range(3), together=True) == [b"some", Lost.KILLED, b"some"]
@@ -188,6 +195,7 @@ def leave_something_running(item: int) -> bytes:
     return b"done"
 
 
+@pytest.mark.heavy
 def test_what_a_child_leaves_running_is_ended_and_not_waited_for():
     start = time.monotonic()
 
@@ -200,12 +208,14 @@ def remember(item: int, seen: list[int] = []) -> bytes:  # noqa: B006 - state th
     return str(seen).encode()
 
 
+@pytest.mark.heavy
 def test_items_apart_share_no_state_and_items_together_would():
     assert in_children(remember, [1, 2], together=False) == [b"[1]", b"[2]"]
     assert in_children(remember, [1, 2], together=True) == [b"[1]", b"[1, 2]"]
     assert remember(0) == b"[0]"
 
 
+@pytest.mark.heavy
 def test_large_results_come_back_whole():
     assert in_children(lambda n: bytes(n), [10_000_000, 0], together=True) == [bytes(10_000_000), b""]
 

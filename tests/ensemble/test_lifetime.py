@@ -82,6 +82,7 @@ def memory_mapped(pids: set[str]) -> list[str]:
     return [name for name in names if pids & set(name.split("_"))]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("work", "way", "number", "group"),
     [
@@ -108,6 +109,7 @@ def test_nothing_private_outlives_the_process_that_asked(tmp_path, work, way, nu
     assert len(list((tmp_path / "begun").iterdir())) == at_work  # no worker went on to the next teacher
 
 
+@pytest.mark.heavy
 def test_a_worker_that_is_killed_takes_its_teacher_along_and_the_others_go_on(tmp_path):
     """As the operating system does when memory runs out; the teacher is run once more, then it abstains."""
     tree = program(tmp_path, "train", "hangs", begun=2)
@@ -123,6 +125,7 @@ def test_a_worker_that_is_killed_takes_its_teacher_along_and_the_others_go_on(tm
         tree.ends()
 
 
+@pytest.mark.heavy
 def test_what_a_teacher_left_running_ends_with_it(tmp_path):
     """It has its own process group, and its resource tracker is let clean up."""
     code = (

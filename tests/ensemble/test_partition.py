@@ -28,6 +28,7 @@ def shard_of_slot(rule, rows: list[bytes], n_teachers: int, key: Secret[bytes] =
     return dict(zip(rows, rule(rows, n_teachers, key).reveal().tolist(), strict=True))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("rule", RULES)
 @given(rows=slot_lists)
 def test_rows_of_one_unit_never_cross_shards(rule, rows):
@@ -89,6 +90,7 @@ def test_hash_shards_are_uniform():
     assert uniformity(hash_shards(unit_keys(20_000), 37, KEY).reveal(), 37) > FALSE_ALARM
 
 
+@pytest.mark.heavy
 def test_that_test_catches_a_hash_of_one_byte():
     """256 values over 37 shards: 34 shards get 7 of them, 3 get 6."""
     key = derive(KEY, "partition")
@@ -114,6 +116,7 @@ def test_more_teachers_than_units_are_refused_without_telling_how_many_units(rul
     assert "21" not in str(refusal.value)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("n_teachers", [0, -1, True, 2.0, "2", float("nan")])
 def test_a_number_of_teachers_that_is_none_is_refused(n_teachers):
     with pytest.raises(InvalidParameter, match="n_teachers"):

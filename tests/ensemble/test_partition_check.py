@@ -20,6 +20,7 @@ ALL = frozenset(PartitionFault)
 units = st.lists(st.integers(0, 12), min_size=1, max_size=40).map(lambda rows: [bytes([row]) for row in rows])
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("partition", ["hash", "balanced", "unit"])
 @given(unit_keys=units, n=st.integers(1, 13), byte=st.integers(0, 255))
 def test_every_partition_that_is_made_is_sound(partition, unit_keys, n, byte):
@@ -38,6 +39,7 @@ def sound(partition="hash"):
     return partition_rows(SLOTS, 5, KEY, partition=partition).reveal()
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("partition", ["hash", "balanced"])
 @pytest.mark.parametrize("row", [0, 1, 2, 31, 59])
 def test_one_row_in_another_shard_is_found(partition, row):

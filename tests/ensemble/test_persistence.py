@@ -164,6 +164,7 @@ def _changed(**changes):
     return voter
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "voter",
     [

@@ -129,6 +129,7 @@ class Centre:
         return X - self.middle
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     "model",
     [
@@ -196,6 +197,7 @@ def test_a_fitted_model_inside_is_seen():
         ClassifierTeacher(model)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("model", "why"),
     [
@@ -215,6 +217,7 @@ def test_one_that_cannot_be_made_anew_is_refused_fitted_or_not(model, why):
         ClassifierTeacher(model)
 
 
+@pytest.mark.heavy
 def test_what_a_constructor_was_given_and_nobody_can_look_into_is_said():
     trained = Around(Slopes())
     trained.fit(X, Y)  # in place: nothing tells it from one that is new
@@ -227,6 +230,7 @@ def test_what_a_constructor_was_given_and_nobody_can_look_into_is_said():
     assert any("hold an object of the class ndarray" in each for each in clf.guarantee_.caveats)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("model", "found"),
     [
@@ -259,6 +263,7 @@ def test_a_plain_transformer_that_was_fitted_on_public_rows_stays_as_it_is():
         ClassifierTeacher(make_pipeline(centre, DecisionTreeClassifier()))
 
 
+@pytest.mark.heavy
 def test_a_run_with_texts_as_labels():
     labels = np.array(["no", "yes"])[Y]
     clf = PrivateClassifier(

@@ -41,6 +41,7 @@ def votes_of(teacher: object, X: np.ndarray, y: np.ndarray, asked: np.ndarray, n
     return count_votes(ensemble, asked).reveal()
 
 
+@pytest.mark.heavy
 def test_it_cures_the_collapse_onto_the_larger_class() -> None:
     """Unequal classes, small shards, strong regularisation: everyone votes the larger class, whatever is asked."""
     X, y = rare_class(6_000, 0)
@@ -87,6 +88,7 @@ def test_neighbouring_floats_are_told_apart() -> None:
     assert (np.array([low, high]) > matching_threshold(np.array([low, high]), 0.5)).tolist() == [False, True]
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("estimator", [LogisticRegression(), Perceptron(), BernoulliNB(), DecisionTreeClassifier()])
 def test_scores_come_from_either_method(estimator: object) -> None:
     X, y = rare_class(200, 7)
@@ -140,6 +142,7 @@ def test_voters_are_written_and_read_without_pickle() -> None:
     assert_array_equal(load_voters(written.reveal()).reveal()[0].vote(X), voter.vote(X))
 
 
+@pytest.mark.heavy
 def test_one_changed_unit_still_changes_one_teacher() -> None:
     X, y = rare_class(240, 11)
     pool, _ = rare_class(60, 12)
@@ -149,6 +152,7 @@ def test_one_changed_unit_still_changes_one_teacher() -> None:
     assert found.worst == 1
 
 
+@pytest.mark.heavy
 def test_a_threshold_from_the_base_rate_of_all_rows_is_caught() -> None:
     """The cheat: every teacher matches the base rate of the whole table, which one unit moves for all of them."""
 
@@ -178,6 +182,7 @@ def test_a_threshold_from_the_base_rate_of_all_rows_is_caught() -> None:
     assert sum((a != b).any() for a, b in zip(*voters, strict=True)) > 1
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("shape", ["a column", "two columns", "a number", "too few"])
 def test_a_teacher_whose_scores_are_no_column_abstains_whatever_its_shard_holds(shape):
     class Shaped(LogisticRegression):

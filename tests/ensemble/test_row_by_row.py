@@ -62,6 +62,7 @@ VOTERS = {
 }
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("kind", VOTERS)
 def test_a_row_that_fails_takes_no_vote_on_another_row_and_has_none_itself(kind):
     voters = Ensemble(Secret((VOTERS[kind](), ConstantVoter(1), AbstainingVoter())), n_classes=2)
@@ -74,6 +75,7 @@ def test_a_row_that_fails_takes_no_vote_on_another_row_and_has_none_itself(kind)
         assert counts.sum(axis=1).max() <= 2  # one teacher, one vote
 
 
+@pytest.mark.heavy
 def test_scores_are_asked_row_by_row_too():
     voter = ClassifierVoter(fitted(), np.array([0, 1]))
     X = rows(7)
@@ -111,6 +113,7 @@ def boosted():
     return AdaBoostClassifier()
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("model", "holds"),
     [

@@ -110,6 +110,7 @@ def changed_teachers(train, change: str) -> list[int]:
     return [number for number in range(K) if learned(before[number]) != learned(after[number])]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", TRAINERS)
 @pytest.mark.parametrize("change", ["add", "remove", "replace"])
 def test_one_changed_unit_changes_exactly_one_teacher(name, change):
@@ -120,6 +121,7 @@ def test_one_changed_unit_changes_exactly_one_teacher(name, change):
     assert changed_teachers(lambda units: honest(teacher, units, hash_shards), change) == [shard]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", TRAINERS)
 def test_one_replaced_unit_changes_exactly_one_teacher_under_the_balanced_rule(name):
     teacher = ClassifierTeacher(TRAINERS[name])
@@ -128,6 +130,7 @@ def test_one_replaced_unit_changes_exactly_one_teacher_under_the_balanced_rule(n
     assert changed_teachers(lambda units: honest(teacher, units, balanced_shards), "replace") == [shards[somebody()]]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", TRAINERS)
 def test_every_teacher_of_the_real_trainers_was_trained(name):
     """Otherwise the tests above would compare abstentions."""
@@ -188,6 +191,7 @@ def under_the_balanced_rule(units):
     return honest(ClassifierTeacher(LogisticRegression()), units, balanced_shards)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("cheat", "change"),
     [

@@ -133,6 +133,7 @@ def kinds(voters):
     return [type(voter) for voter in voters]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("together", [True, False])
 @pytest.mark.parametrize("way", WAYS)
 def test_a_teacher_that_fails_abstains_alone(way, together):
@@ -141,6 +142,7 @@ def test_a_teacher_that_fails_abstains_alone(way, together):
     assert kinds(voters) == [AbstainingVoter if number == 2 else ConstantVoter for number in range(K)]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_teacher_that_kills_its_worker_abstains_alone(n_jobs):
     voters = train_misbehaving({1: "kill the worker", 4: "kill the worker"}, n_jobs=n_jobs)
@@ -148,6 +150,7 @@ def test_a_teacher_that_kills_its_worker_abstains_alone(n_jobs):
     assert kinds(voters) == [AbstainingVoter if number in {1, 4} else ConstantVoter for number in range(K)]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("together", [True, False])
 def test_cpu_time_runs_out_for_one_teacher_alone(together):
     voters = train_misbehaving({0: "spin", 3: "spin"}, together=together, teacher_cpu_seconds=0.3)
@@ -176,6 +179,7 @@ class Shouts:
         raise ValueError("row")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_nothing_a_teacher_says_reaches_the_terminal(n_jobs, capfd, caplog):
     ensemble = train_teachers(Talks(), X, Y, SHARDS, n_teachers=K, n_classes=2, key=KEY, n_jobs=n_jobs)
@@ -190,6 +194,7 @@ def weights(voters):
     return [voter.estimator.coef_ for voter in voters]
 
 
+@pytest.mark.heavy
 def test_a_teacher_is_the_same_whatever_the_chunks_and_jobs_are():
     teacher = ClassifierTeacher(RandomForestClassifier(3, max_depth=3))
     whole = train(teacher)
@@ -225,6 +230,7 @@ def test_the_global_generator_is_each_teachers_own():
     assert whole[5:] == last
 
 
+@pytest.mark.heavy
 def test_a_teacher_is_given_its_rows_in_order_and_its_own_seed():
     for number, voter in enumerate(train(Remember())):
         assert (X[ROWS[number]] == voter.X).all()
@@ -233,6 +239,7 @@ def test_a_teacher_is_given_its_rows_in_order_and_its_own_seed():
     assert len({teacher_seed(KEY, number) for number in range(1000)}) == 1000
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("container", "kind"),
     [(pl.DataFrame, pl.DataFrame), (sparse.csr_array, sparse.csr_array), (lambda a: pd.DataFrame(a), pd.DataFrame)],
@@ -245,6 +252,7 @@ def test_the_kind_of_container_stays(container, kind):
     assert (dense == X[ROWS[0]]).all()
 
 
+@pytest.mark.heavy
 def test_a_pandas_shard_tells_nothing_of_the_rows_beside_it():
     """Neither their number, through the index, nor their values, through the categories of the whole table."""
 
@@ -269,6 +277,7 @@ def test_an_empty_shard_abstains():
     assert [number for number, voter in enumerate(voters) if isinstance(voter, AbstainingVoter)] == [2]
 
 
+@pytest.mark.heavy
 def test_private_rows_are_not_written_to_disk(tmp_path, monkeypatch):
     monkeypatch.setenv("JOBLIB_TEMP_FOLDER", str(tmp_path))
     monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -287,6 +296,7 @@ def test_private_rows_are_not_written_to_disk(tmp_path, monkeypatch):
     assert seen == []
 
 
+@pytest.mark.heavy
 def test_progress_counts_teachers():
     told = []
     train(Remember(), numbers=range(2, K), progress=lambda *numbers: told.append(numbers))
@@ -294,6 +304,7 @@ def test_progress_counts_teachers():
     assert told == [(done, 4) for done in range(1, 5)]
 
 
+@pytest.mark.heavy
 def test_what_an_interrupted_training_left_can_be_followed_by_another():
     def stop(done, total):
         raise KeyboardInterrupt
@@ -303,6 +314,7 @@ def test_what_an_interrupted_training_left_can_be_followed_by_another():
     assert len(train(Remember())) == K
 
 
+@pytest.mark.heavy
 def test_the_ensemble_tells_its_size_and_nothing_else():
     ensemble = train_teachers(ClassifierTeacher(LogisticRegression()), X, Y, SHARDS, n_teachers=K, n_classes=2, key=KEY)
 
@@ -358,6 +370,7 @@ class CannotArrive:
         return int, ("not a number",)
 
 
+@pytest.mark.heavy
 def test_a_teacher_that_no_worker_can_have_is_refused():
     with pytest.raises(InvalidParameter, match="Wrap a classifier in ClassifierTeacher"):
         train(LogisticRegression())
@@ -367,6 +380,7 @@ def test_a_teacher_that_no_worker_can_have_is_refused():
         train(CannotArrive())
 
 
+@pytest.mark.heavy
 def test_code_that_became_importable_after_the_workers_started_is_found(tmp_path, monkeypatch):
     """As in a notebook that changes its directory, or its path, between two fits."""
     train(ClassifierTeacher(LogisticRegression()))
@@ -379,12 +393,14 @@ def test_code_that_became_importable_after_the_workers_started_is_found(tmp_path
     assert all(type(voter.estimator).__name__ == "Later" for voter in train(ClassifierTeacher(later())))
 
 
+@pytest.mark.heavy
 def test_a_pipeline_with_code_of_the_users_own_trains():
     teacher = ClassifierTeacher(make_pipeline(FunctionTransformer(lambda rows: rows[:, :1]), LogisticRegression()))
 
     assert all(coef.shape == (1, 1) for coef in (voter.estimator[-1].coef_ for voter in train(teacher)))
 
 
+@pytest.mark.heavy
 def test_the_users_own_joblib_works_after_teachers_were_trained():
     """A regression: workers taken from loky's shared pool left joblib with an executor that it could not use."""
     key = Secret(bytes(32))

@@ -57,6 +57,7 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("model", "sizes"), [(LogisticRegression(), [300]), (DecisionTreeClassifier(max_depth=2), [64, 64, 64, 108])]
 )
@@ -74,6 +75,7 @@ def says_what_is_loaded(items: list[Any]) -> list[Any]:
     return [str("sklearn" in sys.modules).encode() for _ in items]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("whole", [False, True])
 def test_a_worker_loads_scikit_learn_only_for_teachers_that_are_made_of_it(
     whole: bool, folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -42,6 +42,7 @@ def _loud_fit(_: Any) -> Any:
     return Loud().fit(np.arange(4.0).reshape(2, 2), [0, 1]).predict(np.zeros((1, 2))).tolist()
 
 
+@pytest.mark.heavy
 def test_nothing_of_the_process_is_swapped_while_trials_run_in_threads(capfd: pytest.CaptureFixture[str]) -> None:
     tried(_loud_fit, None)  # which loads what is loaded once
     before, answers, seen = _state(), [], []

@@ -77,6 +77,7 @@ LABELS: list[tuple[str, Any, list[Any], list[Any]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("make", "values", "odds"), [row[1:] for row in LABELS], ids=[row[0] for row in LABELS])
 def test_one_changed_label_changes_no_other_shard(make: Any, values: list[Any], odds: list[Any]) -> None:
     for odd in odds:
@@ -114,6 +115,7 @@ COLUMNS: list[tuple[str, Any, list[Any], list[Any]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("make", "values", "odds"), [row[1:] for row in COLUMNS], ids=[row[0] for row in COLUMNS])
 def test_one_changed_value_changes_no_other_shard(make: Any, values: list[Any], odds: list[Any]) -> None:
     for odd in odds:
@@ -123,6 +125,7 @@ def test_one_changed_value_changes_no_other_shard(make: Any, values: list[Any], 
             assert RARE.encode() not in pickle.dumps(shard)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", ["numpy", "pandas numbers", "polars categories", "polars enumerations"])
 def test_rows_that_are_merely_taken_would_be_coupled_so_that_these_tests_can_fail(name: str) -> None:
     make, values, odds = next(row[1:] for row in COLUMNS if row[0] == name)
@@ -149,6 +152,7 @@ print(repr((part.schema, part["c"].to_physical().to_list(), b"RARE" in pickle.du
 """
 
 
+@pytest.mark.heavy
 def test_codes_of_polars_categories_do_not_tell_what_else_the_process_has_seen() -> None:
     told = [
         subprocess.run([sys.executable, "-c", CODES, words], capture_output=True, text=True, check=True).stdout

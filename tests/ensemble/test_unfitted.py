@@ -28,6 +28,7 @@ def column_transformer(fit: bool):
     return columns.fit(X) if fit else columns
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "teacher",
     [
@@ -46,6 +47,7 @@ def test_an_unfitted_teacher_is_taken(teacher):
     check_unfitted(teacher, preprocessing="public")
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("teacher", "culprit"),
     [

@@ -74,6 +74,7 @@ LINEAR = linear_voters(RNG, n=2)
 OTHERS = [fitted(GaussianNB(), (0, 1, 2), RNG), ConstantVoter(2), AbstainingVoter(), fitted(GaussianNB(), (0, 2), RNG)]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("block", [20, 1000])
 def test_counts_are_those_of_the_voters_one_by_one(n_jobs, block):
@@ -90,6 +91,7 @@ def test_counts_over_sparse_rows_are_the_same(container):
     assert (count_votes(ensemble(*LINEAR), container(X)).reveal() == slow_counts(LINEAR, X)).all()
 
 
+@pytest.mark.heavy
 def test_frames_reach_the_voters_as_frames():
     voters = [OnlyFrames()]
     counts = count_votes(ensemble(*voters), pl.DataFrame(X), block=20).reveal()
@@ -128,6 +130,7 @@ def test_the_shortcut_takes_every_linear_voter_and_no_other():
     assert (counts == slow_counts(LINEAR, X)).all()
 
 
+@pytest.mark.heavy
 @settings(max_examples=40, deadline=None)
 @given(
     points=arrays(np.float64, (12, 4), elements=st.sampled_from([0.0, 1.0, -1.0, 0.5, 1e-300, 1e300, 3.0])),
@@ -194,6 +197,7 @@ class SubclassedPredict(LogisticRegression):
         return 1 - super().predict(X)
 
 
+@pytest.mark.heavy
 def test_what_predicts_in_its_own_way_is_asked_itself():
     voters = [fitted(SubclassedPredict(), (0, 1), RNG) for _ in range(3)]
 
@@ -201,6 +205,7 @@ def test_what_predicts_in_its_own_way_is_asked_itself():
     assert (count_votes(ensemble(*voters), X).reveal() == slow_counts(voters, X)).all()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("spoil", [np.nan, np.inf])
 def test_rows_that_predict_refuses_make_its_voters_abstain_there_alone(spoil):
     spoiled = X.copy()
@@ -212,6 +217,7 @@ def test_rows_that_predict_refuses_make_its_voters_abstain_there_alone(spoil):
     assert count_votes(ensemble(*LINEAR), X[:, :3]).reveal().sum() == 0
 
 
+@pytest.mark.heavy
 def test_rows_of_another_type_are_left_to_the_voters():
     single = X.astype(np.float32)
 
@@ -259,6 +265,7 @@ class Misbehaves:
 WAYS = ["raise", "vanish", "segfault", "short", "floats", "columns", "unknown", "far", "negative", "nothing"]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_voter_that_fails_abstains_alone(way):
     voters = [Misbehaves("behave"), Misbehaves(way), Misbehaves("behave")]
@@ -266,12 +273,14 @@ def test_a_voter_that_fails_abstains_alone(way):
     assert count_votes(ensemble(*voters), X[:5]).reveal().tolist() == [[0, 2, 0]] * 5
 
 
+@pytest.mark.heavy
 def test_a_voter_that_kills_its_worker_abstains_alone():
     voters = [Misbehaves(way) for way in ("behave", "kill the worker", "behave")]
 
     assert count_votes(ensemble(*voters), X[:5], n_jobs=2).reveal().tolist() == [[0, 2, 0]] * 5
 
 
+@pytest.mark.heavy
 def test_cpu_time_runs_out_for_one_voter_alone():
     voters = [Misbehaves(way) for way in ("behave", "spin", "behave")]
 
@@ -287,6 +296,7 @@ class Draws(ClassifierMixin, BaseEstimator):
     keeps_no_global_state = True
 
 
+@pytest.mark.heavy
 def test_a_voter_that_draws_votes_the_same_whoever_voted_before():
     alone = count_votes(ensemble(Draws()), X).reveal()
     with_others = count_votes(ensemble(Draws(), Draws(), Draws()), X).reveal()
@@ -310,6 +320,7 @@ def test_a_constant_outside_the_classes_abstains():
     assert count_votes(ensemble(ConstantVoter(3), ConstantVoter(-1)), X[:2]).reveal().tolist() == [[0, 0, 0]] * 2
 
 
+@pytest.mark.heavy
 def test_progress_counts_voters_and_blocks_to_the_end():
     told = []
     voters = [*LINEAR[:4], *OTHERS]
@@ -340,6 +351,7 @@ def test_a_model_without_weights_does_not_make_up_for_one_that_is_undecided():
     assert [rows.tolist() for rows in taken.values()] == [[0], [0]]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_scores", [1, 3, 40])
 @pytest.mark.parametrize("as_rows", [np.asarray, sparse.csr_matrix])
 def test_what_a_voter_leaves_open_does_not_depend_on_who_stands_beside_it(n_scores, as_rows):
@@ -416,6 +428,7 @@ def test_a_length_that_overflows_beside_a_model_without_weights_leaves_both_open
     assert counted_in_the_end([*nothing[:2], *ordinary[:1]], point, 3).tolist() == [[3, 0, 0]]
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("scale", [1e-170, 1e-160, 1e-155, 1e-150, 1.0])
 def test_scores_that_nearly_vanish_are_those_of_predict_at_every_scale(scale):
     rng = np.random.default_rng(3)
@@ -438,6 +451,7 @@ def counted_by(voters, X, **options):
     return count_votes(Ensemble(Secret(tuple(voters)), n_classes=3), X, **options).reveal()
 
 
+@pytest.mark.heavy
 def test_single_trees_vote_here_as_they_do_in_a_worker(monkeypatch):
     X = np.random.default_rng(2).normal(size=(500, 3))
     in_workers = counted_by(trees(), X, voter_cpu_seconds=60.0)

@@ -7,13 +7,16 @@ import json
 import os
 import time
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 from weakref import WeakSet
 
 import polars as pl
+import pytest
 
 from quorate.ensemble.isolation import Lost, in_children, polars_threads
 from quorate.ensemble.workers import end_workers, isolated_map
+
+KEPT: list[bytearray] = []
 
 
 def spans(items: list[float]) -> list[bytes | Lost]:
@@ -59,6 +62,7 @@ def most_at_once(found: list[tuple[int, float, float]]) -> int:
     return max(sum(began <= at < ended for _, began, ended in found) for _, at, _ in found)
 
 
+@pytest.mark.heavy
 def test_fewer_are_served_by_the_same_processes_of_which_no_more_work_at_once(tmp_path: Path) -> None:
     end_workers()
     two = two_at_once(tmp_path / "two")
@@ -69,6 +73,7 @@ def test_fewer_are_served_by_the_same_processes_of_which_no_more_work_at_once(tm
     assert {pid for pid, _, _ in of(2, 2, 0.0)} <= two
 
 
+@pytest.mark.heavy
 def test_more_than_there_are_get_a_new_set(tmp_path: Path) -> None:
     end_workers()
     (one,) = {pid for pid, _, _ in of(1, 2, 0.0)}
@@ -95,6 +100,7 @@ def children(items: list[int]) -> list[bytes | Lost]:
     return in_children(pid_of_parent, items, together=True)
 
 
+@pytest.mark.heavy
 def test_no_child_is_forked_from_a_worker_in_which_polars_has_threads() -> None:
     """A child would have none of them, and wait for ever."""
     end_workers()
@@ -128,6 +134,7 @@ def held(items: list[HoldsItself]) -> list[bytes | Lost]:
     return [alive + b" " + each for each in in_children(looked_at_by_a_collection, items, together=True)]
 
 
+@pytest.mark.heavy
 def test_a_kept_worker_holds_nothing_of_earlier_batches() -> None:
     """Also what holds itself: a worker lives as long as its process, and forks for each of many batches."""
     end_workers()
@@ -140,3 +147,40 @@ def test_what_a_worker_holds_is_not_looked_at_by_a_collection_in_its_children() 
     end_workers()
     ((_, told),) = isolated_map(held, lambda _: HoldsItself(), [0], n_jobs=1, batch=1)
     assert int((told or b"").split()[1]) < 1000
+
+
+def left_behind(items: list[int]) -> list[bytes | Lost]:
+    """Leave 350 MB in this process, as what imports torch does; tell the process."""
+    KEPT.extend(bytearray(size) for size in items)
+    time.sleep(1.1)  # loky looks at a worker once a second
+    return [str(os.getpid()).encode() for _ in items]
+
+
+@pytest.mark.heavy
+@pytest.mark.filterwarnings("error")
+def test_a_worker_with_which_a_task_has_left_hundreds_of_megabytes_stays() -> None:
+    processes = dict(isolated_map(left_behind, lambda n: n * 350_000_000, range(3), n_jobs=1, batch=1)).values()
+    assert len(set(processes)) == 1, processes
+
+
+@pytest.mark.heavy
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_where_nothing_hands_results_out_any_more_all_is_done_again_by_other_workers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from joblib.externals.loky.process_executor import _ExecutorManagerThread
+
+    end_workers()
+    process_result_item = _ExecutorManagerThread.process_result_item
+    results: list[object] = []
+
+    def of_the_second(thread: Any, result: object) -> None:
+        results.append(result)
+        if len(results) == 2:
+            raise UserWarning
+        process_result_item(thread, result)
+
+    monkeypatch.setattr(_ExecutorManagerThread, "process_result_item", of_the_second)
+    processes = dict(isolated_map(spans, lambda _: 0.01, range(4), n_jobs=1, batch=1)).values()
+    assert len(processes) == 4
+    assert None not in processes

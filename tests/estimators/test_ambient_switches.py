@@ -82,6 +82,7 @@ def _outcome(method: str, tables: dict[str, Any]) -> tuple[Any, ...]:
     return checked, model.predict_proba(tables["E"]).tobytes(), facts, str(model.guarantee_), type(published).__name__
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("method", METHODS)
 def test_a_fit_is_the_same_under_every_switch(method: str, tables: dict[str, Any]) -> None:
     plain = _outcome(method, tables)

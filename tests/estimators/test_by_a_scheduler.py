@@ -22,6 +22,7 @@ from quorate.pipeline import trained
 pytestmark = pytest.mark.several_fits
 
 
+@pytest.mark.heavy
 def test_what_a_scheduler_is_given_gives_the_same_votes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scheduler, given = DaskScheduler("tls://cluster.example.org:8786", folder=tmp_path), []
 

@@ -67,6 +67,7 @@ def checked(name: str, X: Any = X, **how: Any) -> CheckResult:
     return quorate.check(make(**how), X, **takes)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_check_spends_nothing_writes_nothing_and_leaves_the_estimator_as_it_was(name: str, tmp_path: Path) -> None:
     make, takes = ESTIMATORS[name]
@@ -79,6 +80,7 @@ def test_a_check_spends_nothing_writes_nothing_and_leaves_the_estimator_as_it_wa
         assert (ledger.reservations(), ledger.fingerprints, ledger.head.sequence) == ((), (), 1)
 
 
+@pytest.mark.heavy
 def test_after_a_fit_on_disk_a_check_adds_no_entry_and_no_file(tmp_path: Path) -> None:
     ledger = tmp_path / "ledger.db"
     with Ledger(ledger, budget=Budget(5.0, 1e-4)):
@@ -89,6 +91,7 @@ def test_after_a_fit_on_disk_a_check_adds_no_entry_and_no_file(tmp_path: Path) -
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
+@pytest.mark.heavy
 def test_what_is_foreseen_is_what_the_fit_then_does() -> None:
     found = checked("classifier", online_answers=5).found
     clf = classifier(online_answers=5).fit(X, Y, public=POOL)
@@ -105,6 +108,7 @@ def test_what_is_foreseen_is_what_the_fit_then_does() -> None:
     assert shards["votes_ahead"] == aggregate.votes_ahead_
 
 
+@pytest.mark.heavy
 def test_the_estimator_and_the_command_say_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     columns = ["a", "b", "c"]
     private, public = pl.DataFrame(X, schema=columns), pl.DataFrame(POOL.rows(), schema=columns)
@@ -155,6 +159,7 @@ WRONG: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("name", "how", "given"), WRONG, ids=range(len(WRONG)))
 def test_what_a_fit_refuses_a_check_refuses_in_the_same_line(
     name: str, how: dict[str, Any], given: dict[str, Any]
@@ -168,6 +173,7 @@ def test_what_a_fit_refuses_a_check_refuses_in_the_same_line(
     assert "\n" not in str(of_check.value)
 
 
+@pytest.mark.heavy
 def test_a_ledger_that_is_spent_or_of_other_data_refuses_the_check_as_it_would_the_fit() -> None:
     ledger = Ledger(budget=Budget(2.0, 1e-5))
     classifier(ledger=ledger).fit(X, Y, public=POOL)
@@ -217,6 +223,7 @@ def test_a_private_learner_is_checked_by_its_plan_and_its_numbers_of_rows() -> N
         quorate.check(learner, points, labels, groups=np.arange(500))
 
 
+@pytest.mark.heavy
 def test_the_direct_method_says_that_it_looks_at_no_label_in_the_words_of_the_command() -> None:
     """Labels of another type than the classes decide on no refusal, so the owner is told to look before the fit."""
     asked: dict[str, Any] = {"classes": ["0", "1"], "n_records": N, **BUDGET}
@@ -247,6 +254,7 @@ def heard(act: Callable[[], Any]) -> list[str]:
 LARGE = {"epsilon": 12.0, "delta": 0.01}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_each_caution_is_one_warning_of_the_fit_with_its_code_and_nobody_elses(name: str) -> None:
     make, takes = ESTIMATORS[name]
@@ -262,6 +270,7 @@ def test_each_caution_is_one_warning_of_the_fit_with_its_code_and_nobody_elses(n
         make().fit(X, **takes)  # a sound one warns of nothing
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_where_warnings_are_errors_nothing_is_charged(name: str) -> None:
     make, takes = ESTIMATORS[name]
@@ -272,6 +281,7 @@ def test_where_warnings_are_errors_nothing_is_charged(name: str) -> None:
         assert ledger.reservations() == ()
 
 
+@pytest.mark.heavy
 def test_text_that_is_like_an_id_and_dates_are_found_in_the_public_rows() -> None:
     def table(n: int, seed: int) -> pl.DataFrame:
         rng = np.random.default_rng(seed)
@@ -296,6 +306,7 @@ def test_text_that_is_like_an_id_and_dates_are_found_in_the_public_rows() -> Non
 # --- rehearsed on public rows with labels ----------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_with_labelled_public_rows_a_check_says_what_to_expect_and_where_that_is_nothing() -> None:
     shown, truth = rows(300, 3)
     sound = quorate.check(classifier(n_records=N), X, Y, public=POOL, evaluation=(shown, truth))
@@ -319,6 +330,7 @@ def test_private_rows_are_not_rehearsed_on_and_a_method_without_teachers_says_so
         quorate.check(PrivateLogisticRegression(classes=[0, 1], **BUDGET), X, Y, public=POOL, evaluation=rows(50, 3))
 
 
+@pytest.mark.heavy
 def test_a_rehearsal_does_not_depend_on_private_rows() -> None:
     evaluation = rows(120, 3)
     said = [
@@ -346,6 +358,7 @@ def said_of(name: str, changed: Callable[[Any, Any], tuple[Any, Any]], **how: An
     return "\n".join((repr(found), found.to_json(), *map(repr, found.cautions)))
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("change", NEIGHBOURS)
 @pytest.mark.parametrize(
     ("name", "how"),
@@ -360,11 +373,13 @@ def test_other_private_rows_are_told_the_same_byte_for_byte(name: str, how: dict
     assert said_of(name, NEIGHBOURS[change], **how) == said_of(name, lambda X, y: (X, y), **how)
 
 
+@pytest.mark.heavy
 def test_other_labels_of_public_features_are_told_the_same() -> None:
     changed = said_of("labels", NEIGHBOURS["other labels"], **LARGE)
     assert changed == said_of("labels", lambda X, y: (X, y), **LARGE)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", ["classifier", "direct"])
 def test_where_the_number_is_declared_one_record_more_or_less_is_told_the_same(name: str) -> None:
     def without_one(X: Any, y: Any) -> tuple[Any, Any]:

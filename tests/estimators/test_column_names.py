@@ -77,6 +77,7 @@ def by_labels(X: Any, U: Any, new: Any) -> Any:
 WAYS = [by_votes, by_rounds, by_labels]
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("kind", NAMES)
@@ -100,6 +101,7 @@ def test_an_array_has_the_columns_that_pandas_numbers() -> None:
     assert clf.predict(TABLES[2]).tolist() == clf.predict(new).tolist()
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("names", [[0, "0", 1], [("a", "b"), "a/b", "c"]], ids=["number", "levels"])
 def test_two_names_that_become_one_are_refused_in_a_line_wherever_a_frame_comes_in(names: Any) -> None:
     twice, sound = frames(names)[0], frames(["a", "b", "c"])
@@ -134,6 +136,7 @@ def test_learners_and_their_levels_know_names_of_any_kind(kind: str) -> None:
     learner.predict(one)
 
 
+@pytest.mark.heavy
 def test_a_function_of_an_aggregate_is_given_the_names_of_its_owner() -> None:
     given = pd.DataFrame({0: np.ones(200)})
     private = SubsampleAggregate(epsilon=50.0, delta=1e-5, n_shards=40, cutoff=1, n_queries=1, n_jobs=1).fit(given)

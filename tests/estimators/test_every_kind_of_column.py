@@ -44,6 +44,7 @@ CONTAINERS = [
 ]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("container", CONTAINERS, ids=["list", "numpy", "polars", "pandas"])
 @pytest.mark.parametrize("which", [0, 1], ids=["votes", "direct"])
 def test_bare_texts_are_learned_from(container: Any, which: int) -> None:
@@ -53,6 +54,7 @@ def test_bare_texts_are_learned_from(container: Any, which: int) -> None:
     assert (clf.predict(new[:3]) == clf.predict(container(new))[:3]).all()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
 @pytest.mark.parametrize("which", [0, 1], ids=["votes", "direct"])
 def test_bare_texts_are_the_one_column_of_the_pool(frame: Any, which: int) -> None:
@@ -61,6 +63,7 @@ def test_bare_texts_are_the_one_column_of_the_pool(frame: Any, which: int) -> No
     assert (clf.predict(new) == truth).mean() > 0.9
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("odd", [b"bytes", None, ["a", "list"], 5.0, float("nan"), {"a": 1}, np.zeros(2)], ids=repr)
 @pytest.mark.parametrize("container", [list, lambda texts: pd.Series(texts, dtype=object)], ids=["list", "pandas"])
 def test_one_cell_that_is_no_text_stops_no_direct_fit_and_is_a_missing_one(container: Any, odd: Any) -> None:
@@ -76,6 +79,7 @@ def test_one_cell_that_is_no_text_stops_no_direct_fit_and_is_a_missing_one(conta
     assert every.coef_.shape == one.coef_.shape
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("which", [0, 1], ids=["votes", "direct"])
 def test_a_table_of_every_kind_is_learned_from_and_read_the_same_later(which: int) -> None:
     private, public, new = table(N, 1), table(M, 2), table(100, 3)
@@ -90,6 +94,7 @@ def test_a_table_of_every_kind_is_learned_from_and_read_the_same_later(which: in
         assert (pickle.loads(pickle.dumps(clf)).predict(new) == found).all()  # noqa: S301
 
 
+@pytest.mark.heavy
 def test_what_a_unit_adds_is_the_same_alone_and_in_company() -> None:
     schema = Schema.of(table(M, 2))
     private = table(40, 1)
@@ -107,6 +112,7 @@ def test_what_a_unit_adds_is_the_same_alone_and_in_company() -> None:
     assert (schema.numbers(take(rows, others)).toarray() == together[others]).all()
 
 
+@pytest.mark.heavy
 def test_a_teacher_sees_a_row_the_same_alone_and_in_company() -> None:
     private, teacher = table(40, 1), estimators()[0]
     y = [False, True] * 20

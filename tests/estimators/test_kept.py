@@ -19,6 +19,7 @@ from quorate.errors import (
 from quorate.types import Secret
 
 
+@pytest.mark.heavy
 def test_a_fitted_classifier_does_not_travel(clf: PrivateClassifier) -> None:
     for act in (pickle.dumps, copy.copy, copy.deepcopy):
         with pytest.raises(SecretRefused, match=r"export\(\) writes the student"):
@@ -30,6 +31,7 @@ class _Rows(np.ndarray[Any, Any]):
     """Rows that the collector can be asked about."""
 
 
+@pytest.mark.heavy
 def test_the_private_rows_are_let_go_of_after_fit() -> None:
     import weakref
 

@@ -38,6 +38,7 @@ def fitted() -> LabelPrivateClassifier:
     return LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_jobs=1).fit(X[:1_000], y[:1_000])
 
 
+@pytest.mark.heavy
 def test_the_guarantee_is_another_sentence_than_that_of_records(fitted: LabelPrivateClassifier) -> None:
     promised = fitted.guarantee_
     assert (promised.unit, promised.neighbours) == ("label", "replace one label")
@@ -47,6 +48,7 @@ def test_the_guarantee_is_another_sentence_than_that_of_records(fitted: LabelPri
     assert "labels only" in " ".join(promised.caveats)
 
 
+@pytest.mark.heavy
 def test_the_sentence_stands_in_the_report_and_the_summary(fitted: LabelPrivateClassifier, tmp_path: Any) -> None:
     page = fitted.report(tmp_path / "report.html").read_text(encoding="utf-8")
     assert "labels only" in page
@@ -54,6 +56,7 @@ def test_the_sentence_stands_in_the_report_and_the_summary(fitted: LabelPrivateC
     assert "any one label" in fitted.summary()
 
 
+@pytest.mark.heavy
 def test_it_learns_without_any_other_public_rows(fitted: LabelPrivateClassifier) -> None:
     X, y = made()
     generous = LabelPrivateClassifier(classes=[0, 1], epsilon=8.0, delta=1e-5, n_jobs=1).fit(X[:1_000], y[:1_000])
@@ -63,6 +66,7 @@ def test_it_learns_without_any_other_public_rows(fitted: LabelPrivateClassifier)
     assert len(fitted.queries_) == fitted.recipe_.n_queries == 1_000
 
 
+@pytest.mark.heavy
 def test_features_that_serve_as_the_pool_beat_a_small_pool_of_other_rows() -> None:
     mushroom = load_mushroom()
     X, y = mushroom.one_hot(), mushroom.labels
@@ -91,6 +95,7 @@ def votes_of_each(task: Any, X: np.ndarray, *, trainer: Any = None) -> list[np.n
     return [voter.vote(X) for voter in ensemble.voters.reveal()]
 
 
+@pytest.mark.heavy
 def test_one_label_changes_one_teacher() -> None:
     X, y = made(240)
     before = votes_of_each(task_of(X, y), X)
@@ -114,6 +119,7 @@ def test_all_labels_of_a_person_change_one_teacher() -> None:
     assert sum((a != b).any() for a, b in pairs) == 1
 
 
+@pytest.mark.heavy
 def test_a_shard_that_depends_on_labels_is_caught() -> None:
     """The cheat: rows sorted by label before they are dealt out, so that one label shifts the rest."""
     X, y = made(240)
@@ -131,6 +137,7 @@ def test_a_shard_that_depends_on_labels_is_caught() -> None:
     assert sum((a != b).any() for a, b in zip(dealt(y), dealt(other), strict=True)) > 1
 
 
+@pytest.mark.heavy
 def test_what_is_kept_after_a_fit_holds_no_label_vote_or_teacher(fitted: LabelPrivateClassifier) -> None:
     _, y = made()
     travelled = pickle.dumps(fitted)
@@ -143,6 +150,7 @@ def test_what_is_kept_after_a_fit_holds_no_label_vote_or_teacher(fitted: LabelPr
     assert again.guarantee_ == fitted.guarantee_
 
 
+@pytest.mark.heavy
 def test_any_container_of_the_same_numbers_gives_the_same_student() -> None:
     X, y = made(300)
     names = [f"column {i}" for i in range(6)]
@@ -153,6 +161,7 @@ def test_any_container_of_the_same_numbers_gives_the_same_student() -> None:
     assert told[0] == told[1] == told[2] == told[3]
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_sparse_rows_and_frames_with_texts_are_taken() -> None:
     X, y = made(300)
@@ -164,6 +173,7 @@ def test_sparse_rows_and_frames_with_texts_are_taken() -> None:
     assert mixed.predict(frame).shape == (300,)
 
 
+@pytest.mark.heavy
 def test_prior_matching_and_other_mechanisms_are_passed_on() -> None:
     X, y = made(400)
     clf = LabelPrivateClassifier(
@@ -174,6 +184,7 @@ def test_prior_matching_and_other_mechanisms_are_passed_on() -> None:
     assert not clf.released_.holds_values
 
 
+@pytest.mark.heavy
 def test_classes_may_be_read_where_the_owner_says_that_they_are_public() -> None:
     X, y = made(300)
     clf = LabelPrivateClassifier(classes="public", **PROMISED, n_teachers=5, n_jobs=1).fit(X, np.array(["b", "a"])[y])
@@ -181,6 +192,7 @@ def test_classes_may_be_read_where_the_owner_says_that_they_are_public() -> None
     assert "which labels occur was read off the data and is treated as public" in clf.guarantee_.caveats
 
 
+@pytest.mark.heavy
 def test_every_fit_is_charged_and_refused_when_the_budget_is_spent() -> None:
     from quorate import Budget
 
@@ -192,6 +204,7 @@ def test_every_fit_is_charged_and_refused_when_the_budget_is_spent() -> None:
     assert len(ledger.reservations()) == 1
 
 
+@pytest.mark.heavy
 def test_labels_and_records_are_not_charged_to_one_ledger() -> None:
     from quorate import Budget
 
@@ -205,6 +218,7 @@ def test_labels_and_records_are_not_charged_to_one_ledger() -> None:
     assert len(ledger.reservations()) == 1
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("wrong", "told"),
     [
@@ -249,6 +263,7 @@ def test_one_class_is_refused_in_the_words_of_a_classifier() -> None:
         LabelPrivateClassifier(classes="public", **PROMISED, n_jobs=1).fit(X, np.zeros_like(y))
 
 
+@pytest.mark.heavy
 def test_nothing_is_said_before_a_fit_and_a_seeded_student_does_not_leave(tmp_path: Any) -> None:
     X, y = made(300)
     clf = LabelPrivateClassifier(classes=[0, 1], **PROMISED, n_teachers=5, n_jobs=1, unsafe_noise_seed=1)

@@ -51,6 +51,7 @@ def entries(root: Path) -> int:
         return ledger.head.sequence
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["teachers", "outbox", "direct"])
 def test_it_predicts_and_tells_what_the_run_promised(name: str, runs: dict[str, Path], tmp_path: Path) -> None:
     run, epsilon = quorate.load(runs[name]), 4 if name == "direct" else 40
@@ -65,6 +66,7 @@ def test_it_predicts_and_tells_what_the_run_promised(name: str, runs: dict[str, 
     assert "script" not in run._repr_html_()
 
 
+@pytest.mark.heavy
 def test_it_asks_the_teachers_as_the_command_does_and_the_next_one_remembers(
     runs: dict[str, Path], tmp_path: Path
 ) -> None:
@@ -88,6 +90,7 @@ def test_it_asks_the_teachers_as_the_command_does_and_the_next_one_remembers(
     assert read_facts(root).spending.answers_left == 2
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("name", "said"), [("outbox", "it was exported"), ("direct", r"\[method\] by = \"direct\" has no teachers")]
 )

@@ -14,10 +14,10 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from tests.estimators.small_task import D, M, N, classifier, table
-from tests.selection import some_of
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.data import public_encoder
+from quorate.data.column_kinds import column_kinds
 from quorate.pipeline.inputs import View
 
 
@@ -54,7 +54,8 @@ ALL = product([dict, pipelines], [None, np.nan], [(None, 0.1), (np.nan, 0.1), (N
 CELLS += [cell for cell in ALL if cell not in CELLS]
 
 
-@pytest.mark.parametrize(("models", "mark", "public"), some_of(CELLS, first=4))
+@pytest.mark.heavy
+@pytest.mark.parametrize(("models", "mark", "public"), CELLS)
 def test_a_row_looks_the_same_alone_and_in_company(models: Any, mark: Any, public: tuple[Any, float]) -> None:
     X, y = frame(N, 1)
     clf = fitted(X, y, frame(M, 2, absent=public[0], share=public[1])[0], **models())
@@ -68,15 +69,17 @@ def test_a_row_looks_the_same_alone_and_in_company(models: Any, mark: Any, publi
     assert clf.ask(rows.iloc[[1]])[0] in (0, 1, None)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("mark", [None, np.nan])
 def test_a_private_column_without_any_text_is_text(mark: Any) -> None:
     pool = frame(M, 2)[0]
     X, y = frame(N, 1, absent=mark, share=1.0)
     clf = fitted(X, y, pool)
-    row = frame(1, 9)[0]
-    assert np.array_equal(as_seen(clf, row), public_encoder(pool).transform(row)), "no private row decides"
+    row, read = frame(1, 9)[0], column_kinds(pool)(pool)
+    assert np.array_equal(as_seen(clf, row), public_encoder(read).transform(row)), "no private row decides"
 
 
+@pytest.mark.heavy
 def test_a_column_of_number_objects_without_any_value_is_numbers() -> None:
     X, y = frame(N, 1)
     pool = frame(M, 2)[0].assign(age=pd.Series([None, 1.0] * (M // 2), dtype=object))
@@ -86,6 +89,7 @@ def test_a_column_of_number_objects_without_any_value_is_numbers() -> None:
     assert clf.ask(rows.iloc[[0]])[0] in (0, 1, None)
 
 
+@pytest.mark.heavy
 def test_a_view_that_fails_costs_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     clf = fitted(*frame(N, 1), frame(M, 2)[0])
 

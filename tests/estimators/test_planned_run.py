@@ -23,6 +23,7 @@ def clf() -> PrivateClassifier:
     return made.fit(*drawn(3_000, 0), public=PublicPool(drawn(150, 1)[0]))
 
 
+@pytest.mark.heavy
 def test_the_row_of_the_plan_is_the_run_that_was_made(clf: PrivateClassifier) -> None:
     plan = clf.plan_
     assert plan.row.mechanism == clf.recipe_.mechanism
@@ -50,6 +51,7 @@ def test_too_few_rows_are_refused_and_too_few_for_a_shard_are_told(clf: PrivateC
     assert clf.plan_.compare(X, y).as_expected is None
 
 
+@pytest.mark.heavy
 def test_without_a_number_of_records_nothing_is_rehearsed_and_the_plan_says_nothing_of_it() -> None:
     made = PrivateClassifier(classes=[0, 1], epsilon=2.0, delta=1e-5, n_teachers=100, n_jobs=1, unsafe_noise_seed=0)
     private, public, (X, y) = drawn(3_000, 0), PublicPool(drawn(150, 1)[0]), drawn(800, 2)

@@ -35,6 +35,7 @@ def test_parameters_are_stored_as_given_and_survive_get_set_and_clone() -> None:
     assert "PrivateClassifier" in first._repr_html_()
 
 
+@pytest.mark.heavy
 def test_fit_leaves_every_parameter_as_it_was(clf: PrivateClassifier) -> None:
     assert clf.get_params() == {**clf.get_params(), **SETTINGS, "online_answers": 30}
     assert not hasattr(clf.teacher, "classes_")
@@ -62,6 +63,7 @@ def test_the_student_learns_and_its_probabilities_stand_in_the_declared_order() 
     assert np.mean(proba[:, 0] > proba[:, 1]) == pytest.approx(np.mean(swapped.predict(X_new) == 1))
 
 
+@pytest.mark.heavy
 def test_a_class_that_was_never_released_has_a_column_of_zeros() -> None:
     three = fitted(classes=[0, 1, 2], epsilon=60.0, mechanism="GaussianNoisyMax", queries=40)
     assert three.predict_proba(POOL).shape == (M, 3)
@@ -69,6 +71,7 @@ def test_a_class_that_was_never_released_has_a_column_of_zeros() -> None:
     assert three.predict_proba(POOL)[:, 2].tolist() == [0.0] * M
 
 
+@pytest.mark.heavy
 def test_a_refused_fit_leaves_an_earlier_one_in_working_order() -> None:
     clf = fitted(online_answers=3)
     before = clf.predict(POOL)
@@ -80,6 +83,7 @@ def test_a_refused_fit_leaves_an_earlier_one_in_working_order() -> None:
     assert len(clf.ask(table(2, 5)[0])) == 2
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_model_selection_fits_each_fold_as_a_release_of_its_own_and_never_cuts_the_pool() -> None:
     pool = PublicPool(table(N, 3)[0])  # as many rows as the private table: what model selection would slice

@@ -18,6 +18,7 @@ from quorate.errors import (
 )
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_the_guarantee_says_what_it_rests_on_and_survives_json(tmp_path: Path) -> None:
     bare = fitted(queries=20)
@@ -55,6 +56,7 @@ def test_a_seed_voids_the_guarantee_and_the_export_and_is_remembered_by_the_ledg
         assert "an earlier run on the same ledger had seeded noise" in " ".join(after.guarantee_.caveats)
 
 
+@pytest.mark.heavy
 def test_report_summary_and_export_are_written(clf: PrivateClassifier, tmp_path: Path) -> None:
     X_new, y_new = table(200, 9)
     page = clf.report(tmp_path / "report.html", evaluation=(X_new, y_new)).read_text()
@@ -66,6 +68,7 @@ def test_report_summary_and_export_are_written(clf: PrivateClassifier, tmp_path:
     assert skops.io.get_untrusted_types(file=tmp_path / "student.skops") == []
 
 
+@pytest.mark.heavy
 def test_private_records_are_no_evaluation_rows_however_they_are_mixed_or_ordered() -> None:
     rng = np.random.default_rng(5)
     private, fresh, pool = (pd.DataFrame(rng.normal(size=(n, 3)), columns=["a", "b", "c"]) for n in (600, 700, 60))
@@ -84,6 +87,7 @@ def test_private_records_are_no_evaluation_rows_however_they_are_mixed_or_ordere
     assert fitted.facts(evaluation=(fresh, others)).utility.student is not None
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("turned", [lambda X, y: (X, ~y), lambda X, y: (X[:, ::-1], y), lambda X, y: (X[:60], y[:60])])
 def test_no_score_on_private_rows_is_published_whatever_their_labels_or_columns(turned, tmp_path: Path, capfd) -> None:
     """Labels turned round gave 1 − accuracy on all private rows, free of charge."""

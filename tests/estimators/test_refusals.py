@@ -62,6 +62,7 @@ ARGUMENTS = [
 ]  # fmt: skip
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("changes", "error", "expected"), [row[1:] for row in ARGUMENTS], ids=[row[0] for row in ARGUMENTS]
 )
@@ -100,6 +101,7 @@ TABLES: list[tuple[str, dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("changes", "expected"), [row[1:] for row in TABLES], ids=[row[0] for row in TABLES])
 def test_a_wrong_table_is_one_line_and_charges_nothing(tmp_path: Path, changes: dict[str, Any], expected: str) -> None:
     given: dict[str, Any] = {"X": X, "y": Y, "public": PublicPool(POOL), **changes}

@@ -51,6 +51,7 @@ def entries(path: Path) -> list[str]:
         return [each["kind"] for each in ledger.export() if each["kind"] != "started"]
 
 
+@pytest.mark.heavy
 def test_another_process_has_the_same_student_and_teachers_and_charges_nothing(kept: Any, tmp_path: Path) -> None:
     _, first, answers = kept
     path = copied(kept, tmp_path)
@@ -75,6 +76,7 @@ def test_another_process_has_the_same_student_and_teachers_and_charges_nothing(k
     assert "PrivateClassifier.resume" in clf.summary()
 
 
+@pytest.mark.heavy
 def test_a_promise_that_the_fit_did_not_make_is_refused(tmp_path: Path) -> None:
     """With the number of records read, one record more may be other teachers; to declare it later changes nothing."""
     path = tmp_path / "ledger.db"
@@ -86,6 +88,7 @@ def test_a_promise_that_the_fit_did_not_make_is_refused(tmp_path: Path) -> None:
     assert made(path, **asked).resume(X, Y, public=PUBLIC).guarantee_ == first.guarantee_
 
 
+@pytest.mark.heavy
 def test_what_another_process_asked_is_remembered_in_the_next(kept: Any, tmp_path: Path) -> None:
     path = copied(kept, tmp_path)
     told = made(path).resume(X, Y, public=PUBLIC).ask(ROWS[3:8])
@@ -96,6 +99,7 @@ def test_what_another_process_asked_is_remembered_in_the_next(kept: Any, tmp_pat
     assert "left: 0 answers" in repr(again)
 
 
+@pytest.mark.heavy
 def test_a_key_that_is_another_ones_gives_other_teachers(kept: Any) -> None:
     path, first, _ = kept
     beside = fingerprint_key(path, begin=False)
@@ -121,6 +125,7 @@ OTHERS: dict[str, tuple[dict[str, Any], dict[str, Any], type[Exception], str]] =
 }
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_is_not_the_same_fit_is_refused_and_costs_nothing(name: str, kept: Any, tmp_path: Path) -> None:
     settings, given, error, said = OTHERS[name]
@@ -158,6 +163,7 @@ def classifier_budget() -> Any:
     return Budget(4.0, 1e-5)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("queries", [80, Margin(80, batch=40)], ids=["fixed", "active"])
 def test_a_fit_that_was_interrupted_goes_on_and_is_charged_once(
     queries: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -219,6 +225,7 @@ def of_labels(ledger: Path | Ledger | None, **changes: Any) -> LabelPrivateClass
     return LabelPrivateClassifier(**{**given, "ledger": ledger, **changes})
 
 
+@pytest.mark.heavy
 def test_a_fit_of_labels_that_was_interrupted_goes_on_and_is_charged_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -258,6 +265,7 @@ def _stored_labels(path: Path) -> list[Any]:
         return [block.answers for block in reservation.blocks("label")]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("classes", [[0, 1], ["no", "yes"]], ids=["named", "numbered"])
 def test_a_fit_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, classes: list[Any]

@@ -99,6 +99,7 @@ def test_every_estimator_has_its_table() -> None:
     assert in_the_table().keys() == MADE.keys()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", MADE)
 def test_what_fails_is_what_the_table_says(name: str) -> None:
     with np.errstate(invalid="ignore"), warnings.catch_warnings():
@@ -118,6 +119,7 @@ def direct() -> PrivateLogisticRegression:
     return PrivateLogisticRegression(classes=[0, 1], epsilon=4.0, delta=1e-5, unsafe_noise_seed=1)
 
 
+@pytest.mark.heavy
 def test_a_fitted_one_travels_or_says_why_not(tmp_path: Path) -> None:
     votes = classifier(queries=20, unsafe_noise_seed=1).fit(X, Y, public=PUBLIC)
     with pytest.raises(SecretRefused, match=r"holds the run's key.*export\(\) writes the student"):
@@ -129,6 +131,7 @@ def test_a_fitted_one_travels_or_says_why_not(tmp_path: Path) -> None:
     assert repr(pickle.loads(pickle.dumps(unfitted)).get_params()) == repr(unfitted.get_params())  # noqa: S301
 
 
+@pytest.mark.heavy
 def test_columns_have_their_names_and_other_ones_are_refused() -> None:
     frame, pool = (pd.DataFrame(each, columns=["a", "b", "c", "d"]) for each in (X, POOL))
     for made in (classifier(queries=20, unsafe_noise_seed=1), direct()):
@@ -139,6 +142,7 @@ def test_columns_have_their_names_and_other_ones_are_refused() -> None:
         assert not hasattr(made, "feature_names_in_")
 
 
+@pytest.mark.heavy
 def test_a_question_with_its_columns_in_another_order_is_the_same_question() -> None:
     """Teachers and student read an array by position: were the order of the columns kept, they would answer another."""
     frame, pool = (
@@ -166,6 +170,7 @@ def test_a_frame_as_output_of_the_step_before_is_read() -> None:
         assert pipeline.predict(pd.DataFrame(X, columns=names)).shape == (N,)
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_groups_and_the_pool_reach_every_fold_by_metadata_routing() -> None:
     with config_context(enable_metadata_routing=True):
@@ -178,6 +183,7 @@ def test_groups_and_the_pool_reach_every_fold_by_metadata_routing() -> None:
     assert [each.guarantee_.unit for each in found["estimator"]] == ["person", "person"]
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_a_search_is_warned_of_and_with_a_ledger_refused(tmp_path: Path) -> None:
     search = GridSearchCV(classifier(queries=10), {"epsilon": [4.0]}, cv=2, refit=False)

@@ -49,6 +49,7 @@ def words(page: str) -> str:
     return " ".join(re.sub(r"<[^>]*>", " ", page).split())
 
 
+@pytest.mark.heavy
 def test_a_fitted_classifier_shows_its_guarantee_and_what_is_left(clf: PrivateClassifier) -> None:
     said = words(card(clf))
     assert "PrivateClassifier · fitted" in said
@@ -84,6 +85,7 @@ def test_the_others_show_theirs() -> None:
     assert "left 5 questions, of which 1 may be declined" in words(card(aggregate))
 
 
+@pytest.mark.heavy
 def test_a_seed_is_told_and_no_guarantee() -> None:
     seeded = classifier(unsafe_noise_seed=1, queries=20).fit(X, Y, public=PublicPool(POOL))
     assert "guarantee none: the noise was seeded" in words(card(seeded))
@@ -104,6 +106,7 @@ def test_it_is_shown_inside_a_pipeline() -> None:
     assert "PrivateClassifier" in pipeline._repr_html_()
 
 
+@pytest.mark.heavy
 def test_printing_opens_no_ledger(clf: PrivateClassifier, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise QuorateError("a ledger was opened")

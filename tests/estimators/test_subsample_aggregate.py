@@ -55,6 +55,7 @@ def constant(X: Any, y: Any, value: Any = "same") -> Any:
     return value
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "value",
     ["same", -3, 0, True, False, ("a", 1, (True,)), frozenset({"x", "y"}), "", 10**40],
@@ -65,6 +66,7 @@ def test_a_unanimous_value_is_answered_exactly(value: Any) -> None:
     assert (answer, type(answer)) == (value, type(value))
 
 
+@pytest.mark.heavy
 def test_a_stable_statistic_is_answered_and_an_unstable_one_declined() -> None:
     private = fitted()
     assert private.ask(decade) == 40
@@ -73,6 +75,7 @@ def test_a_stable_statistic_is_answered_and_an_unstable_one_declined() -> None:
     assert (left.declines, left.queries) == (1, 10)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("calibration", ["tight", "lzcw21", "btt18"])
 def test_every_calibration_answers_what_nearly_all_shards_agree_on(calibration: Any) -> None:
     private = aggregate(
@@ -93,6 +96,7 @@ def votes_of(private: SubsampleAggregate, function: Any) -> list[str | None]:
     return values
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("grouped", [False, True])
 def test_to_replace_add_or_remove_one_unit_changes_one_vote(grouped: bool) -> None:
     def everything(X: Any, y: Any) -> str:
@@ -134,6 +138,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "ledger.db"
 
 
+@pytest.mark.heavy
 def test_fit_charges_the_whole_run_once_and_asking_charges_nothing(path: Path) -> None:
     private = aggregate(ledger=path).fit(ROWS, NAMES)
     with Ledger(path) as ledger:
@@ -150,6 +155,7 @@ def test_fit_charges_the_whole_run_once_and_asking_charges_nothing(path: Path) -
         assert ledger.verify(prices=True) == ledger.head
 
 
+@pytest.mark.heavy
 def test_each_answer_is_charged_before_it_is_drawn_and_stored_before_it_is_told(path: Path) -> None:
     private = aggregate(ledger=path).fit(ROWS, NAMES)
     private.ask(decade)
@@ -163,6 +169,7 @@ def test_each_answer_is_charged_before_it_is_drawn_and_stored_before_it_is_told(
     ]  # fmt: skip
 
 
+@pytest.mark.heavy
 def test_after_t_declined_questions_it_is_silent_but_for_what_was_answered() -> None:
     private = fitted()
     assert private.ask(constant) == "same"
@@ -174,6 +181,7 @@ def test_after_t_declined_questions_it_is_silent_but_for_what_was_answered() -> 
     assert private.answers_left_.declines == 0
 
 
+@pytest.mark.heavy
 def test_a_batch_that_meets_the_cutoff_keeps_what_was_answered_before_it() -> None:
     private = fitted()
     names = ["stable", "unstable", "unstable too", "stable too"]
@@ -182,6 +190,7 @@ def test_a_batch_that_meets_the_cutoff_keeps_what_was_answered_before_it() -> No
     assert private.ask_many([constant, rows_here, rows_here], names=names[:3]) == ["same", None, None]
 
 
+@pytest.mark.heavy
 def test_a_batch_larger_than_what_is_left_is_refused_as_a_whole() -> None:
     private = fitted(n_queries=3)
     with pytest.raises(BudgetExhausted, match="4 new queries"):
@@ -194,6 +203,7 @@ def test_a_batch_larger_than_what_is_left_is_refused_as_a_whole() -> None:
 # --- the memo
 
 
+@pytest.mark.heavy
 def test_a_question_that_was_asked_before_is_free_and_has_the_same_answer() -> None:
     private = fitted()
     first = [private.ask(decade), private.ask(rows_here), private.ask(constant, 3)]
@@ -229,6 +239,7 @@ def test_an_edited_function_of_a_module_is_a_new_question(tmp_path: Path, monkey
     assert question_of(importlib.reload(edited).f) != before
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("name", ["", "two\nlines", "x" * 201, 3, b"x"])
 def test_a_name_that_is_no_line_of_text_is_refused_before_anything_is_drawn(name: Any) -> None:
     private = fitted()
@@ -240,6 +251,7 @@ def test_a_name_that_is_no_line_of_text_is_refused_before_anything_is_drawn(name
 # --- bad functions
 
 
+@pytest.mark.heavy
 def test_bad_functions_are_declined_in_silence(capfd: Any, caplog: Any) -> None:
     def speaks(X: Any, y: Any) -> float:
         print("a private row", X[0])
@@ -258,6 +270,7 @@ def test_bad_functions_are_declined_in_silence(capfd: Any, caplog: Any) -> None:
     assert caplog.records == []
 
 
+@pytest.mark.heavy
 def test_a_function_that_fails_on_a_few_shards_is_answered_by_the_others() -> None:
     def picky(X: Any, y: Any) -> str:
         return "fine" if ROWS[5, 0] not in X[:, 0] else 1 / 0  # type: ignore[return-value]
@@ -277,6 +290,7 @@ def test_a_function_that_cannot_be_sent_is_refused_and_costs_nothing() -> None:
 # --- restarts, and ledgers of others
 
 
+@pytest.mark.heavy
 def test_a_restart_goes_on_with_the_same_charge_and_spends_the_stage_it_broke(path: Path) -> None:
     first = aggregate(ledger=path).fit(ROWS, NAMES)
     assert first.ask(constant, name="c") == "same"
@@ -294,6 +308,7 @@ def test_a_restart_goes_on_with_the_same_charge_and_spends_the_stage_it_broke(pa
         assert len(ledger.reservations()) == 1
 
 
+@pytest.mark.heavy
 def test_another_run_on_the_same_ledger_needs_budget_of_its_own(path: Path) -> None:
     aggregate(ledger=path).fit(ROWS, NAMES)
     with pytest.raises(BudgetExhausted):
@@ -313,6 +328,7 @@ def test_the_ledger_of_other_data_is_refused(path: Path) -> None:
             aggregate(ledger=path).fit(*other)
 
 
+@pytest.mark.heavy
 def test_a_refused_fit_leaves_the_one_before_as_it_was() -> None:
     private = fitted()
     private.ask(constant)
@@ -324,6 +340,7 @@ def test_a_refused_fit_leaves_the_one_before_as_it_was() -> None:
 # --- seeds, manners, surfaces
 
 
+@pytest.mark.heavy
 def test_a_seeded_run_repeats_and_says_that_it_is_not_private() -> None:
     def near(X: Any, y: Any, row: int) -> bool:
         return bool(X[row % len(X), 0] > 38.5)
@@ -378,6 +395,7 @@ def facts(private: SubsampleAggregate) -> Iterator[Forbidden]:
     yield Forbidden("n", numbers=[N])
 
 
+@pytest.mark.heavy
 def test_no_surface_tells_rows_votes_or_shards(path: Path) -> None:
     private = aggregate(ledger=path).fit(ROWS, NAMES)
     with Surfaces() as seen:
@@ -404,6 +422,7 @@ def test_that_walk_catches_a_leak() -> None:
     assert {leak.fact for leak in find_leaks(seen, list(facts(private)))} >= {"a value", "a name"}
 
 
+@pytest.mark.heavy
 def test_the_summary_fits_a_terminal_and_says_what_is_left() -> None:
     private = fitted()
     private.ask_many([decade, rows_here])
@@ -414,6 +433,7 @@ def test_the_summary_fits_a_terminal_and_says_what_is_left() -> None:
     assert max(map(len, lines)) <= 80
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -432,6 +452,7 @@ def test_a_wrong_argument_is_refused_before_anything_is_charged(changes: Any, me
     assert not path.exists()
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "table",
     [
@@ -445,6 +466,7 @@ def test_a_wrong_table_is_refused_before_anything_is_charged(table: Any, path: P
     assert not path.exists()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_a_function_gets_a_frame_where_fit_got_one(frame: Any) -> None:
     X = frame({"age": ROWS[:, 0], "word": NAMES})
@@ -454,6 +476,7 @@ def test_a_function_gets_a_frame_where_fit_got_one(frame: Any) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.heavy
 def test_the_page_on_theory_says_how_many_votes_the_leader_must_be_ahead() -> None:
     page = Path(__file__).parents[2] / "docs" / "theory" / "subsample-aggregate.md"
     rows = [line.strip("| ").split(" | ") for line in page.read_text(encoding="utf-8").splitlines() if line[:2] == "| "]
@@ -471,6 +494,7 @@ def first_label(X, y):
     return repr(y[0])
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("make", [list, np.array, pd.Series, pl.Series], ids=lambda make: make.__module__.split(".")[0])
 @pytest.mark.several_fits
 def test_one_persons_fraction_does_not_turn_the_answer_into_a_fraction(make):

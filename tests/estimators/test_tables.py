@@ -31,6 +31,7 @@ def frames(library: str, n: int, seed: int) -> tuple[Any, Any]:
     return (pd.DataFrame(columns) if library == "pandas" else pl.DataFrame(columns)), labels
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("library", ["pandas", "polars"])
 def test_frames_with_words_are_encoded_on_the_public_pool_for_teachers_and_student(library: str) -> None:
     X, y = frames(library, N, 1)
@@ -49,6 +50,7 @@ def test_rows_of_another_width_are_refused_in_the_users_words(clf: PrivateClassi
             act(POOL[:, :2])
 
 
+@pytest.mark.heavy
 def test_a_pipeline_gets_the_frame_as_it_is() -> None:
     X, y = frames("pandas", N, 1)
     pool, _ = frames("pandas", M, 2)
@@ -60,6 +62,7 @@ def test_a_pipeline_gets_the_frame_as_it_is() -> None:
     assert clf.score(*frames("pandas", 400, 9)) > 0.75
 
 
+@pytest.mark.heavy
 def test_a_pipeline_reads_dates_by_itself() -> None:
     X, y = frames("polars", N, 1)
     pool, _ = frames("polars", M, 2)
@@ -70,6 +73,7 @@ def test_a_pipeline_reads_dates_by_itself() -> None:
     assert clf.score(dated[0], y) > 0.75
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_sparse_rows_and_lists_are_taken() -> None:
     pool = PublicPool(sparse.csr_array(POOL))
@@ -79,6 +83,7 @@ def test_sparse_rows_and_lists_are_taken() -> None:
     assert as_lists.predict(POOL.tolist()).shape == (M,)
 
 
+@pytest.mark.heavy
 def test_fitted_public_preprocessing_is_kept_where_the_owner_says_so() -> None:
     scaler = StandardScaler().fit(POOL)
     model = make_pipeline(scaler, LogisticRegression())

@@ -109,6 +109,7 @@ def sums(message: str) -> tuple[float, float]:
     return float(found[1]), float(found[2])
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("second", FITS)
 @pytest.mark.parametrize("first", ["PrivateClassifier", "ExponentialLearner"])
 def test_the_second_fit_without_a_ledger_warns_with_the_sum(first, second):
@@ -133,6 +134,7 @@ def test_it_is_a_warning_of_ours_that_everybody_can_name():
     assert quorate.PrivacyWarning is PrivacyWarning
 
 
+@pytest.mark.heavy
 def test_cross_validation_works_and_warns_at_every_fold_but_the_first():
     with pytest.warns(PrivacyWarning) as caught:
         scores = cross_val_score(clone(classifier()), X, Y, cv=3, params={"public": POOL})
@@ -141,6 +143,7 @@ def test_cross_validation_works_and_warns_at_every_fold_but_the_first():
     assert sums(str(of_privacy(caught)[-1].message))[0] == pytest.approx(3.0, rel=0.02)
 
 
+@pytest.mark.heavy
 def test_a_grid_search_counts_every_try_and_the_refit():
     search = GridSearchCV(classifier(allow_hopeless=True), {"epsilon": [0.5, 1.0]}, cv=2)
     with pytest.warns(PrivacyWarning) as caught:
@@ -151,6 +154,7 @@ def test_a_grid_search_counts_every_try_and_the_refit():
     )
 
 
+@pytest.mark.heavy
 def test_a_fit_in_a_worker_process_says_that_it_does_not_see_the_others(monkeypatch):
     monkeypatch.setattr(multiprocessing, "parent_process", lambda: object())
     with pytest.warns(PrivacyWarning, match="in a worker process: its guarantee counts this fit alone"):
@@ -159,6 +163,7 @@ def test_a_fit_in_a_worker_process_says_that_it_does_not_see_the_others(monkeypa
         classifier().fit(X, Y, public=POOL)
 
 
+@pytest.mark.heavy
 def test_workers_of_joblib_are_known_as_such():
     from joblib import Parallel, delayed
 
@@ -172,6 +177,7 @@ def in_a_worker() -> bool:
     return "worker process" in str(of_privacy(caught)[0].message)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "how", [{"unsafe_noise_seed": 1}, {"ledger": Ledger(budget=Budget(99.0, 1e-2))}], ids=["seeded", "ledger"]
 )
@@ -183,6 +189,7 @@ def test_what_a_ledger_counts_or_promises_nothing_does_not_warn(how):
     FITS["PrivateClassifier"][0]()  # the first of its kind
 
 
+@pytest.mark.heavy
 def test_a_fit_that_charged_nothing_is_none():
     with pytest.raises(InvalidParameter):
         classifier(queries=10_000).fit(X, Y, public=POOL)
@@ -192,6 +199,7 @@ def test_a_fit_that_charged_nothing_is_none():
         fit.fit(X, Y, public=POOL)
 
 
+@pytest.mark.heavy
 def test_asking_is_no_fit():
     fit = classifier(online_answers=3, epsilon=4.0).fit(X, Y, public=POOL)
     assert len(fit.ask(X[:3])) == 3
@@ -199,6 +207,7 @@ def test_asking_is_no_fit():
         fit.ask(X[3:9])
 
 
+@pytest.mark.heavy
 def test_where_warnings_are_errors_nothing_is_charged_and_nothing_counted():
     classifier().fit(X, Y, public=POOL)
     again = classifier()
@@ -209,6 +218,7 @@ def test_where_warnings_are_errors_nothing_is_charged_and_nothing_counted():
         again.fit(X, Y, public=POOL)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("kind", FITS)
 def test_folds_are_told_what_they_are_and_what_to_do(kind, tmp_path: Path, monkeypatch):
     fit, *_ = FITS[kind]
@@ -230,6 +240,7 @@ def test_folds_are_told_what_they_are_and_what_to_do(kind, tmp_path: Path, monke
     assert "\n" not in message
 
 
+@pytest.mark.heavy
 def test_cross_validation_with_one_ledger_says_what_folds_are(tmp_path: Path):
     clf = classifier(epsilon=1.0, ledger=tmp_path / "ledger.db")
     with pytest.raises(LedgerMismatch, match="a data set of its own"):

@@ -357,6 +357,7 @@ ASKED: list[tuple[str, Any, tuple[str, ...]]] = [
 ]
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 @pytest.mark.parametrize(("name", "rows", "said"), ASKED, ids=range(len(ASKED)))
 def test_what_is_asked_in_another_shape_than_the_fit_is_said_in_one_line(
@@ -380,6 +381,7 @@ def done() -> PrivateClassifier:
     return fitted(online_answers=2, queries=20)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", WRONG)
 def test_python_says_it_in_one_line_and_charges_nothing(name: str, done: PrivateClassifier, tmp_path: Path) -> None:
     act, said = WRONG[name]
@@ -492,6 +494,7 @@ def typed(capsys: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, 
     return stop.value.code, out, err
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("name", TYPED)
 def test_the_command_says_it_in_one_line_and_charges_nothing(
     name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -513,6 +516,7 @@ def test_the_command_says_it_in_one_line_and_charges_nothing(
     assert {path.name for path in root.rglob("*")} - before <= {"private", "public", "run.key", "ledger.db.key.new"}
 
 
+@pytest.mark.heavy
 def test_a_check_of_a_finished_run_speaks_of_it_and_not_of_a_new_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

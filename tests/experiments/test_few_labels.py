@@ -66,6 +66,7 @@ def test_the_command_knows_it() -> None:
     assert EXPERIMENTS["few-labels"] is reproduce_few_labels
 
 
+@pytest.mark.heavy
 def test_the_labels_follow_the_dimension_and_not_the_domain(small: FewLabels) -> None:
     generic = of(small, f"thresholds, {CLUSTERED}", GENERIC)
     every = of(small, f"thresholds, {CLUSTERED}", EVERY_CUT)
@@ -79,6 +80,7 @@ def test_the_labels_follow_the_dimension_and_not_the_domain(small: FewLabels) ->
     assert every[1].more["labels_of_theorem"] > 2 * every[0].more["labels_of_theorem"]
 
 
+@pytest.mark.heavy
 def test_rows_spread_over_the_domain_do_no_worse(small: FewLabels) -> None:
     spread = of(small, "thresholds, all of", GENERIC)
     assert len(spread) == 2
@@ -96,6 +98,7 @@ def test_the_points_of_the_second_part_are_shattered() -> None:
             assert (best.labels(population.points) == labels).all()
 
 
+@pytest.mark.heavy
 def test_labels_grow_with_the_vc_dimension(small: FewLabels) -> None:
     rows = [row for row in small.rows if row.method == "ExponentialLearner" and "log2_domain" not in row.more]
     assert [row.more["vc_dimension"] for row in rows] == [1, 2, 4, 5, 6]
@@ -133,6 +136,7 @@ def test_errors_at_the_rows_of_each_theorem_are_below_alpha() -> None:
     assert all(row["error_mean"] <= row["alpha"] for row in rows)
 
 
+@pytest.mark.heavy
 def test_adult_with_few_labels_is_nearly_as_good_as_without_privacy() -> None:
     rows = reproduce_few_labels(repeats=1, size=SMALL, parts=["adult"]).rows
     by_question: dict[str, dict[str, float]] = {}
@@ -155,6 +159,7 @@ def test_the_errors_are_exact() -> None:
     assert even.sample(1_000, np.random.default_rng(0))[1].mean() == pytest.approx(0.75, abs=0.07)  # 5 sd
 
 
+@pytest.mark.heavy
 def test_the_excess_error_of_a_useless_learner_is_that_of_a_random_cut() -> None:
     """At next to no ε a cut is uniform: its distance from a quarter has mean 5/16."""
     useless = NoisyThreshold(concepts=Thresholds(bits=16), epsilon=1e-6)
@@ -238,6 +243,7 @@ EVERY_CELL = [
 ]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("epsilon", "alpha"), EVERY_CELL)
 def test_only_two_constructions_ask_for_fewer_labels_than_their_base_alone(epsilon: float, alpha: float) -> None:
     for cell in cells(epsilon, alpha):
@@ -251,6 +257,7 @@ def test_only_two_constructions_ask_for_fewer_labels_than_their_base_alone(epsil
         assert cell.case  # where it pays, or that no such case is known
 
 
+@pytest.mark.heavy
 def test_a_construction_that_pays_is_shown_by_a_run() -> None:
     generic, asked = cells(1.0, 0.01)[:2]
     for cell in (generic, asked):
@@ -259,6 +266,7 @@ def test_a_construction_that_pays_is_shown_by_a_run() -> None:
         assert own <= alone
 
 
+@pytest.mark.heavy
 def test_the_columns_of_the_rule_hang_on_no_label_and_are_those_that_the_page_names() -> None:
     train = load_adult().train
     for seed in range(3):
@@ -285,6 +293,7 @@ def page_rows() -> list[dict[str, Any]]:
 CASES = [(case, name) for case in fits.cases() for name in fits.learners(case)]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("case", "name"), CASES, ids=lambda value: getattr(value, "name", value))
 def test_every_class_fits_with_every_learner_or_is_told_what_does(case: fits.Case, name: str) -> None:
     _, instead = fits.fitted(case, name, fits.learners(case)[name], seed=0)

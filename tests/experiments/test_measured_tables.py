@@ -34,6 +34,7 @@ def parts() -> list[object]:
     return [pytest.param(name, marks=pytest.mark.heavy if name in SLOW else ()) for name in kept]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", parts())
 def test_the_first_draws_of_each_column_are_what_they_were_when_the_table_was_made(
     tables: ModuleType, name: str

@@ -69,6 +69,7 @@ def edited(files: Files, name: str, change: Callable[[Any], object]) -> None:
 # --- an honest package ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_an_honest_package_passes_and_says_what_it_did_not_look_at(made: Package) -> None:
     found = outcomes(made.path)
     assert {code for code, outcome in found.items() if outcome is not Outcome.PASSED} == {"chain", "digest"}
@@ -77,6 +78,7 @@ def test_an_honest_package_passes_and_says_what_it_did_not_look_at(made: Package
             "versions", "skops", "onnx"} == found.keys() - {"chain", "digest"}  # fmt: skip
 
 
+@pytest.mark.heavy
 def test_the_sum_that_was_sent_and_the_ledger_are_compared_where_they_are_given(
     made: Package, votes_run: Path, tmp_path: Path, cli: Any
 ) -> None:
@@ -87,6 +89,7 @@ def test_the_sum_that_was_sent_and_the_ledger_are_compared_where_they_are_given(
     assert outcomes(made.path, digest="0" * 64)["digest"] is Outcome.FAILED
 
 
+@pytest.mark.heavy
 def test_a_ledger_that_was_altered_or_is_of_another_run_is_seen(
     made: Package, votes_run: Path, tmp_path: Path, cli: Any
 ) -> None:
@@ -105,6 +108,7 @@ def test_a_ledger_that_was_altered_or_is_of_another_run_is_seen(
         assert outcomes(made.path, ledger=path)["chain"] is Outcome.FAILED
 
 
+@pytest.mark.heavy
 def test_the_command_says_it_in_words_and_as_json_with_its_exit_code(made: Package, tmp_path: Path, cli: Any) -> None:
     code, said, _ = cli("check-export", made.path)
     assert code == 0
@@ -402,6 +406,7 @@ TAMPERED: dict[Callable[[Files], Files], str] = {
 }
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("tamper", "code"), TAMPERED.items(), ids=[each.__name__ for each in TAMPERED])
 def test_a_package_that_was_tampered_with_is_caught_by_the_check_that_is_for_it(
     made: Package, tmp_path: Path, tamper: Callable[[Files], Files], code: str
@@ -411,6 +416,7 @@ def test_a_package_that_was_tampered_with_is_caught_by_the_check_that_is_for_it(
     assert code in fails(path)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("tamper", [epsilon_everywhere, households_everywhere, caveats_removed_everywhere])
 def test_only_prices_stand_against_a_promise_that_was_changed_everywhere(
     made: Package, tmp_path: Path, tamper: Callable[[Files], Files]
@@ -421,6 +427,7 @@ def test_only_prices_stand_against_a_promise_that_was_changed_everywhere(
     assert fails(path) == {"prices"}
 
 
+@pytest.mark.heavy
 def test_a_model_exchanged_with_its_sums_passes_with_the_ledger_and_the_sum_that_was_sent_alone_sees_it(
     made: Package, votes_run: Path, tmp_path: Path, cli: Any
 ) -> None:
@@ -457,6 +464,7 @@ def test_another_onnx_model_is_told_to_be_linked_by_the_sum_alone(made: Package,
     assert "seen by --digest alone" in told
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("tamper", [written_by_another_version, packed_by_another_version])
 def test_a_check_that_is_needed_and_did_not_run_is_not_passed(
     made: Package, tmp_path: Path, cli: Any, tamper: Callable[[Files], Files]
@@ -473,6 +481,7 @@ def test_a_check_that_is_needed_and_did_not_run_is_not_passed(
     assert (code, json.loads(said)["passed"]) == (4, None)
 
 
+@pytest.mark.heavy
 def test_a_model_in_one_file_passes_without_the_other(made: Package, votes_run: Path, tmp_path: Path) -> None:
     """What need not be there is not missed; what is there and cannot be looked at is."""
     alone = export_package(votes_run, tmp_path / "alone.zip", kind="tre")
@@ -489,6 +498,7 @@ def test_without_the_package_onnx_a_file_of_it_is_not_passed(made: Package, monk
     assert [check.code for check in found.undecided] == ["onnx"]
 
 
+@pytest.mark.heavy
 def test_the_ledger_holds_the_scopes_that_a_receipt_cannot_change(
     made: Package, votes_run: Path, tmp_path: Path, cli: Any
 ) -> None:
@@ -543,6 +553,7 @@ HARMFUL: dict[str, Callable[[Files], bytes]] = {
 }
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.filterwarnings("ignore:Duplicate name:UserWarning")
 @pytest.mark.parametrize("harm", HARMFUL.values(), ids=HARMFUL)
 def test_a_container_that_could_do_harm_is_not_read(
@@ -606,6 +617,7 @@ def test_a_package_that_its_own_check_would_fail_is_not_written(
     assert not (tmp_path / "out.zip").exists()
 
 
+@pytest.mark.heavy
 def test_the_same_run_gives_the_same_bytes(votes_run: Path, made: Package, tmp_path: Path) -> None:
     again = export_package(votes_run, tmp_path / "again.zip", kind="tre", model="both")
     assert again.digest == made.digest

@@ -51,6 +51,7 @@ METADATA: dict[str, Callable[[Any], object]] = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("change", METADATA.values(), ids=METADATA)
 def test_nothing_in_the_metadata_can_be_told_otherwise_than_the_values(
     honest: Files, change: Callable[[Any], object]
@@ -60,6 +61,7 @@ def test_nothing_in_the_metadata_can_be_told_otherwise_than_the_values(
     assert set(failing(covered(files))) - {"onnx"} == {"values"}
 
 
+@pytest.mark.heavy
 def test_a_figure_that_stands_twice_is_seen(honest: Files) -> None:
     """One reader takes the first and another one the last."""
     text = honest["metadata.json"].decode()
@@ -113,11 +115,13 @@ PICKLES = {
 }
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("content", PICKLES.values(), ids=PICKLES)
 def test_a_pickle_is_seen_whatever_stands_around_it(content: bytes) -> None:
     assert is_pickle("labels.csv", content)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("shape", ["(10**15,)", "(1000000000000000,)", "(99999999999999999999999,)", "(-1,)"])
 def test_the_header_of_an_array_alone_is_read(honest: Files, shape: str) -> None:
     """No memory is taken for what it says that it holds."""
@@ -148,11 +152,13 @@ def zip_files_in_zip_files(files: Files) -> Files:
     return with_part(files, zipped({"0.zip": zipped({"0.zip": b"#" + zipped({"a": b"1"})})}), "1.npz")
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("tamper", [hidden_behind_a_byte, hidden_in_a_sparse_matrix, zip_files_in_zip_files])
 def test_a_zip_file_is_looked_into_wherever_it_begins(honest: Files, tamper: Callable[[Files], Files]) -> None:
     assert "pickle" in failing(fitted(tamper(honest)))
 
 
+@pytest.mark.heavy
 def test_a_sparse_matrix_in_a_model_is_no_harm(honest: Files) -> None:
     import scipy.sparse
 
@@ -161,6 +167,7 @@ def test_a_sparse_matrix_in_a_model_is_no_harm(honest: Files) -> None:
     assert "pickle" not in failing(fitted(with_part(honest, matrix.getvalue(), "1.npz")))
 
 
+@pytest.mark.heavy
 def test_inner_zip_files_share_one_bound(honest: Files, monkeypatch: pytest.MonkeyPatch) -> None:
     from quorate.export import pickle_checks
 
@@ -227,6 +234,7 @@ def test_an_operator_of_its_own_is_seen_however_deep_it_lies(honest: Files, monk
     assert "'evil'" in failing(fitted(files))["onnx"]
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("onnx", [{"inputs": 5}, {"inputs": None}, {}, 5, {"inputs": [[]]}])
 def test_inputs_of_another_form_are_a_no_and_no_crash(honest: Files, onnx: Any) -> None:
     files = dict(honest)
@@ -277,6 +285,7 @@ def test_a_link_to_a_package_is_followed(made: Package, tmp_path: Path) -> None:
     assert fails(tmp_path / "link.zip") == set()
 
 
+@pytest.mark.heavy
 def test_metadata_are_made_once_for_whoever_packs_and_whoever_checks(votes_run: Path, tmp_path: Path) -> None:
     package = export_package(votes_run, tmp_path / "out", kind="registry", model_version="1.0.0")
     content = (package.path / "metadata.json").read_bytes()

@@ -38,6 +38,7 @@ def said_by(content: bytes, fed: dict[str, Any]) -> Any:
     return session.run(None, {name: x.astype("f4") if name in single else x for name, x in fed.items()})
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     "model",
     [
@@ -61,6 +62,7 @@ def test_it_says_of_new_rows_what_the_student_says(model: Any, frame: bool) -> N
     assert np.abs(np.asarray(shares) - model.predict_proba(rows[150:])).max() < 1e-6
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("library", ["polars", "pandas"])
 def test_frames_with_words_and_missing_values_go_in_by_the_names_of_their_columns(library: str) -> None:
     rng = np.random.default_rng(1)
@@ -91,6 +93,7 @@ def test_frames_with_words_and_missing_values_go_in_by_the_names_of_their_column
     assert np.abs(np.asarray(said_by(found.content, one)[1]) - model.predict_proba(asked)).max() < 1e-12
 
 
+@pytest.mark.heavy
 def test_the_student_of_a_run_is_the_same_in_both_files(votes_run: Path) -> None:
     student = skops.io.load(votes_run / "public" / "student.skops")
     found = onnx_student(student, pl.read_csv(votes_run / "public.csv"))
@@ -126,6 +129,7 @@ def test_a_column_with_a_name_of_the_file_itself_is_refused() -> None:
         onnx_student(LogisticRegression().fit(rows, y), rows)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("classes", [[False, True], [0, 1], [3, 7], ["a", "é"]], ids=str)
 def test_classes_of_every_kind_come_out_as_they_are(classes: list[Any]) -> None:
     X, y = numbers()
@@ -181,6 +185,7 @@ def test_without_the_extra_the_command_that_installs_it_is_named(monkeypatch: py
         onnx_student(LogisticRegression().fit(X, y), X)
 
 
+@pytest.mark.heavy
 def test_an_estimator_writes_either_file_by_the_name(tmp_path: Path) -> None:
     from quorate import PrivateClassifier, PublicPool
 

@@ -27,11 +27,13 @@ def refused(file: str, found: list[str]) -> str:
     return f"{shown}\nwhere this is meant, run: python -m tests.golden.make {file}"
 
 
+@pytest.mark.heavy
 def test_prices_are_what_they_were() -> None:
     found = list(differences(recorded("prices"), prices()))
     assert not found, refused("prices", found)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("case", CASES)
 def test_a_fit_promises_records_and_releases_what_it_did(case: str) -> None:
     said = []
@@ -48,6 +50,7 @@ def test_every_recorded_case_is_made(part: str) -> None:
     assert list(recorded(part)) == list(CASES)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("before", "now", "seen"),
     [

@@ -66,6 +66,7 @@ def assert_as_recorded(found: list[str]) -> None:
     assert not found, "\n".join([*found[:40], "where this is meant, run: python -m tests.golden.make spoken"])
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("estimator", [each for each in (*ESTIMATORS, RUN, VOTES) if each != LEARNERS[-1]])
 def test_what_is_said_is_what_was_read_aloud(estimator: str) -> None:
     chosen = [each for each in combinations() if each.estimator == estimator and is_quick(each)]
@@ -121,6 +122,7 @@ def test_no_sentence_promises_what_its_combination_cannot() -> None:
     assert list(untrue(recorded())) == []
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("title", "line"),
     [

@@ -95,6 +95,7 @@ def done(*arguments: object) -> str:
     return said
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", KILLED)
 def test_a_killed_run_goes_on_with_no_second_charge_and_no_second_draw(name: str, tmp_path: Path) -> None:
     root = unpacked(name, tmp_path)
@@ -125,6 +126,7 @@ def test_a_killed_run_goes_on_with_no_second_charge_and_no_second_draw(name: str
     assert Durable.of(root).entries[len(after.entries) :] == []
 
 
+@pytest.mark.heavy
 def test_a_run_that_does_not_know_its_own_work_again_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend({**MADE_WITH, "numpy": "0.0"}, monkeypatch)
     fitted, charged = unpacked("after-votes", tmp_path / "a"), unpacked("amid-labels", tmp_path / "b")
@@ -135,6 +137,7 @@ def test_a_run_that_does_not_know_its_own_work_again_is_seen(tmp_path: Path, mon
     assert code == 3, said  # a second charge, which this budget has no room for
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", FINISHED)
 def test_a_finished_run_is_of_use(name: str, tmp_path: Path) -> None:
     root = unpacked(name, tmp_path)

@@ -140,6 +140,7 @@ def test_when_no_stage_is_left_nothing_more_is_drawn(monkeypatch):
     assert recorder.diary == []
 
 
+@pytest.mark.heavy
 def test_a_soft_label_counts_two_stages_more_than_the_open_one_at_first():
     """One query may end the open stage and the next one, and so opens two."""
     mechanism = soft(cutoff=4)
@@ -202,6 +203,7 @@ ACTS = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.heavy
 @settings(max_examples=40, deadline=None)
 @given(acts=ACTS, cutoff=st.integers(1, 6))
 def test_no_more_thresholds_are_used_than_were_paid_for(acts, cutoff):
@@ -303,15 +305,18 @@ def close_rows():
     return [np.array([2 * at + 1 + shift, 0]) for shift in (0, 40, -40, 20)]
 
 
+@pytest.mark.heavy
 def test_a_streams_answers_have_the_law_of_the_mechanisms_own_steps():
     mechanism = vector(2, 10)
     assert p_value(by_stream(mechanism, 0), by_steps(mechanism, 10**6), close_rows()) > FALSE_ALARM
 
 
+@pytest.mark.heavy
 def test_that_test_catches_a_stream_with_a_stage_too_many():
     assert p_value(by_stream(vector(1, 10), 0), by_steps(vector(2, 10), 10**6), close_rows()) < FALSE_ALARM
 
 
+@pytest.mark.heavy
 def test_soft_labels_have_the_law_of_the_mechanisms_own_steps():
     mechanism = soft(1, 10)
     at = mechanism.tests.passing_dist(0.5)
@@ -322,6 +327,7 @@ def test_soft_labels_have_the_law_of_the_mechanisms_own_steps():
 # --- what does not fit is refused -----------------------------------------------------------------------------------
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     "purposes",
     [
@@ -390,12 +396,14 @@ def interactive_run(votes, student, *, die_after=None, store=None, mechanism=INT
         )  # fmt: skip
 
 
+@pytest.mark.heavy
 def test_a_student_is_fitted_anew_after_each_fifth(votes):
     student = Student()
     interactive_run(votes, student)
     assert student.shown == [12, 24, 36, 48]
 
 
+@pytest.mark.heavy
 def test_the_first_fifth_is_answered_as_by_a_confident_mechanism(votes):
     confident = ConfidentNoisyMax(threshold=60.0, sigma_threshold=15.0, sigma_answer=8.0, form="binary")
     first = interactive_run(votes, Student()).codes[:12]
@@ -405,6 +413,7 @@ def test_the_first_fifth_is_answered_as_by_a_confident_mechanism(votes):
     assert never.tolist() != interactive_run(votes, Student()).codes.tolist()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("die_after", [4, 12, 16, 28, 48, 56])
 def test_a_resumed_interactive_run_repeats_an_unbroken_one(votes, die_after):
     whole = interactive_run(votes, Student())
@@ -454,6 +463,7 @@ def test_a_score_of_exactly_one_half_is_the_first_class(code):
     assert mechanism.answers.codes(np.array([code, -1])).tolist() == [expected, -1]
 
 
+@pytest.mark.heavy
 def test_a_fresh_stage_answers_as_often_as_the_stream_says():
     mechanism = vector(1, 10)
     at = mechanism.passing_dist(0.5)

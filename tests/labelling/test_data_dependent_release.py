@@ -31,6 +31,7 @@ def release(mechanism=PLAIN, reservation=None, noise=None, sanitiser=SANITISER, 
     )
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("mechanism", [PLAIN, CONFIDENT], ids=["plain", "confident"])
 def test_values_lie_about_the_total_with_noise_of_the_promised_size(mechanism):
     if mechanism is PLAIN:
@@ -94,6 +95,7 @@ def test_nothing_is_drawn_when_something_is_wrong():
         release(reservation=good)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "field",
     [

@@ -62,6 +62,7 @@ def misses_of(table, mechanism, failure, *, read_with=None, exact=None):
 TABLES = [(80, 20), (700, 60, 40, 30), (30, 3, 5, 4, 900, 80), (1, 1, 0, 3), (3000, 0, 0, 2)]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("table", TABLES[:3], ids=str)
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize("failure", [0.3, 0.02])
@@ -70,6 +71,7 @@ def test_half_widths_hold_as_often_as_they_say(table, noise, failure):
         assert not rejects(misses, failure)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("table", TABLES[3:], ids=str)
 def test_they_hold_where_noise_swamps_a_class(table):
     """An accuracy of an empty class is not defined; the other statement holds."""
@@ -77,12 +79,14 @@ def test_they_hold_where_noise_swamps_a_class(table):
     assert not rejects(wide, 0.1)
 
 
+@pytest.mark.heavy
 def test_a_half_width_for_a_third_of_the_noise_is_caught():
     mechanism, cheat = NoisySum(12.0, 1, "shares"), NoisySum(4.0, 1, "shares")
     for misses in misses_of(TABLES[1], mechanism, 0.05, read_with=cheat):
         assert rejects(misses, 0.05)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("grid", [2, 1000])
 def test_half_widths_hold_for_the_shares_before_they_were_rounded(grid):
     rng = np.random.default_rng(2)
@@ -116,6 +120,7 @@ def test_a_score_that_noise_swamped_is_still_a_share():
     assert read_score(-9, NoisySum(4.0, 1), n_units=100).accuracy == 1
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("answer", "form"),
     [([3, 4], "single"), (3, "shares"), ([3], "shares"), ([3, 4, 5], "shares"), ([[3, 4]], "shares")],
@@ -125,6 +130,7 @@ def test_an_answer_of_another_form_is_not_read(answer, form):
         read_score(answer, NoisySum(4.0, 1, form), n_units=10)
 
 
+@pytest.mark.heavy
 def test_what_is_released_is_the_exact_table_plus_noise():
     wide = NoisySum(scale=1e-2, grid=1, form="shares")  # noise of 0, but for once in 10^43
     score = evaluate(wide, reservation=paid(wide))
@@ -139,6 +145,7 @@ def test_what_is_released_is_the_exact_table_plus_noise():
     assert evaluate(single, reservation=paid(single), n_units=200).sums == (20,)
 
 
+@pytest.mark.heavy
 def test_a_person_with_many_rows_counts_once():
     mechanism = NoisySum(scale=1e-2, grid=1000, form="shares")
     busy = np.tile(X[:1], (1000, 1))  # a row that the model gets wrong
@@ -168,6 +175,7 @@ def test_it_is_charged_then_drawn_then_stored_then_told(diary):
     assert not score.seeded
 
 
+@pytest.mark.heavy
 def test_the_ledger_holds_what_the_score_was_read_from():
     reservation = paid(RECORDS)
     score = evaluate(reservation=reservation)
@@ -209,6 +217,7 @@ def test_nothing_is_drawn_when_something_is_wrong():
     assert good.remaining("evaluation") == 1
 
 
+@pytest.mark.heavy
 def test_a_reservation_may_hold_it_among_other_things():
     """One tight price for labels and their evaluation together."""
     from quorate.accounting import Composed, DiscreteGaussian, Repeated

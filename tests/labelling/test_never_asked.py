@@ -46,6 +46,7 @@ def test_of_a_thousand_queries_a_mechanism_that_declines_ten_was_asked_ten():
     assert counted(stored_labels(mechanism, reservation, n_classes=2)) == (10, 0, 10, 990)
 
 
+@pytest.mark.heavy
 @given(rows=st.lists(st.booleans(), max_size=30), cutoff=st.integers(1, 4))
 def test_every_query_is_in_one_state_and_the_order_says_which(rows, cutoff):
     mechanism = vector(cutoff)
@@ -68,6 +69,7 @@ def gathered(mechanism, answers):
     return builder.released()
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("mechanism", "answers", "expected"),
     [

@@ -123,6 +123,7 @@ def test_nothing_asked_is_nothing_charged(sessions):
     assert reservation.remaining(PURPOSE) == 3
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("mechanism", [BINARY, GaussianNoisyMax(sigma=6.0, form="binary"), NoisyCounts(sigma=6.0)])
 def test_after_a_restart_the_answers_are_the_same(mechanism, sessions):
     split = Ensemble(np.array([[50, 50]], dtype=np.int64))
@@ -187,6 +188,7 @@ def test_a_seeded_desk_repeats_itself_and_no_two_batches_share_noise(sessions_in
     assert rounds[0][0] != rounds[0][1]
 
 
+@pytest.mark.heavy
 @given(batches=st.lists(st.lists(st.integers(0, 6), max_size=5), max_size=6), cap=st.integers(1, 6))
 @settings(max_examples=60, deadline=None)
 def test_what_is_charged_is_the_number_of_distinct_queries_that_were_answered(batches, cap, sessions_in_memory):

@@ -104,6 +104,7 @@ def test_progress_is_told_before_each_block_and_at_the_end(diary, votes):
 # --- what is refused before anything is drawn ----------------------------------------------------------------
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("block", [0, -1, 2.0, True, None, "4"])
 def test_a_block_holds_at_least_one_query(block, diary, votes):
     reservation, noise = diary("label", 10)
@@ -126,6 +127,7 @@ def test_votes_are_a_table(diary, votes):
         label(Secret(votes(10)[:, 0]), MECHANISM, reservation, noise)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     "other",
     [NoisyCounts(sigma=5.9, form="binary"), NoisyCounts(sigma=SIGMA), ConfidentNoisyMax(60.0, 40.0, SIGMA, "binary")],
@@ -150,6 +152,7 @@ def test_what_was_reserved_for_another_purpose_pays_for_no_label(sessions, votes
         label(Secret(votes(10)), MECHANISM, reservation, SeededNoise(0))
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -219,6 +222,7 @@ def test_earlier_labels_come_back_byte_for_byte_whatever_the_noise_is_now(sessio
     assert released.answers[:6].tobytes() == stored.tobytes()
 
 
+@pytest.mark.heavy
 @given(
     deaths=st.lists(st.integers(0, 9), max_size=5),
     n_queries=st.integers(1, 13),
@@ -279,6 +283,7 @@ def _p_value_of_variance(noise, claimed_sigma):
     return 2 * min(chi2.cdf(statistic, len(noise)), chi2.sf(statistic, len(noise)))
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("block", [1, 7, 64, 4_000])
 def test_labels_carry_the_noise_that_was_paid_for_whatever_the_block(block):
     n_queries = 600 if block == 1 else 4_000

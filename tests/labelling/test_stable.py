@@ -255,15 +255,18 @@ def worst_loss(of: Any, *, shards: int, passes: int) -> float:
 STAGE_EPSILON = 1 / 6.0 + 2 / 9.0
 
 
+@pytest.mark.heavy
 def test_no_neighbouring_votes_tell_more_than_a_stage_costs() -> None:
     worst = worst_loss(distance, shards=14, passes=8)
     assert 0.999 * STAGE_EPSILON < worst <= STAGE_EPSILON * (1 + 1e-12)
 
 
+@pytest.mark.heavy
 def test_that_test_catches_a_distance_that_moves_by_two() -> None:
     assert worst_loss(gap_minus_one, shards=14, passes=8) > STAGE_EPSILON * 1.9
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("of", "holds"), [(distance, True), (gap_minus_one, False)], ids=["ours", "gap minus one"])
 def test_a_value_that_one_shard_could_change_has_distance_0(of: Any, holds: bool) -> None:
     """All votes of 5 shards for 3 values, and every change of one of them; an abstention is one, too."""

@@ -152,6 +152,7 @@ def test_a_retry_of_a_request_whose_answer_was_lost_is_charged_again_under_its_k
     assert (answer.charged, desk.given("ann")) == (2, 4)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "failure", [ZeroDivisionError(), InvalidParameter("no"), TeachersSilent("gone"), LedgerBusy("")]
 )

@@ -41,6 +41,7 @@ def paid(mechanism, times=1):
 
 
 class TestScores:
+    @pytest.mark.heavy
     @given(
         n_teachers=st.lists(st.integers(1, 400), min_size=2, max_size=5),
         grid=st.integers(1, 1000),
@@ -80,6 +81,7 @@ class TestScores:
 
         assert max(abs(a - b) for a, b in zip(cheat([0, 0]), cheat([grid, grid]), strict=True)) == 10 * grid
 
+    @pytest.mark.heavy
     def test_on_real_rows_one_changed_unit_moves_no_score_by_more_than_the_grid(self):
         """Brute force through training: every candidate has a partition of its own."""
 
@@ -155,6 +157,7 @@ class TestChooseTeachers:
             candidates, rows, codes, unit_keys, mechanism=mechanism, reservation=reservation, **given
         )
 
+    @pytest.mark.heavy
     def test_the_better_teacher_is_chosen_and_the_price_is_that_of_one_choice(self):
         chosen = self.choose()
 
@@ -163,6 +166,7 @@ class TestChooseTeachers:
         assert chosen.slack == pytest.approx((2 / 10 * math.log(1 / 0.05) + 1 / 100) / 8 + 1 / 100)
         assert chosen.seeded
 
+    @pytest.mark.heavy
     def test_it_is_charged_then_drawn_then_stored_then_told(self, diary):
         mechanism = Exponential(epsilon=1.0, sensitivity=10)
         reservation, noise = diary("tuning", 1, mechanism)
@@ -198,6 +202,7 @@ class TestChooseTeachers:
             self.choose(reservation=good, candidates=[Candidate(teacher=GOOD, n_teachers=k) for k in (2, 500)])
         assert good.remaining("tuning") == 1
 
+    @pytest.mark.default_cases(4)
     @pytest.mark.parametrize("bad", [0, -1, 1.5, True, "5", None])
     def test_a_candidate_has_a_number_of_teachers(self, bad):
         with pytest.raises(InvalidParameter, match=r"^n_teachers must be "):
@@ -221,6 +226,7 @@ class TestChooseModel:
             **given,
         )
 
+    @pytest.mark.heavy
     def test_the_better_one_is_chosen_each_unit_counted_once(self):
         many = np.concatenate([np.ones(30, np.int64), np.zeros(200, np.int64)])
         unit_keys = [*[b"%d" % row for row in range(30)], *[b"busy"] * 200]
@@ -229,11 +235,13 @@ class TestChooseModel:
         assert self.choose(mechanism).index == 1
         assert self.choose(mechanism, y=many, unit_keys=unit_keys).index == 1  # by rows it would be 0
 
+    @pytest.mark.heavy
     def test_a_slack_is_printed_where_the_number_of_units_was_declared(self):
         mechanism = PermuteAndFlip(epsilon=20.0)
         assert self.choose(mechanism).slack is None
         assert self.choose(mechanism, n_units=30).slack == pytest.approx(0.1 * math.log(1 / 0.05) / 30)
 
+    @pytest.mark.heavy
     def test_a_choice_is_made_once(self):
         mechanism = PermuteAndFlip(epsilon=20.0)
         reservation = paid(mechanism)
@@ -258,6 +266,7 @@ class TestErrorEstimate:
             **given,
         )
 
+    @pytest.mark.heavy
     def test_it_is_the_mean_of_the_teachers_errors_plus_noise(self):
         shards = hash_shards(SLOTS, 10, KEY)
         errors = teacher_errors(GOOD, X, Y, SLOTS, shards, n_teachers=10, n_classes=2, key=KEY, grid=1000).reveal()
@@ -270,6 +279,7 @@ class TestErrorEstimate:
         assert 10 * kl == pytest.approx(math.log(2 / 0.05), rel=1e-6)
         assert estimate.upper > x
 
+    @pytest.mark.heavy
     def test_it_is_charged_then_drawn_then_stored_then_told(self, diary):
         mechanism = NoisySum.costing(0.5)
         reservation, noise = diary("tuning", 1, mechanism)
@@ -314,6 +324,7 @@ def estimates_of(errors, mechanism, failure, read_with=None):
     return [read(answer) for answer in released]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 @pytest.mark.parametrize("failure", [0.5, 0.05])
 @pytest.mark.parametrize("grid", [1, 7, 1000])
@@ -325,6 +336,7 @@ def test_the_noise_part_of_an_estimate_holds_as_often_as_it_says(noise, failure,
     assert stats.binom.sf(misses - 1, TRIALS, failure / 2) > FALSE_ALARM
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("failure", [0.5, 0.1])
 @pytest.mark.parametrize("mean", [0.0, 0.02, 0.3, 1.0])
 def test_the_upper_bound_covers_the_expected_error_as_often_as_it_says(failure, mean):
@@ -336,6 +348,7 @@ def test_the_upper_bound_covers_the_expected_error_as_often_as_it_says(failure, 
     assert stats.binom.sf(misses - 1, TRIALS, failure) > FALSE_ALARM
 
 
+@pytest.mark.heavy
 def test_bounds_that_forget_the_sampling_or_most_of_the_noise_are_caught():
     failure = 0.1
     errors = (np.random.default_rng(2).random((TRIALS, 20)) < 0.3).astype(float)

@@ -22,6 +22,7 @@ def test_levels(frame):
     assert Binning(CUTS).transform(frame(ROWS)).tolist() == [[0, 2], [1, 0], [0, 0], [3, 1], [0, 0]]
 
 
+@pytest.mark.heavy
 @given(ages=st.lists(st.one_of(st.none(), st.floats(), st.integers()), min_size=1, max_size=8), place=st.integers(0, 7))
 def test_a_level_hangs_on_its_own_row_alone(ages, place):
     binning, frame = Binning({"age": (0, 10)}), pd.DataFrame({"age": pd.Series(ages, dtype=object)})
@@ -52,6 +53,7 @@ def test_a_pool_tells_cuts_that_part_it_evenly():
         Binning.from_pool(pool, ["y"])
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "cuts", [{}, None, {"age": ()}, {"age": (2, 1)}, {"age": (1, 1)}, {"job": ("a", "a")}, {"a": "ab"}]
 )
@@ -60,6 +62,7 @@ def test_what_is_no_cut_is_refused(cuts):
         Binning(cuts).fit()
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("concept", "said"),
     [

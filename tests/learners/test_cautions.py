@@ -37,6 +37,7 @@ def applying(learner, n_labelled, n_unlabelled=0):
 # --- the base learner alone -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("epsilon", [1.0, 0.1])
 @pytest.mark.parametrize("around", [LabelBoost, AgnosticLearner, SubsampledAgnostic, EmpiricalLearner])
 def test_a_construction_that_asks_for_no_fewer_labels_than_its_base_says_so(around, epsilon):
@@ -44,6 +45,7 @@ def test_a_construction_that_asks_for_no_fewer_labels_than_its_base_says_so(arou
     assert "NoisyThreshold alone asks for" in said[BASE_ALONE]
 
 
+@pytest.mark.heavy
 def test_a_construction_that_asks_for_fewer_does_not():
     assert BASE_ALONE not in applying(SubSampling(base=BASE, epsilon=0.1), 100_000)
     assert BASE_ALONE in applying(SubSampling(base=BASE, epsilon=1.0), 100_000)
@@ -64,6 +66,7 @@ def test_cautions_stand_on_the_fitted_learner_and_depend_on_no_row():
     assert found[0] == found[1] == found[2] == learner.check(3_000)
 
 
+@pytest.mark.heavy
 def test_the_rows_of_a_choice_for_any_labels_keep_the_bound_where_it_is_hardest():
     """Many bad concepts that are just α worse, labels that are nearly coins: simulated exactly as a walk."""
     alpha, beta, epsilon, n_bad = 0.2, 0.1, 1.0, 500
@@ -101,6 +104,7 @@ def test_as_many_labels_as_requested_are_no_news():
 # --- any ε ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("epsilon", [1e-9, 400.0, 1_000.0])
 @pytest.mark.parametrize("base_epsilon", [1.0, 400.0, 1_000.0])
 @pytest.mark.parametrize("around", [LabelBoost, SubSampling, EmpiricalLearner, AgnosticLearner, SubsampledAgnostic])
@@ -119,6 +123,7 @@ def test_any_epsilon_is_answered_or_refused_by_the_name_that_was_given(around, b
             assert told.startswith("base.epsilon must be")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("epsilon", [1e-9, 400.0, 1_000.0])
 def test_any_epsilon_of_a_learner_without_a_base(epsilon):
     x = np.arange(300)[:, None]
@@ -134,6 +139,7 @@ def test_any_epsilon_of_a_learner_without_a_base(epsilon):
         single.fit(x, labels)
 
 
+@pytest.mark.heavy
 def test_a_fit_searches_for_no_number_that_a_caution_would_name():
     boxes = Rectangles(bits=4, n_features=2)
     learner = AgnosticLearner(base=ExponentialLearner(concepts=boxes, epsilon=1.0), epsilon=1.0)
@@ -181,6 +187,7 @@ def test_a_ledger_of_0_1_is_held_against_the_digest_it_has():
     assert sample.fingerprint(key, known=[sample.fingerprint(key), old]) == sample.fingerprint(key)
 
 
+@pytest.mark.heavy
 def test_a_million_rows_have_a_fingerprint_with_no_work_for_each_in_python(monkeypatch):
     monkeypatch.setattr(Sample, "_digest_of_each_row", None)
     X = np.random.default_rng(0).integers(0, 2**32, (1_000_000, 1))

@@ -34,6 +34,7 @@ def charges_and_answers(place: Path) -> tuple[list[Any], list[Any]]:
         return [ledger.spent, *(each.key for each in ledger.reservations())], [block.answers[0] for block in blocks]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", FITS)
 def test_a_fit_of_0_1_is_neither_charged_nor_drawn_again(name: str, copied: dict[str, Path]) -> None:
     place = copied[FITS[name][0]]

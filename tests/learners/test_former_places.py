@@ -68,6 +68,7 @@ PICKLED = (
 )
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("module", "name"), [(module, name) for module, names in NAMES.items() for name in names])
 def test_a_name_of_0_1_is_found_and_warns_of_its_place(module: str, name: str) -> None:
     old = f"quorate.learners.{module}"

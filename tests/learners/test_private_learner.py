@@ -87,12 +87,14 @@ def ledger(epsilon=1.0, delta=0.0):
 # --- what is refused ---------------------------------------------------------------------------------------------
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("epsilon", [0, -1, float("nan"), float("inf"), True, "1", None, 1e-10])
 def test_an_epsilon_that_is_none_is_refused_before_the_data(epsilon):
     with pytest.raises(InvalidParameter, match="epsilon"):
         AnyCut(epsilon=epsilon).fit(object(), object())
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("delta", [None, 0, 1, float("nan"), "1e-5"])
 def test_a_learner_with_delta_needs_one(delta):
     with pytest.raises(InvalidParameter, match="delta"):
@@ -104,6 +106,7 @@ def test_groups_are_refused_since_the_proof_replaces_one_row():
         AnyCut().fit(X, Y, groups=np.arange(40))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "labels",
     [
@@ -123,6 +126,7 @@ def test_labels_that_are_no_labels_are_refused_and_not_shown(labels):
     assert given_ledger.spent.epsilon == 0
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("points", [X + 300, X - 1, X + 0.5, np.full((40, 1), np.nan), np.hstack([X, X])])
 def test_points_off_the_grid_are_refused_and_not_shown(points):
     with pytest.raises(DataRefused) as refusal:
@@ -349,6 +353,7 @@ def test_numbers_beyond_floats_are_written_as_text():
     assert to_stored(Threshold(2**61)) == {"concept": "Threshold", "fields": {"cut": {"whole": str(2**61)}}}
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("value", [None, 3, {}, {"concept": "os"}, {"concept": "Threshold", "fields": {"cut": -1}}])
 def test_what_is_no_stored_concept_is_not_taken_for_one(value):
     assert from_stored(value, Thresholds(bits=8)) is None
@@ -372,6 +377,7 @@ def test_points_that_no_double_tells_apart_are_different_data():
 # --- learners inside others ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", [AgnosticLearner, EmpiricalLearner, LabelBoost, SubSampling, SubsampledAgnostic])
 def test_what_a_learner_inside_does_not_use_makes_no_other_fit(kind, tmp_path):
     given_ledger, cuts = ledger(epsilon=20.0), np.arange(400).reshape(-1, 1) % 256

@@ -45,6 +45,7 @@ def rows(n=400):
     return X, (X[:, 0] < 50).astype(int)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("around", AROUND)
 def test_a_copy_of_a_learner_around_a_finite_class_and_a_base_fits(around):
     learner = around(base=ExponentialLearner(concepts=trees(), epsilon=1.0), epsilon=1.0, unsafe_noise_seed=0)
@@ -65,6 +66,7 @@ def test_another_class_than_the_bases_is_refused():
         SubSampling(concepts=fewer, base=base, epsilon=1.0).fit(*rows())
 
 
+@pytest.mark.heavy
 def test_folds_and_grids():
     base = ExponentialLearner(concepts=trees(), epsilon=1.0, unsafe_noise_seed=0)
     assert cross_val_score(base, *rows(), cv=3).mean() > 0.9
@@ -85,6 +87,7 @@ def test_a_pipeline_hands_on_what_it_bins():
 # --- labels ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("classes", "labels"),
     [
@@ -115,6 +118,7 @@ def test_other_labels_are_refused_and_not_shown(classes, labels):
     assert "0.5" not in str(refusal.value)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("classes", [["yes"], ["a", "b", "c"], "ab", [None, 1]])
 def test_what_is_no_pair_of_classes_is_refused(classes):
     with pytest.raises(InvalidParameter, match="classes"):
@@ -134,6 +138,7 @@ def test_named_labels_give_the_concept_of_zeros_and_ones_at_no_further_charge():
     assert ledger.spent.epsilon == 1.0
 
 
+@pytest.mark.heavy
 def test_an_oracle_and_single_predictions_speak_the_same_words():
     X, y = rows(4_000)
     words = np.array(["no", "yes"])[y]

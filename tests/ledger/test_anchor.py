@@ -53,6 +53,7 @@ def beside(path: Path) -> Path:
     return path.with_name("ledger.db.anchor")
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("leave", ["nothing", "a copy", "a second name", "a link"])
 def test_an_anchor_that_was_removed_or_replaced_is_an_error_and_not_made_anew(
     anchor: AnchorFile, tmp_path: Path, leave: str
@@ -86,6 +87,7 @@ def test_a_head_is_written_over_the_older_slot(anchor: AnchorFile) -> None:
         assert len(after) == 2 * SLOT
 
 
+@pytest.mark.heavy
 def test_every_flipped_bit_spoils_its_slot_and_no_other(anchor: AnchorFile) -> None:
     sound = anchor.path.read_bytes()
     slots = anchor.slots()
@@ -98,6 +100,7 @@ def test_every_flipped_bit_spoils_its_slot_and_no_other(anchor: AnchorFile) -> N
         assert held[1 - place // SLOT] == slots.heads[1 - place // SLOT]
 
 
+@pytest.mark.heavy
 def test_whatever_part_of_a_write_is_on_the_disk_the_head_is_the_new_one_or_the_one_before(anchor: AnchorFile) -> None:
     before = anchor.path.read_bytes()
     anchor.write(head(6))
@@ -111,6 +114,7 @@ def test_whatever_part_of_a_write_is_on_the_disk_the_head_is_the_new_one_or_the_
         assert slots.torn or torn in (before, after)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("content", [b"", b"\n", b"{}", b" " * 2 * SLOT, b"\0" * 2 * SLOT, b"x" * (2 * SLOT + 1)])
 def test_what_is_no_anchor_is_refused_and_not_written_over(anchor: AnchorFile, content: bytes) -> None:
     anchor.path.write_bytes(content)
@@ -148,6 +152,7 @@ def test_an_anchor_of_an_earlier_version_is_read_and_gets_slots_with_the_first_w
     assert file_at(beside(path)).read() == written
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("flip", range(0, 2 * SLOT, 701))
 def test_a_spoilt_slot_is_a_crash_where_the_ledger_goes_on_beyond_the_other_one_and_refused_elsewhere(
     path: Path, flip: int

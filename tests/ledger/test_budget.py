@@ -32,6 +32,7 @@ def slow_delta_of_zcdp(rho, eps):
         return bound(centre)
 
 
+@pytest.mark.heavy
 @settings(max_examples=15, deadline=None)
 @given(st.floats(0.01, 20), st.floats(1e-12, 1e-2))
 def test_the_largest_rho_is_affordable_and_the_next_is_not(eps, delta):
@@ -47,12 +48,14 @@ def test_a_zcdp_budget_comes_to_less_where_epsilon_or_delta_are_smaller():
     assert Budget(1, 1e-7, "zcdp").limit.rho_e9 < Budget(1, 1e-6, "zcdp").limit.rho_e9
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("bad", [0, -1, math.nan, math.inf, True, "1", None, 1e-10])
 def test_a_budget_needs_a_positive_epsilon(bad):
     with pytest.raises(InvalidParameter):
         Budget(bad, 1e-5)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("bad", [1, -1e-9, math.nan, True, "0", None])
 def test_a_budget_needs_a_delta_below_one(bad):
     with pytest.raises(InvalidParameter):
@@ -77,6 +80,7 @@ def test_a_price_is_the_accountants_rounded_up():
     assert charged == BudgetUnits(rho_e9=units_up(zcdp(event), 9))
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("event", "arguments", "error"),
     [

@@ -90,6 +90,7 @@ def test_the_sound_chain_has_every_kind_of_entry_and_is_accepted():
     assert resealed([json.loads(line) for line in LINES]) == LINES
 
 
+@pytest.mark.heavy
 @settings(max_examples=300, deadline=None)
 @given(st.data())
 def test_any_edited_character_is_noticed(data):
@@ -107,12 +108,14 @@ def test_any_edited_character_is_noticed(data):
         verify([*LINES[:number], edited, *LINES[number + 1 :]])
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("number", range(COUNT))
 def test_a_removed_entry_is_noticed(number):
     with pytest.raises(LedgerIntegrityError):
         verify([*LINES[:number], *LINES[number + 1 :]], anchor=ANCHOR)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("number", range(COUNT - 1))
 def test_entries_in_another_order_are_noticed(number):
     lines = list(LINES)
@@ -121,12 +124,14 @@ def test_entries_in_another_order_are_noticed(number):
         verify(lines)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("number", range(COUNT))
 def test_a_doubled_entry_is_noticed(number):
     with pytest.raises(LedgerIntegrityError):
         verify([*LINES[: number + 1], *LINES[number:]])
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("length", range(COUNT))
 def test_an_older_copy_is_noticed_by_the_anchor(length):
     verify(LINES[:length])  # sound in itself
@@ -142,6 +147,7 @@ def test_a_chain_that_goes_on_beyond_its_anchor_is_accepted():
 # --- what is newer than a verified head -------------------------------------------------------------------------------
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("known", range(1, COUNT + 1))
 def test_what_is_newer_is_verified_and_adds_up_to_the_same(known):
     state = verify(LINES[:known])
@@ -149,6 +155,7 @@ def test_what_is_newer_is_verified_and_adds_up_to_the_same(known):
     assert state == verify(LINES, anchor=ANCHOR)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("known", range(1, COUNT))
 def test_a_chain_that_does_not_go_on_from_what_is_known_adds_nothing(known):
     state, before = verify(LINES[:known]), verify(LINES[:known])
@@ -158,6 +165,7 @@ def test_a_chain_that_does_not_go_on_from_what_is_known_adds_nothing(known):
         assert state == before
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("known", range(1, COUNT))
 def test_an_altered_newer_entry_is_refused(known):
     newer = [LINES[known - 1], LINES[known].replace('"sequence":', '"sequence": ', 1), *LINES[known + 1 :]]
@@ -172,12 +180,14 @@ def test_a_newer_entry_that_breaks_a_rule_is_refused():
         resume(state, forged, anchor=ANCHOR)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("known", range(1, COUNT))
 def test_newer_entries_that_end_before_their_anchor_are_refused(known):
     with pytest.raises(LedgerIntegrityError, match="older copy"):
         resume(verify(LINES[:known]), LINES[known - 1 : -1], anchor=ANCHOR)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("line", [b"{}", None, "", "{}", "[]", "1", "null", "{", '"x"', "[" * 5000, "NaN"])
 def test_what_is_no_entry_is_refused(line):
     with pytest.raises(LedgerIntegrityError):
@@ -211,6 +221,7 @@ WRONG_SHARES = [
 LESS = {"epsilon_e9": 1, "delta_e18": 0, "rho_e9": 0}
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "objects",
     [
@@ -231,6 +242,7 @@ def test_a_chain_rewritten_by_the_rules_is_noticed_by_its_anchor_and_exposed_by_
     assert not holds(state, Head(sequence=RECEIPT.sequence, hash=RECEIPT.head_hash))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "objects",
     [

@@ -34,6 +34,7 @@ def reserved(ledger, count=10, key="labels", **more):
 # --- A ledger that is opened again in one process ---------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_who_knows_a_chain_goes_on_from_there_and_meets_what_others_wrote(place):
     ledger = place.open(BUDGET)
     reserved(ledger)
@@ -49,6 +50,7 @@ def test_who_knows_a_chain_goes_on_from_there_and_meets_what_others_wrote(place)
     assert len(place.open().reservations()) == 2
 
 
+@pytest.mark.heavy
 def test_what_is_known_stays_what_it_was_and_may_be_used_again(place):
     ledger = place.open(BUDGET)
     reserved(ledger)
@@ -61,6 +63,7 @@ def test_what_is_known_stays_what_it_was_and_may_be_used_again(place):
     assert len(place.open(known=known).reservations()) == 3
 
 
+@pytest.mark.heavy
 def test_what_is_known_of_another_chain_is_of_no_use(place, tmp_path):
     with Ledger(budget=BUDGET) as other:
         reserved(other, count=99)
@@ -533,6 +536,7 @@ def test_answers_are_stored_once(place):
         reservation.store(block, [1, 1])
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "answers",
     [[1], [1, 2, 3], [1, float("nan")], [1, Secret(2)], [1, {2}], np.array([1]), {1: 2}, [b"a", b"b"], [2 + 1j, 1]],
@@ -557,6 +561,7 @@ def test_too_deep_answers_are_refused_before_they_spoil_the_chain(place):
     ledger.verify()
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("answers", "told"),
     [
@@ -576,6 +581,7 @@ def test_answers_may_be_any_json_and_arrays(place, answers, told):
 # --- Arguments -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -611,6 +617,7 @@ def test_a_reservation_with_a_wrong_argument_is_refused(place, arguments):
     assert ledger.spent.epsilon == 0.0
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("count", [0, -1, 1.0, True, "1", None])
 def test_a_draw_with_a_wrong_count_is_refused(place, count):
     reservation = reserved(place.open(BUDGET))

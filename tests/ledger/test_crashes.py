@@ -56,6 +56,7 @@ def breaches(path: Path, url: str | None = None) -> list[str]:
     return found
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_at_a_failpoint_nothing_was_released_uncharged_and_the_run_ends(nursery, tmp_path, point):
     path = tmp_path / "ledger.db"
@@ -75,6 +76,7 @@ def test_killed_at_a_failpoint_nothing_was_released_uncharged_and_the_run_ends(n
     assert {block.status for block in blocks} <= {"stored", "interrupted"}
 
 
+@pytest.mark.heavy
 def test_killed_at_random_moments_nothing_was_released_uncharged(nursery, tmp_path):
     chance = random.Random(20260821)
     kills = 0
@@ -89,6 +91,7 @@ def test_killed_at_random_moments_nothing_was_released_uncharged(nursery, tmp_pa
     assert kills >= 5
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("order", "breach"),
     [

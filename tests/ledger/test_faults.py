@@ -54,6 +54,7 @@ def trial(request: pytest.FixtureRequest, tmp_path: Any) -> Trial:
     return run
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("row", ROWS)
 def test_no_fault_breaks_a_promise_and_its_broken_twin_is_caught(trial: Trial, row: str) -> None:
     line = trial(row, full=False)

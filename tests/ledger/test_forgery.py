@@ -59,6 +59,7 @@ def refused(path: Path) -> str:
     return line
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("left", ["nothing", "an empty file", "the ledger", "the first entry"])
 def test_a_first_anchor_written_by_hand_resets_nothing(path: Path, left: str) -> None:
     beside(path, ".anchor").write_text(GENESIS_ANCHOR)
@@ -122,6 +123,7 @@ FORGED = {
 }
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("edit", FORGED.values(), ids=FORGED)
 def test_a_charge_below_its_price_is_found_by_pricing_whoever_computed_the_hashes(path: Path, edit: Any) -> None:
     edited(path, edit)
@@ -169,6 +171,7 @@ def test_what_no_price_and_no_hash_can_tell(path: Path) -> None:
 # --- a second name ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("budget", [None, BUDGET])
 @pytest.mark.parametrize("target", ["ledger.db", "nowhere.db"])
 def test_a_symbolic_link_is_no_name_of_a_ledger(path: Path, budget: Budget | None, target: str) -> None:
@@ -181,6 +184,7 @@ def test_a_symbolic_link_is_no_name_of_a_ledger(path: Path, budget: Budget | Non
     assert not (path.parent / "nowhere.db").exists()
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("ending", [".anchor", ".anchor.tmp", ".lock", ".key", "-wal"])
 def test_nothing_beside_a_ledger_may_be_a_symbolic_link(path: Path, tmp_path: Path, ending: str) -> None:
     other = tmp_path / "precious"

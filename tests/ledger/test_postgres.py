@@ -95,6 +95,7 @@ def test_one_database_holds_several_ledgers(server):
         assert (first.spent.epsilon, second.spent.epsilon) == (0.5, 0.0)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("url", "error"),
     [
@@ -116,6 +117,7 @@ def test_a_refusal_does_not_tell_the_password():
     assert "hunter2" not in str(refusal.value)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "url",
     [
@@ -158,6 +160,7 @@ def test_without_psycopg_it_says_what_to_install(monkeypatch):
         Ledger("postgresql:///db", budget=BUDGET)
 
 
+@pytest.mark.heavy
 def test_a_server_that_does_not_wait_for_its_disk_is_refused(monkeypatch):
     with running() as server:
         server.stop()
@@ -280,6 +283,7 @@ def test_servers_that_open_a_new_ledger_at_once_open_one(server):
         Ledger(budget=Budget(2.0, 1e-5), store=third)
 
 
+@pytest.mark.heavy
 def test_eight_processes_spend_exactly_the_cap(server, nursery):
     url = server.url()
     given = nursery(do="spend", place=url, processes=8, answers=60)
@@ -416,6 +420,7 @@ def test_without_a_place_for_the_key_no_data_are_bound(url):
         fingerprint_key(ledger)
 
 
+@pytest.mark.heavy
 def test_every_verb_of_the_command_line_takes_a_url(url, tmp_path):
     def said(*arguments):
         code, out, err = shell(shlex.join(["quorate", "ledger", *map(str, arguments)]), tmp_path)
@@ -438,6 +443,7 @@ AT = "WHERE ledger = '{name}'"
 NEWEST = "(SELECT max(sequence) FROM quorate_entry WHERE ledger = '{name}')"
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     "statements",
     [
@@ -494,6 +500,7 @@ def test_what_is_edited_under_an_open_ledger_stops_it(server, url):
 POINTS = ["begun", "inserted", "anchored", "committed", "drawn", "noised", "stored", "released"]
 
 
+@pytest.mark.heavy
 def test_killed_at_a_failpoint_nothing_was_released_uncharged_and_the_run_ends(server, nursery, tmp_path):
     for point in POINTS:
         path, url = tmp_path / point, server.url()
@@ -505,6 +512,7 @@ def test_killed_at_a_failpoint_nothing_was_released_uncharged_and_the_run_ends(s
         assert not breaches(path, url)
 
 
+@pytest.mark.heavy
 def test_that_test_catches_a_twin_that_answers_too_early(server, nursery, tmp_path):
     path, url = tmp_path / "ledger", server.url()
     nursery(
@@ -513,6 +521,7 @@ def test_that_test_catches_a_twin_that_answers_too_early(server, nursery, tmp_pa
     assert "an answer left before its charge" in breaches(path, url)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("point", ["begun", "inserted", "anchored", "committed"])
 def test_after_a_lost_connection_nothing_is_released_until_it_is_opened_again(server, shared, point):
     ledger = shared.open(BUDGET)
@@ -546,6 +555,7 @@ def crashing(server: Server):
     server.start()
 
 
+@pytest.mark.heavy
 def test_a_crash_of_the_server_loses_no_answer_that_was_given():
     with running() as server:
         url = server.url()
@@ -567,6 +577,7 @@ def test_a_crash_of_the_server_loses_no_answer_that_was_given():
             assert [block.first for block in blocks if block.status == "stored"] == given
 
 
+@pytest.mark.heavy
 def test_a_backup_of_the_folder_that_is_older_is_exposed_by_a_receipt():
     with running() as server:
         url = server.url()

@@ -198,6 +198,7 @@ def test_a_shared_block_is_refused_as_a_whole_where_one_client_has_too_little_le
     assert ledger.head == head
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("count", "parts", "more"),
     [

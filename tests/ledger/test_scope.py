@@ -76,6 +76,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("wrong", WRONG)
 def test_a_scope_is_made_of_lines_of_text(wrong):
     with pytest.raises(InvalidParameter):

@@ -220,6 +220,7 @@ def test_a_log_without_its_ledger_is_refused(tmp_path):
     refused(tmp_path / "ledger.db")
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     "content",
     [b"", b"\n", b"{}", b"null", b"[]", b'{"hash":"","sequence":1}\n', b'{"hash":"%s","sequence":1}\n' % (b"0" * 64)],
@@ -232,6 +233,7 @@ def test_an_edited_anchor_is_refused(path, content):
 # --- edited with a database tool -----------------------------------------------------------------------------
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     "statements",
     [
@@ -272,6 +274,7 @@ def flips(path, count):
     path.write_bytes(sound)
 
 
+@pytest.mark.heavy
 def test_no_flipped_bit_changes_anything_silently(path):
     with Ledger(path) as ledger:
         sound = ledger.export()
@@ -317,6 +320,7 @@ def test_a_path_is_a_string_or_a_path(path):
         Ledger(path, budget=BUDGET)
 
 
+@pytest.mark.heavy
 def test_eight_processes_contend_and_exactly_one_holds_it(nursery, tmp_path):
     path = str(tmp_path / "ledger.db")
     for _ in range(3):
@@ -331,6 +335,7 @@ def attempt_elsewhere(path):
     return subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.heavy
 def test_the_hold_outlives_careless_neighbours(on_disk):
     """Reading the file in this process drops POSIX locks; deleting the lock file drops ours: one lock is left."""
     ledger = on_disk.open(BUDGET)
@@ -344,6 +349,7 @@ def test_the_hold_outlives_careless_neighbours(on_disk):
     ledger.verify()
 
 
+@pytest.mark.heavy
 def test_a_forked_child_may_neither_use_a_ledger_nor_harm_it(nursery, tmp_path):
     told = nursery(do="inherit", path=str(tmp_path / "ledger.db"))
     assert told == {"told": "refused", "log_kept": True, "remaining": 38}
@@ -354,6 +360,7 @@ def test_a_forked_child_may_neither_use_a_ledger_nor_harm_it(nursery, tmp_path):
 POINTS = ["begun", "inserted", "committed", "anchor written", "anchored"]
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("fault", [OSError(errno.ENOSPC, "No space left"), OSError(errno.EIO, "Input/output error")])
 def test_after_an_error_of_the_disk_nothing_is_released_and_it_opens_clean(on_disk, point, fault):
@@ -391,6 +398,7 @@ def test_after_an_error_of_the_disk_nothing_is_released_and_it_opens_clean(on_di
     assert [block.status for block in reservation.blocks("label")] == ["stored"] + ["interrupted"] * recorded
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("point", [None, "anchor renamed", *POINTS])
 def test_a_ledger_whose_making_was_cut_short_can_be_made(on_disk, point):
     def fail(name):
@@ -428,6 +436,7 @@ def test_what_a_killed_process_did_not_wait_for_is_put_on_the_disk_before_it_cou
         assert reserved(ledger).remaining("label") == 9
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("end", ["", "-wal", ".anchor"])
 @pytest.mark.parametrize("leave", ["nothing", "a copy", "a second name"])
 def test_a_file_of_an_open_ledger_that_is_removed_or_replaced_is_noticed_before_the_next_commit(path, end, leave):

@@ -522,10 +522,12 @@ def tables(server: Server) -> None:
     Tables.server = server
 
 
+@pytest.mark.heavy
 def test_two_servers_on_one_ledger(tables: None) -> None:
     run_state_machine_as_test(SharedLedgerMachine, settings=settings(FEW, max_examples=6))  # type: ignore[no-untyped-call]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("broken", "found"),
     [
@@ -540,6 +542,7 @@ def test_the_machine_catches_a_broken_ledger(broken: Any, found: str) -> None:
         run_state_machine_as_test(twin, settings=UNTIL_FOUND)  # type: ignore[no-untyped-call]
 
 
+@pytest.mark.heavy
 def test_the_machine_catches_servers_that_forget_each_other(tables: None) -> None:
     twin = type("Twin", (SharedLedgerMachine,), {"broken": staticmethod(forgetting_others)})
     with pytest.raises((AssertionError, QuorateError, KeyError)):

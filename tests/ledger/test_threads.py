@@ -28,6 +28,7 @@ def together(work):
         return list(pool.map(start, range(THREADS)))
 
 
+@pytest.mark.heavy
 def test_threads_draw_exactly_to_the_cap(place):
     ledger = place.open(BUDGET)
     reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"online answer": 100}, key="k")
@@ -48,6 +49,7 @@ def test_threads_draw_exactly_to_the_cap(place):
     ledger.verify()
 
 
+@pytest.mark.default_cases(1)
 def test_threads_reserve_exactly_to_the_cap(place):
     ledger = place.open(BUDGET)
 
@@ -66,6 +68,7 @@ def test_threads_reserve_exactly_to_the_cap(place):
     ledger.verify()
 
 
+@pytest.mark.default_cases(1)
 def test_a_refusal_says_what_its_own_thread_was_charged_whoever_committed_it(place):
     """One thread decides the requests of all that wait: a refusal must not say what that one was charged."""
     ledger = place.open(BUDGET)

@@ -62,6 +62,7 @@ def least_p_value(mechanism: Mechanism, stated: Mechanism, n_classes: int) -> fl
     return found
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("mechanism", "n_classes"), MECHANISMS, ids=lambda each: type(each).__name__)
 def test_answers_follow_the_law_that_is_stated(mechanism: Mechanism, n_classes: int) -> None:
     assert least_p_value(mechanism, mechanism, n_classes) > FALSE_ALARM
@@ -89,6 +90,7 @@ def test_every_kth_integer_is_as_good_as_all_of_them() -> None:
     assert stated[0, 0] == pytest.approx(by_hand, abs=1e-12)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("mechanism", "n_classes"), MECHANISMS, ids=lambda each: type(each).__name__)
 def test_one_class_alone_has_its_own_part_of_the_law(mechanism: Mechanism, n_classes: int) -> None:
     votes = np.array(VOTES[n_classes], dtype=np.int64)

@@ -39,6 +39,7 @@ MECHANISMS = [(Exponential, exponential_law), (PermuteAndFlip, permute_and_flip_
 both = pytest.mark.parametrize(("mechanism", "law"), MECHANISMS, ids=["exponential", "permute-and-flip"])
 
 
+@pytest.mark.heavy
 @both
 @pytest.mark.parametrize("scores", [(3, 1), (0, 0, 0), (-4, -9, -5, -4), (10, 0, 9, 3, 10)], ids=str)
 @pytest.mark.parametrize(("epsilon", "sensitivity"), [(0.5, 1.0), (2.0, 1.0), (1.0, 2.5)])
@@ -48,6 +49,7 @@ def test_choices_have_their_exact_law(exact, mechanism, law, scores, epsilon, se
     assert exact.fit(choices, law(scores, epsilon, sensitivity)) > exact.FALSE_ALARM
 
 
+@pytest.mark.heavy
 @both
 def test_that_test_catches_twice_the_epsilon_and_the_other_mechanism(exact, mechanism, law):
     scores = (10, 7, 9, 3, 10)
@@ -60,6 +62,7 @@ def test_that_test_catches_twice_the_epsilon_and_the_other_mechanism(exact, mech
     assert exact.fit(choices, other(scores, 1.0)) < exact.FALSE_ALARM
 
 
+@pytest.mark.default_cases(2)
 @both
 @pytest.mark.parametrize("epsilon", [0.4, 1.0, 3.0])
 def test_no_score_that_moves_by_the_sensitivity_costs_more_than_epsilon(mechanism, law, epsilon):
@@ -90,6 +93,7 @@ def test_permute_and_flip_never_chooses_worse(scores, epsilon):
         assert flip[at_least].sum() >= exponential[at_least].sum() - 1e-12
 
 
+@pytest.mark.heavy
 @both
 def test_a_hopeless_candidate_is_never_chosen_and_a_tie_is_fair(exact, mechanism, law):
     choices = mechanism(epsilon=1.0).release_many(exact.repeat((5000, 0, 5000), N), SeededNoise(3))
@@ -158,6 +162,7 @@ def test_the_number_of_hypotheses_keeps_the_error_below_alpha(epsilon, alpha):
         assert share * error(k) + (1 - share) * error(0) <= alpha
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("alpha", [0, 1, -0.1, float("nan"), True, "0.1"])
 def test_alpha_is_an_error_rate(alpha):
     with pytest.raises(InvalidParameter, match=r"^alpha must be "):

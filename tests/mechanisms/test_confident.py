@@ -21,6 +21,7 @@ def answer_law(exact, counts, *, threshold, sigma_threshold, sigma_answer, form=
     return np.append(1 - passed, passed * wins(counts, *exact.gaussian(sigma_answer)))
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("counts", [(9, 8, 0), (5, 5, 5), (3, 0, 1), (12, 2, 1)], ids=str)
 def test_the_histogram_form_has_its_exact_law(exact, counts):
     answers = ConfidentNoisyMax(**FIELDS).release_many(exact.repeat(counts), SeededNoise(1))
@@ -61,6 +62,7 @@ def noisy_maximum_tested(counts, source):
     return np.where(noisy.max(axis=1) >= 8, noisy.argmax(axis=1), DECLINED)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     "cheat",
     [no_noise_in_the_test, the_exact_class_once_it_passed, strictly_above, sigmas_swapped, noisy_maximum_tested],
@@ -72,6 +74,7 @@ def test_that_test_catches_a_mechanism_that_cheats(exact, cheat):
     assert exact.fit(cheat(exact.repeat(counts), SeededNoise(3)) + 1, law) < exact.FALSE_ALARM
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("n_classes", "n_teachers", "form"), [(2, 6, "histogram"), (2, 6, "binary"), (3, 4, "histogram")]
 )
@@ -142,6 +145,7 @@ def test_an_agreeing_teacher_ensemble_is_hardly_ever_paid_for():
     assert set(mechanism.release_many(counts, SeededNoise(6), unsure).tolist()) == {DECLINED}
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "prediction",
     [

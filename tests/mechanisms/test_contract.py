@@ -111,19 +111,23 @@ def test_every_public_mechanism_is_registered() -> None:
 
 @every_mechanism
 class TestPrice:
+    @pytest.mark.default_cases(4)
     def test_is_an_event_that_survives_json(self, mechanism: Mechanism) -> None:
         assert isinstance(mechanism.event, Event)
         assert from_json(mechanism.event.to_json()) == mechanism.event
 
+    @pytest.mark.default_cases(4)
     def test_is_finite_and_positive(self, mechanism: Mechanism) -> None:
         assert 0 < epsilon(mechanism.event, 0.02) < 1e6
 
+    @pytest.mark.default_cases(4)
     def test_does_not_depend_on_what_was_released(self, mechanism: Mechanism) -> None:
         before = mechanism.event
         row = np.full((1, K), 0.9) if mechanism.takes == "scores" else votes(1, widths_of(mechanism)[0])
         mechanism.release(row if isinstance(mechanism, StreamMechanism) else row[0], OSNoise())
         assert mechanism.event == before
 
+    @pytest.mark.default_cases(3)
     def test_of_a_schedule_covers_every_answer(self, mechanism: Mechanism) -> None:
         whole, one = epsilon(mechanism.schedule(5), 0.05), epsilon(mechanism.event, 0.01)
         assert whole >= one if isinstance(mechanism, QueryMechanism) else mechanism.schedule(5) == mechanism.event
@@ -131,6 +135,7 @@ class TestPrice:
 
 @every_mechanism
 class TestDeclaration:
+    @pytest.mark.default_cases(4)
     def test_says_what_each_field_is_for(self, mechanism: Mechanism) -> None:
         kind = type(mechanism)
         own = {each.name for each in fields(kind)}
@@ -141,6 +146,7 @@ class TestDeclaration:
         assert set(task_fields(kind)) <= {"form", *TASK}
         assert all(example is not ... for example, _ in required_fields(kind).values())
 
+    @pytest.mark.default_cases(4)
     def test_is_true_of_its_answers(self, mechanism: Mechanism) -> None:
         if mechanism.takes == "sums":
             return
@@ -149,9 +155,11 @@ class TestDeclaration:
         assert not (mechanism.may_decline and mechanism.answers.may_be_negative)
         assert mechanism.may_decline == (mechanism.test is not None)
 
+    @pytest.mark.default_cases(4)
     def test_names_it_for_runs_unless_it_takes_sums(self, mechanism: Mechanism) -> None:
         assert (type(mechanism).__name__ in for_runs()) == (mechanism.takes != "sums")
 
+    @pytest.mark.default_cases(4)
     @pytest.mark.parametrize("n_classes", [2, 10])
     def test_more_teachers_get_no_less_answered(self, mechanism: Mechanism, n_classes: int) -> None:
         found = [mechanism.answerable(n_teachers, n_classes) for n_teachers in (1, 3, 30, 300, 3_000, 30_000)]
@@ -161,6 +169,7 @@ class TestDeclaration:
         assert probabilities[-1] == pytest.approx(1)
         assert all((each.largest is None) == (each.test is None) for each in found)
 
+    @pytest.mark.heavy
     def test_budgets_buy_the_least_noise_that_fits(self, mechanism: Mechanism) -> None:
         kind = type(mechanism)
         if mechanism.takes == "sums":
@@ -196,12 +205,14 @@ def test_a_declaration_that_is_not_true_is_seen(twin: Mechanism) -> None:
 
 @every_width
 class TestRelease:
+    @pytest.mark.default_cases(3)
     def test_one_alone_is_a_batch_of_one(self, mechanism: QueryMechanism, n_classes: int) -> None:
         for i, row in enumerate(votes(20, n_classes)):
             alone = mechanism.release(row, SeededNoise(i))
             batch = mechanism.release_many(row[np.newaxis], SeededNoise(i))
             np.testing.assert_array_equal(DECLINED if alone is None else alone, batch[0])
 
+    @pytest.mark.default_cases(4)
     def test_has_the_promised_type_shape_and_range(self, mechanism: QueryMechanism, n_classes: int) -> None:
         counts = votes(60, n_classes)
         many = mechanism.release_many(counts, OSNoise())
@@ -216,11 +227,13 @@ class TestRelease:
             assert many.min() >= (DECLINED if mechanism.may_decline else 0)
             assert many.max() < n_classes
 
+    @pytest.mark.default_cases(4)
     def test_takes_no_queries(self, mechanism: QueryMechanism, n_classes: int) -> None:
         answers = mechanism.release_many(np.zeros((0, n_classes), dtype=np.int64), OSNoise())
         assert answers.shape[0] == 0
         assert answers.dtype == np.int64
 
+    @pytest.mark.default_cases(4)
     def test_leaves_the_counts_alone_and_takes_a_read_only_array(
         self, mechanism: QueryMechanism, n_classes: int
     ) -> None:
@@ -230,6 +243,7 @@ class TestRelease:
         mechanism.release_many(counts, OSNoise())
         np.testing.assert_array_equal(counts, before)
 
+    @pytest.mark.default_cases(4)
     def test_does_not_care_how_the_counts_lie_in_memory(self, mechanism: QueryMechanism, n_classes: int) -> None:
         counts = votes(20, n_classes)
         striped = np.asfortranarray(np.repeat(counts, 2, axis=0))[::2]
@@ -237,6 +251,7 @@ class TestRelease:
             mechanism.release_many(striped, SeededNoise(1)), mechanism.release_many(counts, SeededNoise(1))
         )
 
+    @pytest.mark.default_cases(4)
     def test_a_unanimous_vote_far_above_the_noise_decides(self, mechanism: QueryMechanism, n_classes: int) -> None:
         for winner in {0, n_classes // 2, n_classes - 1}:
             counts = np.zeros((50, n_classes), dtype=np.int64)
@@ -246,6 +261,7 @@ class TestRelease:
             codes = sums if mechanism.takes == "sums" else mechanism.answers.codes(answers)
             assert set(codes.tolist()) == {winner}
 
+    @pytest.mark.default_cases(4)
     def test_permuting_the_classes_permutes_the_answers(self, mechanism: QueryMechanism, n_classes: int) -> None:
         if mechanism.takes == "sums":
             return
@@ -257,6 +273,7 @@ class TestRelease:
         permuted = mechanism.release_many(np.ascontiguousarray(counts[:, order]), OSNoise())
         np.testing.assert_array_equal(order[mechanism.answers.codes(permuted)], codes)
 
+    @pytest.mark.default_cases(4)
     @pytest.mark.parametrize("n_teachers", [0, 1, 2])
     def test_answers_where_no_one_or_hardly_anyone_votes(
         self, mechanism: QueryMechanism, n_classes: int, n_teachers: int
@@ -293,6 +310,7 @@ def one_by_one_and_all_at_once(mechanism: QueryMechanism) -> float:
     return min(found)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "mechanism",
     [each for kind in REGISTERED.values() for each in made(kind, SOME) if isinstance(each, QueryMechanism)],
@@ -320,6 +338,7 @@ class Hasty(QueryMechanism):
         return counts + (NoisyCounts(self.sigma).release_many(counts[:1], noise) - counts[:1])
 
 
+@pytest.mark.heavy
 def test_that_test_catches_a_batch_that_shares_its_noise() -> None:
     assert one_by_one_and_all_at_once(Hasty(4.0)) < FALSE_ALARM
 
@@ -329,6 +348,7 @@ def test_that_test_catches_a_batch_that_shares_its_noise() -> None:
 
 @every_mechanism
 class TestRefusals:
+    @pytest.mark.default_cases(4)
     def test_a_field_that_is_no_number_or_word_of_its_kind(self, mechanism: Mechanism) -> None:
         hints = get_type_hints(type(mechanism))
         for each in fields(mechanism):
@@ -342,6 +362,7 @@ class TestRefusals:
 
 @every_query_mechanism
 class TestRefusedCounts:
+    @pytest.mark.default_cases(4)
     @pytest.mark.parametrize(
         "spoil",
         [
@@ -366,6 +387,7 @@ class TestRefusedCounts:
             assert "77" not in str(refusal.value)
             assert "\n" not in str(refusal.value)
 
+    @pytest.mark.default_cases(4)
     def test_a_negative_count_but_not_a_negative_score(self, mechanism: QueryMechanism) -> None:
         counts = votes(4, widths_of(mechanism)[0])
         counts[0, 0] = -1
@@ -375,6 +397,7 @@ class TestRefusedCounts:
             with pytest.raises(InvalidParameter, match=r"^counts must "):
                 mechanism.release_many(counts, OSNoise())
 
+    @pytest.mark.default_cases(4)
     def test_one_query_where_many_are_wanted_and_the_reverse(self, mechanism: QueryMechanism) -> None:
         counts = votes(4, widths_of(mechanism)[0])
         with pytest.raises(InvalidParameter, match=r"^counts must "):
@@ -382,6 +405,7 @@ class TestRefusedCounts:
         with pytest.raises(InvalidParameter, match=r"^counts must "):
             mechanism.release(counts, OSNoise())
 
+    @pytest.mark.default_cases(4)
     def test_a_width_that_this_form_does_not_take(self, mechanism: QueryMechanism) -> None:
         if widths_of(mechanism) == (2,):
             with pytest.raises(InvalidParameter, match="2 classes"):
@@ -391,6 +415,7 @@ class TestRefusedCounts:
                 mechanism.release_many(votes(4, 2)[:, :1], OSNoise())
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("mechanism", "name", "values"),
     [
@@ -416,11 +441,13 @@ def test_a_number_out_of_range(mechanism: Mechanism, name: str, values: tuple[ob
 
 @every_mechanism
 class TestValue:
+    @pytest.mark.default_cases(4)
     def test_cannot_be_changed(self, mechanism: Mechanism) -> None:
         with pytest.raises(FrozenInstanceError):
             setattr(mechanism, fields(mechanism)[0].name, 1.0)
         assert not hasattr(mechanism, "__dict__")
 
+    @pytest.mark.default_cases(4)
     def test_is_equal_where_its_fields_are_and_can_travel(self, mechanism: Mechanism) -> None:
         again = type(mechanism)(**{f.name: getattr(mechanism, f.name) for f in fields(mechanism) if f.init})
         for twin in (again, copy.deepcopy(mechanism), pickle.loads(pickle.dumps(mechanism))):  # noqa: S301
@@ -428,10 +455,12 @@ class TestValue:
             assert hash(twin) == hash(mechanism)
             assert twin.event == mechanism.event
 
+    @pytest.mark.default_cases(4)
     def test_shows_its_fields_and_nothing_else(self, mechanism: Mechanism) -> None:
         shown = ", ".join(f"{f.name}={getattr(mechanism, f.name)!r}" for f in fields(mechanism) if f.repr)
         assert repr(mechanism) == f"{type(mechanism).__name__}({shown})"
 
+    @pytest.mark.default_cases(4)
     def test_takes_numpy_scalars_and_keeps_python_numbers(self, mechanism: Mechanism) -> None:
         for each in fields(mechanism):
             value = getattr(mechanism, each.name)
@@ -445,6 +474,7 @@ class TestValue:
 # --- what K teachers can get answered, against the release itself ---------------------------------------------------
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize(
     "mechanism",

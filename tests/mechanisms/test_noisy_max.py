@@ -14,6 +14,7 @@ N = 100_000
 HISTOGRAMS = [(4, 3, 0), (5, 5, 5), (10, 0), (0, 0, 1, 0), (9, 12, 8, 11)]
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("counts", HISTOGRAMS, ids=str)
 @pytest.mark.parametrize("sigma", [0.5, 3.0, 20.0])
 def test_the_histogram_form_has_its_exact_law(exact, counts, sigma):
@@ -22,6 +23,7 @@ def test_the_histogram_form_has_its_exact_law(exact, counts, sigma):
     assert exact.fit(answers, exact.wins(counts, *exact.gaussian(sigma))) > exact.FALSE_ALARM
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("counts", [(4, 3), (3, 4), (5, 5), (0, 0), (0, 7), (6, 0)], ids=str)
 @pytest.mark.parametrize("sigma", [0.5, 3.0, 20.0])
 def test_the_binary_form_has_its_exact_law(exact, counts, sigma):
@@ -30,6 +32,7 @@ def test_the_binary_form_has_its_exact_law(exact, counts, sigma):
     assert exact.fit(answers, exact.half_lead_wins(counts, *exact.gaussian(sigma))) > exact.FALSE_ALARM
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("n_teachers", [1, 2, 7, 10])
 def test_the_binary_form_asks_for_more_than_half_of_the_votes(exact, n_teachers):
     """With every teacher voting it is 1{n_1 + Z > K/2}, word for word."""
@@ -94,6 +97,7 @@ def ties_to_the_highest(counts, sigma, source):
     return counts.shape[1] - 1 - noisy[:, ::-1].argmax(axis=1)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "cheat",
     [
@@ -122,6 +126,7 @@ def test_the_binary_test_catches_a_half_lead_rounded_down_or_not_halved(exact):
         assert exact.fit(answers, exact.half_lead_wins(counts, z, p)) < exact.FALSE_ALARM
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("n_classes", "n_teachers"), [(2, 6), (3, 4)])
 @pytest.mark.parametrize("sigma", [0.6, 1.0, 2.0])
 @pytest.mark.parametrize("eps", [0.0, 0.3, 1.0, 2.0])
@@ -140,6 +145,7 @@ def test_a_claim_of_twice_the_noise_is_refuted_by_some_pair(exact):
     assert worst > delta(GaussianNoisyMax(sigma=2.0, form="binary").event, 0.3)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("counts", HISTOGRAMS, ids=str)
 @pytest.mark.parametrize("scale", [0.5, 3.0, 20.0])
 def test_the_laplace_noisy_max_has_its_exact_law(exact, counts, scale):
@@ -156,6 +162,7 @@ def test_that_test_catches_another_scale(exact, scale):
     assert exact.fit(answers, exact.wins(counts, *exact.laplace(3.0))) < exact.FALSE_ALARM
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("n_classes", "n_teachers"), [(2, 6), (3, 4)])
 @pytest.mark.parametrize("scale", [0.6, 1.0, 2.0])
 def test_no_neighbouring_pair_loses_more_than_the_price_of_laplace_noise(exact, n_classes, n_teachers, scale):
@@ -199,6 +206,7 @@ def test_answers_of_real_noise_have_the_exact_law(exact):
     assert exact.fit(answers, exact.wins(counts, *exact.gaussian(3.0))) > exact.FALSE_ALARM
 
 
+@pytest.mark.heavy
 def test_a_million_rows_need_no_more_memory_than_a_block_at_a_time():
     import tracemalloc
 

@@ -71,6 +71,7 @@ def test_events_say_what_was_drawn(grid):
     assert zcdp(NoisySum(2.5, grid, "shares", "gaussian").event) == pytest.approx(1 / 2.5**2)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("n_cells", "grid"), [(1, 3), (2, 3), (3, 2), (4, 1)])
 @pytest.mark.parametrize("noise", KINDS)
 def test_no_pair_of_contributions_loses_more_than_the_event_says(exact, n_cells, grid, noise):
@@ -131,6 +132,7 @@ def test_shares_of_two_neighbours_are_never_further_apart_than_the_event_says(n_
     assert NoisySum(1.0, grid, "shares", "gaussian").event.l2_sensitivity ** 2 >= 2 * grid**2
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("failure", [0.3, 0.05, 1e-3, 1e-9])
 @pytest.mark.parametrize("steps", [0.3, 1.0, 7.5, 60.0])
 @every_kind
@@ -145,6 +147,7 @@ def test_reach_holds_with_the_stated_probability(exact, noise, steps, failure):
         assert p[np.abs(z) > reach - 2].sum() > failure * (1 - 1e-6) or reach <= 2
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("n_terms", [2, 3, 10])
 @pytest.mark.parametrize("failure", [0.05, 1e-4])
 @every_kind
@@ -179,18 +182,21 @@ def test_an_unrounded_scale_would_be_charged_a_unit_too_much_somewhere():
     assert over
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("bad", [0, -1, 1e-10, float("nan"), float("inf"), True, "1", None])
 def test_a_price_that_is_none_is_refused(bad):
     with pytest.raises(InvalidParameter, match=r"^epsilon must be "):
         NoisySum.costing(bad)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("bad", [0, 1, -0.1, 1.5, float("nan"), True, "0.1", None])
 def test_a_failure_probability_lies_between_0_and_1(bad):
     with pytest.raises(InvalidParameter, match=r"^failure must be "):
         NoisySum(1.0).reach(bad)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "sums",
     [

@@ -22,6 +22,7 @@ def gaussian_delta(eps: float, mu: float) -> float:
     return float(norm.cdf(mu / 2 - eps / mu) - math.exp(eps) * norm.cdf(-mu / 2 - eps / mu))
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 @pytest.mark.parametrize("s", [1, 2, 3, 7])
 def test_the_price_is_that_of_s_votes_moved_the_same_way(s: int, n_classes: int) -> None:
@@ -43,6 +44,7 @@ def test_s_moved_votes_cost_s_times_the_noise() -> None:
     assert sigmas[0] == pytest.approx(alone, rel=1e-4)
 
 
+@pytest.mark.heavy
 def test_no_change_of_s_votes_moves_more_than_is_priced() -> None:
     """Every way in which up to s teachers can change, on small counts: another class each, or an abstention."""
     rng = np.random.default_rng(5)

@@ -143,6 +143,7 @@ def test_a_score_out_of_range_is_the_nearer_end_and_nan_an_abstention():
     assert mechanism.release(everyone_says(np.nan), OSNoise()).tolist() == [DECLINED]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "scores", [None, [[0.5]], np.array([0.5]), np.array([[1]]), np.array([[True]]), np.array([["a"]])]
 )
@@ -156,6 +157,7 @@ def test_more_queries_than_declared_are_refused():
         soft_label(cutoff=1, n_queries=2).release(everyone_says(0.5, 0.5, 0.5), OSNoise())
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("name", "values"),
     [

@@ -70,6 +70,7 @@ def worst_log_ratio(stage, n_streams, rng, length=12):
     return worst
 
 
+@pytest.mark.heavy
 def test_over_three_thousand_streams_a_tight_stage_never_loses_more_than_epsilon_zero_and_reaches_it(exact):
     mechanism = sparse_vector(cutoff=4, epsilon=6.0, delta=1e-3)
     worst = worst_log_ratio(Stage(exact, mechanism.stage_noise), 3000, np.random.default_rng(1))
@@ -78,6 +79,7 @@ def test_over_three_thousand_streams_a_tight_stage_never_loses_more_than_epsilon
     assert worst >= 0.999 * mechanism.stage_epsilon
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("paper", [btt18, lzcw21])
 def test_a_paper_stage_never_loses_more_than_epsilon_zero(exact, paper):
     noise = paper(20.0, 1e-2, 2, 10)
@@ -86,6 +88,7 @@ def test_a_paper_stage_never_loses_more_than_epsilon_zero(exact, paper):
     assert 0.9 * noise.epsilon < worst <= noise.epsilon * (1 + 1e-6)
 
 
+@pytest.mark.heavy
 def test_that_summation_catches_query_noise_of_half_the_scale(exact):
     noise = sparse_vector(cutoff=4, epsilon=6.0, delta=1e-3).stage_noise
     worst = worst_log_ratio(Stage(exact, noise, query_factor=0.5), 400, np.random.default_rng(3))
@@ -130,6 +133,7 @@ def test_the_tail_bounds_the_answer_to_an_unstable_query_however_long_the_stage(
 # --- calibration
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("cutoff", "dist"), [(10, 343), (50, 1018), (200, 2192)])
 @pytest.mark.parametrize("n_queries", [1447, 10**9])
 def test_the_distance_that_passes_at_epsilon_one(cutoff, dist, n_queries):
@@ -158,6 +162,7 @@ def test_the_papers_formulas():
     assert mechanism.stage_epsilon == pytest.approx(2 / scale)
 
 
+@pytest.mark.heavy
 @settings(max_examples=40, deadline=None)
 @given(
     epsilon_=st.floats(0.05, 20),
@@ -188,6 +193,7 @@ def slow_passing_dist(stage, probability):
     return d
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 @pytest.mark.parametrize("probability", [0.05, 0.5, 0.95, 0.999])
 def test_the_passing_distance_is_that_of_a_search_through_exact_sums(exact, calibration, probability):
@@ -260,6 +266,7 @@ def test_any_number_of_classes_will_do():
     assert mechanism.release(counts, OSNoise()).tolist() == [999, 7, 0]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("calibration", CALIBRATIONS)
 def test_a_stream_and_its_steps_have_the_exact_law_of_a_stage(exact, calibration):
     mechanism = StableSparseVector(8.0, 0.05, 1, 4, calibration)
@@ -286,6 +293,7 @@ def test_a_stream_and_its_steps_have_the_exact_law_of_a_stage(exact, calibration
     assert exact.fit(np.array(whole), wrong) < exact.FALSE_ALARM
 
 
+@pytest.mark.heavy
 def test_each_stage_draws_a_new_threshold(exact):
     """Two stages: the second's first failure has the law of a fresh one, and does not remember the first's."""
     mechanism = StableSparseVector(1.0, 0.05, 2, 2, "tight")
@@ -402,6 +410,7 @@ def test_it_is_a_frozen_value_that_travels_and_shows_its_fields(calibration):
         mechanism.cutoff = 4
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("name", "values"),
     [
@@ -419,12 +428,14 @@ def test_a_bad_field_is_refused_by_name(name, values):
             StableSparseVector(**{**good, name: value})
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("probability", [0, 1, float("nan"), True, "0.5"])
 def test_a_probability_is_inside_the_unit_interval(probability):
     with pytest.raises(InvalidParameter, match=r"^probability must be "):
         sparse_vector().passing_dist(probability)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("counts", [np.zeros((3, 2)), np.zeros(2, dtype=np.int64), np.full((3, 2), -7), None, [[1, 2]]])
 def test_bad_counts_are_refused_without_a_count(counts):
     with pytest.raises(InvalidParameter, match=r"^counts must ") as refusal:
@@ -435,6 +446,7 @@ def test_bad_counts_are_refused_without_a_count(counts):
 # --- what an earlier version charged ---------------------------------------------------------------------------------
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("epsilon_", "delta_", "cutoff", "stage", "tail"),
     [  # as version 0.1 wrote them; the search meets an atom of the privacy loss in each
@@ -451,6 +463,7 @@ def test_the_same_settings_find_the_same_event_as_ever(epsilon_, delta_, cutoff,
     assert event == Composed((Repeated(PureDP(stage), cutoff), ApproxDP(0.0, tail)))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("scale", [40.0, 3.7e4, 5e6, 2.0**37])
 @pytest.mark.parametrize("excess", [0.0, 3.0, 25.0])
 def test_the_tail_of_the_papers_noise_is_rounded_up_however_wide_it_is(scale, excess):

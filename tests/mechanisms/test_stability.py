@@ -47,6 +47,7 @@ def test_the_distance_is_hardly_smaller_than_it_could_be(exact):
         assert teachers_needed(counts) - 2 <= distance(counts) <= teachers_needed(counts) - 1
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("counts", "expected"),
     [
@@ -73,6 +74,7 @@ def answer_law(exact, counts, epsilon, threshold, distance=distance):
     return law
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("counts", [(30, 0), (20, 9), (10, 10), (2, 17, 4)], ids=str)
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 0.01), (1.0, 0.001)])
 def test_the_release_has_its_exact_law(exact, counts, epsilon, delta):
@@ -81,6 +83,7 @@ def test_the_release_has_its_exact_law(exact, counts, epsilon, delta):
     assert exact.fit(answers + 1, answer_law(exact, counts, epsilon, log(1 / delta) / epsilon)) > exact.FALSE_ALARM
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("epsilon", [0.3, 1.0, 3.0])
 @pytest.mark.parametrize("delta", [1e-4, 0.05, 0.4])
 def test_no_neighbouring_pair_loses_more_than_epsilon_and_delta(exact, epsilon, delta):

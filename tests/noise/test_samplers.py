@@ -55,6 +55,7 @@ def chi_square_p(draws, values, p):
     return stats.chi2.sf(((observed - expected) ** 2 / expected).sum(), expected.size - 1)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("sigma", SIGMAS)
 def test_discrete_gaussian_draws_have_their_exact_probabilities(sigma):
     draws = discrete_gaussian(sigma, N, SeededNoise(1))
@@ -62,6 +63,7 @@ def test_discrete_gaussian_draws_have_their_exact_probabilities(sigma):
     assert chi_square_p(draws, *probabilities(gaussian_weight, sigma, 9)) > FALSE_ALARM
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("scale", [s for s in SCALES if s < 1e6])
 def test_discrete_laplace_draws_have_their_exact_probabilities(scale):
     draws = discrete_laplace(scale, N, SeededNoise(2))
@@ -69,6 +71,7 @@ def test_discrete_laplace_draws_have_their_exact_probabilities(scale):
     assert chi_square_p(draws, *probabilities(laplace_weight, scale, 20)) > FALSE_ALARM
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("scale", [s for s in SCALES if s < 1e6])
 def test_geometric_draws_have_their_exact_probabilities(scale):
     draws = geometric(scale, N, SeededNoise(3))
@@ -77,6 +80,7 @@ def test_geometric_draws_have_their_exact_probabilities(scale):
     assert chi_square_p(draws, *probabilities(geometric_weight, scale, 20, two_sided=False)) > FALSE_ALARM
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("scale", [1e6, 1e10, 2.0**40])
 def test_huge_scales_keep_their_moments_and_their_low_digits(scale):
     def uniform_p(values, weight):  # a smooth law of huge scale is uniform modulo a small number
@@ -96,6 +100,7 @@ def test_huge_scales_keep_their_moments_and_their_low_digits(scale):
         assert stats.kstest(draws + 0.5, cdf).pvalue > FALSE_ALARM
 
 
+@pytest.mark.heavy
 def test_around_zero_a_split_draw_takes_no_value_twice_or_never():
     """Sign and size are drawn apart beyond the switch: 0 must not be both +0 and -0."""
     sigma, n = 2000.0, 2_000_000
@@ -121,6 +126,7 @@ def one_value_never_drawn(sigma):
     return np.where(draws == 1, 2, draws)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("sigma", "cheat"),
     [
@@ -184,6 +190,7 @@ class Counted:
 
 @pytest.mark.parametrize("draw", [discrete_gaussian, discrete_laplace, geometric])
 class TestEverySampler:
+    @pytest.mark.default_cases(4)
     @pytest.mark.parametrize(
         ("size", "shape"), [(0, (0,)), (3, (3,)), (np.int64(3), (3,)), ((2, 5), (2, 5)), ((4, 0), (4, 0)), ((), ())]
     )
@@ -194,10 +201,12 @@ class TestEverySampler:
         assert noise.shape == shape
         assert noise.dtype == np.int64
 
+    @pytest.mark.default_cases(4)
     @pytest.mark.parametrize("scale", [1, np.float32(0.5), np.int64(7), np.float64(3.0)])
     def test_takes_every_kind_of_real_number(self, draw, scale):
         assert draw(scale, 4, SeededNoise(0)).tolist() == draw(float(scale), 4, SeededNoise(0)).tolist()
 
+    @pytest.mark.default_cases(4)
     @pytest.mark.parametrize(
         "scale", [0, 0.0, -1.0, float("nan"), float("inf"), True, np.True_, "3", None, 2.0**40 + 1, [1.0]]
     )
@@ -205,6 +214,7 @@ class TestEverySampler:
         with pytest.raises(InvalidParameter, match=r"^(sigma|scale) must be "):
             draw(scale, 4, SeededNoise(0))
 
+    @pytest.mark.default_cases(4)
     @pytest.mark.parametrize("size", [-1, 2.0, True, "3", None, (2, -1), (2, 1.5), [2, 3]])
     def test_refuses_a_size_that_is_no_shape(self, draw, size):
         with pytest.raises(InvalidParameter, match=r"^size must be "):
@@ -241,6 +251,7 @@ def test_no_draw_of_the_other_samplers_is_rejected_at_any_scale(draw, words):
     assert source.read == words * 20_000
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("sigma", [1821.0, 2047.0, 2049.0, 1e6, 2.0**40])
 def test_of_wide_gaussian_draws_fewer_than_one_percent_are_rejected(sigma):
     """Three words a try: a block, a place in it, and a coin; 1 % of 100,000 is 40 standard deviations above 0.3 %."""

@@ -56,6 +56,7 @@ print(discrete_gaussian(1e6, 8, source).tolist())
 """
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("source", "different"), [("OSNoise()", 3), ("SeededNoise(1)", 1)])
 def test_forked_children_and_their_parent_draw_differently(source, different):
     """The seeded twin shows that the test sees a shared state: it repeats in every process."""
@@ -82,6 +83,7 @@ def test_a_stream_read_in_pieces_is_the_stream_read_at_once(cuts):
     assert [w for n in cuts for w in pieces.words(n).tolist()] == whole.words(sum(cuts)).tolist()
 
 
+@pytest.mark.heavy
 @given(
     a=st.tuples(st.integers(0, 3), st.text(min_size=1, max_size=3), st.integers(0, 3)),
     b=st.tuples(st.integers(0, 3), st.text(min_size=1, max_size=3), st.integers(0, 3)),
@@ -110,12 +112,14 @@ def test_neighbouring_addresses_are_unrelated():
     assert stats.binomtest(int(apart.sum()), apart.size).pvalue > FALSE_ALARM
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("seed", [-1, 1.0, True, "3", None, float("nan")])
 def test_a_seed_is_a_whole_number(seed):
     with pytest.raises(InvalidParameter, match=r"^seed must be "):
         SeededNoise(seed)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("source", [OSNoise(), SeededNoise(0)])
 @pytest.mark.parametrize(
     ("purpose", "index"), [("", 0), (3, 0), (None, 0), ("answer", -1), ("answer", 1.0), ("answer", True)]
@@ -125,6 +129,7 @@ def test_an_address_is_a_name_and_a_number(source, purpose, index):
         source.at(purpose, index)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("source", [OSNoise(), SeededNoise(0)])
 @pytest.mark.parametrize("n", [-1, 1.5, True, "3"])
 def test_a_number_of_words_is_a_whole_number(source, n):
@@ -155,6 +160,7 @@ def test_no_generator_and_no_seed_in_production(room):
         assert generators_of(file.read_text()) <= allowed.get(file.name, set()), file.name
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "code",
     [

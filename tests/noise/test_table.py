@@ -36,6 +36,7 @@ def total_variation(table, weight, far):
         return mpmath.fsum(abs(cells.get(x, 0) - w / total) for x, w in weights.items()) / 2
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("scale", [0.3, 1.0, 7.3])
 def test_every_table_is_as_close_to_its_distribution_as_it_says(scale):
     gaussian, laplace, geometric = modules()
@@ -60,6 +61,7 @@ def test_that_distance_sees_a_weight_that_is_off_by_one_part_in_ten_to_the_fifty
         assert total_variation(off, lambda x: mpmath.exp(-mpmath.mpf(x**2) / 2), 60) > 1e-52
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("exponent", ["0", "1/3", "1", "7/2", "37", "1/1000003", "319", "320", "321", "10000000"])
 @pytest.mark.parametrize("bits", [64, 256, 320])
 def test_the_exponential_is_within_two_units_of_the_last_place(exponent, bits):
@@ -76,10 +78,12 @@ class TestAWordThatMeetsABorder:
     thirds = InverseCDF(10, [1, 1, 1])
     low, high = 0x5555555555555555, 0xAAAAAAAAAAAAAAAA
 
+    @pytest.mark.default_cases(4)
     @pytest.mark.parametrize(("word", "value"), [(0, 10), (low - 1, 10), (low + 1, 11), (high - 1, 11), (high + 1, 12)])
     def test_is_not_needed_next_to_the_border(self, word, value):
         assert self.thirds.draw(1, ScriptedNoise(word)).tolist() == [value]
 
+    @pytest.mark.default_cases(4)
     @pytest.mark.parametrize(
         ("more", "value"),
         [
@@ -121,6 +125,7 @@ def slow_draw(weights, uniform):
     return sum(Fraction(sum(weights[: i + 1]) * 2**256, total) // 1 <= uniform for i in range(len(weights) - 1))
 
 
+@pytest.mark.heavy
 @settings(max_examples=200, deadline=None)
 @given(
     weights=st.lists(st.integers(0, 2**40) | st.sampled_from([0, 1, 2**256]), min_size=1, max_size=12).filter(any),
@@ -156,6 +161,7 @@ def test_the_coin_of_a_large_sigma_falls_back_on_exact_bits():
     assert coin([words[0] + 2**30]) == [False]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("scale", "n_digits"), [(1e4, 2), (1e6, 2), (2.0**36, 3), (2.0**40, 4)])
 def test_the_digits_of_a_large_geometric_draw_are_put_together_in_base_two_to_the_fifteen(scale, n_digits):
     """One digit at a time is 1, by a word just above P(0) of its table; all others are 0, by the word 0."""

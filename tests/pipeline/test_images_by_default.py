@@ -32,6 +32,7 @@ def directions() -> PoolDirections:
     return PoolDirections.of_images(ROWS[N : N + M])
 
 
+@pytest.mark.heavy
 def test_directions_have_mean_zero_and_a_typical_image_length_one(directions: PoolDirections) -> None:
     seen = directions.transform(ROWS[N : N + M])
     assert seen.shape == (M, 128)
@@ -53,6 +54,7 @@ def test_an_image_is_the_same_alone_and_in_any_company(directions: PoolDirection
         assert (directions.transform(hostile[::-1])[::-1] == together).all()
 
 
+@pytest.mark.heavy
 def test_what_is_published_says_the_same_opens_without_trust_and_prints_in_few_lines(
     directions: PoolDirections,
 ) -> None:
@@ -64,6 +66,7 @@ def test_what_is_published_says_the_same_opens_without_trust_and_prints_in_few_l
     assert len(repr(published)) < 3_000
 
 
+@pytest.mark.heavy
 def test_who_sees_patches() -> None:
     pool = PublicPool(IMAGES[N : N + M])
     seen = {None: True, LogisticRegression: False}
@@ -78,6 +81,7 @@ def test_who_sees_patches() -> None:
     assert own.views.student.directions is not None
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "pool",
     [
@@ -98,6 +102,7 @@ def test_the_default_teacher_of_other_rows_is_unchanged() -> None:
     assert repr(default_teacher(images=False)) == "LogisticRegression(C=100.0, max_iter=1000)"
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_a_student_of_images_predicts_from_pixels_and_leaves_as_onnx() -> None:
     given = {"classes": [0, 1, 2], "epsilon": 8.0, "delta": 1e-5, "unsafe_noise_seed": 1, "n_records": N}

@@ -271,6 +271,7 @@ EXCEPTIONS = {
 }  # fmt: skip
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("data", DATA)
 @pytest.mark.parametrize("model", MODELS)
 def test_a_cell(model: str, data: str) -> None:
@@ -278,6 +279,7 @@ def test_a_cell(model: str, data: str) -> None:
     assert SAID.get(expected, "yes") in tried(model, data)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("steps", "takes"),
     [

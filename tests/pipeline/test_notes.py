@@ -58,6 +58,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", HOSTILE)
 @pytest.mark.parametrize("library", ["polars", "pandas"])
 def test_no_private_cell_fails_a_remark_or_hides_one_on_another_column(name: str, library: str) -> None:
@@ -101,6 +102,7 @@ def test_a_scaler_around_the_classifier_is_said_by_fit_before_the_charge_in_the_
     assert str(raised.value) == f"{note.code}: {note.words}"
 
 
+@pytest.mark.heavy
 def test_the_direct_method_warns_of_nothing_that_private_rows_show() -> None:
     X, y, pool = tables()
     for rows in (X, StandardScaler().fit_transform(X)):

@@ -68,6 +68,7 @@ def table():
     return X, (X[:, 0] > 0).astype(int)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("teacher", [NearestMean(), PlainClassifier()], ids=["Teacher", "plain class"])
 @pytest.mark.parametrize("estimator", [PrivateClassifier, LabelPrivateClassifier])
 def test_it_is_taken_wherever_an_estimator_is(table, teacher, estimator):

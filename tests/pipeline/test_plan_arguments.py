@@ -15,6 +15,7 @@ TASK: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

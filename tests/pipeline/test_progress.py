@@ -108,6 +108,7 @@ def fits() -> dict[str, tuple[Any, dict[str, Any]]]:
     }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["teachers", "labels", "direct"])
 @pytest.mark.several_fits
 def test_an_estimator_is_silent_by_default_and_tells_its_stages_where_asked(
@@ -121,7 +122,7 @@ def test_an_estimator_is_silent_by_default_and_tells_its_stages_where_asked(
     make(verbose=True).fit(X, Y, **public)
     out, err = capsys.readouterr()
     assert out == ""
-    told = {"direct": ["reading coordinates (1)", "gradient rounds ("]}
+    told = {"direct": ["reading coordinates (100)", "gradient rounds ("]}
     for line in told.get(name, ["training teachers (", "releasing labels (20)", "fitting the student (1)"]):
         assert line in err
     assert str(len(X)) not in err

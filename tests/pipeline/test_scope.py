@@ -62,6 +62,7 @@ def aggregate(ledger: Ledger, *, groups: Any = None, **changes: Any) -> Subsampl
     return SubsampleAggregate(ledger=ledger, **settings).fit(X, Y, groups=groups)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("make", [fit, aggregate])
 @pytest.mark.parametrize("order", [("balanced", "hash"), ("hash", "balanced")])
 def test_what_holds_for_replacements_alone_is_never_told_as_more(make: Any, order: tuple[str, str]) -> None:
@@ -75,6 +76,7 @@ def test_what_holds_for_replacements_alone_is_never_told_as_more(make: Any, orde
     assert second.caveats == (DIFFERENT_NEIGHBOURS, NOT_DURABLE, EARLIER)
 
 
+@pytest.mark.heavy
 def test_two_runs_that_promise_the_same_need_no_further_caveat() -> None:
     ledger = ledger_for_several()
     fit(ledger)
@@ -83,6 +85,7 @@ def test_two_runs_that_promise_the_same_need_no_further_caveat() -> None:
     assert told.caveats == (BY_POSITION, NOT_DURABLE, EARLIER)
 
 
+@pytest.mark.heavy
 def test_a_number_that_was_read_once_stays_a_caveat(monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = ledger_for_several()
     read = fit(ledger, n_teachers="auto", epsilon=20.0).guarantee_
@@ -92,6 +95,7 @@ def test_a_number_that_was_read_once_stays_a_caveat(monkeypatch: pytest.MonkeyPa
     assert N_IS_PUBLIC in later.facts().guarantee.caveats
 
 
+@pytest.mark.heavy
 def test_rows_of_persons_are_read_only_where_their_number_is_said_to_be_public() -> None:
     """Rows and units set the number of teachers: both are declared, or read and said to be read."""
     told = {}
@@ -118,6 +122,7 @@ def test_a_number_of_rows_that_cannot_be_is_refused(declared: Any, groups: Any) 
         fit(ledger_for_several(), groups=groups, **declared)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("make", [fit, aggregate])
 @pytest.mark.parametrize("grouped_first", [False, True])
 def test_a_ledger_of_one_unit_takes_no_release_for_another(
@@ -137,6 +142,7 @@ def test_a_ledger_of_one_unit_takes_no_release_for_another(
     assert made.guarantee_.unit == ("person" if grouped_first else "record")
 
 
+@pytest.mark.heavy
 def test_two_words_for_a_unit_are_two_units() -> None:
     ledger = ledger_for_several()
     fit(ledger, groups=GROUPS, unit="patient")
@@ -144,6 +150,7 @@ def test_two_words_for_a_unit_are_two_units() -> None:
         fit(ledger, groups=GROUPS, unit="household")
 
 
+@pytest.mark.heavy
 def test_a_charge_that_says_nothing_is_said_to(tmp_path: Path) -> None:
     with Ledger(tmp_path / "ledger.db", budget=Budget(100.0, 1e-2)) as ledger:
         ledger.reserve(PureDP(0.5), delta=0, purposes={"label": 1}, key="by hand")
@@ -174,6 +181,7 @@ def test_votes_of_another_unit_are_refused_before_anything_is_drawn(tmp_path: Pa
         assert [each.scope.unit for each in ledger.reservations() if each.scope] == ["patient"]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("caveat", "in_version_0_1"),
     [

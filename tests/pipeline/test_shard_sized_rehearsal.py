@@ -39,6 +39,7 @@ def looked(teacher: Any, labels: Any = Y, **changes: Any) -> Any:
 LEAVES_OF_20 = HistGradientBoostingClassifier(max_iter=5)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("teacher", "n_teachers", "applies"),
     [
@@ -58,6 +59,7 @@ def test_a_model_that_says_one_class_on_so_few_rows_is_said_to(teacher: Any, n_t
     assert found.words.startswith(f"on {N // n_teachers} rows") is applies
 
 
+@pytest.mark.heavy
 def test_private_labels_say_nothing_of_it() -> None:
     same = [looked(LEAVES_OF_20, labels) for labels in (Y, 1 - Y, np.zeros_like(Y))]
     assert same[0] == same[1] == same[2]

@@ -114,6 +114,7 @@ def questions_of_names(columns, container, method):
     return count
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("method", ["votes", "direct"])
 @pytest.mark.parametrize("container", ["polars", "pandas"])
 def test_names_and_types_of_a_table_are_asked_for_as_often_whatever_the_number_of_columns(container, method):

@@ -66,6 +66,7 @@ MECHANISMS = {
 }
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", MECHANISMS)
 def test_labels_are_called_coins_where_there_are_few_teachers_for_the_noise_and_nowhere_else(name: str) -> None:
     facts = PublicFacts(**ADULT)

@@ -43,10 +43,12 @@ def mean_accuracy(mushroom, **choices):
     return float(np.mean(accuracy))
 
 
+@pytest.mark.heavy
 def test_the_defaults_are_good_on_mushroom(mushroom):
     assert mean_accuracy(mushroom) >= WANTED
 
 
+@pytest.mark.heavy
 def test_that_test_tells_the_defaults_from_the_papers_settings(mushroom):
     """About 100 rows a teacher, strong regularisation, and classes instead of values; noise and accounting are ours."""
     papers = mean_accuracy(mushroom, n_teachers=65, mechanism="GaussianNoisyMax", teacher=LogisticRegression())

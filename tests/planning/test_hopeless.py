@@ -73,16 +73,19 @@ def applies(made: Recipe) -> bool:
     return found.applies
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("at", range(len(HOPELESS)))
 def test_what_can_answer_nothing_is_found(at: int) -> None:
     assert recipe_of_hopeless(at).cautions, "neither refused nor cautioned"
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("facts", "wish"), SOUND, ids=range(len(SOUND)))
 def test_what_is_sound_is_not_talked_down(facts: dict[str, Any], wish: dict[str, Any]) -> None:
     assert recipe(PublicFacts(**MUSHROOM | facts), **wish).cautions == ()
 
 
+@pytest.mark.heavy
 def test_the_lists_are_as_long_as_they_are_said_to_be() -> None:
     assert (len(HOPELESS), len(SOUND)) == (12, 20)
     assert sum(applies(recipe_of_hopeless(at)) for at in range(12)) >= 8  # refused; the others are cautioned
@@ -109,6 +112,7 @@ def test_a_threshold_is_out_of_reach_where_it_is_above_what_all_teachers_give(n_
         assert "all of 250 teachers agree it is 124" in found.words
 
 
+@pytest.mark.heavy
 def test_an_estimator_refuses_it_charges_nothing_and_goes_on_where_it_is_told_to() -> None:
     rng = np.random.default_rng(0)
     X, pool = rng.normal(size=(600, 3)), PublicPool(rng.normal(size=(80, 3)))

@@ -30,12 +30,14 @@ def made() -> Plan:
     return plan_votes(FACTS)
 
 
+@pytest.mark.heavy
 def test_without_a_look_at_anything_the_first_row_is_the_recipe(made: Plan) -> None:
     chosen = recipe(FACTS)
     assert (made.first.n_teachers, made.first.n_queries) == (chosen.n_teachers, chosen.n_queries)
     assert made.first.mechanism == chosen.mechanism
 
 
+@pytest.mark.heavy
 def test_every_row_that_can_answer_costs_what_the_budget_allows_and_no_more(made: Plan) -> None:
     for row in made.answering:
         if row.mechanism is not None and row.n_queries is not None:
@@ -43,6 +45,7 @@ def test_every_row_that_can_answer_costs_what_the_budget_allows_and_no_more(made
             assert 0.98 <= spent <= 1.0, row.key
 
 
+@pytest.mark.heavy
 def test_an_out_of_reach_sparse_vector_cannot_answer_and_says_why(made: Plan) -> None:
     (row,) = [row for row in made.rows if row.key == "votes/StableSparseVector/184/1000"]
     assert row.cannot.startswith("cannot answer: it takes")
@@ -58,6 +61,7 @@ def test_with_enough_teachers_it_can_answer() -> None:
     assert row.answered > 0.99
 
 
+@pytest.mark.heavy
 def test_what_is_expected_decides_the_order_and_the_reason_says_by_how_much() -> None:
     def expected(row: PlanRow) -> Expected:
         value = {"NoisyCounts": 0.7, "LaplaceNoisyMax": 0.9}.get(row.name, 0.5) - (row.n_teachers or 0) / 1e5
@@ -78,6 +82,7 @@ def rehearsed(accuracy: float, times: int) -> Expected:
     )
 
 
+@pytest.mark.heavy
 def test_rows_rehearsed_once_are_marked_and_not_compared_with_those_in_full() -> None:
     played = {"NoisyCounts": (0.8, 6), "LaplaceNoisyMax": (0.75, 6), "GaussianNoisyMax": (0.9, 1)}
 
@@ -104,6 +109,7 @@ def test_a_method_that_is_rehearsed_in_more_divisions_is_not_put_first_for_that(
     assert [row.way for row in in_order(FACTS, rows)] == ["votes", "direct"]
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("basis", "rows_each", "direct_behind", "first"),
     [
@@ -220,6 +226,7 @@ def test_json_has_every_row_and_only_plain_values(made: Plan) -> None:
     assert tree["rows"][0]["by_margin"]["margins"][-1] == 1.0
 
 
+@pytest.mark.heavy
 def test_other_budgets_are_told_by_how_they_differ_and_never_fall_with_epsilon() -> None:
     """Played less, every figure is off by the same luck, which the plan's own ε shows; and noise may turn the order."""
     luck, by_noise = -0.05, {0.25: 0.70, 0.5: 0.78, 1.0: 0.77, 2.0: 0.80, 4.0: 0.79, 8.0: 0.81}
@@ -236,6 +243,7 @@ def test_other_budgets_are_told_by_how_they_differ_and_never_fall_with_epsilon()
     assert told[2] == found.first.expected
 
 
+@pytest.mark.heavy
 def test_where_both_answer_all_but_never_fail_no_sparse_vector_beats_gaussian_noise() -> None:
     """Floats near 1 differ by their rounding alone: 18 queries were enough at 5,000 teachers, and 2,588 at 3,000."""
     task: dict[str, Any] = {"n_classes": 2, "epsilon": 1.0, "delta": 1e-7}
@@ -266,13 +274,22 @@ def large() -> Plan:
     return quorate.plan(n_records=3_000_000, n_public=5_000, width=50, n_classes=2, epsilon=1.0, delta=1e-8)
 
 
+@pytest.mark.heavy
 def test_the_plan_of_three_million_records_finds_no_difference_at_80_queries(large: Plan) -> None:
     assert all(each.n_queries is None or each.n_queries > 1_000 for each in large.crossings)
 
 
+@pytest.mark.heavy
 def test_no_difference_that_matters_is_said_in_text_page_and_json(large: Plan) -> None:
     alike = tuple(replace(each, n_queries=None, difference="does not matter") for each in large.crossings)
     said = replace(large, crossings=alike)
     assert "no difference that matters" in " ".join(render_plan(said).split())
     assert "no difference that matters" in plan_page(said)
     assert {each["difference"] for each in said.tree()["sparse_vector_beats_gaussian_from"]} == {"does not matter"}
+
+
+def test_a_learner_that_no_table_is_large_enough_for_does_not_cost_the_plan_its_other_rows():
+    facts = PublicFacts(n_records=3000, n_public=400, n_classes=2, width=2, epsilon=1e-9, delta=1e-5)
+    rows = learner_rows(facts)
+    assert [row.name for row in rows] == ["NoisyThreshold"]
+    assert rows[0].cannot.startswith("no promise")

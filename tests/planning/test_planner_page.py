@@ -5,18 +5,21 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from benchmarks.planned import EPSILONS, STORED
 from benchmarks.planned_page import BEGIN, CHOICES, END, PAGE, cells, choice, tables
 
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.heavy
 def test_the_tables_of_the_page_are_those_that_the_command_writes() -> None:
     shown = (ROOT / PAGE).read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0]
     assert shown.strip() == tables().strip()
     assert CHOICES in shown
 
 
+@pytest.mark.heavy
 def test_the_sentences_about_numbers_of_teachers_follow_from_the_table() -> None:
     exceptions = {("fair", 0.5): 0.013, ("fair", 1.0): 0.009, ("imdb", 0.5): 0.010}
     half_is_better = {("fair", 0.5), ("fair", 1.0)}

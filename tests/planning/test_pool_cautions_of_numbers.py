@@ -38,6 +38,7 @@ MARKED = {
 }
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("library", ["polars", "pandas"])
 @pytest.mark.parametrize("name", MARKED)
 def test_what_keeps_a_column_from_being_read_as_numbers_is_quoted_with_its_remedy(name: str, library: str) -> None:
@@ -59,6 +60,7 @@ SOUND = {
 }
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", SOUND)
 def test_codes_words_and_columns_that_are_read_as_numbers_are_not_accused(name: str) -> None:
     assert not {MOSTLY_NUMBERS, ENTRIES_LOST} & said(SOUND[name]).keys()
@@ -72,6 +74,7 @@ def test_entries_that_are_no_numbers_where_the_owner_says_numbers_are_quoted_how
     assert ENTRIES_LOST not in said([*numbers(90), *["n/a"] * 10], numeric=["a"])
 
 
+@pytest.mark.heavy
 def test_published_tables_are_not_accused() -> None:
     from quorate.data import load_adult, load_mushroom
 

@@ -44,6 +44,7 @@ def slow_rows(known):
     return max((mu * n * (min(max(known.width, 1), 1_000) / contrasts) ** 0.5) ** 0.5 / 4, 4)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
 @pytest.mark.parametrize("width", [0, 1, 100, 5_000])
 @pytest.mark.parametrize("more", [{}, {"n_classes": 10}, {"n_classes": 10, "n_rows": 3_600_000}], ids=str)
@@ -52,6 +53,7 @@ def test_rows_per_teacher_are_what_the_formula_says(epsilon, width, more):
     assert rows_per_teacher(known) == pytest.approx(slow_rows(known), rel=1e-6)
 
 
+@pytest.mark.heavy
 @given(known=facts)
 @settings(max_examples=20, deadline=None)
 def test_whatever_the_facts_the_recipe_fits_them_and_the_budget(known):
@@ -67,12 +69,14 @@ def test_whatever_the_facts_the_recipe_fits_them_and_the_budget(known):
     assert price(made.event, known.delta) <= known.epsilon
 
 
+@pytest.mark.heavy
 @given(known=facts)
 @settings(max_examples=15, deadline=None)
 def test_the_same_facts_make_the_same_recipe(known):
     assert recipe(known) == recipe(replace(known))
 
 
+@pytest.mark.heavy
 @given(known=facts, factor=st.floats(1, 50))
 @settings(max_examples=40, deadline=None)
 def test_more_records_or_a_smaller_budget_or_fewer_columns_never_make_fewer_teachers(known, factor):
@@ -84,6 +88,7 @@ def test_more_records_or_a_smaller_budget_or_fewer_columns_never_make_fewer_teac
     assert recipe(replace(known, width=int(known.width / factor))).n_teachers >= teachers
 
 
+@pytest.mark.heavy
 @given(known=facts, more=st.integers(1, 3_000), factor=st.floats(1.01, 5))
 @settings(max_examples=20, deadline=None)
 def test_noise_grows_with_the_answers_and_falls_with_the_budget(known, more, factor):
@@ -94,6 +99,7 @@ def test_noise_grows_with_the_answers_and_falls_with_the_budget(known, more, fac
     assert recipe(replace(known, delta=known.delta * factor)).mechanism.sigma <= sigma
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     "extreme",
     [
@@ -122,6 +128,7 @@ def test_no_teacher_gets_fewer_than_four_rows_however_many_classes():
     assert rows_per_teacher(replace(ADULT, n_classes=300, epsilon=0.01)) == 4
 
 
+@pytest.mark.heavy
 @given(known=facts, rows=st.integers(1, 10**9))
 @settings(max_examples=40, deadline=None)
 def test_shards_are_measured_in_rows_and_no_unit_is_cut(known, rows):
@@ -157,6 +164,7 @@ def test_where_teachers_are_too_few_for_the_noise_a_caution_stands():
     assert LABELS_ARE_COINS not in {each.code for each in recipe(WRITERS).cautions}
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("change", "teachers"),
     [({}, 441), ({"n_classes": 10}, 441), ({"n_classes": 100}, 163), ({"n_records": 1_347, "n_classes": 10}, 67)],
@@ -231,6 +239,7 @@ def test_more_queries_than_public_points_are_refused():
     assert recipe(ADULT, n_queries=8_140).n_queries == 8_140
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("choice", [{"n_teachers": 0}, {"n_teachers": 2.5}, {"n_queries": 0}, {"n_queries": True}])
 def test_a_choice_is_a_whole_number_of_at_least_one(choice):
     with pytest.raises(InvalidParameter, match=next(iter(choice))):
@@ -245,6 +254,7 @@ def test_a_mechanism_that_is_not_known_is_refused_with_the_nearest_name():
 NAN = float("nan")
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("name", "values"),
     [

@@ -22,6 +22,7 @@ def made(name, *, n_classes=3, answers=100, epsilon=1.0, delta=1e-5, **given):
     )
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", for_runs())
 @pytest.mark.parametrize(("n_classes", "answers", "epsilon"), [(2, 1, 0.5), (2, 300, 2.0), (5, 100, 1.0)])
 def test_the_whole_schedule_costs_what_the_budget_has_and_hardly_less(name, n_classes, answers, epsilon):
@@ -32,6 +33,7 @@ def test_the_whole_schedule_costs_what_the_budget_has_and_hardly_less(name, n_cl
     assert cost >= 0.99 * epsilon
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", for_runs())
 def test_less_budget_never_buys_less_noise(name):
     def noise(epsilon):
@@ -43,6 +45,7 @@ def test_less_budget_never_buys_less_noise(name):
     assert noise(0.5) > noise(1.0) > noise(2.0)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", for_runs())
 def test_a_stream_has_one_price_and_any_other_mechanism_one_for_each_answer(name):
     mechanism = made(name)
@@ -55,6 +58,7 @@ def test_a_stream_has_one_price_and_any_other_mechanism_one_for_each_answer(name
         assert event == Repeated(mechanism.event, 100)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("n_classes", [2, 3])
 @pytest.mark.parametrize("name", ["GaussianNoisyMax", "NoisyCounts", "ConfidentNoisyMax"])
 def test_two_classes_are_counted_as_one_number(name, n_classes):
@@ -90,6 +94,7 @@ def test_a_field_that_is_not_the_users_is_refused_with_the_nearest():
         made("NoisyCounts", form="histogram")
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("value", [0, -1.0, math.nan, True, "3"])
 def test_noise_is_a_number_above_zero(value):
     with pytest.raises(InvalidParameter, match="sigma"):

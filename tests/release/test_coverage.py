@@ -70,6 +70,7 @@ def test_labels_and_online_answers_are_paid_for_together():
             check_covered(reserve(Repeated(mechanism.event, 14), **purposes), purpose, mechanism)
 
 
+@pytest.mark.heavy
 def test_two_mechanisms_are_paid_for_by_two_parts():
     one, other = NoisyCounts(sigma=5.0, form="binary"), NoisyCounts(sigma=9.0, form="binary")
     event = Composed((Repeated(one.event, 10), Repeated(other.event, 3)))
@@ -100,6 +101,7 @@ MECHANISMS = (
 )
 
 
+@pytest.mark.heavy
 @settings(max_examples=50)
 @given(data=st.data())
 def test_whatever_is_let_through_was_charged(data):
@@ -161,6 +163,7 @@ SHARES = NoisySum(10.0, 5, "shares")
 ONE = DiscreteLaplace(50.0, 5.0)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("event", "times"),
     [
@@ -175,6 +178,7 @@ def test_taken_apart_it_holds_enough(event, times):
     assert check_covered(reserve(event, evaluation=times), "evaluation", SHARES) == times
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("event", "times"),
     [

@@ -153,6 +153,7 @@ def test_the_code_of_a_users_own_is_told_another_one_after_an_edit(tmp_path: Pat
     assert len(digests) == 1 + len(EDITS)
 
 
+@pytest.mark.heavy
 def test_the_code_of_a_users_own_is_told_alike_in_every_process(tmp_path: Path) -> None:
     first = digest_of(tmp_path, OWN_MODULE, HELPER)
     program = "import an_own; from quorate.release.own_code import code_digest; print(code_digest(an_own.Louder))"
@@ -164,6 +165,7 @@ def test_the_code_of_a_users_own_is_told_alike_in_every_process(tmp_path: Path) 
         assert done.stdout.strip() == first
 
 
+@pytest.mark.heavy
 def test_code_of_others_is_not_followed() -> None:
     class Through:
         def answer(self, x):  # type: ignore[no-untyped-def]

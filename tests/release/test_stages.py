@@ -49,6 +49,7 @@ def played(*how: str) -> list[dict[str, int]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
+@pytest.mark.heavy
 def test_forked_threaded_copied_and_spawned_users_decline_no_more_than_was_paid_for() -> None:
     *honest, cheat = played("and cheats", "0", "8", "1")
     assert len(honest) == 8
@@ -241,6 +242,7 @@ def vector(cutoff: int) -> StableSparseVector:
     return StableSparseVector(20.0, DELTA, cutoff=cutoff, n_queries=500)
 
 
+@pytest.mark.heavy
 @settings(max_examples=40)
 @given(acts=ACTS, cutoff=st.integers(1, 4), made=st.sampled_from([vector, soft]))
 def test_users_of_one_stream_end_no_more_stages_than_were_paid_for(acts: list[Any], cutoff: int, made: Any) -> None:
@@ -255,6 +257,7 @@ COPIES: list[Any] = [
 ]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("made", [vector, soft])
 def test_that_property_catches_streams_whose_copies_share_a_stage(made: Any) -> None:
     assert stages_ended(made(2), COPIES, defended=False)[0] > stages_ended(made(2), COPIES, defended=False)[2]

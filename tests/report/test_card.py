@@ -117,6 +117,7 @@ def use_of(card: str) -> str:
     return card.partition("## How to use it")[2].partition("## Privacy guarantee")[0]
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("file", "task", "said", "not_said"),
     [

@@ -13,6 +13,7 @@ from quorate.report import AnswerCounts, Audit, AuditLine, Check, Choice, Facts,
 from quorate.types import Secret
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     "build",
     [
@@ -39,6 +40,7 @@ def test_the_json_is_canonical_and_versioned(facts):
     assert text == dumps(loads(text), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "spoil",
     [
@@ -64,6 +66,7 @@ def test_json_that_is_not_of_this_format_is_refused(facts, spoil):
         Facts.from_json(dumps(tree))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("text", ["", "[]", "{", '{"format": 1}', "null"])
 def test_what_is_no_report_is_refused(text):
     with pytest.raises(InvalidParameter):
@@ -78,12 +81,14 @@ def test_numpy_scalars_and_lists_mean_the_same_as_plain_values():
     assert type(score.accuracy) is float
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("value", [True, np.bool_(True), "0.5", None, float("nan"), float("inf"), np.nan, [0.5]])
 def test_what_is_no_number_is_refused(value):
     with pytest.raises(InvalidParameter):
         Score(n_rows=10, accuracy=value)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "plant",
     [
@@ -100,6 +105,7 @@ def test_a_secret_cannot_be_put_into_the_facts(facts, plant):
         plant(facts)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "wrong",
     [
@@ -124,6 +130,7 @@ def test_parts_that_do_not_fit_together_are_refused(facts, wrong):
         wrong(facts)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "make",
     [

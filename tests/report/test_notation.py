@@ -21,6 +21,7 @@ def parsed(written: str) -> Decimal:
     return Decimal(written.replace(",", ""))
 
 
+@pytest.mark.heavy
 @given(value=POSITIVE, digits=st.integers(1, 8))
 def test_a_bound_from_above_never_falls_below_its_value_and_is_close(value, digits):
     written = parsed(at_most(value, digits))
@@ -35,6 +36,7 @@ def test_a_bound_from_below_never_passes_its_value_and_is_close(value, digits):
     assert Decimal(repr(value)) * (1 - Decimal(10) ** (1 - digits)) <= written <= Decimal(repr(value))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.5, 1e-5, 2e-7, 250.0])
 def test_short_figures_are_written_as_they_are(value):
     assert float(parsed(at_most(value))) == float(parsed(at_least(value))) == value
@@ -67,6 +69,7 @@ def test_a_shortened_name_fits_and_starts_like_the_name(text, limit):
     assert short == text or (short.endswith("…") and text.startswith(short[:-1]))
 
 
+@pytest.mark.heavy
 @given(right=st.integers(0, 60), extra=st.integers(0, 60))
 def test_the_interval_is_wilsons(right, extra):
     n_rows = max(1, right + extra)

@@ -91,6 +91,7 @@ EDITIONS: dict[str, Any] = {
 }
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_the_page_is_well_formed_small_and_alone(edition, runs):
     text = EDITIONS[edition](runs)
@@ -106,6 +107,7 @@ def test_the_page_is_well_formed_small_and_alone(edition, runs):
     assert len(ids) == len(set(ids))
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("edition", EDITIONS)
 def test_the_page_can_be_read_aloud(edition, runs):
     page = Page(EDITIONS[edition](runs))
@@ -236,6 +238,7 @@ def seen_by_a_reader(facts: Facts) -> str:
     return re.sub(r"<details>.*?</details>", "", render_html(facts), flags=re.DOTALL)
 
 
+@pytest.mark.heavy
 def test_no_fact_can_change_without_the_page_changing(facts, runs):
     full = runs.with_raises(runs.with_odometer(facts))
     before = seen_by_a_reader(full)
@@ -282,6 +285,7 @@ def test_names_are_text_and_never_markup(facts):
     assert Page(page).of("h1") == [hostile]
 
 
+@pytest.mark.heavy
 def test_a_page_of_ten_thousand_long_names_is_still_small(runs):
     text = render_html(runs.many_classes(10_000, name="a rather long name of a class, " * 20))
 
@@ -315,6 +319,7 @@ def said_of(facts, sizes):
     return Page(render_html(replace(facts, audit=replace(facts.audit, sizes=sizes)))).text()
 
 
+@pytest.mark.heavy
 def test_how_small_a_fault_would_have_been_found_is_said_as_it_was_measured(facts):
     fault = FaultSize(fault="noise smaller by 12 %", attack="all 50 answers", probability=0.9)
     here = said_of(facts, FaultSizes(faults=(fault,), certainty=0.95))
@@ -408,6 +413,7 @@ def test_internal_facts_do_not_print_themselves(runs):
     assert "30303" not in f"{runs.internal()}"
 
 
+@pytest.mark.heavy
 def test_a_secret_is_opened_in_one_place_only():
     room = Path(quorate.report.__file__).parent
     opened = [
@@ -426,6 +432,7 @@ def test_another_edition_is_refused(facts, edition):
         render_html(facts, edition)
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no Chromium here")
 @pytest.mark.parametrize("edition", ["plain", "hundred", "seeded", "odometer"])
 def test_the_page_prints_on_three_sheets(edition, tmp_path, runs):

@@ -31,6 +31,7 @@ def made() -> Plan:
     )  # fmt: skip
 
 
+@pytest.mark.heavy
 def test_a_page_needs_nothing_beside_itself_and_has_its_pictures(made: Plan) -> None:
     page = plan_page(made)
     assert page.count("<svg") >= 3
@@ -38,6 +39,7 @@ def test_a_page_needs_nothing_beside_itself_and_has_its_pictures(made: Plan) -> 
         assert outside not in page.replace("http://www.w3.org/2000/svg", "")
 
 
+@pytest.mark.heavy
 def test_every_row_the_commonest_class_and_what_cannot_answer_are_on_it(made: Plan) -> None:
     page = plan_page(made)
     for row in made.answering:
@@ -49,6 +51,7 @@ def test_every_row_the_commonest_class_and_what_cannot_answer_are_on_it(made: Pl
     assert str(made.first.expected) in page
 
 
+@pytest.mark.heavy
 def test_a_paid_estimate_is_not_said_to_be_free(made: Plan) -> None:
     assert "Nothing was spent" in plan_page(made)
     nothing_expected = replace(made, rows=tuple(replace(row, expected=None) for row in made.rows))
@@ -84,6 +87,7 @@ def test_of_a_row_whose_release_is_not_told_the_guarantee_stands_alone(made: Pla
     assert "what the first row's release leaves" not in page
 
 
+@pytest.mark.heavy
 def test_the_direct_method_is_priced_by_its_rounds() -> None:
     """It was drawn as if it released all that (ε, δ) allows."""
     pool = np.random.default_rng(0).normal(size=(300, 4))
@@ -123,6 +127,7 @@ def test_no_section_takes_the_layout_of_a_picture_of_the_report(made: Plan) -> N
     assert '<section class="best-attack"' in page
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
 @pytest.mark.parametrize(("width", "wide"), [(1_000, []), (600, ["Ways to spend the budget, best first."])])
 def test_the_table_of_ways_is_seen_whole_in_a_window_of_1000_pixels(

@@ -23,6 +23,7 @@ NAMES = (
 )
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("width", [40, 64, 80, 120])
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("n_classes", [1, 2, 5, 6, 100])
@@ -34,6 +35,7 @@ def test_no_line_is_wider_than_the_terminal(width, name, n_classes, runs):
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=200)
 
 
+@pytest.mark.heavy
 @given(unit=WORDS.filter(lambda text: text.strip() and "\n" not in text), run=WORDS)
 def test_no_unit_or_title_breaks_the_table(unit, run, runs):
     facts = runs.made_up()
@@ -121,6 +123,7 @@ def test_escape_codes_in_names_do_not_reach_the_terminal(facts):
     assert "\\x1b[2J" in text
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("width", [39, 80.0, True, "80", None])
 def test_a_width_that_is_none_is_refused(facts, width):
     with pytest.raises(InvalidParameter):

@@ -68,6 +68,7 @@ class Few(Strategy):
         return history.not_asked(pool.shape[0])[: max(0, min(10, 30 - len(history.rows)))]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("strategy", "mechanism"),
     [*((strategy, "auto") for strategy in EASY), *((strategy, "GaussianNoisyMax") for strategy in EASY[:2])],
@@ -83,6 +84,7 @@ def test_a_classifier_learns_from_what_a_strategy_asked(rows: Any, strategy: Str
     assert 3.9 < clf.guarantee_.epsilon <= 4.0
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_price_and_noise_are_those_of_the_cap_whatever_is_asked(rows: Any) -> None:
     """The control: a strategy that stops, a random subset and a plain number of the cap's size cost the same."""
@@ -92,11 +94,13 @@ def test_price_and_noise_are_those_of_the_cap_whatever_is_asked(rows: Any) -> No
     assert [len(each.queries_) for each in fits] == [30, 100, 100]
 
 
+@pytest.mark.heavy
 def test_random_asks_the_points_that_a_plain_number_asks(rows: Any) -> None:
     by_strategy, by_number = (fitted(rows, queries, unsafe_noise_seed=3) for queries in (Random(100), 100))
     assert sorted(by_strategy.queries_.tolist()) == by_number.queries_.tolist()
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_what_was_read_after_the_fact_stands_apart_from_the_guarantee(rows: Any) -> None:
     clf = fitted(rows, Few(100))
@@ -114,6 +118,7 @@ def test_what_was_read_after_the_fact_stands_apart_from_the_guarantee(rows: Any)
     assert Facts.from_json(facts.to_json()) == facts
 
 
+@pytest.mark.heavy
 def test_no_reader_can_take_the_one_for_the_other(rows: Any) -> None:
     clf = fitted(rows, Few(100))
     facts = clf.facts()
@@ -137,6 +142,7 @@ def test_no_reader_can_take_the_one_for_the_other(rows: Any) -> None:
         assert ex_post not in promise
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("queries", [100, Random(100), Margin(100)])
 def test_nothing_is_read_after_the_fact_where_the_cap_was_reached(rows: Any, queries: Any) -> None:
     clf = fitted(rows, queries)
@@ -145,6 +151,7 @@ def test_nothing_is_read_after_the_fact_where_the_cap_was_reached(rows: Any, que
     assert "ex post" not in clf.summary()
 
 
+@pytest.mark.heavy
 def test_nothing_is_read_after_the_fact_where_the_ledger_holds_more_than_this_run(rows: Any, tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     X, y = rows
@@ -155,6 +162,7 @@ def test_nothing_is_read_after_the_fact_where_the_ledger_holds_more_than_this_ru
     assert clf.ex_post_epsilon_ is None
 
 
+@pytest.mark.heavy
 def test_what_was_left_unasked_answers_later_questions_at_the_same_noise(rows: Any) -> None:
     X, _ = rows
     clf = fitted(rows, Few(60), online_answers=5)
@@ -172,11 +180,13 @@ def test_what_was_left_unasked_answers_later_questions_at_the_same_noise(rows: A
     assert clf.ask(X[2_500:2_502]) == clf.ask(X[2_500:2_502])
 
 
+@pytest.mark.heavy
 def test_a_strategy_that_reached_its_cap_leaves_nothing_to_ask(rows: Any) -> None:
     with pytest.raises(PreconditionFailed, match="no answers are left"):
         fitted(rows, Random(60)).ask(rows[0][2_400:2_401])
 
 
+@pytest.mark.heavy
 def test_an_answer_given_as_a_label_is_not_paid_for_again(rows: Any) -> None:
     X, _ = rows
     clf = fitted(rows, Few(60))
@@ -185,6 +195,7 @@ def test_an_answer_given_as_a_label_is_not_paid_for_again(rows: Any) -> None:
     assert clf.facts().spending.answers_left == 30
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_a_cluster_shares_its_centres_answer_with_the_student_where_classes_are_released(rows: Any) -> None:
     """The student of classes is fitted on the whole pool, that of noisy votes on what was asked."""
@@ -203,6 +214,7 @@ def test_a_cluster_shares_its_centres_answer_with_the_student_where_classes_are_
     assert Counting.seen[-1] == 50
 
 
+@pytest.mark.heavy
 def test_sparse_rows_are_asked_like_dense_ones(rows: Any) -> None:
     from scipy.sparse import csr_matrix
 
@@ -215,6 +227,7 @@ def test_sparse_rows_are_asked_like_dense_ones(rows: Any) -> None:
     assert sorted(sparse.queries_[:10].tolist()) == sorted(dense.queries_[:10].tolist())
 
 
+@pytest.mark.heavy
 def test_points_that_stand_twice_in_the_pool_are_one_query(rows: Any) -> None:
     X, y = rows
     twice = np.vstack([X[N_PRIVATE:2_100], X[N_PRIVATE:2_100]])
@@ -241,6 +254,7 @@ class Broken(Strategy):
         raise RuntimeError("no such column")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("queries", "more", "match"),
     [
@@ -270,6 +284,7 @@ def labels(root: Path) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("strategy", ["margin", "oracular-cal", "k-means", "core-set", "disagreement"])
 def test_a_run_asks_by_the_strategy_that_its_settings_name(make_run: Any, cli: Any, strategy: str) -> None:
     root = make_run(**{**ACTIVE, "mechanism.strategy": strategy})
@@ -287,6 +302,7 @@ def test_a_run_asks_by_the_strategy_that_its_settings_name(make_run: Any, cli: A
     assert labels(root) == rows
 
 
+@pytest.mark.heavy
 def test_check_says_what_a_strategy_costs_and_that_a_random_subset_is_its_control(make_run: Any, cli: Any) -> None:
     code, out, _ = cli("check", make_run(**ACTIVE))
     assert code == 0
@@ -296,6 +312,7 @@ def test_check_says_what_a_strategy_costs_and_that_a_random_subset_is_its_contro
     assert "60 labels" in words
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("strategy", ["margin", "oracular-cal"])
 def test_the_report_of_an_active_run_names_the_control(make_run: Any, strategy: str) -> None:
     root = make_run(**{**ACTIVE, "mechanism.strategy": strategy})
@@ -309,6 +326,7 @@ def test_the_default_strategy_is_a_random_subset_and_says_nothing(make_run: Any)
     assert GAIN_IS_UNCERTAIN not in {each["code"] for each in found["cautions"]}
 
 
+@pytest.mark.heavy
 def test_a_check_for_programs_says_by_a_code_what_to_be_careful_of(make_run: Any, cli: Any) -> None:
     root = make_run(**{**ACTIVE, "mechanism.strategy": "margin", "budget.epsilon": 0.01})
     found = {each["code"]: each for each in json.loads(cli("check", root, "--json")[1])["cautions"]}
@@ -318,6 +336,7 @@ def test_a_check_for_programs_says_by_a_code_what_to_be_careful_of(make_run: Any
     assert all(each["message"] in said for each in found.values())
 
 
+@pytest.mark.heavy
 def test_a_strategy_of_ones_own_may_still_say_a_sentence(make_run: Any) -> None:
     class Talks(Margin):
         def cautions(self, *, width: int) -> Any:
@@ -361,6 +380,7 @@ def stopping(root: Path) -> Any:
     return replace(batch, task=replace(batch.task, strategy=Stopping(60)))
 
 
+@pytest.mark.heavy
 def test_a_finished_run_may_be_asked_what_its_strategy_left_and_an_unfinished_one_may_not(make_run: Any) -> None:
     from quorate.run.online import ask
 
@@ -389,6 +409,7 @@ def test_a_finished_run_may_be_asked_what_its_strategy_left_and_an_unfinished_on
     assert later.spending.ex_post.epsilon > made.spending.ex_post.epsilon
 
 
+@pytest.mark.heavy
 def test_a_note_of_another_strategy_does_not_open_a_run_for_questions(make_run: Any) -> None:
     """The note that a strategy has stopped is bound to the charge: after a change of settings it does not count."""
     from quorate.run.online import ask
@@ -414,6 +435,7 @@ def blocks(root: Path) -> list[Any]:
         return [(each.first, each.count, each.answers) for each in reservation.blocks("label")]
 
 
+@pytest.mark.heavy
 def test_a_process_killed_among_its_batches_goes_on_with_the_rows_it_would_have_asked(make_run: Any) -> None:
     """SIGKILL, twice, while blocks are drawn: stored blocks stay, and no row comes twice."""
     size = {"n": 600, "m": 900, "mechanism.queries": 300, "mechanism.strategy": "margin", "run.unsafe_noise_seed": 4}

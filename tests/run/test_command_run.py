@@ -56,6 +56,7 @@ def trained(root: Path) -> int:
     return len((root / "calls").read_text().split()) if (root / "calls").exists() else 0
 
 
+@pytest.mark.heavy
 def test_a_run_asks_a_command_and_asks_it_again_later_without_training(make_run: Any) -> None:
     root = command_run(make_run)
     made = execute(load_run(root), command="test")
@@ -72,6 +73,7 @@ def test_a_run_asks_a_command_and_asks_it_again_later_without_training(make_run:
     assert trained(root) == before
 
 
+@pytest.mark.heavy
 def test_a_changed_script_is_another_teacher(make_run: Any) -> None:
     root = command_run(make_run)
     before = load_run(root).charge_key
@@ -81,6 +83,7 @@ def test_a_changed_script_is_another_teacher(make_run: Any) -> None:
     assert load_run(root).charge_key != before
 
 
+@pytest.mark.heavy
 def test_a_script_that_fails_on_public_rows_is_refused_with_its_words(make_run: Any, cli: Any) -> None:
     root = command_run(make_run)
     (root / "teach.py").write_text("raise SystemExit('no such column: blood')\n", encoding="utf-8")
@@ -130,6 +133,7 @@ def broken_off(root: Path, at: int) -> None:
         execute(load_run(root), command="test", watch=interrupt)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("keeps_model", [False, True])
 def test_training_is_told_where_it_is_done(make_run: Any, cli: Any, keeps_model: bool) -> None:
     """A call that trains and votes at once has trained nothing while rows are dealt out."""
@@ -139,6 +143,7 @@ def test_training_is_told_where_it_is_done(make_run: Any, cli: Any, keeps_model:
     assert ("dealing out rows (6)" in said, "training and voting (6)" in said) == (not keeps_model, not keeps_model)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_run_that_was_broken_off_calls_only_for_votes_that_it_has_not(
     make_run: Any, tmp_path: Path, n_jobs: int, monkeypatch: pytest.MonkeyPatch
@@ -167,6 +172,7 @@ def test_a_run_that_was_broken_off_calls_only_for_votes_that_it_has_not(
     assert votes == (whole / "private" / "votes.stage").read_bytes()
 
 
+@pytest.mark.heavy
 def test_a_killed_run_goes_on_with_the_calls_that_were_done(make_run: Any, cli: Any) -> None:
     root = trained_anew(make_run)
     (root / "teach.py").write_text(f"import time\ntime.sleep(0.3)\n{ANEW}", encoding="utf-8")
@@ -188,6 +194,7 @@ def test_a_killed_run_goes_on_with_the_calls_that_were_done(make_run: Any, cli: 
     assert "✓ votes\n" in cli("status", root)[1]
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
@@ -207,6 +214,7 @@ def test_votes_that_are_kept_are_counted_where_that_counts_no_units(
     assert _votes_stored(RunFolder(root), read_settings(root / "quorate.toml")) == told
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("change", ["script", "timeout", "count", "shards", "questions"])
 def test_what_was_called_for_something_else_is_called_anew(make_run: Any, change: str) -> None:
     root = trained_anew(make_run)
@@ -227,6 +235,7 @@ def test_what_was_called_for_something_else_is_called_anew(make_run: Any, change
     assert len(seeds(root)) == COUNT - (change == "count")
 
 
+@pytest.mark.heavy
 def test_a_call_that_fails_is_kept_as_an_abstention_and_not_made_a_third_time(make_run: Any) -> None:
     root = trained_anew(make_run)
     fails = "if int(os.environ['QUORATE_SEED']) > 1000: raise SystemExit(3)\n"  # on private rows alone
@@ -247,6 +256,7 @@ def test_status_does_not_count_units(make_run: Any, cli: Any) -> None:
     assert "· votes\n" in cli("status", root)[1]
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
@@ -277,6 +287,7 @@ def test_a_prompt_without_a_model_says_what_to_write(make_run: Any) -> None:
         read_settings(root / "quorate.toml")
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("verb", ["check", "status", "run", "plan", "ask", "report", "export"])
 def test_a_folder_of_sites_is_sent_to_its_command(tmp_path: Path, cli: Any, verb: str) -> None:
     (tmp_path / "quorate.toml").write_text("[[sites]]\nname = 'north'\n")

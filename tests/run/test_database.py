@@ -47,6 +47,7 @@ def asked(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     return lambda query: DatabaseQuery(url, query, "[data] private", tmp_path)
 
 
+@pytest.mark.heavy
 def test_a_query_is_a_table(asked: Any) -> None:
     query = asked("select * from visits order by id;")
     table = read_data(query, label="ill", unit="person", drop=["id"])
@@ -58,6 +59,7 @@ def test_a_query_is_a_table(asked: Any) -> None:
     assert cells.X["lab"].to_list()[0] is None
 
 
+@pytest.mark.heavy
 def test_rows_come_in_the_same_order_whatever_the_database_does(asked: Any) -> None:
     one, other = asked("select * from visits"), asked("select * from visits order by age desc")
     assert one.cells().equals(asked("select * from visits where 1 = 1").cells())
@@ -105,6 +107,7 @@ OF_SQLITE = [
 ]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("url", "query", "is_ordered"),
     [
@@ -119,6 +122,7 @@ def test_the_order_of_a_query_is_that_of_its_outermost_level(url: str, query: st
 SAME = DatabaseQuery("sqlite:///c.db", "select * from v order by id", "[data] private", Path())
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("url", "query", "same"),
     [
@@ -146,6 +150,7 @@ def test_the_private_query_as_the_public_one_is_refused(make_run: Any, cli: Any)
     assert "[data] public is the private file again" in " ".join(err.split())
 
 
+@pytest.mark.heavy
 def test_rows_of_a_window_are_sorted(asked: Any) -> None:
     found = asked("select id, row_number() over (order by age desc) as n from visits").cells()
     assert found.rows() == [("1", "3"), ("2", "1"), ("3", "2")]
@@ -170,6 +175,7 @@ def test_a_connection_that_is_lost_is_one_line(server: Server, tmp_path: Path) -
     assert "not quoted" in str(refused.value)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "query",
     [
@@ -202,6 +208,7 @@ WRONG = [
 ]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("query", "told"), WRONG)
 def test_what_is_wrong_with_a_query_is_said(asked: Any, query: str, told: str) -> None:
     for read in (asked(query).names, asked(query).cells):
@@ -310,6 +317,7 @@ SECRETS = [
 ]
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("url", SECRETS)
 def test_a_password_in_the_settings_is_refused_and_not_shown(url: str, make_run: Any, cli: Any) -> None:
     root = make_run(**{"data.private": url, "data.private_query": "select * from visits order by id"})
@@ -340,6 +348,7 @@ def test_a_colon_that_is_no_password_is_taken(url: str, tmp_path: Path) -> None:
     assert DatabaseQuery(url, "select 1", "[data] private", tmp_path).url == url
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
@@ -387,6 +396,7 @@ DIRECT: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.heavy
 def test_a_query_is_told_of_as_a_query_and_not_as_a_file(make_run: Any, cli: Any) -> None:
     def said(verb: str, name: str, query: str, **how: Any) -> str:
         root = make_run(name, **{**how, "data.private": "sqlite:///c.db", "data.private_query": query})
@@ -405,6 +415,7 @@ def test_a_query_is_told_of_as_a_query_and_not_as_a_file(make_run: Any, cli: Any
     assert "Compare classes with column 'ill' of what your query returns before the run" in told
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("how", [{}, {"data.unit": "patient_id"}, DIRECT], ids=["votes", "persons", "direct"])
 def test_a_run_reads_all_tables_from_a_database_and_goes_on(how: dict[str, Any], make_run: Any, cli: Any) -> None:
     queries = {

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from tests.used_rows import used
 
 from quorate.deferred import skops
 from quorate.run.direct_run import execute_direct, read_direct
@@ -29,6 +30,7 @@ def transformer(root: Path, *, fit: bool = True) -> Any:
     return made.fit(pl.read_csv(root / "public.csv")) if fit else made
 
 
+@pytest.mark.heavy
 def test_a_run_takes_a_transformer_from_a_file_and_goes_on_with_it(make_run: Any, cli: Any) -> None:
     root = make_run(m=60, **DIRECT, **{"method.feature_map": "map.skops"})
     code, _, err = cli("check", root)
@@ -70,6 +72,7 @@ def with_notes(make_run: Any) -> Any:
     return make
 
 
+@pytest.mark.heavy
 def test_running_text_is_named_in_the_settings(with_notes: Any, cli: Any) -> None:
     root = with_notes(**{"method.text": ["note"]})
     code, _, err = cli("run", root)
@@ -80,6 +83,7 @@ def test_running_text_is_named_in_the_settings(with_notes: Any, cli: Any) -> Non
     assert skops.io.get_untrusted_types(file=root / "public" / "student.skops") == []
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("named", "told"), [("notes", "is not there"), ("age", "holds no text"), (7, "name columns")])
 def test_a_column_that_holds_no_text_is_refused_in_one_line(with_notes: Any, cli: Any, named: Any, told: str) -> None:
     code, _, err = cli("check", with_notes(**{"method.text": named}))
@@ -91,6 +95,7 @@ WITHOUT_POOL = {**DIRECT, "data.public": None, "schema.age": [0, 120], "schema.b
 WARD = {"schema.ward": ["north", "south", "west"]}
 
 
+@pytest.mark.heavy
 def test_a_run_without_public_rows_goes_by_a_declared_schema(make_run: Any, cli: Any, tmp_path: Path) -> None:
     root = make_run(**WITHOUT_POOL, **WARD, **{"data.evaluation": "evaluation.csv"})
     code, out, err = cli("check", root)
@@ -108,6 +113,7 @@ def test_a_run_without_public_rows_goes_by_a_declared_schema(make_run: Any, cli:
     assert set(model.predict(rows)) <= {"no", "yes"}
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
@@ -140,6 +146,7 @@ def test_a_schema_is_none_of_the_teachers(make_run: Any, cli: Any) -> None:
     assert "[schema]" in err
 
 
+@pytest.mark.heavy
 def test_sparse_rows_without_a_pool_need_their_number_of_columns(make_run: Any, cli: Any) -> None:
     settings = {**DIRECT, "data.public": None, "data.private": "private.svm", "data.classes": [0, 1]}
     root = make_run(**settings, **{"schema.columns": 6})
@@ -147,7 +154,7 @@ def test_sparse_rows_without_a_pool_need_their_number_of_columns(make_run: Any, 
     rows = rng.random((400, 6)) < 0.4
     lines = [f"{int(row[0])} " + " ".join(f"{i + 1}:1" for i in np.flatnonzero(row)) for row in rows]
     (root / "private.svm").write_text("\n".join([*lines, "1 9:1"]) + "\n")
-    assert len(read_direct(root, begin=False).task.private.reveal().codes) == 400
+    assert len(used(read_direct(root, begin=False).task)[1]) == 400
     assert cli("run", root)[0] == 0
     other = make_run("other", **settings, **{"schema.age": [0, 1]})
     (other / "private.svm").write_text("\n".join(lines))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.used_rows import used
 
 from quorate.accounting import PureDP
 from quorate.data.feature_maps.coordinates import Spectrum
@@ -46,6 +47,14 @@ def run(root: Path) -> Facts:
     return execute_direct(read_direct(root), command="quorate run")
 
 
+def keys_of(tree: Any) -> Any:
+    """The form of a JSON value: its keys and the lengths of its lists, and no value."""
+    if isinstance(tree, dict):
+        return {key: keys_of(tree[key]) for key in tree}
+    return [keys_of(each) for each in tree] if isinstance(tree, list) else type(tree).__name__
+
+
+@pytest.mark.heavy
 def test_a_score_on_private_rows_is_left_out_and_the_owner_alone_is_told(make_direct: Any, cli: Any) -> None:
     """What is published has the form of a run without labelled rows, and nothing was refused before the rounds."""
     plain, root, said_json = make_direct("plain"), make_direct("run"), make_direct("json")
@@ -65,10 +74,14 @@ def test_a_score_on_private_rows_is_left_out_and_the_owner_alone_is_told(make_di
         ]
         found, wanted = (json.loads((one / "public" / "facts.json").read_text()) for one in (each, plain))
         assert found["utility"] == wanted["utility"]
+        for published in (each / "public").glob("*.json"):
+            trees = [json.loads((one / "public" / published.name).read_text()) for one in (each, plain)]
+            assert keys_of(trees[0]) == keys_of(trees[1]), published.name
         for file in (each / "public").glob("*.*"):
             assert b"score was left out" not in file.read_bytes()
 
 
+@pytest.mark.heavy
 def test_the_whole_way(make_direct: Any, cli: Any, tmp_path: Path) -> None:
     root = make_direct(**{"data.evaluation": "evaluation.csv"})
     code, out, _ = cli("check", root)
@@ -99,6 +112,7 @@ def test_the_whole_way(make_direct: Any, cli: Any, tmp_path: Path) -> None:
     assert set(guessed) <= {"no", "yes"}
 
 
+@pytest.mark.heavy
 def test_what_check_says_is_what_the_run_does(make_direct: Any) -> None:
     root = make_direct()
     told = check_direct(read_direct(root, begin=False))
@@ -110,12 +124,14 @@ def test_what_check_says_is_what_the_run_does(make_direct: Any) -> None:
     assert json.dumps(told)
 
 
+@pytest.mark.heavy
 def test_progress_is_told_by_rounds(make_direct: Any) -> None:
     seen: list[tuple[str, int, int]] = []
     execute_direct(read_direct(make_direct()), command="", watch=lambda *step: seen.append(step))
     assert [step for step in seen if step[0] == "rounds"] == [("rounds", done, 4) for done in range(5)]
 
 
+@pytest.mark.heavy
 def test_a_finished_run_comes_out_the_same_for_nothing(make_direct: Any) -> None:
     root = make_direct()
     run(root)
@@ -126,6 +142,7 @@ def test_a_finished_run_comes_out_the_same_for_nothing(make_direct: Any) -> None
     assert read_facts(root).spending.spent_epsilon == spent
 
 
+@pytest.mark.heavy
 def test_coordinates_are_read_back_and_never_computed_again(make_direct: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     root = make_direct()
     first = read_direct(root).task.plan
@@ -135,13 +152,14 @@ def test_coordinates_are_read_back_and_never_computed_again(make_direct: Any, mo
         again = read_direct(root).task
     assert again.stored
     assert again.plan.digest == first.digest
-    rows = again.private.reveal().rows
+    rows, _ = used(again)
     assert (again.plan.coordinates(rows) == first.coordinates(rows)).all()
     (stage,) = (root / "private").glob("coordinates-*.stage")
     stage.unlink()
     assert not read_direct(root).task.stored
 
 
+@pytest.mark.heavy
 def test_coordinates_of_other_settings_take_no_place_of_these(make_direct: Any) -> None:
     root = make_direct(**{"budget.composition": "zcdp", "run.epsilon": 0.5})
     run(root)
@@ -155,6 +173,7 @@ def test_coordinates_of_other_settings_take_no_place_of_these(make_direct: Any) 
         assert len(ledger.reservations()) == 2
 
 
+@pytest.mark.heavy
 def test_lost_coordinates_that_come_out_in_other_bits_are_refused_and_not_charged(
     make_direct: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -181,6 +200,7 @@ def other_bits(of: Any) -> Any:
     return moved
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
@@ -215,6 +235,7 @@ def test_a_setting_of_the_direct_method_is_refused_where_teachers_vote() -> None
         settings_from(document, folder=Path())
 
 
+@pytest.mark.heavy
 def test_there_is_nothing_to_ask_and_no_internal_edition(make_direct: Any, cli: Any) -> None:
     root = make_direct()
     run(root)
@@ -226,6 +247,7 @@ def test_there_is_nothing_to_ask_and_no_internal_edition(make_direct: Any, cli: 
     assert "no internal edition" in err
 
 
+@pytest.mark.heavy
 def test_an_audit_attacks_the_rounds_and_goes_into_the_report(make_direct: Any, cli: Any) -> None:
     root = make_direct()
     run(root)
@@ -302,16 +324,18 @@ def without(make_direct: Any, cli: Any) -> dict[str, str]:
 USABLE = {"a missing number", "a value that no public row has"}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("odd", sorted(ODD.keys() - USABLE))
 def test_a_row_that_cannot_be_used_is_left_out(make_direct: Any, odd: str) -> None:
     root = make_direct()
-    before = read_direct(root, begin=False).task.private.reveal()
+    before = used(read_direct(root, begin=False).task)
     add_row(root, ODD[odd])
-    after = read_direct(root, begin=False).task.private.reveal()
-    assert (after.rows == before.rows).all()
-    assert (after.codes == before.codes).all()
+    after = used(read_direct(root, begin=False).task)
+    assert (after[0] == before[0]).all()
+    assert (after[1] == before[1]).all()
 
 
+@pytest.mark.heavy
 def test_rows_that_cannot_be_used_are_not_told_apart_by_anything_public(
     make_direct: Any, cli: Any, without: dict[str, str]
 ) -> None:
@@ -321,6 +345,7 @@ def test_rows_that_cannot_be_used_are_not_told_apart_by_anything_public(
     assert everything_told(root, cli) == without
 
 
+@pytest.mark.heavy
 def test_a_row_that_can_be_used_changes_the_model_and_nothing_else(
     make_direct: Any, cli: Any, without: dict[str, str]
 ) -> None:
@@ -331,6 +356,7 @@ def test_a_row_that_can_be_used_changes_the_model_and_nothing_else(
     assert [name for name in found if found[name] != without[name]] == ["model"]
 
 
+@pytest.mark.heavy
 def test_one_class_alone_and_a_person_of_many_rows_run_through(make_direct: Any, cli: Any) -> None:
     root = make_direct("wardc", **{**SEEDED, "data.unit": "patient_id", "data.n_records": 200})
     rows = pl.read_csv(root / "private.csv")
@@ -341,6 +367,7 @@ def test_one_class_alone_and_a_person_of_many_rows_run_through(make_direct: Any,
     assert [name for name in shown if shown[name] != rest[name]] == ["model"]
 
 
+@pytest.mark.heavy
 def test_no_private_row_at_all_runs_through(make_direct: Any, cli: Any, without: dict[str, str]) -> None:
     root = make_direct("warde", **SEEDED)
     (root / "private.csv").write_text((root / "private.csv").read_text().splitlines()[0] + "\n")
@@ -358,6 +385,7 @@ def test_a_file_without_names_is_refused_and_its_first_row_not_quoted(make_direc
         assert not [each for each in ("26.125", "Ann", "HIV") if each in err]
 
 
+@pytest.mark.heavy
 def test_a_report_that_counts_usable_rows_is_caught(
     make_direct: Any, cli: Any, without: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -366,8 +394,8 @@ def test_a_report_that_counts_usable_rows_is_caught(
 
     def counting(task: Any, *rest: Any) -> Facts:
         facts = real(task, *rest)
-        used = len(task.private.reveal().codes)
-        return replace(facts, setup=replace(facts.setup, recipe=(f"{used} rows were used",)))
+        n_used = len(used(task)[1])
+        return replace(facts, setup=replace(facts.setup, recipe=(f"{n_used} rows were used",)))
 
     monkeypatch.setattr(direct_run, "direct_facts", counting)
     root = make_direct("wardb", **SEEDED)
@@ -376,19 +404,21 @@ def test_a_report_that_counts_usable_rows_is_caught(
     assert {"facts.json", "report.html"} <= {name for name in found if found[name] != without[name]}
 
 
+@pytest.mark.heavy
 def test_what_one_row_holds_never_changes_how_another_is_read(make_direct: Any) -> None:
     root = make_direct()
     alone = read_direct(root, begin=False).task
     add_row(root, "n/a,n/a,007,yes")
     together = read_direct(root, begin=False).task
-    theirs, ours = together.private.reveal(), alone.private.reveal()
-    assert (theirs.rows == ours.rows).all()
-    assert (theirs.codes == ours.codes).all()
+    theirs, ours = used(together), used(alone)
+    assert (theirs[0] == ours[0]).all()
+    assert (theirs[1] == ours[1]).all()
 
 
 # --- refusals by public facts, and the ledger -----------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_what_is_wrong_with_public_facts_is_refused_and_nothing_is_charged(make_direct: Any) -> None:
     cases: list[tuple[dict[str, Any], Any, str]] = [
         ({"data.public": "private.csv"}, DataRefused, "private file again"),
@@ -407,6 +437,7 @@ def test_what_is_wrong_with_public_facts_is_refused_and_nothing_is_charged(make_
         read_direct(root)
 
 
+@pytest.mark.heavy
 def test_a_ledger_that_adds_rho_takes_the_rounds_at_their_exact_price(make_direct: Any, cli: Any) -> None:
     root = make_direct(**{"budget.composition": "zcdp"})
     code, out, err = cli("check", root)
@@ -428,6 +459,7 @@ def test_a_ledger_that_adds_rho_takes_the_rounds_at_their_exact_price(make_direc
     assert facts.rounds.noise / facts.rounds.clip > summed.noise / summed.clip
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("composition", ["sum", "zcdp"])
 def test_a_budget_that_is_too_small_is_said_in_words_of_rounds(make_direct: Any, cli: Any, composition: str) -> None:
     root = make_direct(**{"budget.composition": composition})
@@ -442,6 +474,7 @@ def test_a_budget_that_is_too_small_is_said_in_words_of_rounds(make_direct: Any,
     assert "queries" not in said
 
 
+@pytest.mark.heavy
 def test_an_edit_after_the_charge_says_to_undo_it(make_direct: Any) -> None:
     root = make_direct()
     run(root)
@@ -453,6 +486,7 @@ def test_an_edit_after_the_charge_says_to_undo_it(make_direct: Any) -> None:
     run(root)
 
 
+@pytest.mark.heavy
 def test_other_data_are_refused(make_direct: Any) -> None:
     root = make_direct()
     run(root)
@@ -463,6 +497,7 @@ def test_other_data_are_refused(make_direct: Any) -> None:
     assert method_of(root).read(root).fingerprint != ""
 
 
+@pytest.mark.heavy
 def test_sparse_files_and_an_index_beyond_the_public_columns(make_direct: Any) -> None:
     root = make_direct(**{"data.private": "private.svm", "data.public": "public.svm", "data.classes": [0, 1]})
     rng = np.random.default_rng(0)
@@ -478,10 +513,11 @@ def test_sparse_files_and_an_index_beyond_the_public_columns(make_direct: Any) -
     before = read_direct(root, begin=False).task
     (root / "private.svm").write_text((root / "private.svm").read_text() + "1 9:1\n")
     after = read_direct(root, begin=False).task
-    assert len(after.private.reveal().codes) == len(before.private.reveal().codes) == 400
+    assert len(used(after)[1]) == len(used(before)[1]) == 400
     assert run(root).rounds is not None
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("declared", [400, None])
 def test_a_number_that_was_read_is_said_to_be_read(make_direct: Any, cli: Any, declared: int | None) -> None:
     root = make_direct(**{"data.n_records": declared})
@@ -493,6 +529,7 @@ def test_a_number_that_was_read_is_said_to_be_read(make_direct: Any, cli: Any, d
     assert ("read off the data and treated as public" in page) == (declared is None)
 
 
+@pytest.mark.heavy
 def test_what_is_not_looked_at_is_said_where_the_owner_can_still_look(make_direct: Any, cli: Any) -> None:
     """Classes that no label has: nothing may refuse them, so the check says who has to compare, whatever the labels."""
     said = []

@@ -83,6 +83,7 @@ class Loud(GaussianNB):  # type: ignore[misc]
         return super().fit(X, y)
 
 
+@pytest.mark.heavy
 def test_a_pipeline_that_cannot_read_polars_frames_is_refused_and_nothing_is_charged() -> None:
     teacher = make_pipeline(FunctionTransformer(rows_of_pandas), LogisticRegression())
     names = ["a", "b", "c"]
@@ -97,6 +98,7 @@ def test_a_pipeline_that_cannot_read_polars_frames_is_refused_and_nothing_is_cha
     assert ledger.reservations() == ()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("verb", ["check", "run"])
 def test_a_folder_with_such_a_teacher_is_refused_at_check_and_at_run(make_run: Any, cli: Any, verb: str) -> None:
     root: Path = make_run(**{"teachers.model": "unread_ward:teacher"})
@@ -114,6 +116,7 @@ def test_a_folder_with_such_a_teacher_is_refused_at_check_and_at_run(make_run: A
     assert not (root / "ledger.db").exists()
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_a_teacher_that_fails_on_private_rows_alone_abstains_in_silence(capfd: pytest.CaptureFixture[str]) -> None:
     marked = X.copy()
@@ -125,12 +128,14 @@ def test_a_teacher_that_fails_on_private_rows_alone_abstains_in_silence(capfd: p
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("answer", [7, -1, 0.5, np.nan, "none"], ids=repr)
 def test_a_teacher_that_predicts_what_is_none_of_its_labels_is_refused(answer: Any) -> None:
     with pytest.raises(InvalidParameter, match="the teacher Answers fails on the public rows"):
         fit(Answers(answer))
 
 
+@pytest.mark.heavy
 def test_a_student_is_rehearsed_as_well() -> None:
     with pytest.raises(InvalidParameter, match=r"the student Answers fails.*not one of its labels"):
         fit(student=Answers("perhaps"))
@@ -140,6 +145,7 @@ def test_a_student_is_rehearsed_as_well() -> None:
     assert fit(student=Answers("yes")).predict(POOL).tolist() == ["yes"] * len(POOL)
 
 
+@pytest.mark.heavy
 def test_nothing_that_a_model_says_at_the_rehearsal_is_heard(
     capfd: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -150,6 +156,7 @@ def test_nothing_that_a_model_says_at_the_rehearsal_is_heard(
     assert logging.root.manager.disable == disabled
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "teacher",
     [
@@ -165,6 +172,7 @@ def test_a_sound_model_passes_on_a_pool_of_seven_rows(teacher: Any) -> None:
     fit(teacher, pool=POOL[:7])
 
 
+@pytest.mark.heavy
 def test_a_pool_too_small_to_show_every_class_twice_rehearses_nothing() -> None:
     fit(Answers(7), pool=POOL[:5])
 
@@ -199,6 +207,7 @@ SOFT: dict[str, Any] = {"classes": ["no", "yes"], "mechanism": SoftLabel(8.0, 1e
 INTERACTIVE: dict[str, Any] = {"mechanism": InteractiveNoisyMax(4, 15.0, 6.0, 5, 0.9), "queries": 2}  # asks a student
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("student", "said", "how"),
     [
@@ -222,6 +231,7 @@ def test_a_student_is_tried_in_the_form_in_which_it_learns(student: Any, said: s
     assert ledger.reservations() == ()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("mechanism", ["GaussianNoisyMax", "LaplaceNoisyMax"])
 def test_a_student_that_fails_at_weights_learns_from_labels(mechanism: str) -> None:
     fit(GaussianNB(), RefusesWeights(), mechanism=mechanism, allow_hopeless=True)
@@ -238,6 +248,7 @@ STACKS = {
 }
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("stack", STACKS)
 def test_a_stack_with_default_arguments_is_a_teacher_and_a_student(stack: str) -> None:
     for role in ("teacher", "student"):
@@ -246,6 +257,7 @@ def test_a_stack_with_default_arguments_is_a_teacher_and_a_student(stack: str) -
     assert SelfTraining(STACKS[stack]).learner is STACKS[stack]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("model", "how", "said"),
     [

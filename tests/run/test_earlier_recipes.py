@@ -43,6 +43,7 @@ def begun_by_version_0_1(make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, **c
     return root, chosen
 
 
+@pytest.mark.heavy
 def test_a_run_goes_on_with_as_many_teachers_as_it_was_begun_with(
     make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -56,6 +57,7 @@ def test_a_run_goes_on_with_as_many_teachers_as_it_was_begun_with(
     assert load_run(root).task.recipe.n_teachers == chosen
 
 
+@pytest.mark.heavy
 def test_a_run_that_does_not_look_for_its_own_teachers_is_seen(
     make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -65,6 +67,7 @@ def test_a_run_that_does_not_look_for_its_own_teachers_is_seen(
         execute(load_run(root), command="quorate run")
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("weights", [{"no": 1, "yes": 20}, {0: 1, 1: 20}], ids=["named", "numbered"])
 def test_a_run_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(
     make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, weights: dict[Any, Any]

@@ -26,6 +26,7 @@ def with_tables(root: Path) -> Path:
     return root
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("how", [{}, DIRECT], ids=["votes", "direct"])
 def test_a_run_reads_them_and_comes_out_the_same_again(make_run: Any, cli: Any, how: dict[str, Any]) -> None:
     changes = {"data.evaluation": "evaluation.csv", "data.drop": ["extra"], "data.categorical": ["zip"], **how}

@@ -84,6 +84,7 @@ def test_every_mechanism_is_here() -> None:
 # --- what a run writes and costs ------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", KINDS)
 def test_a_run_with_each_mechanism_writes_its_outputs_and_costs_its_price(make_run: Any, name: str) -> None:
     root = make_run(n=300, m=60, **section(name))
@@ -116,6 +117,7 @@ def test_a_run_with_each_mechanism_writes_its_outputs_and_costs_its_price(make_r
     assert name in html
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", KINDS)
 def test_the_whole_noise_may_be_given(make_run: Any, name: str) -> None:
     root = make_run(n=300, m=60, **section(name, **NOISE[name]))
@@ -126,6 +128,7 @@ def test_the_whole_noise_may_be_given(make_run: Any, name: str) -> None:
     assert price(batch.task.recipe.event, 1e-5) < 3.9
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", [name for name, noise in NOISE.items() if len(noise) > 1])
 def test_a_part_of_the_noise_is_refused(make_run: Any, name: str) -> None:
     field, value = next(iter(NOISE[name].items()))
@@ -133,6 +136,7 @@ def test_a_part_of_the_noise_is_refused(make_run: Any, name: str) -> None:
         load_run(make_run(**section(name, **{field: value})))
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("name", "field"), [(name, field) for name, fields in GIVEN.items() for field in fields])
 def test_a_field_that_must_be_given_is_asked_for_with_an_example(
     make_run: Any, cli: Any, name: str, field: str
@@ -144,6 +148,7 @@ def test_a_field_that_must_be_given_is_asked_for_with_an_example(
     assert not (root / "ledger.db").exists()
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", KINDS)
 def test_an_unknown_field_names_the_nearest(make_run: Any, cli: Any, name: str) -> None:
     field = user_fields(KINDS[name])[0]
@@ -152,6 +157,7 @@ def test_an_unknown_field_names_the_nearest(make_run: Any, cli: Any, name: str) 
     assert f"has no key '{field}x'; did you mean \"{field}\"?" in " ".join(said.split())
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("name", ["GaussianNoisyMax", "StableSparseVector", "InteractiveNoisyMax", "PermuteAndFlip"])
 def test_what_follows_from_the_task_is_not_the_users(make_run: Any, name: str) -> None:
     for field in task_fields(KINDS[name]):
@@ -159,6 +165,7 @@ def test_what_follows_from_the_task_is_not_the_users(make_run: Any, name: str) -
             load_run(make_run(f"{name}-{field}", **section(name, **{field: 1})))
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("name", "field", "value"),
     [
@@ -177,6 +184,7 @@ def test_a_field_out_of_range_is_one_clear_line(make_run: Any, cli: Any, name: s
     assert "Traceback" not in said
 
 
+@pytest.mark.heavy
 def test_soft_labels_are_written_as_scores(make_run: Any) -> None:
     root = make_run(n=600, m=40, **section("SoftLabel", cutoff=20, bins=2), **{"budget.epsilon": 400.0})
     facts = run(root)
@@ -188,6 +196,7 @@ def test_soft_labels_are_written_as_scores(make_run: Any) -> None:
     assert all(row["label"] == ("yes" if float(row["score_yes"]) > 0.5 else "no") for row in rows if row["score_yes"])
 
 
+@pytest.mark.heavy
 def test_a_mechanism_that_closed_says_how_many_rows_it_was_never_asked(make_run: Any, cli: Any) -> None:
     """Twelve teachers are never far enough from a tie: ten are declined, then the stream is closed."""
     how = section("StableSparseVector", cutoff=10, online_answers=7)
@@ -228,6 +237,7 @@ def rewrite(root: Path, old: str, new: str) -> None:
     (root / "quorate.toml").write_text(text.replace(old, new))
 
 
+@pytest.mark.heavy
 def test_answers_of_another_mechanism_with_the_same_event_are_not_taken_for_its_own(make_run: Any) -> None:
     """Noisy counts and a noisy max cost the same; a stored half-lead is no class."""
     root = make_run(m=60, **section("NoisyCounts", sigma=30.0), **{"budget.composition": "zcdp"})
@@ -240,6 +250,7 @@ def test_answers_of_another_mechanism_with_the_same_event_are_not_taken_for_its_
     assert facts.answers.declined == 0
 
 
+@pytest.mark.heavy
 def test_another_threshold_is_another_release(make_run: Any) -> None:
     root = make_run(m=60, **section("ConfidentNoisyMax"))
     run(root)
@@ -248,6 +259,7 @@ def test_another_threshold_is_another_release(make_run: Any) -> None:
         run(root)
 
 
+@pytest.mark.heavy
 def test_scores_are_never_read_as_votes_nor_votes_as_scores(make_run: Any) -> None:
     root = make_run(m=60, **section("NoisyCounts"))
     soft = 'name = "SoftLabel"\ncutoff = 5\nbins = 4'
@@ -290,6 +302,7 @@ def kill(root: Path, when: str, at: int) -> None:
     assert Forked(KILLED, root, when, at, said=said).wait(60) == -signal.SIGKILL, said.read_text()
 
 
+@pytest.mark.heavy
 def test_a_killed_stream_goes_on_with_the_stages_that_are_left(make_run: Any) -> None:
     root = make_run(n=1500, m=200, **section("StableSparseVector", cutoff=40), **{"budget.epsilon": 400.0})
     kill(root, "after", 2)
@@ -314,6 +327,7 @@ def test_a_killed_stream_goes_on_with_the_stages_that_are_left(make_run: Any) ->
     assert facts.guarantee.epsilon == spent.epsilon
 
 
+@pytest.mark.heavy
 def test_a_killed_interactive_run_repeats_an_unbroken_one(make_run: Any) -> None:
     size = {"n": 600, "m": 700, "run.unsafe_noise_seed": 7, "budget.epsilon": 60.0}
     mechanism = section("InteractiveNoisyMax", confidence=0.8)
@@ -330,6 +344,7 @@ def test_a_killed_interactive_run_repeats_an_unbroken_one(make_run: Any) -> None
 # --- online answers -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["StableSparseVector", "SoftLabel", "InteractiveNoisyMax", "PrivatePrediction"])
 def test_online_answers_come_from_the_same_mechanism(make_run: Any, name: str) -> None:
     many = {"cutoff": 30} if "cutoff" in GIVEN.get(name, {}) else {}
@@ -361,6 +376,7 @@ def classifier(mechanism: Any, tmp_path: Path, **more: Any) -> PrivateClassifier
     )  # fmt: skip
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -384,6 +400,7 @@ def test_an_estimator_takes_a_mechanism_as_it_is(mechanism: Any, tmp_path: Path)
     assert made.predict(X).shape == (400,)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("mechanism", "more", "said"),
     [
@@ -406,6 +423,7 @@ def test_an_instance_that_does_not_fit_is_refused_before_anything_is_charged(
     assert not (tmp_path / "ledger.db").exists()
 
 
+@pytest.mark.heavy
 def test_soft_labels_of_three_classes_are_refused_before_anything_is_charged(tmp_path: Path) -> None:
     mechanism = SoftLabel(epsilon=40.0, delta=1e-6, cutoff=10, n_queries=30, bins=3)
     made = classifier(mechanism, tmp_path).set_params(classes=[0, 1, 2])

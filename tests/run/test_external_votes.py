@@ -118,6 +118,7 @@ MECHANISMS = [
 ]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: type(each).__name__)
 def test_each_mechanism_is_charged_once_and_repeats_its_labels(tmp_path: Path, mechanism: Any) -> None:
     first = release(tmp_path, mechanism)
@@ -129,6 +130,7 @@ def test_each_mechanism_is_charged_once_and_repeats_its_labels(tmp_path: Path, m
     assert first.guarantee.epsilon == pytest.approx(price(schedule_event(mechanism, 100), DELTA), abs=2e-9)
 
 
+@pytest.mark.heavy
 def test_a_mechanism_of_the_same_event_is_charged_anew(tmp_path: Path) -> None:
     """Noisy counts cost what a noisy max costs, and a threshold costs nothing: their answers differ all the same."""
     release(tmp_path, NoisyCounts(sigma=60.0))
@@ -230,6 +232,7 @@ def test_seeded_labels_are_never_taken_for_private_ones(tmp_path: Path) -> None:
 # --- the data-dependent figure --------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("mechanism", [GNMAX, CONFIDENT], ids=["GNMax", "Confident"])
 def test_the_data_dependent_figure_is_released_once_and_paid_for(tmp_path: Path, mechanism: Any) -> None:
     done = release(tmp_path, mechanism, sanitiser=SANITISER)
@@ -241,6 +244,7 @@ def test_the_data_dependent_figure_is_released_once_and_paid_for(tmp_path: Path,
     assert entries(tmp_path) == before
 
 
+@pytest.mark.heavy
 def test_a_figure_lost_with_its_process_is_not_drawn_again_and_the_labels_are_written(tmp_path: Path) -> None:
     real = Reservation.store
 
@@ -295,6 +299,7 @@ def test_unanimous_votes_cost_less_and_split_votes_no_more_than_the_worst() -> N
 # --- real votes -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(not MNIST.exists(), reason="QUORATE_DATA has no pate_votes")
 def test_confident_noisy_max_on_mnist_gives_the_papers_figure(tmp_path: Path) -> None:
     """PATE18: T = 200, σ₁ = 150, σ₂ = 40, δ = 1e-5; 640 queries asked."""
@@ -309,6 +314,7 @@ def test_confident_noisy_max_on_mnist_gives_the_papers_figure(tmp_path: Path) ->
     assert price_of(file_, mechanism, DELTA) == pytest.approx(3.93, abs=0.01)
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(not MNIST.exists(), reason="QUORATE_DATA has no pate_votes")
 def test_real_votes_are_released_from_their_file_as_it_is(tmp_path: Path) -> None:
     file = read_votes(MNIST, classes=list("0123456789"))

@@ -44,6 +44,7 @@ def assert_refused(root: Path, result: tuple[int, str, str], *expected: str) -> 
             assert ledger.reservations() == ()
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("cell", [HUGE, "1e400", "inf", "-inf"])
 @pytest.mark.parametrize(
     ("table", "called"), [("private", "X"), ("public", "public"), ("evaluation", "evaluation.csv")]
@@ -67,6 +68,7 @@ def test_a_number_with_more_digits_than_are_read_names_file_and_column(make_run:
     )
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("cell", ["1e308", "-1e308"])
 @pytest.mark.parametrize(("table", "called"), [("private", "X"), ("evaluation", "evaluation.csv")])
 def test_a_cell_that_is_infinite_in_public_units_is_refused(
@@ -86,6 +88,7 @@ def test_a_public_cell_that_leaves_no_spread_is_refused(make_run: Any, cli: Any,
     assert_refused(root, cli("run", root), "public: column 'bmi' holds a number too large to be scaled")
 
 
+@pytest.mark.heavy
 def test_a_question_with_such_a_cell_costs_nothing(make_run: Any, cli: Any) -> None:
     root = make_run(**SMALL, **{"mechanism.online_answers": 3})
     assert cli("run", root)[0] == 0
@@ -117,6 +120,7 @@ def containers(cell: object) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("cell", [10**400, -(10**400), float("inf"), 1e308])
 @pytest.mark.parametrize("side", ["private", "public"])
 def test_an_estimator_refuses_it_in_any_container(cell: Any, side: str) -> None:

@@ -18,6 +18,7 @@ def files(root: Path) -> list[str]:
     return sorted(str(path.relative_to(root)) for path in root.rglob("*"))
 
 
+@pytest.mark.heavy
 def test_a_check_before_the_first_run_writes_nothing(make_run: Any, cli: Any) -> None:
     root = make_run(**{"data.unit": "patient_id"})
     before = files(root)
@@ -35,6 +36,7 @@ def test_one_teacher_is_not_several(make_run: Any, cli: Any) -> None:
     assert "  train      1 teacher; " in out
 
 
+@pytest.mark.heavy
 def test_the_check_notes_what_may_not_have_been_meant(make_run: Any, cli: Any) -> None:
     root = make_run(**{"data.unit": "patient_id", "data.n_records": 300})
     pool = pl.read_csv(root / "public.csv")
@@ -54,11 +56,13 @@ def test_the_check_notes_what_may_not_have_been_meant(make_run: Any, cli: Any) -
     assert "200" not in out  # the true number of patients
 
 
+@pytest.mark.heavy
 def test_the_check_is_silent_where_all_is_well(make_run: Any, cli: Any) -> None:
     root = make_run(**{"data.unit": "patient_id", "data.n_records": 210})
     assert "note " not in cli("check", root)[1]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("verb", ["run", "ask"])
 def test_a_lost_key_of_a_finished_run_is_named(make_run: Any, cli: Any, verb: str) -> None:
     root = make_run(**{"mechanism.online_answers": 5})
@@ -77,6 +81,7 @@ def test_a_lost_key_of_a_finished_run_is_named(make_run: Any, cli: Any, verb: st
     assert cli("run", root)[0] == 0  # a folder without a run gets a key of its own
 
 
+@pytest.mark.heavy
 def test_a_seeded_run_never_had_a_key(make_run: Any, cli: Any) -> None:
     root = make_run(**{"run.unsafe_noise_seed": 1, "budget.epsilon": 9.0, "mechanism.sigma": 200.0})
     assert cli("run", root)[0] == 0
@@ -85,6 +90,7 @@ def test_a_seeded_run_never_had_a_key(make_run: Any, cli: Any) -> None:
     assert "run.key" not in cli("check", root)[2]
 
 
+@pytest.mark.heavy
 def test_settings_that_changed_after_a_finished_run_are_named(make_run: Any, cli: Any) -> None:
     root = make_run(**{"mechanism.online_answers": 5})
     assert cli("run", root)[0] == 0
@@ -105,6 +111,7 @@ def test_settings_that_changed_after_a_finished_run_are_named(make_run: Any, cli
         assert len(ledger.reservations()) == 1
 
 
+@pytest.mark.heavy
 def test_too_many_new_rows_say_how_many_may_be_asked(make_run: Any, cli: Any) -> None:
     root = make_run(**{"mechanism.online_answers": 5})
     assert cli("run", root)[0] == 0
@@ -137,6 +144,7 @@ def test_settings_say_what_to_write(make_run: Any, cli: Any, monkeypatch: pytest
     assert f"no permission to read {root / 'quorate.toml'}" in cli("check", root)[2]
 
 
+@pytest.mark.heavy
 def test_a_ledger_that_may_not_be_written_charges_nothing(
     make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -164,6 +172,7 @@ def scale_the_private_table(root: Path) -> None:
     pl.read_csv(root / "private.csv").with_columns(numbers).write_csv(root / "private.csv")
 
 
+@pytest.mark.heavy
 def test_a_scaler_in_front_of_the_private_table_is_told_to_the_owner_and_to_nobody_else(
     make_run: Any, cli: Any, caplog: pytest.LogCaptureFixture, recwarn: pytest.WarningsRecorder
 ) -> None:
@@ -193,6 +202,7 @@ def test_a_scaler_in_front_of_the_private_table_is_told_to_the_owner_and_to_nobo
     assert "Private.csv looks scaled" in page
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("table", ["public.csv", "evaluation.csv"])
 def test_ids_of_private_rows_in_a_public_table_are_said_before_the_charge(make_run: Any, cli: Any, table: str) -> None:
     root = make_run(**{"data.unit": "patient_id", "data.n_records": 200, "data.evaluation": "evaluation.csv"})
@@ -208,6 +218,7 @@ def test_ids_of_private_rows_in_a_public_table_are_said_before_the_charge(make_r
         assert b"carry ids" not in path.read_bytes()
 
 
+@pytest.mark.heavy
 def test_a_direct_run_compares_no_ids(make_run: Any, cli: Any) -> None:
     direct = {"method.by": "direct", "method.rounds": 2, "teachers.count": None, "mechanism.queries": None}
     root = make_run(**{**direct, "run.n_jobs": None, "data.unit": "patient_id", "data.n_records": 200})
@@ -217,6 +228,7 @@ def test_a_direct_run_compares_no_ids(make_run: Any, cli: Any) -> None:
         assert "carry ids" not in "".join(map(str, cli(command, root)))
 
 
+@pytest.mark.heavy
 def test_a_note_about_the_private_table_is_in_no_json(make_run: Any, cli: Any) -> None:
     root = make_run(**{"data.unit": "patient_id", "data.n_records": 300})
     assert "n_records = 300 is more than 10 % off" in cli("check", root)[1]
@@ -231,6 +243,7 @@ def test_notes_about_the_public_table_have_codes(make_run: Any, cli: Any) -> Non
     assert [note["code"] for note in notes] == ["public-has-the-label-column", "public-columns-without-information"]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("by", ["teachers", "direct"])
 def test_dates_as_text_are_pointed_out_by_the_public_table_alone(make_run: Any, cli: Any, by: str) -> None:
     direct = {"teachers.count": None, "mechanism.queries": None, "run.n_jobs": None, "method.by": "direct"}
@@ -251,6 +264,7 @@ def test_dates_as_text_are_pointed_out_by_the_public_table_alone(make_run: Any, 
     assert "holds dates" not in dated("words", "not yet")  # dates in the private table alone
 
 
+@pytest.mark.heavy
 def test_a_delta_that_nobody_compared_is_said_not_to_be(make_run: Any, cli: Any) -> None:
     out = cli("check", make_run())[1]
     said = "note delta = 1e-5 was not compared with 1 / n, since n, the number of records, is not known"
@@ -258,6 +272,7 @@ def test_a_delta_that_nobody_compared_is_said_not_to_be(make_run: Any, cli: Any)
     assert "not compared" not in cli("check", make_run("declared", **{"data.n_records": 400}))[1]
 
 
+@pytest.mark.heavy
 def test_too_many_teachers_are_refused_with_what_would_do(make_run: Any, cli: Any) -> None:
     declared = make_run("declared", **{"data.n_records": 400, "teachers.count": 500})
     code, _, said = cli("check", declared)
@@ -270,6 +285,7 @@ def test_too_many_teachers_are_refused_with_what_would_do(make_run: Any, cli: An
     assert "200" not in said  # how many there are
 
 
+@pytest.mark.heavy
 def test_after_another_epsilon_what_is_refused_says_how_to_go_on_and_that_goes_on(make_run: Any, cli: Any) -> None:
     root = make_run(**{"mechanism.online_answers": 3})
     assert cli("run", root)[0] == 0
@@ -305,6 +321,7 @@ def test_after_another_epsilon_what_is_refused_says_how_to_go_on_and_that_goes_o
     assert "At δ 10⁻⁵, worked out before any private row is seen." in page
 
 
+@pytest.mark.heavy
 def test_what_was_stored_is_not_shown_as_work(make_run: Any, cli: Any) -> None:
     root = make_run(**{"mechanism.online_answers": 3})
     said = cli("run", root)[2]

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from tests.used_rows import used
 
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, QuorateWarning
 from quorate.direct.schema import Schema
@@ -35,11 +36,12 @@ def numbers_of(root: Path, by: str) -> Any:
     """The private rows and the labelled public ones, as numbers."""
     run: Any = METHODS[by].read(root, begin=False)
     if by == "direct":
-        return run.task.private.reveal().rows, run.task.schema.numbers(run.evaluation.X)
+        return used(run.task)[0], run.task.schema.numbers(run.evaluation.X)
     see = run.task.views
     return see.teacher(run.task.inputs.private.reveal().X), see.student(run.evaluation.X)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("by", WAYS)
 def test_a_table_with_decimal_commas_is_that_with_points(make_run: Any, cli: Any, by: str) -> None:
     points, commas = (make_run(each, **{**WAYS[by], "data.evaluation": "evaluation.csv"}) for each in ("one", "two"))
@@ -63,6 +65,7 @@ def test_a_declared_column_of_numbers_is_read_with_commas_that_can_be_nothing_el
     assert usable.tolist() == [True, False, True]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n", [4, 24])
 @pytest.mark.parametrize("by", WAYS)
 def test_a_pool_of_few_rows_is_said_to_be_small(make_run: Any, cli: Any, n: int, by: str) -> None:
@@ -74,6 +77,7 @@ def test_a_pool_of_few_rows_is_said_to_be_small(make_run: Any, cli: Any, n: int,
     assert f"there are {n} different public rows, and " in out
 
 
+@pytest.mark.heavy
 def test_a_pool_of_enough_rows_is_not(make_run: Any, cli: Any) -> None:
     assert "different public rows" not in cli("check", make_run(m=25))[1]
 
@@ -98,6 +102,7 @@ def test_public_rows_that_repeat_others_are_counted(make_run: Any, cli: Any) -> 
     )
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("by", WAYS)
 def test_a_column_that_one_table_alone_has_leads_to_the_line_that_drops_it(make_run: Any, cli: Any, by: str) -> None:
     root = make_run(**{**WAYS[by], "data.evaluation": "evaluation.csv"})
@@ -142,6 +147,7 @@ def test_a_column_to_leave_out_that_no_table_has_is_refused(make_run: Any, cli: 
     assert not (root / "private").exists()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("by", WAYS)
 def test_a_column_to_leave_out_may_be_in_any_one_table(make_run: Any, cli: Any, by: str) -> None:
     for name in ("private.csv", "public.csv", "evaluation.csv"):
@@ -150,6 +156,7 @@ def test_a_column_to_leave_out_may_be_in_any_one_table(make_run: Any, cli: Any, 
         assert cli("check", root)[0] == 0
 
 
+@pytest.mark.heavy
 def test_a_plan_notes_a_column_to_leave_out_that_no_public_table_has(make_run: Any, cli: Any) -> None:
     root = make_run(**{"data.drop": ["idd", "surname"], "data.n_records": 400})
     with_ids(root, "private.csv", "public.csv")

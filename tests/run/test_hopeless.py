@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
 from quorate.ledger import Ledger
 
 HOPELESS = {
@@ -11,6 +13,7 @@ HOPELESS = {
 }  # fmt: skip
 
 
+@pytest.mark.heavy
 def test_check_and_run_refuse_it_and_settings_let_it_run(make_run: Any, cli: Any) -> None:
     root = make_run(**HOPELESS)
     for command in ("check", "run"):

@@ -51,6 +51,7 @@ def by_pillow(kind: str) -> Any:
 WRITERS = {"pgm": pgm, "npy": npy, "png": by_pillow("PNG"), "jpg": by_pillow("JPEG")}
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 @pytest.mark.parametrize("kind", [np.uint8, np.float64])
 def test_arrays_of_images_are_learned_from_by_defaults(kind: Any) -> None:
@@ -64,6 +65,7 @@ def test_arrays_of_images_are_learned_from_by_defaults(kind: Any) -> None:
     assert (votes.predict(X[N:]) == LABELS[N:]).mean() > 0.8
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_a_private_image_of_another_size_is_left_out_and_changes_no_other() -> None:
     given = {"classes": [0, 1], "epsilon": 8.0, "delta": 1e-5, "unsafe_noise_seed": 1, "n_records": N}
@@ -105,6 +107,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("what", BROKEN)
 def test_what_a_private_file_holds_changes_no_other_row(what: str, tmp_path: Path) -> None:
     folder(tmp_path)
@@ -144,6 +147,7 @@ UNUSABLE: dict[str, tuple[str, bytes | None]] = {
 }
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("what", UNUSABLE)
 def test_a_private_name_or_file_of_any_kind_is_an_unusable_row_without_a_word(
     what: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
@@ -197,6 +201,7 @@ def cheating(root: Path, names: list[str]) -> Any:
     return public_images(root, names, called="private.csv")[0]
 
 
+@pytest.mark.heavy
 def test_that_test_catches_a_size_that_private_images_tell(tmp_path: Path) -> None:
     folder(tmp_path)
     BROKEN["another size"](tmp_path / "scans" / "7.pgm")
@@ -212,6 +217,7 @@ LARGE = {
 }
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", LARGE)
 def test_of_a_private_image_of_another_size_the_header_alone_is_read(name: str, tmp_path: Path) -> None:
     with (tmp_path / name).open("wb") as file:
@@ -247,6 +253,7 @@ def test_a_pgm_file_of_text_is_read_with_its_comments(tmp_path: Path) -> None:
         assert read_image(tmp_path, "b.pgm") is None
 
 
+@pytest.mark.heavy
 def test_names_that_lead_elsewhere_are_no_images(tmp_path: Path) -> None:
     folder(tmp_path)
     (tmp_path / "secret.pgm").write_bytes(pgm(IMAGES[0]))
@@ -260,6 +267,7 @@ DIRECT: dict[str, Any] = {
 }  # fmt: skip
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("how", [{}, DIRECT], ids=["votes", "direct"])
 def test_a_run_on_a_folder_of_images(how: dict[str, Any], make_run: Any, cli: Any) -> None:
     root = make_run(**{"data.images": "scans", "data.evaluation": "evaluation.csv", "budget.epsilon": 8.0, **how})
@@ -282,6 +290,7 @@ def test_a_run_on_a_folder_of_images(how: dict[str, Any], make_run: Any, cli: An
     assert "one image a row: 256 numbers, its pixels row by row, from 0 to " in card
 
 
+@pytest.mark.heavy
 def test_a_folder_of_images_with_labelled_public_ones_is_planned(make_run: Any, cli: Any) -> None:
     more = {"data.evaluation": "evaluation.csv", "data.n_records": N, "teachers.count": None, "mechanism.queries": None}
     root = make_run(**{"data.images": "scans", "budget.epsilon": 8.0, **more})
@@ -291,6 +300,7 @@ def test_a_folder_of_images_with_labelled_public_ones_is_planned(make_run: Any, 
     assert json.loads(out)["rows"][0]["expected"]["basis"] == "labelled public rows"
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("how", [{}, DIRECT], ids=["votes", "direct"])
 def test_that_most_private_images_are_missing_is_told_to_the_owner(
     how: dict[str, Any], make_run: Any, cli: Any
@@ -307,6 +317,7 @@ def test_that_most_private_images_are_missing_is_told_to_the_owner(
     assert "hold 0 alone" not in cli("check", root, "--json")[1]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("change", "told"),
     [
@@ -326,6 +337,7 @@ def test_what_is_wrong_with_public_images_is_one_line(change: Any, told: str, ma
     assert told in " ".join(err.split())
 
 
+@pytest.mark.heavy
 def test_images_without_public_ones_are_refused_in_one_line(make_run: Any, cli: Any) -> None:
     root = make_run(**{**DIRECT, "data.public": None, "data.images": "scans", "schema.file": ["a.pgm", "b.pgm"]})
     folder(root)
@@ -334,6 +346,7 @@ def test_images_without_public_ones_are_refused_in_one_line(make_run: Any, cli: 
     assert "[data] images needs [data] public" in " ".join(err.split())
 
 
+@pytest.mark.heavy
 def test_images_in_a_list_are_learned_from_and_predicted() -> None:
     rng = np.random.default_rng(5)
     y = rng.integers(0, 2, 700)

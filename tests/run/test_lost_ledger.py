@@ -39,6 +39,7 @@ def delete(root: Path, *names: str) -> None:
 TRACES = ("ledger.db.key", "ledger.db.lock", "private", "public")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "left", [left for n in (1, 4) for left in combinations(TRACES, n)], ids=lambda left: "+".join(left)
 )
@@ -54,6 +55,7 @@ def test_a_ledger_deleted_with_its_anchor_is_missed_by_whatever_is_left(make_run
     assert not (root / "ledger.db").exists()
 
 
+@pytest.mark.heavy
 def test_every_command_that_needs_the_ledger_misses_it(make_run: Any, cli: Any) -> None:
     root = make_run(n=200, m=40)
     assert cli("run", root)[0] == 0
@@ -64,6 +66,7 @@ def test_every_command_that_needs_the_ledger_misses_it(make_run: Any, cli: Any) 
         assert "ledger" in said
 
 
+@pytest.mark.heavy
 def test_an_older_ledger_with_the_anchor_of_its_time_is_refused(make_run: Any, tmp_path: Path) -> None:
     root = make_run(n=200, m=40)
     with RunFolder(root).open_ledger(BUDGET):
@@ -84,6 +87,7 @@ def test_an_older_ledger_with_the_anchor_of_its_time_is_refused(make_run: Any, t
     assert str(_head(root).sequence) in head.read_text()
 
 
+@pytest.mark.heavy
 def test_the_head_of_another_ledger_and_an_altered_one_are_refused(make_run: Any) -> None:
     root, other = make_run("a", n=200, m=40), make_run("b", n=200, m=40)
     for each in (root, other):
@@ -96,6 +100,7 @@ def test_the_head_of_another_ledger_and_an_altered_one_are_refused(make_run: Any
         run(root)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("slot", [0, 1])
 def test_a_note_with_one_damaged_byte_does_not_let_an_older_ledger_pass(make_run: Any, slot: int) -> None:
     """Were its slots written in turn, the older one would count where the newer is spoilt."""
@@ -123,6 +128,7 @@ def test_a_note_with_one_damaged_byte_does_not_let_an_older_ledger_pass(make_run
         run(root)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("published", ["labels.csv", "guarantee.json", "facts.json"])
 def test_a_missing_head_beside_what_was_published_is_refused(make_run: Any, cli: Any, published: str) -> None:
     root = make_run(n=200, m=40)
@@ -149,6 +155,7 @@ def test_a_missing_head_beside_what_was_published_is_refused(make_run: Any, cli:
     assert AnchorFile(head, at=lambda _: None).read() == noted
 
 
+@pytest.mark.heavy
 def test_a_run_that_was_killed_before_it_noted_or_published_anything_goes_on(make_run: Any) -> None:
     """As version 0.1 leaves it: entries, stages, and no note, since that was first made at the end."""
     root = make_run(n=200, m=40)
@@ -212,6 +219,7 @@ def test_a_process_that_was_killed_has_noted_all_that_it_wrote(make_run: Any) ->
             assert AnchorFile(folder.head, at=lambda _: None).read() == _head(root)
 
 
+@pytest.mark.heavy
 def test_the_owners_acts_are_noted_and_an_older_ledger_is_told_of_by_every_verb(make_run: Any, cli: Any) -> None:
     root = make_run(n=200, m=40)
     run(root)
@@ -229,6 +237,7 @@ def _head(root: Path) -> Any:
         return ledger.head
 
 
+@pytest.mark.heavy
 def test_a_run_after_the_head_was_noted_goes_on(make_run: Any) -> None:
     root = make_run(n=200, m=40)
     run(root)
@@ -278,6 +287,7 @@ POINTS = ["key", "lock", "anchor written 1", "anchor renamed 1", "anchored 1", "
           "anchor written 2", "anchored 2", "first entry", "end"]  # fmt: skip
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("point", POINTS)
 def test_a_first_start_that_was_killed_anywhere_can_be_started_again(make_run: Any, point: str) -> None:
     root = make_run(n=200, m=40)
@@ -297,6 +307,7 @@ def test_a_first_start_that_was_killed_anywhere_can_be_started_again(make_run: A
         pass
 
 
+@pytest.mark.heavy
 def test_a_check_before_the_first_run_leaves_no_trace_of_a_ledger(make_run: Any) -> None:
     root = make_run(n=200, m=40)
     check(load_run(root))

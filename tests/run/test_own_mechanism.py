@@ -233,6 +233,7 @@ def statements(caveats: Any) -> list[str]:
 # --- a run ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_a_run_is_calibrated_checked_charged_and_reported(make_own: Any, cli: Any) -> None:
     root = make_own(**{"mechanism.handicap": 1})
     code, said, wrong = cli("check", root)
@@ -266,6 +267,7 @@ def test_a_run_is_calibrated_checked_charged_and_reported(make_own: Any, cli: An
     assert run(root).guarantee.epsilon == facts.guarantee.epsilon  # finished: charged once
 
 
+@pytest.mark.heavy
 def test_a_run_of_quorates_own_mechanism_has_no_such_caveat(make_run: Any) -> None:
     """The twin: what is said is said of the mechanism, and not of every run."""
     facts = run(make_run(n=300, m=60, **{"mechanism.name": "LaplaceNoisyMax"}))
@@ -274,6 +276,7 @@ def test_a_run_of_quorates_own_mechanism_has_no_such_caveat(make_run: Any) -> No
     assert noise.outcome == "by construction"
 
 
+@pytest.mark.heavy
 def test_a_later_run_on_the_same_ledger_says_it_too(make_own: Any) -> None:
     root = make_own(**{"run.epsilon": 1.0, "run.delta": 1e-6})
     run(root)
@@ -296,6 +299,7 @@ def test_status_reads_the_settings_without_running_the_owners_code(make_own: Any
     assert "not started" in said
 
 
+@pytest.mark.heavy
 def test_answers_kept_back_come_from_it(make_own: Any) -> None:
     root = make_own(**{"mechanism.online_answers": 5})
     run(root)
@@ -322,6 +326,7 @@ execute(load_run(Path(sys.argv[1])), command="quorate run")
 """
 
 
+@pytest.mark.heavy
 def test_a_killed_run_goes_on_with_one_charge(make_own: Any) -> None:
     root = make_own(m=150)
     said = root / "said.txt"
@@ -335,6 +340,7 @@ def test_a_killed_run_goes_on_with_one_charge(make_own: Any) -> None:
     assert statuses == ["answered"] * 64 + ["interrupted"] * 64 + ["answered"] * 22
 
 
+@pytest.mark.heavy
 def test_a_mechanism_of_the_same_name_is_another_one(make_own: Any) -> None:
     """Two modules may have a class of one name and one event: stored answers of one are not the other's."""
     root = make_own(**{"run.epsilon": 1.0, "run.delta": 1e-6})
@@ -348,6 +354,7 @@ def test_a_mechanism_of_the_same_name_is_another_one(make_own: Any) -> None:
         assert len(ledger.reservations()) == 2
 
 
+@pytest.mark.heavy
 def test_a_mechanism_whose_code_was_edited_is_another_one(make_own: Any) -> None:
     """Its name, fields and event are the same; what was charged paid for the code as it was."""
     root = make_own(**{"run.epsilon": 1.0, "run.delta": 1e-6})
@@ -376,6 +383,7 @@ def test_a_mechanism_whose_code_was_edited_is_another_one(make_own: Any) -> None
 # --- the ledger -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_a_ledger_is_verified_where_the_event_is_imported_and_refused_where_not(
     make_own: Any, cli: Any, tmp_path: Path
 ) -> None:
@@ -409,6 +417,7 @@ Path(__file__).with_name("was_run").touch()
 """
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("here", [False, True])
 def test_nothing_beside_a_ledger_is_imported_where_it_is_verified(
     make_own: Any, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: bool
@@ -453,6 +462,7 @@ def classifier(mechanism: Any, **more: Any) -> PrivateClassifier:
     )  # fmt: skip
 
 
+@pytest.mark.heavy
 def test_an_estimator_takes_an_instance_or_the_class(hospital: Any, tmp_path: Path) -> None:
     given = classifier(hospital.HalfLead(scale=9.0), ledger=tmp_path / "one.db").fit(X, Y, public=PublicPool(POOL))
     assert given.released_.mechanism == hospital.HalfLead(scale=9.0)
@@ -463,6 +473,7 @@ def test_an_estimator_takes_an_instance_or_the_class(hospital: Any, tmp_path: Pa
     assert "HalfLead is the owner" in made.report(tmp_path / "report.html").read_text(encoding="utf-8")
 
 
+@pytest.mark.heavy
 def test_what_it_raises_on_votes_is_told_to_nobody(hospital: Any, tmp_path: Path) -> None:
     """Votes are in its message; a run stops, and the exception that is seen has none of them, nor a way to them."""
     for kind in (hospital.Secretive, hospital.Sometimes):
@@ -519,6 +530,7 @@ class OneColumn(NoisyHalfLeads):
         return ["one", "another"]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -554,6 +566,7 @@ def test_what_would_fail_after_the_charge_is_found_before_it(kind: Any, said: st
 # --- votes made elsewhere -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_votes_made_elsewhere_are_released_by_it(
     hospital: Any, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -586,6 +599,7 @@ def test_votes_made_elsewhere_are_released_by_it(
 ATTACK = ("--set", "scale=4", "--runs", 20_000, "--seed", 1, "--n-teachers", 40, "--answers", 4, "--json")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("kind", "violated"), [("HalfLead", False), ("Quiet", True)])
 def test_an_audit_finds_the_one_that_draws_less_noise_than_it_was_charged_for(
     hospital: Any, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, violated: bool
@@ -598,6 +612,7 @@ def test_an_audit_finds_the_one_that_draws_less_noise_than_it_was_charged_for(
     assert found["mechanism"].startswith(f"{kind} (scale = 4")
 
 
+@pytest.mark.heavy
 def test_an_audit_of_a_run_attacks_it(make_own: Any, cli: Any) -> None:
     root = make_own(kind="Quiet")
     run(root)
@@ -606,6 +621,7 @@ def test_an_audit_of_a_run_attacks_it(make_own: Any, cli: Any) -> None:
     assert json.loads(said)["violated"] is True
 
 
+@pytest.mark.heavy
 def test_audits_take_quorates_own_by_name_and_ask_for_its_noise(cli: Any) -> None:
     code, said, wrong = cli("audit", "NoisyCounts", "--epsilon", 1.0, "--runs", 2000, "--seed", 0, "--json")
     assert code == 0, wrong
@@ -621,6 +637,7 @@ def test_audits_take_quorates_own_by_name_and_ask_for_its_noise(cli: Any) -> Non
 # --- refusals -------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("name", "said"),
     [

@@ -132,6 +132,7 @@ def stored(root: Path) -> list[Any]:
         return [block.answers for block in reservation.blocks("label")]
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("odd", ODD)
 def test_an_answer_of_a_stream_that_is_not_as_declared_is_neither_stored_nor_told(tmp_path: Path, odd: str) -> None:
     with pytest.raises(InvalidParameter, match="how is not told") as refusal:
@@ -163,6 +164,7 @@ class Scores(SoftLabel):
     sensitivity: ClassVar[float] = 1.0
 
 
+@pytest.mark.heavy
 def test_scores_stand_for_two_classes_however_many_teachers_there_are() -> None:
     own = Scores(epsilon=2.0, delta=1e-5, cutoff=2, n_queries=10, bins=10)
     asked, noise = guarded(own), SeededNoise(0)

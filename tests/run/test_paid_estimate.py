@@ -54,6 +54,7 @@ def entries(folder: Path) -> list[object]:
         return [each.event for each in ledger.reservations()]
 
 
+@pytest.mark.heavy
 def test_it_is_charged_once_and_read_from_the_ledger_afterwards(folder: Path, cli: Any) -> None:
     found = estimate_for_plan(folder, spend=1.5)
     assert entries(folder) == [load_free(folder)]
@@ -84,6 +85,7 @@ def load_free(folder: Path) -> PureDP:
     return NoisySum.costing(1.5).event  # type: ignore[return-value]
 
 
+@pytest.mark.heavy
 def test_a_plan_with_it_says_what_it_rests_on_and_how_far_the_noise_reaches(folder: Path) -> None:
     paid = estimate_for_plan(folder, spend=1.0)
     made = plan_folder(folder, learning_curve=paid.curve)
@@ -116,6 +118,7 @@ def test_without_a_price_or_room_for_it_nothing_is_read_or_charged(folder: Path)
     assert not (folder / "ledger.db").exists()
 
 
+@pytest.mark.heavy
 def test_the_command_says_what_was_charged_and_the_run_goes_on_with_its_share(folder: Path) -> None:
     code, _, said = shell("quorate plan . --estimate", folder)
     assert (code, "--spend" in said) == (2, True)
@@ -130,6 +133,7 @@ def test_the_command_says_what_was_charged_and_the_run_goes_on_with_its_share(fo
     assert len(entries(folder)) == 2
 
 
+@pytest.mark.heavy
 def test_a_plan_that_would_be_refused_is_refused_before_the_estimate_is_paid(folder: Path) -> None:
     (folder / "quorate.toml").write_text(TOML.replace('label = "ill"', 'label = "ill"\nevaluation = "absent.csv"'))
     code, _, said = shell("quorate plan . --estimate --spend 1", folder)
@@ -137,6 +141,7 @@ def test_a_plan_that_would_be_refused_is_refused_before_the_estimate_is_paid(fol
     assert not (folder / "ledger.db").exists()
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -153,6 +158,7 @@ def test_what_does_not_go_with_an_estimate_is_refused_before_it_is_paid(folder: 
     assert not (folder / "ledger.db").exists()
 
 
+@pytest.mark.heavy
 def test_no_estimate_is_paid_for_where_there_are_too_few_public_rows_to_rehearse_with_it(folder: Path) -> None:
     public = pl.read_csv(folder / "public.csv")
     public[:24].write_csv(folder / "public.csv")
@@ -163,6 +169,7 @@ def test_no_estimate_is_paid_for_where_there_are_too_few_public_rows_to_rehearse
     assert not (folder / "ledger.db").exists()
 
 
+@pytest.mark.heavy
 def test_a_plan_that_fails_after_the_charge_says_that_it_was_charged(
     folder: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +187,7 @@ def test_a_plan_that_fails_after_the_charge_says_that_it_was_charged(
     assert "nothing more was charged" in cli("plan", folder, "--curve", "20:0.7")[2]
 
 
+@pytest.mark.heavy
 def test_what_fails_after_the_charge_says_that_it_was_charged(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_args: object, **_how: object) -> None:
         raise InvalidParameter("a teacher is wrong")
@@ -193,6 +201,7 @@ def test_what_fails_after_the_charge_says_that_it_was_charged(folder: Path, monk
     assert estimate_for_plan(folder, spend=1.0).left == pytest.approx(2.0, abs=1e-9)
 
 
+@pytest.mark.heavy
 def test_an_estimate_with_seeded_noise_says_that_nothing_is_promised(folder: Path) -> None:
     (folder / "quorate.toml").write_text(TOML.replace("[run]\n", "[run]\nunsafe_noise_seed = 1\n"))
     found = estimate_for_plan(folder, spend=1.0)

@@ -69,12 +69,14 @@ def raises_when_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterato
     private.chmod(0o600)
 
 
+@pytest.mark.heavy
 def test_a_plan_never_opens_the_private_file(folder: Path, raises_when_opened: Path) -> None:
     made = plan_folder(folder)
     assert made.facts.n_records == 5_000
     assert made.facts.n_public == 100
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("declared", "held", "relation", "why"),
     [
@@ -114,6 +116,7 @@ def test_a_plan_does_not_promise_adding_and_removing_where_a_run_would_read_the_
         plan_folder(folder, n_records=5_000)
 
 
+@pytest.mark.heavy
 def test_neither_does_the_choice_of_a_method(folder: Path, raises_when_opened: Path) -> None:
     (folder / "quorate.toml").write_text(TOML + '[method]\nby = "auto"\n')
     settings = settings_to_run(folder, keep=True)
@@ -126,11 +129,13 @@ def test_that_test_would_see_it_opened(raises_when_opened: Path) -> None:
         raises_when_opened.read_text()
 
 
+@pytest.mark.heavy
 def test_a_private_file_that_is_not_there_is_no_reason_to_refuse(folder: Path) -> None:
     (folder / "private.csv").unlink()
     assert plan_folder(folder).first.key == "direct/gradient rounds"
 
 
+@pytest.mark.heavy
 def test_the_number_of_units_has_to_be_declared(folder: Path) -> None:
     (folder / "quorate.toml").write_text(TOML.replace("n_records = 5000\n", ""))
     with pytest.raises(InvalidParameter, match="never opens the private file"):
@@ -144,12 +149,14 @@ def test_public_rows_that_are_not_there_are_told(folder: Path) -> None:
         plan_folder(folder)
 
 
+@pytest.mark.heavy
 def test_python_and_a_folder_plan_the_same(folder: Path) -> None:
     public = pl.read_csv(folder / "public.csv")
     ours = quorate.plan(public, classes=["no", "yes"], n_records=5_000, epsilon=1.0, delta=1e-5)
     assert ours.tree() == plan_folder(folder).tree()
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("given", "said"),
     [
@@ -164,6 +171,7 @@ def test_what_is_missing_is_named(given: dict[str, Any], said: str) -> None:
         quorate.plan(epsilon=1.0, delta=1e-5, **given)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
@@ -196,6 +204,7 @@ def test_python_names_its_own_arguments() -> None:
         quorate.plan(np.zeros((50, 2)), classes=[0, 1], n_records=500, epsilon=1.0, delta=1e-5, models=["tree"])
 
 
+@pytest.mark.heavy
 def test_the_command_prints_a_table_of_80_columns_and_one_object(folder: Path, cli: Any) -> None:
     code, told, _ = cli("plan", str(folder), "--curve", "20:0.7", "--curve", "100:0.85", "--commonest", "0.6")
     assert code == 0
@@ -210,6 +219,7 @@ def test_the_command_prints_a_table_of_80_columns_and_one_object(folder: Path, c
     assert cli("plan", str(folder), "--curve", "20")[0] == 2
 
 
+@pytest.mark.heavy
 def test_dates_and_missing_texts_are_rehearsed_as_a_run_reads_them(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
     day = rng.integers(0, 200, 400)

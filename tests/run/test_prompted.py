@@ -96,6 +96,7 @@ def write(root: Path, url: str, **teachers: Any) -> Path:
     return root
 
 
+@pytest.mark.heavy
 def test_a_classifier_with_prompts_for_teachers(there: Endpoint) -> None:
     clf = PrivateClassifier(
         teacher=ChatTeacher(there.url, "toy", shots=4),
@@ -123,6 +124,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(teacher_module, "PAUSES", (0.0, 0.0))
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("impatient")
 def test_a_question_that_finds_the_endpoint_gone_costs_nothing_and_is_asked_again(there: Endpoint) -> None:
     """Else noise on no votes would be drawn, charged, and remembered as the answer."""
@@ -161,6 +163,7 @@ def in_a_folder(root: Path, url: str) -> Path:
     return root
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("impatient")
 def test_a_service_and_the_command_line_draw_nothing_while_the_endpoint_is_gone(
     there: Endpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -191,6 +194,7 @@ def test_a_service_and_the_command_line_draw_nothing_while_the_endpoint_is_gone(
         assert reply.charged == 1
 
 
+@pytest.mark.heavy
 @pytest.mark.usefixtures("impatient")
 @pytest.mark.parametrize("answers", [0, 12], ids=["at once", "on the way"])
 def test_a_paid_estimate_draws_nothing_while_the_endpoint_is_gone(
@@ -218,6 +222,7 @@ def test_a_paid_estimate_draws_nothing_while_the_endpoint_is_gone(
         assert len(ledger.reservations()) == 1
 
 
+@pytest.mark.heavy
 def test_a_run_asks_once_and_publishes_nothing_of_it(there: Endpoint, tmp_path: Path) -> None:
     root = write(tmp_path / "run", there.url)
     assert quorate(["run", str(root)]) == 0
@@ -236,6 +241,7 @@ def test_a_run_asks_once_and_publishes_nothing_of_it(there: Endpoint, tmp_path: 
         assert path.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.heavy
 def test_a_killed_run_goes_on_without_asking_again(
     there: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -258,6 +264,7 @@ def test_a_killed_run_goes_on_without_asking_again(
     assert len(set(asked)) == len(asked)
 
 
+@pytest.mark.heavy
 def test_an_endpoint_that_dies_on_the_way_costs_nothing_and_the_run_goes_on(
     there: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, impatient: None
 ) -> None:
@@ -284,6 +291,7 @@ def _charged(root: Path) -> bool:
         return bool(ledger.reservations())
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("manner", ["refused", "an unknown class", "not JSON"])
 def test_an_endpoint_of_no_use_is_found_out_before_anything_is_paid(
     there: Endpoint, tmp_path: Path, manner: str, capsys: pytest.CaptureFixture[str]
@@ -325,6 +333,7 @@ def test_check_says_that_prompts_show_a_small_part_of_their_shards(
     assert "each prompt shows" not in said  # all rows are looked through for similar ones
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [
@@ -351,6 +360,7 @@ def test_keys_of_prompts_need_an_endpoint(tmp_path: Path, capsys: pytest.Capture
     assert "there is no endpoint" in capsys.readouterr().err
 
 
+@pytest.mark.heavy
 def test_votes_do_not_hang_on_blocks_or_connections(there: Endpoint, tmp_path: Path) -> None:
     """The student's labels come from the same counts, however the requests were cut up."""
     seen = []

@@ -41,6 +41,7 @@ def run(done_once: Path, tmp_path: Path) -> Path:
     return shutil.copytree(done_once, tmp_path / "run")
 
 
+@pytest.mark.heavy
 def test_a_run_notes_what_it_published_where_others_do_not_write(run: Path) -> None:
     noted = RunFolder(run).published
     sums = json.loads(noted.read_text())["sha256"]
@@ -49,6 +50,7 @@ def test_a_run_notes_what_it_published_where_others_do_not_write(run: Path) -> N
     assert noted.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.heavy
 def test_only_what_was_published_is_exported_and_the_rest_is_named(run: Path, cli: Any, tmp_path: Path) -> None:
     (run / "public" / "notes.txt").write_text("patients of ward 7")
     (run / "public" / "more").mkdir()
@@ -106,6 +108,7 @@ CHANGES: dict[Callable[[Path], None], str] = {
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("name", ["student.skops", "labels.csv", "facts.json"])
 def test_a_file_that_was_changed_is_refused_in_one_line_and_nothing_is_copied(
@@ -132,6 +135,7 @@ def test_a_public_folder_that_is_a_link_is_refused(run: Path, cli: Any, tmp_path
     assert (code, "is a link or no folder" in told) == (4, True)
 
 
+@pytest.mark.heavy
 def test_the_same_command_writes_a_changed_public_side_anew_at_no_charge(run: Path, cli: Any, tmp_path: Path) -> None:
     before = (run / "ledger.db.anchor").read_bytes()
     swap(run / "public" / "student.skops")
@@ -147,6 +151,7 @@ def test_a_report_that_is_written_again_may_be_exported(run: Path, cli: Any, tmp
     assert cli("export", run, "--to", tmp_path / "out")[0] == 0
 
 
+@pytest.mark.heavy
 def test_a_run_of_a_version_that_noted_no_sums_is_told_what_to_do(run: Path, cli: Any, tmp_path: Path) -> None:
     RunFolder(run).published.unlink()
     (run / "public" / "notes.txt").write_text("patients of ward 7")
@@ -174,6 +179,7 @@ def test_sums_win_over_the_wish_to_take_files_as_they_are(run: Path, tmp_path: P
         export_files(run, tmp_path / "out", unverified=True)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "damage",
     [
@@ -195,6 +201,7 @@ class _Killed(BaseException):
     """Stands for the end of the process."""
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("anew", "after"), [*((True, n) for n in range(4)), *((False, n) for n in range(5))])
 def test_a_crash_while_publishing_leaves_nothing_that_must_be_refused(
     run: Path, monkeypatch: pytest.MonkeyPatch, anew: bool, after: int

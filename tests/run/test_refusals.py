@@ -87,6 +87,7 @@ VALUES = [
 ]  # fmt: skip
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("changes", "code", "expected"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
 def test_a_wrong_value_is_one_line_and_charges_nothing(
     make_run: Any, cli: Any, changes: dict[str, Any], code: int, expected: str
@@ -99,6 +100,7 @@ def test_a_wrong_value_is_one_line_and_charges_nothing(
     assert charged(root) == []
 
 
+@pytest.mark.heavy
 def test_a_share_above_the_cap_may_be_that_of_a_finished_runs_next_release(finished_run: Any, cli: Any) -> None:
     """What was published is still exported, and a run is refused as another release, not as a wrong file."""
     root = finished_run()
@@ -148,6 +150,7 @@ def sparse(root: Path) -> None:
         (root / f"{name}.svm").write_text("\n".join(rows) + "\n")
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("by", ["teachers", "direct"])
 @pytest.mark.parametrize("key", ["drop", "text", "categorical", "numeric", "dates", "images"])
 def test_columns_that_are_named_for_a_table_without_names_are_refused(
@@ -194,6 +197,7 @@ FILES: list[tuple[str, Break, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("broken", "expected"), [row[1:] for row in FILES], ids=[row[0] for row in FILES])
 def test_a_wrong_file_is_one_line_and_charges_nothing(make_run: Any, cli: Any, broken: Break, expected: str) -> None:
     root = make_run(**{"data.evaluation": "evaluation.csv"})
@@ -241,6 +245,7 @@ def test_settings_that_are_missing_or_no_toml_are_one_line(make_run: Any, cli: A
     assert code == 4
 
 
+@pytest.mark.heavy
 def test_a_budget_that_is_spent_says_what_was_charged_and_what_to_do(make_run: Any, cli: Any) -> None:
     root = make_run()
     with Ledger(root / "ledger.db", budget=Budget(4.0, 1e-5)) as ledger:
@@ -260,6 +265,7 @@ def test_a_budget_that_is_spent_says_what_was_charged_and_what_to_do(make_run: A
     assert facts["charged"] == "nothing more was charged"
 
 
+@pytest.mark.heavy
 def test_noise_below_what_the_budget_allows_is_refused_by_the_budget(make_run: Any, cli: Any) -> None:
     root = make_run(**{"mechanism.sigma": 0.5})
     code, _, said = cli("run", root)
@@ -268,6 +274,7 @@ def test_noise_below_what_the_budget_allows_is_refused_by_the_budget(make_run: A
     assert charged(root) == []
 
 
+@pytest.mark.heavy
 def test_a_ledger_of_other_data_is_refused(make_run: Any, cli: Any) -> None:
     root, other = make_run("ours"), make_run("theirs", n=300)
     assert cli("run", other)[0] == 0
@@ -281,6 +288,7 @@ def test_a_ledger_of_other_data_is_refused(make_run: Any, cli: Any) -> None:
     assert charged(root) == before
 
 
+@pytest.mark.heavy
 def test_a_ledger_whose_key_is_gone_is_refused(make_run: Any, cli: Any) -> None:
     root = make_run()
     assert cli("run", root)[0] == 0
@@ -290,6 +298,7 @@ def test_a_ledger_whose_key_is_gone_is_refused(make_run: Any, cli: Any) -> None:
     assert code == 4
 
 
+@pytest.mark.heavy
 def test_a_ledger_with_another_budget_is_refused(make_run: Any, cli: Any) -> None:
     root = make_run()
     Ledger(root / "ledger.db", budget=Budget(1.0, 1e-5)).close()
@@ -325,6 +334,7 @@ TAMPERED: list[tuple[str, Break]] = [
 ]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("tamper", [row[1] for row in TAMPERED], ids=[row[0] for row in TAMPERED])
 def test_a_tampered_ledger_stops_every_command_that_needs_it(make_run: Any, cli: Any, tamper: Break) -> None:
     root = make_run()
@@ -351,6 +361,7 @@ def test_a_run_key_that_was_emptied_is_no_key(make_run: Any, cli: Any) -> None:
     assert code == 4
 
 
+@pytest.mark.heavy
 def test_a_teacher_that_takes_no_missing_values_meets_none(make_run: Any, cli: Any) -> None:
     """Built-in models see encoded rows, in which a missing value is a value of its own."""
     root = make_run()
@@ -390,6 +401,7 @@ def test_missing_ids_name_the_file_and_the_column_and_never_how_many(make_run: A
     assert not (root / "ledger.db").exists()
 
 
+@pytest.mark.heavy
 def test_an_edit_of_an_interrupted_run_is_to_be_undone_and_no_budget_raised(
     make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from tests.run.conftest import Cli, MakeRun
 from tests.run.test_direct_runs import DIRECT
 
 WITH_LABELS: dict[str, Any] = {"data.evaluation": "evaluation.csv", "data.n_records": 400}
 
 
+@pytest.mark.heavy
 def test_check_and_run_say_what_to_expect(make_run: MakeRun, cli: Cli) -> None:
     root = make_run(**WITH_LABELS)
     code, out, _ = cli("check", root, "--rehearse")

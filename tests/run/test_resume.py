@@ -104,6 +104,7 @@ def breaches(snapshots: list[Snapshot], n_queries: int) -> list[str]:
     return sorted(found)
 
 
+@pytest.mark.heavy
 def test_a_run_killed_at_ten_random_moments_resumes_and_keeps_its_promises(make_run: Any) -> None:
     size = {"n": 1200, "m": 2400, "teachers.count": 70, "run.unsafe_noise_seed": 11}
     unbroken, broken = make_run("unbroken", **size), make_run("broken", **size)
@@ -193,6 +194,7 @@ def killed_and_resumed(root: Path) -> list[Snapshot]:
     return [*snapshots, Snapshot.of(root)]
 
 
+@pytest.mark.heavy
 def test_a_run_without_a_seed_keeps_the_same_promises(make_run: Any) -> None:
     root = make_run(m=600, **ROOM_FOR_TWO)
     snapshots = killed_and_resumed(root)
@@ -202,12 +204,14 @@ def test_a_run_without_a_seed_keeps_the_same_promises(make_run: Any) -> None:
     assert statuses.count("interrupted") == 2 * 64
 
 
+@pytest.mark.heavy
 def test_the_check_catches_a_run_that_charges_under_a_fresh_key(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     root = make_run(m=600, **ROOM_FOR_TWO)
     monkeypatch.setattr(LoadedRun, "charge_key", property(lambda self: secrets.token_hex(8)))
     assert "charged twice" in breaches(killed_and_resumed(root), n_queries=len(label_rows(root)))
 
 
+@pytest.mark.heavy
 def test_the_check_catches_a_run_that_draws_its_labels_again(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin forgets what was stored and draws every query anew, under a reservation it pays for."""
     root = make_run(m=600, **ROOM_FOR_TWO)
@@ -228,6 +232,7 @@ def label_rows_in_ledger(root: Path) -> list[Any]:
         return [block.answers for block in ledger.reservations()[-1].blocks("label")][:3]
 
 
+@pytest.mark.heavy
 def test_a_run_killed_before_the_first_entry_of_its_ledger_goes_on(make_run: Any, cli: Any) -> None:
     root = make_run()
     store_at(root / "ledger.db", create=True).close()
@@ -235,6 +240,7 @@ def test_a_run_killed_before_the_first_entry_of_its_ledger_goes_on(make_run: Any
     assert cli("run", root)[0] == 0
 
 
+@pytest.mark.heavy
 def test_a_lost_block_cannot_be_stored_by_the_process_that_resumes(make_run: Any) -> None:
     """The ledger itself refuses the shortest way to redraw: answers for a block of a process that ended."""
     root = make_run(m=600)
@@ -247,6 +253,7 @@ def test_a_lost_block_cannot_be_stored_by_the_process_that_resumes(make_run: Any
             reservation.store(lost, [0] * lost.count)
 
 
+@pytest.mark.heavy
 def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(
     make_run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -271,6 +278,7 @@ def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(
     assert whole != killed
 
 
+@pytest.mark.heavy
 def test_an_address_in_a_teachers_parameters_does_not_charge_a_second_time(make_run: Any) -> None:
     """The key of a charge is the same in every process, whatever a parameter's repr says."""
     root = make_run(**{"teachers.model": "address_ward:teacher"})
@@ -294,6 +302,7 @@ def test_an_address_in_a_teachers_parameters_does_not_charge_a_second_time(make_
     assert len(keys) == 1
 
 
+@pytest.mark.heavy
 def test_a_first_run_key_is_never_replaced_by_a_second_process(make_run: Any) -> None:
     root = make_run()
     first = load_run(root).charge_key
@@ -302,6 +311,7 @@ def test_a_first_run_key_is_never_replaced_by_a_second_process(make_run: Any) ->
     assert load_run(root).charge_key != first
 
 
+@pytest.mark.heavy
 def test_other_data_under_the_same_name_do_not_resume(make_run: Any) -> None:
     from quorate.errors import LedgerMismatch
 
@@ -316,6 +326,7 @@ def test_other_data_under_the_same_name_do_not_resume(make_run: Any) -> None:
     assert (after.spent, after.stored, after.drawn) == (before.spent, before.stored, before.drawn)
 
 
+@pytest.mark.heavy
 def test_control_c_stops_with_the_code_that_says_resumable(make_run: Any) -> None:
     root = make_run(m=2400)
     process = start(root)
@@ -352,6 +363,7 @@ def test_after_a_shuffle_no_old_teacher_is_kept_where_a_slot_is_a_position(make_
     assert after.charge_key != before.charge_key
 
 
+@pytest.mark.heavy
 def test_a_shuffle_changes_nothing_where_units_have_ids(make_run: Callable[..., Path]) -> None:
     root = make_run(**{"data.unit": "patient_id"})
     before = load_run(root)

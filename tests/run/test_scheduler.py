@@ -167,6 +167,7 @@ def alive(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
+@pytest.mark.heavy
 def test_a_worker_killed_in_the_middle_changes_no_byte(cluster: Cluster, here: Path, tmp_path: Path) -> None:
     root = copied(here, tmp_path / "run", "hold")
     tree = run(root, cluster)
@@ -199,6 +200,7 @@ tail -n +2 "$2" | while read -r line; do echo "$label"; done > "$3"
 """
 
 
+@pytest.mark.heavy
 def test_calls_of_a_command_that_were_made_here_are_not_made_again_there(cluster: Cluster, tmp_path: Path) -> None:
     root = write_run(tmp_path / "run", **{"teachers.command": ["sh", "teach.sh"], "teachers.count": 8})
     (root / "teach.sh").write_text(COMMONEST.format(calls=root / "calls"))
@@ -293,6 +295,7 @@ def test_a_client_that_is_killed_leaves_no_teacher_behind_and_the_run_goes_on(
         assert len(ledger.reservations()) == 1
 
 
+@pytest.mark.heavy
 def test_a_worker_of_another_version_is_refused_in_one_line_and_nothing_is_charged(
     cluster: Cluster, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -327,6 +330,7 @@ def test_an_estimator_has_the_same_teachers_and_votes_by_the_workers(
     assert list((tmp_path / "shared").iterdir()) == []
 
 
+@pytest.mark.heavy
 def test_a_scheduler_that_dies_is_exit_code_6(cluster: Cluster, here: Path, tmp_path: Path) -> None:
     root = copied(here, tmp_path / "run", "hold")
     tree = run(root, cluster)

@@ -70,6 +70,7 @@ def test_a_folder_knows_a_ledger_by_its_anchor_too(tmp_path: Path) -> None:
     assert folder.has_ledger
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", ["logistic", "forest", "boosting"])
 @pytest.mark.parametrize("role", ["teacher", "student"])
 def test_every_built_in_model_is_an_unfitted_classifier(name: str, role: str) -> None:

@@ -64,6 +64,7 @@ def assert_stopped(tree: Tree, code: int) -> None:
         assert "Traceback" not in tree.text()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("number", "group", "code", "n_jobs"),
     [
@@ -88,6 +89,7 @@ def test_a_run_stopped_while_teachers_are_trained_ends_whole_and_goes_on(
     assert breaches([before, Snapshot.of(root)], n_queries=len(label_rows(root))) == []
 
 
+@pytest.mark.heavy
 def test_a_run_whose_student_hears_no_signal_ends_all_the_same(make_run: Any) -> None:
     """Its fit is one long compiled call in the process of the command itself; the labels stay, paid for once."""
     root = slow(make_run(m=60, **{"student.model": "slow_ward:model"}))
@@ -105,6 +107,7 @@ def test_a_run_whose_student_hears_no_signal_ends_all_the_same(make_run: Any) ->
     assert breaches([before, Snapshot.of(root)], n_queries=len(label_rows(root))) == []
 
 
+@pytest.mark.heavy
 def test_what_ignores_a_hangup_goes_on_ignoring_it(make_run: Any) -> None:
     """``nohup quorate run``: the terminal may be closed."""
     root = make_run(m=60)
@@ -151,6 +154,7 @@ def stopped_at_random_moments(make_run: Any, moments: int, chance: random.Random
     return seconds
 
 
+@pytest.mark.heavy
 def test_sigterm_at_random_moments_leaves_no_process_and_one_charge(make_run: Any) -> None:
     assert len(stopped_at_random_moments(make_run, 3, random.Random(20261130), 1)) == 3
 
@@ -189,6 +193,7 @@ except KeyboardInterrupt:
 """
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_an_estimator_that_is_stopped_leaves_nothing_running(tmp_path: Path, number: signal.Signals) -> None:
     tree = start(FIT, tmp_path, said=tmp_path / "said.txt", preloaded=True)

@@ -113,6 +113,7 @@ CASES = [
 ]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("file", "name", "changes"), CASES, ids=lambda each: each if isinstance(each, str) else "")
 def test_a_streamed_run_is_the_same_run(make_run: Any, file: str, name: str, changes: dict[str, Any]) -> None:
     rows = hospital(name).drop([] if "data.unit" in changes else ["patient_id"])
@@ -143,6 +144,7 @@ def given(root: Path) -> dict[int, bytes]:
     return found
 
 
+@pytest.mark.heavy
 def test_each_teacher_gets_the_same_rows_in_the_same_order(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """And one row that is put aside for another teacher is seen by this comparison."""
     held, streamed = both(make_run, hospital("gaps").drop("patient_id"), "private.parquet")
@@ -181,6 +183,7 @@ WRONG: dict[str, Any] = {
 }
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("what", WRONG)
 @pytest.mark.parametrize("file", ["private.parquet", "private.csv"])
 def test_a_streamed_table_is_refused_in_the_same_words(make_run: Any, what: str, file: str) -> None:
@@ -213,6 +216,7 @@ BROKEN: dict[str, bytes] = {
 }
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("what", BROKEN)
 def test_broken_text_is_refused_in_the_same_words(make_run: Any, what: str) -> None:
     said = []
@@ -225,6 +229,7 @@ def test_broken_text_is_refused_in_the_same_words(make_run: Any, what: str) -> N
     assert said[0] == said[1]
 
 
+@pytest.mark.heavy
 def test_a_file_that_changes_under_a_run_is_refused(make_run: Any) -> None:
     _, root = both(make_run, hospital("plain").drop("patient_id"), "private.parquet")
     run = load_run(root)

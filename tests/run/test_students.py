@@ -77,6 +77,7 @@ def fitted(student: Any, mechanism: Any = "auto", **changes: Any) -> PrivateClas
     return clf.fit(X, y, public=PublicPool(rows(200, 2)[0]))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("student", "mechanism"), WAYS.values(), ids=WAYS)
 def test_every_way_learns_words_and_numbers_in_a_whole_fit(student: Student, mechanism: str) -> None:
     clf = fitted(student, mechanism)
@@ -90,6 +91,7 @@ def test_every_way_learns_words_and_numbers_in_a_whole_fit(student: Student, mec
     assert (skops.io.loads(written).predict(X) == clf.predict(X)).all()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("student", [VoteShareStudent(), NoiseAwareStudent(GaussianNB()), SpreadLabels()])
 def test_plain_numbers_and_pipelines_go_the_same_way(student: Any) -> None:
     rng = np.random.default_rng(0)
@@ -108,6 +110,7 @@ def test_plain_numbers_and_pipelines_go_the_same_way(student: Any) -> None:
 # --- misuse: refused in one line, before anything is charged -----------------------------------------------------
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("student", "mechanism", "said"),
     [
@@ -145,6 +148,7 @@ def test_a_student_that_cannot_be_taught_is_refused_before_anything_is_charged(
         assert ledger.reservations() == ()
 
 
+@pytest.mark.heavy
 def test_a_student_asks_itself_in_between_where_the_mechanism_wants_to_know() -> None:
     mechanism = InteractiveNoisyMax(12.0, 2.0, 2.0, 20, 0.9)
     clf = fitted(SelfTraining(), mechanism, epsilon=9_000.0)
@@ -152,6 +156,7 @@ def test_a_student_asks_itself_in_between_where_the_mechanism_wants_to_know() ->
     assert np.mean(clf.predict(X) == y) > 0.6
 
 
+@pytest.mark.heavy
 def test_declined_answers_are_dropped_or_random_as_the_run_says() -> None:
     mechanism = ConfidentNoisyMax(19.0, 1.0, 1.0)
     clf = [fitted(LabelStudent(GaussianNB()), mechanism, epsilon=9_000.0, declined=each) for each in ("drop", "random")]
@@ -174,6 +179,7 @@ MADE = {
 }
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_names_its_student(method: str) -> None:
     student = student_of("logistic", method=method, shares="linear", folder=Path())
@@ -240,6 +246,7 @@ LEARNED = {
 }  # fmt: skip
 
 
+@pytest.mark.heavy
 def test_a_run_writes_a_student_that_opens_without_quorate_and_says_how_it_learned(
     make_run: MakeRun, finished_runs: MakeRun
 ) -> None:
@@ -262,6 +269,7 @@ def test_a_run_writes_a_student_that_opens_without_quorate_and_says_how_it_learn
     assert told.stdout.decode().splitlines() == expected
 
 
+@pytest.mark.heavy
 def test_another_method_learns_from_the_same_answers_at_no_charge(make_run: MakeRun, cli: Cli) -> None:
     root = make_run()
     assert cli("run", root)[0] == 0

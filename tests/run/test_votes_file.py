@@ -40,6 +40,7 @@ def write(path: Path, array: Any) -> Path:
     return path
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", ["v.csv", "v.tsv", "v.parquet", "v.npy", "v.npy.xz"])
 @pytest.mark.parametrize("dtype", [np.int64, np.float64, np.uint8])
 @pytest.mark.parametrize("kind", ["auto", "counts"])
@@ -77,6 +78,7 @@ def slow_counts(labels: Any, n_classes: int) -> list[list[int]]:
     return [[sum(vote == code for vote in row) for code in range(n_classes)] for row in labels.tolist()]
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("name", ["v.npy", "v.npy.xz"])
 @pytest.mark.parametrize("dtype", [np.int64, np.int8, np.float64])
 def test_labels_by_index_are_counted(tmp_path: Path, name: str, dtype: Any) -> None:
@@ -99,6 +101,7 @@ def test_labels_by_name_are_counted_and_empty_fields_are_abstentions(tmp_path: P
     assert found.n_teachers == 5
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("classes", "cells"),
     [
@@ -148,6 +151,7 @@ def test_as_many_teachers_as_classes_must_say_what_they_are(tmp_path: Path) -> N
 SECRET = 86_421  # a vote that no message may tell
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("name", "content", "how"),
     [
@@ -221,6 +225,7 @@ def test_a_missing_file_is_said_to_be_missing(tmp_path: Path, name: str) -> None
         read_votes(tmp_path / name, classes=NAMES)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "how",
     [

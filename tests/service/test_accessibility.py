@@ -40,6 +40,7 @@ def pages(runs: Any) -> dict[str, str]:
     }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_pages_are_accessible_at_400_pixels(pages: dict[str, str], scheme: str, tmp_path: Path) -> None:
     found = faults_in_browser(pages, scheme, tmp_path, axe())
@@ -64,6 +65,7 @@ BROKEN = {
 }
 
 
+@pytest.mark.heavy
 def test_both_checks_see_what_is_broken(tmp_path: Path) -> None:
     sound = next(iter(STATES.values())).html()
     broken = {name: sound.replace(old, new) for name, (old, new, _) in BROKEN.items()}

@@ -18,6 +18,7 @@ def charged_of(run: Running) -> int:
     return run.service.records.charged
 
 
+@pytest.mark.heavy
 def test_one_point_gets_a_class_and_what_is_left_is_told_first(serve: Serve) -> None:
     run = serve()
     told = run.post({"row": rows(1)[0]})
@@ -30,6 +31,7 @@ def test_one_point_gets_a_class_and_what_is_left_is_told_first(serve: Serve) -> 
     assert (answer["label"] in ("no", "yes")) == (answer["status"] == "answered")
 
 
+@pytest.mark.heavy
 def test_a_batch_is_answered_in_its_order_and_charged_once_a_distinct_point(serve: Serve) -> None:
     run = serve()
     one, two, three = rows(3)
@@ -43,6 +45,7 @@ def test_a_batch_is_answered_in_its_order_and_charged_once_a_distinct_point(serv
     assert charged_of(run) == 3
 
 
+@pytest.mark.heavy
 def test_a_query_that_is_asked_a_thousand_times_gets_one_answer_and_one_charge(serve: Serve) -> None:
     run = serve()
     row = rows(1)[0]
@@ -56,6 +59,7 @@ def test_a_query_that_is_asked_a_thousand_times_gets_one_answer_and_one_charge(s
     assert run.entries - before <= 3  # the session, the block, its answers
 
 
+@pytest.mark.heavy
 def test_the_same_point_in_other_words_of_json_is_the_same_query(serve: Serve) -> None:
     run = serve()
     row = {"age": 40, "bmi": 25.0, "ward": "north"}
@@ -65,6 +69,7 @@ def test_the_same_point_in_other_words_of_json_is_the_same_query(serve: Serve) -
     assert told["answers_left"] == 11
 
 
+@pytest.mark.heavy
 def test_when_nothing_is_left_the_student_answers_marked_as_such(serve: Serve) -> None:
     run = serve()
     run.post({"rows": rows(10)})
@@ -77,6 +82,7 @@ def test_when_nothing_is_left_the_student_answers_marked_as_such(serve: Serve) -
     assert run.post({"rows": rows(10)}).json()["answers"][0]["by"] == "ensemble"  # still the stored answer
 
 
+@pytest.mark.heavy
 def test_or_the_request_is_refused_and_nothing_of_it_is_charged(serve: Serve) -> None:
     run = serve(after_budget="refuse")
     run.post({"rows": rows(10)})
@@ -89,6 +95,7 @@ def test_or_the_request_is_refused_and_nothing_of_it_is_charged(serve: Serve) ->
     assert run.post({"rows": rows(2, seed=8)}).status_code == 200
 
 
+@pytest.mark.heavy
 def test_the_budget_is_what_the_ledger_says(serve: Serve) -> None:
     run = serve()
     run.post({"rows": rows(5)})
@@ -100,6 +107,7 @@ def test_the_budget_is_what_the_ledger_says(serve: Serve) -> None:
     assert told["ledger"]["verified_at"] == NOW.isoformat()
 
 
+@pytest.mark.heavy
 def test_what_was_promised_is_the_run_s_own_guarantee(serve: Serve) -> None:
     run = serve()
     told = run.get("/v1/guarantee").json()
@@ -108,6 +116,7 @@ def test_what_was_promised_is_the_run_s_own_guarantee(serve: Serve) -> None:
     assert 3.99 < told["epsilon"] <= 4.0
 
 
+@pytest.mark.heavy
 def test_answers_outlive_the_service_and_so_does_what_they_cost(own_run: Callable[..., Path]) -> None:
     root = own_run()
     with running(root) as run:
@@ -121,6 +130,7 @@ def test_answers_outlive_the_service_and_so_does_what_they_cost(own_run: Callabl
         ledger.verify(prices=True)
 
 
+@pytest.mark.heavy
 def test_a_direct_run_answers_for_free(finished: Callable[..., Path], own_run: Callable[..., Path]) -> None:
     root = own_run(**{"method.by": "direct"})
     with running(root) as run:
@@ -135,6 +145,7 @@ def test_a_direct_run_answers_for_free(finished: Callable[..., Path], own_run: C
 SCOPES = {"/v1/label": "ask", "/v1/budget": "read", "/v1/guarantee": "read", "/metrics": "admin", "/": "read"}
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("scope", ["ask", "read", "admin"])
 def test_a_key_may_do_what_its_scope_says(serve: Serve, scope: str) -> None:
     run = serve(scopes=(scope,))
@@ -146,6 +157,7 @@ def test_a_key_may_do_what_its_scope_says(serve: Serve, scope: str) -> None:
     assert {path: status(path) for path in SCOPES} == {path: 200 if path in allowed else 403 for path in SCOPES}
 
 
+@pytest.mark.heavy
 def test_health_needs_no_key_and_says_nothing(serve: Serve) -> None:
     run = serve()
 
@@ -153,6 +165,7 @@ def test_health_needs_no_key_and_says_nothing(serve: Serve) -> None:
     assert run.http.get("/readyz").json() == {"status": "ready"}
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("method", "path", "status"), [("GET", "/v1/label", 405), ("GET", "/v2", 404), ("PUT", "/v2", 404)]
 )
@@ -164,6 +177,7 @@ def test_elsewhere_there_is_a_problem_too(serve: Serve, method: str, path: str, 
     assert status != 405 or told.headers["allow"] == "POST"
 
 
+@pytest.mark.heavy
 def test_an_idempotency_key_belongs_to_one_body_and_one_client(serve: Serve) -> None:
     run = serve()
     one, two = rows(2)
@@ -180,6 +194,7 @@ def test_an_idempotency_key_belongs_to_one_body_and_one_client(serve: Serve) -> 
     assert run.post({"row": two}, **{"idempotency-key": "a"}).status_code == 200
 
 
+@pytest.mark.heavy
 def test_a_key_that_asks_too_often_waits(serve: Serve) -> None:
     run = serve(requests_per_minute=2)
     told = [run.post({"row": rows(1)[0]}) for _ in range(3)]
@@ -188,6 +203,7 @@ def test_a_key_that_asks_too_often_waits(serve: Serve) -> None:
     assert int(told[-1].headers["retry-after"]) >= 1
 
 
+@pytest.mark.heavy
 def test_a_receipt_is_held_by_the_ledger(own_run: Callable[..., Path]) -> None:
     root = own_run()
     with running(root) as run:
@@ -196,6 +212,7 @@ def test_a_receipt_is_held_by_the_ledger(own_run: Callable[..., Path]) -> None:
         ledger.check_receipt(receipt)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("after_budget", ["student", "refuse"])
 def test_a_quota_bounds_one_key_and_outlives_the_service(own_run: Callable[..., Path], after_budget: str) -> None:
     root = own_run()
@@ -225,6 +242,7 @@ def test_a_quota_bounds_one_key_and_outlives_the_service(own_run: Callable[..., 
         ledger.verify(prices=True)
 
 
+@pytest.mark.heavy
 def test_an_idempotency_key_is_bound_to_its_body_after_a_restart_too(own_run: Callable[..., Path]) -> None:
     root = own_run()
     one, two = rows(2)
@@ -239,6 +257,7 @@ def test_an_idempotency_key_is_bound_to_its_body_after_a_restart_too(own_run: Ca
         assert run.left == 11
 
 
+@pytest.mark.heavy
 def test_where_nothing_was_kept_back_labels_are_told_and_the_student_has_the_rest(own_run: Callable[..., Path]) -> None:
     root = own_run(**{"mechanism.online_answers": 0})
     pool = pl.read_csv(root / "public.csv").to_dicts()[:3]

@@ -35,6 +35,7 @@ def client(run: Running, **how: Any) -> Client:
     return Client(str(run.http.base_url), run.token, sleep=lambda _: None, **how)
 
 
+@pytest.mark.heavy
 def test_it_asks_and_reads_what_is_left(serve: Serve) -> None:
     run = serve()
     with client(run) as asking:
@@ -45,6 +46,7 @@ def test_it_asks_and_reads_what_is_left(serve: Serve) -> None:
         assert asking.guarantee()["unit"] == "record"
 
 
+@pytest.mark.heavy
 def test_a_lost_answer_is_asked_for_again_under_the_same_key_and_charged_once(serve: Serve) -> None:
     run, transport = serve(), Unreliable(lost=3)
     with client(run, transport=transport) as asking:
@@ -55,6 +57,7 @@ def test_a_lost_answer_is_asked_for_again_under_the_same_key_and_charged_once(se
     assert (run.left, run.service.records.charged) == (11, 1)
 
 
+@pytest.mark.heavy
 def test_two_requests_have_two_keys(serve: Serve) -> None:
     transport = Unreliable(lost=0)
     with client(serve(), transport=transport) as asking:
@@ -63,6 +66,7 @@ def test_two_requests_have_two_keys(serve: Serve) -> None:
     assert len({key for key, _ in transport.seen}) == 2
 
 
+@pytest.mark.heavy
 def test_it_gives_up_after_its_retries(serve: Serve) -> None:
     run, transport = serve(), Unreliable(lost=99)
     with client(run, transport=transport, retries=2) as asking:

@@ -74,6 +74,7 @@ STATES: dict[State, Page] = {
 }
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("state", State)
 def test_each_state_is_said_first_in_words(state: State) -> None:
     shown = STATES[state]
@@ -88,6 +89,7 @@ def test_each_state_is_said_first_in_words(state: State) -> None:
     assert "verified at" in words.lower()
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("state", State)
 def test_the_page_needs_no_script_and_has_no_button(state: State) -> None:
     tags = {tag for tag, _ in Parsed(STATES[state].html()).seen}
@@ -150,11 +152,13 @@ def faults_of(text: str) -> list[str]:
     return faults
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("state", State)
 def test_the_page_is_accessible(state: State) -> None:
     assert faults_of(STATES[state].html()) == []
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("before", "after", "fault"),
     [
@@ -180,6 +184,7 @@ def test_a_long_past_is_thinned_and_keeps_its_ends() -> None:
     assert len(history.tail) == 8
 
 
+@pytest.mark.heavy
 def test_the_service_shows_it_to_a_browser_with_the_key_as_its_password(serve: Serve) -> None:
     run = serve()
     run.post({"rows": rows(3)})
@@ -193,6 +198,7 @@ def test_the_service_shows_it_to_a_browser_with_the_key_as_its_password(serve: S
     assert faults_of(shown.text) == []
 
 
+@pytest.mark.heavy
 def test_a_past_is_read_off_the_ledger(own_run: Callable[..., Path]) -> None:
     root = own_run()
     with running(root) as run:
@@ -223,6 +229,7 @@ def browse(folder: Path, *arguments: str) -> bytes:
     return done.stdout
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
 def test_a_browser_lays_every_state_out_on_a_phone_too(tmp_path: Path) -> None:
     """Each state is a frame of one page, so that the browser starts once; none is wider than its frame."""

@@ -40,6 +40,7 @@ def fail_at(run: Running, step: str, number: int, *, after: int = 0) -> None:
     store._at = store._anchor._at = at
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("step", "number", "after"),
     [*((step, errno.ENOSPC, 0) for step in STEPS), ("begun", errno.EROFS, 0), ("inserted", errno.EIO, 1)],
@@ -83,6 +84,7 @@ def stages_of(root: Path) -> tuple[int, set[int | None]]:
         return reservation.purposes["sparse-vector stage"] - reservation.remaining("sparse-vector stage"), stages
 
 
+@pytest.mark.heavy
 def test_a_restart_in_the_middle_of_a_stage_ends_it_and_charges_a_new_one(own_run: Callable[..., Path]) -> None:
     root = own_run(**SPARSE)
     before, _ = stages_of(root)
@@ -116,6 +118,7 @@ def test_a_student_that_was_changed_is_not_opened(own_run: Callable[..., Path]) 
         pass
 
 
+@pytest.mark.heavy
 def test_what_is_not_served(finished: Callable[..., Path], own_run: Callable[..., Path], tmp_path: Path) -> None:
     with pytest.raises(SeededNoiseRefused), opened(finished(**{"run.unsafe_noise_seed": 5}), ServiceSettings()):
         pass
@@ -127,6 +130,7 @@ def test_what_is_not_served(finished: Callable[..., Path], own_run: Callable[...
         pass
 
 
+@pytest.mark.heavy
 def test_the_command_serves_until_it_is_told_to_stop_and_answers_what_is_under_way(
     own_run: Callable[..., Path],
 ) -> None:

@@ -124,6 +124,7 @@ def test_what_other_packages_say_goes_into_the_log_without_what_it_is_about(caps
     assert "4711" not in capsys.readouterr().err
 
 
+@pytest.mark.heavy
 def test_every_500_is_a_problem_that_says_whether_anything_may_have_been_charged(serve: Serve) -> None:
     run = serve()
 
@@ -158,6 +159,7 @@ def test_a_500_that_is_none_of_the_service_is_not_taken_for_one_that_cost_nothin
 # --- the ledger's files -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("end", ["", "-wal", ".anchor"])
 def test_a_ledger_that_is_removed_while_it_serves_ends_all_answers_and_the_log_says_why(
     own_run: Callable[..., Path], end: str
@@ -179,6 +181,7 @@ def test_a_ledger_that_is_removed_while_it_serves_ends_all_answers_and_the_log_s
     assert not (root / f"ledger.db{end}").exists()  # nothing was made anew in its place
 
 
+@pytest.mark.heavy
 def test_descriptors_and_memory_that_are_short_are_tried_again(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
     run = serve()
     store: Any = run.service.served.answers._ledger._store  # type: ignore[attr-defined]
@@ -199,6 +202,7 @@ def test_descriptors_and_memory_that_are_short_are_tried_again(serve: Serve, mon
 # --- the keys, and who made them ----------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_keys_that_cannot_be_read_cost_nothing_and_are_seen_by_readyz(serve: Serve) -> None:
     run = serve()
     keys = run.root / "private" / FILE
@@ -212,6 +216,7 @@ def test_keys_that_cannot_be_read_cost_nothing_and_are_seen_by_readyz(serve: Ser
     assert run.http.get("/readyz").status_code == run.post({"row": rows(1)[0]}).status_code == 200
 
 
+@pytest.mark.heavy
 def test_keys_that_cannot_be_read_for_want_of_a_descriptor_are_tried_again(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -244,6 +249,7 @@ WRITERS: dict[str, Callable[[Path], Any]] = {
 }
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.skipif(os.geteuid() != 0, reason="who is not root gives no file away")
 @pytest.mark.parametrize("writer", WRITERS)
 def test_what_root_writes_in_a_run_stays_its_owners(tmp_path: Path, writer: str) -> None:
@@ -258,6 +264,7 @@ def test_what_root_writes_in_a_run_stays_its_owners(tmp_path: Path, writer: str)
     assert other.stat().st_uid == 23_456
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(os.geteuid() != 0, reason="who is not root gives no file away")
 def test_commands_of_root_leave_every_file_of_a_run_to_its_owner(own_run: Callable[..., Path]) -> None:
     root = own_run()
@@ -352,6 +359,7 @@ def test_a_connection_that_says_nothing_is_ended_and_one_that_asked_is_not() -> 
 TREES = {"teachers.model": "tree"}
 
 
+@pytest.mark.heavy
 def test_a_number_that_trees_cannot_hold_is_refused_to_its_sender_before_anything_is_drawn(
     own_run: Callable[..., Path],
 ) -> None:
@@ -380,6 +388,7 @@ def test_a_number_is_also_too_large_where_it_is_so_in_the_units_of_the_pool() ->
         refuse_unscalable(encoder, pl.DataFrame({"share": [1e9, None]}), "X", largest=3.4e38)
 
 
+@pytest.mark.heavy
 def test_the_number_is_no_fault_where_the_kind_holds_it(serve: Serve) -> None:
     run = serve()
     assert run.post({"row": {**rows(1)[0], "bmi": 1e39}}).status_code == 200

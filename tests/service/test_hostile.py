@@ -53,6 +53,7 @@ def refused_all(run: Running, n: int, seed: int) -> Counter[int]:
     return statuses
 
 
+@pytest.mark.heavy
 def test_hostile_requests_are_refused_and_cost_nothing(serve: Serve) -> None:
     statuses = refused_all(serve(), 400, seed=1)
     assert set(statuses) == {400, 401, 403, 404, 405, 413, 415, 422}
@@ -65,6 +66,7 @@ def test_ten_thousand_of_them(own_run: Callable[..., Path]) -> None:
         print(dict(sorted(statuses.items())))
 
 
+@pytest.mark.heavy
 def test_the_application_is_what_its_document_says(serve: Serve) -> None:
     run = serve(scopes=("ask", "read", "admin"))
     schema = schemathesis.openapi.from_url(f"{run.http.base_url}/openapi.json")

@@ -53,6 +53,7 @@ def test_a_key_that_expired_or_was_revoked_is_refused(tmp_path: Path) -> None:
     assert keys.find(long) is None
 
 
+@pytest.mark.heavy
 def test_a_revoked_key_is_refused_by_a_service_that_runs(serve: Serve) -> None:
     run = serve()
     assert run.post({"row": rows(1)[0]}).status_code == 200
@@ -60,6 +61,7 @@ def test_a_revoked_key_is_refused_by_a_service_that_runs(serve: Serve) -> None:
     assert run.post({"row": rows(1)[0]}).json()["code"] == "key-refused"
 
 
+@pytest.mark.heavy
 def test_damaged_keys_let_nobody_in(serve: Serve) -> None:
     run = serve()
     (run.root / "private" / FILE).write_text('{"format": "quorate service keys 1"}')

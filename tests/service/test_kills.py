@@ -75,6 +75,7 @@ def is_held(root: Path, told: dict[str, str]) -> bool:
     return [json.dumps(point) for point in again["answers"]] == list(told.values()) and again["charged"] == 0
 
 
+@pytest.mark.heavy
 def test_a_service_that_tells_without_its_ledger_is_caught(own_run: Callable[..., Path]) -> None:
     root = own_run(**{"mechanism.name": "GaussianNoisyMax"})
     for cheats in (False, True):
@@ -88,6 +89,7 @@ def test_a_service_that_tells_without_its_ledger_is_caught(own_run: Callable[...
         assert is_held(root, told) is not cheats
 
 
+@pytest.mark.heavy
 def test_a_killed_service_told_nothing_that_is_not_in_its_ledger(own_run: Callable[..., Path]) -> None:
     killed(own_run(**{"mechanism.online_answers": 300}), kills=1, seed=1)
 

@@ -48,6 +48,7 @@ def code_of(reply: Any) -> Any:
     return reply.code if isinstance(reply, Problem) else [point.by for point in reply.points]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("after_budget", ["student", "refuse"])
 def test_a_quota_that_the_owner_lowered_stays_lowered(own_run: Callable[..., Path], after_budget: str) -> None:
     root = own_run()

@@ -23,6 +23,7 @@ def test_the_command_line_goes_before_the_environment_and_that_before_the_file(t
     assert found.tls_cert == tmp_path / "c.pem"
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "service.example"])  # noqa: S104
 def test_a_public_address_needs_tls_or_a_proxy(host: str) -> None:
     with pytest.raises(InvalidParameter, match="behind_proxy"):
@@ -42,6 +43,7 @@ def test_an_address_of_this_machine_alone_needs_neither(host: str) -> None:
     assert ServiceSettings(host=host).on_loopback
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "given",
     [{"port": 70_000}, {"max_rows": 0}, {"after_budget": "sell"}, {"tls_cert": Path("c")}, {"body_seconds": 0.0}],

@@ -90,6 +90,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+@pytest.mark.heavy
 def test_equal_answers_leave_equal_logs_metrics_and_pages(folder: Path) -> None:
     equal = 0
     for seed in range(6):
@@ -119,6 +120,7 @@ def _counts_agreement(votes: Votes, records: Records) -> Votes:
     return counted
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("spy", [_logs_margins, _counts_agreement])
 def test_a_service_that_tells_of_votes_is_caught(folder: Path, spy: Any) -> None:
     for seed in range(6):

@@ -51,6 +51,7 @@ def certificates(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {"cert": folder / "service.pem", "key": folder / "service.key", "ours": ours, "other": other}
 
 
+@pytest.mark.heavy
 def test_a_client_who_trusts_the_signer_asks_and_one_who_trusts_another_is_told_in_one_line(
     own_run: Callable[..., Path], certificates: dict[str, Path]
 ) -> None:

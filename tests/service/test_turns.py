@@ -43,6 +43,7 @@ def at_once(run: Any, bodies: Sequence[Any]) -> list[Any]:
         return list(pool.map(post, bodies))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("after_budget", ["student", "refuse"])
 def test_many_clients_are_given_exactly_the_cap(own_run: Callable[..., Path], after_budget: str) -> None:
     root = own_run()
@@ -69,6 +70,7 @@ def test_64_clients_are_given_exactly_the_cap_20_times(finished: Callable[..., P
             assert run.left == 0
 
 
+@pytest.mark.heavy
 def test_one_query_of_many_clients_at_once_is_one_charge(serve: Serve) -> None:
     run = serve()
     told = at_once(run, [{"row": rows(1)[0]}] * CLIENTS)

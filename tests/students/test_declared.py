@@ -53,6 +53,7 @@ def test_truth_values_are_classes(classes):
     assert class_probabilities(student, X, classes)[0, 0] > 0.5
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("classes", NAMES)
 @pytest.mark.parametrize("got", [(0, 2), (2, 1), (0, 1, 2), (1,), ()])
 def test_probabilities_are_in_the_declared_order_and_zero_for_a_class_that_never_got_a_label(classes, got):
@@ -77,6 +78,7 @@ def test_spread_puts_each_column_where_its_class_is(order, seen):
 TABLES = [X, csr_array(X), pd.DataFrame(X, columns=["a"]), pl.DataFrame(X, schema=["a"])]
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("table", TABLES, ids=["numpy", "sparse", "pandas", "polars"])
 def test_a_student_of_one_class_or_none_is_a_constant_for_any_table(table):
     for codes, expected in (([1, 1, 1, 1], "b"), ([], "a")):
@@ -120,6 +122,7 @@ def test_who_takes_weights_is_asked_and_not_tried():
     assert not takes_weights(make_pipeline(StandardScaler(), KNeighborsClassifier()))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "student",
     [
@@ -137,6 +140,7 @@ def test_a_part_that_weights_do_not_reach_gets_each_point_once_with_its_largest_
     assert not takes_weights(student)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "step",
     [
@@ -154,6 +158,7 @@ def test_a_step_that_learns_nothing_from_labels_leaves_the_weights_to_the_last(s
     assert takes_weights(make_pipeline(step, LogisticRegression()))
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("form", "mechanism"),
     [(VoteShareStudent, values), (AutoStudent, values), (NoiseAwareStudent, labels), (SpreadLabels, labels)],

@@ -73,6 +73,7 @@ def taught(student, released, X, classes, **changes):
 # --- declared classes ------------------------------------------------------------------------------------------
 
 
+@pytest.mark.default_cases(3)
 @every_student
 @pytest.mark.parametrize("classes", [("b", "a", "c"), (2, 0, 1)])
 @pytest.mark.parametrize("seen", [(0, 1, 2), (2, 0), (1, 2), (2,), ()], ids=str)
@@ -96,6 +97,7 @@ def test_probabilities_stand_in_the_declared_order_for_every_class_seen_or_not(s
         assert predicted.tolist() == [classes[0]] * 40
 
 
+@pytest.mark.default_cases(2)
 @every_student
 @pytest.mark.parametrize("classes", [("no", "yes"), (1, 0), (False, True), (-1, 1)], ids=str)
 def test_two_classes_are_words_numbers_or_truth_values(student, mechanism, classes):
@@ -104,6 +106,7 @@ def test_two_classes_are_words_numbers_or_truth_values(student, mechanism, class
     assert right(student, data, truth) > 0.8
 
 
+@pytest.mark.default_cases(4)
 @every_student
 def test_without_any_answer_there_is_the_constant_first_class(student, mechanism):
     data, _ = task(m=20, mechanism=mechanism(), lost=range(20))
@@ -127,6 +130,7 @@ CONTAINERS = {
 }
 
 
+@pytest.mark.default_cases(2)
 @every_student
 @pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
 def test_a_student_learns_from_any_table_and_predicts_rows_like_it(student, mechanism, container):
@@ -141,6 +145,7 @@ def test_a_student_learns_from_any_table_and_predicts_rows_like_it(student, mech
     assert np.mean(fitted.predict(pool) == np.array(["no", "yes"])[truth]) > 0.75
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     "student", [AutoStudent, LabelStudent, NoiseAwareStudent, VoteShareStudent, SelfTraining, SpreadLabels]
 )
@@ -149,6 +154,7 @@ def test_a_pipeline_may_be_taught(student):
     assert right(student(make_pipeline(StandardScaler(), LogisticRegression())), data, truth) > 0.85
 
 
+@pytest.mark.default_cases(2)
 @every_student
 def test_the_same_lesson_teaches_the_same(student, mechanism):
     data, _ = task(m=80, mechanism=mechanism(), asked=range(50))
@@ -156,6 +162,7 @@ def test_the_same_lesson_teaches_the_same(student, mechanism):
     np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.default_cases(4)
 @every_student
 def test_the_classifier_that_was_given_stays_as_it_is(student, mechanism):
     if student.estimator is None:
@@ -166,6 +173,7 @@ def test_the_classifier_that_was_given_stays_as_it_is(student, mechanism):
     assert vars(student.estimator) == vars(given)
 
 
+@pytest.mark.default_cases(3)
 @every_student
 def test_one_public_point_is_enough(student, mechanism):
     released = release(np.array([[0, K]]), mechanism(sigma=1.0))
@@ -175,6 +183,7 @@ def test_one_public_point_is_enough(student, mechanism):
     assert taught(student, released, X, ["no", "yes"]).predict(X).tolist() == ["yes"]
 
 
+@pytest.mark.default_cases(2)
 @every_student
 def test_the_students_file_opens_for_a_stranger_with_nothing_to_trust(student, mechanism):
     if isinstance(student.estimator, KNeighborsClassifier):
@@ -231,6 +240,7 @@ class Overhears:
         return AutoStudent().fit(data)
 
 
+@pytest.mark.heavy
 def test_in_a_whole_run_a_student_meets_no_vote_no_private_row_and_no_secret(monkeypatch):
     from quorate.pipeline import flow
 
@@ -272,6 +282,7 @@ def met(data, true, private):
     return [name for name, found in findings.items() if found]
 
 
+@pytest.mark.default_cases(2)
 @every_student
 def test_votes_that_were_not_released_change_nothing(student, mechanism):
     X = np.random.default_rng(0).normal(size=(60, 3))
@@ -284,6 +295,7 @@ def test_votes_that_were_not_released_change_nothing(student, mechanism):
     np.testing.assert_array_equal(before, after)
 
 
+@pytest.mark.default_cases(2)
 @every_student
 def test_that_test_catches_a_student_that_reads_rows_without_an_answer(student, mechanism):
     X = np.random.default_rng(0).normal(size=(60, 3))
@@ -315,6 +327,7 @@ def test_every_way_is_a_student_and_a_classifier_is_none():
     assert not isinstance(LogisticRegression(), Student)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "way", [AutoStudent, LabelStudent, NoiseAwareStudent, VoteShareStudent, SelfTraining, SpreadLabels]
 )

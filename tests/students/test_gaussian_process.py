@@ -39,6 +39,7 @@ def slow_mean(pool, X, noisy, noise_sd, new):
     return 1 / n_classes + across @ np.linalg.solve(known, noisy - 1 / n_classes)
 
 
+@pytest.mark.heavy
 @given(
     seed=st.integers(0, 1_000), n_classes=st.integers(2, 4), width=st.integers(1, 4),
     noise_sd=st.sampled_from([0.01, 0.1, 0.7, 5.0]),
@@ -110,15 +111,18 @@ def p_value_of_errors(*, told, true, repeats=100, n=30):
     return 2 * min(chi2.cdf(total, repeats), chi2.sf(total, repeats))
 
 
+@pytest.mark.heavy
 def test_with_known_noise_the_errors_are_those_that_the_posterior_predicts():
     assert p_value_of_errors(told=0.15, true=0.15) > FALSE_ALARM
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("factor", [0.5, 2.0])
 def test_that_test_catches_noise_that_is_not_what_it_is_said_to_be(factor):
     assert p_value_of_errors(told=0.15, true=0.15 * factor) < FALSE_ALARM
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("noise_sd", [0, -1.0, float("nan"), float("inf"), True, "1", None])
 def test_the_noise_is_a_number_above_zero(noise_sd):
     pool, X, noisy = made_up()

@@ -69,6 +69,7 @@ def enumerated(mechanism, counts):
     return result
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("sigma", [2.0, 7.0, 40.0])
 @pytest.mark.parametrize("counts", [(50, 50), (51, 50), (40, 61), (30, 70), (100, 0)])
 def test_on_a_half_lead_it_is_the_sum_over_the_integer_noise(sigma, counts):
@@ -78,6 +79,7 @@ def test_on_a_half_lead_it_is_the_sum_over_the_integer_noise(sigma, counts):
     np.testing.assert_allclose(found, enumerated(mechanism, counts), atol=0.011 / sigma**2)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("counts", [(50, 50), (40, 61), (30, 40, 30), (10, 60, 25, 5), (34, 33, 33)])
 @pytest.mark.parametrize(
     "mechanism", [GaussianNoisyMax(3.0), GaussianNoisyMax(20.0), LaplaceNoisyMax(4.0), LaplaceNoisyMax(20.0)]
@@ -93,6 +95,7 @@ def test_on_counts_it_is_the_sum_over_the_integer_noise(mechanism, counts):
     np.testing.assert_allclose(found, enumerated(mechanism, counts), atol=within)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("mechanism", "law", "within"),
     [(GaussianNoisyMax(20.0), norm(0, 20), 1e-7), (LaplaceNoisyMax(20.0), laplace(0, 20), 5e-4)],
@@ -139,11 +142,13 @@ def p_values(mechanism, claimed, counts, n=20_000):
 COUNTS = {2: (60, 40), 3: (35, 45, 20), 4: (30, 35, 10, 25)}
 
 
+@pytest.mark.default_cases(2)
 @every_mechanism
 def test_labels_are_released_as_often_as_the_formula_says(mechanism, n_classes):
     assert min(p_values(mechanism, mechanism, COUNTS[n_classes])) > FALSE_ALARM / n_classes
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     ("true", "claimed", "n_classes"),
     [
@@ -157,6 +162,7 @@ def test_that_test_catches_noise_of_another_size(true, claimed, n_classes):
     assert min(p_values(true, claimed, COUNTS[n_classes])) < FALSE_ALARM / n_classes
 
 
+@pytest.mark.default_cases(2)
 @every_mechanism
 @given(seed=st.integers(0, 1_000))
 @settings(max_examples=10, deadline=None)
@@ -174,6 +180,7 @@ def test_probabilities_sum_to_one_and_the_slope_is_that_of_small_steps(mechanism
         np.testing.assert_allclose(slopes[:, c], (up - down) / 2e-5, rtol=1e-3, atol=1e-3)
 
 
+@pytest.mark.default_cases(4)
 @every_mechanism
 def test_a_label_that_is_all_but_impossible_has_a_finite_likelihood_and_slope(mechanism, n_classes):
     shares = np.eye(n_classes)[:1]
@@ -193,6 +200,7 @@ def test_many_labels_are_read_in_blocks_with_the_same_result(monkeypatch):
         np.testing.assert_array_equal(part, expected)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "mechanism",
     [

@@ -32,6 +32,7 @@ def slow_loss(theta, z, codes, sigma, n_teachers):
     return total
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("sigma", "n_teachers"), [(10.0, 100), (60.0, 101)])
 def test_the_fit_is_that_of_a_slow_optimiser_that_knows_no_gradient(sigma, n_teachers):
     X = np.random.default_rng(0).normal(size=(25, 2))
@@ -48,6 +49,7 @@ def test_the_fit_is_that_of_a_slow_optimiser_that_knows_no_gradient(sigma, n_tea
     assert slow_loss(theta, z, codes, sigma, n_teachers) <= found.fun + 1e-4
 
 
+@pytest.mark.heavy
 @given(seed=st.integers(0, 1_000), n_classes=st.integers(2, 4))
 @settings(max_examples=15, deadline=None)
 def test_the_slope_of_the_loss_is_that_of_small_steps(seed, n_classes):
@@ -103,6 +105,7 @@ def errors(way, *, sigma, n_classes=2, mechanism=None, seeds=12, m=400, width=10
     return float(np.mean(found))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_to_know_the_noise_is_to_know_the_shares_better(n_classes):
     """Labels at this noise are wrong so often that one who takes them for true thinks the teachers disagree."""
@@ -111,6 +114,7 @@ def test_to_know_the_noise_is_to_know_the_shares_better(n_classes):
         assert aware < 0.8 * errors(LabelStudent(), sigma=60.0, n_classes=n_classes, mechanism=mechanism)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_to_know_the_noise_is_to_err_less_often(n_classes):
     """The same labels and the same classifier, twelve tasks with seeds of their own: this cannot fail by chance."""

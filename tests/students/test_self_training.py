@@ -18,6 +18,7 @@ from quorate.errors import InvalidParameter
 from quorate.students import LabelStudent, SelfTraining
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("threshold", [0.6, 0.75, 0.95])
 @pytest.mark.parametrize("max_iter", [1, 3, 10])
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -47,6 +48,7 @@ def test_a_prediction_that_is_not_sure_enough_is_not_taken_over():
     assert not np.array_equal(taken.coef_, plain.coef_)
 
 
+@pytest.mark.heavy
 def test_a_pipeline_that_reads_a_frame_by_its_names_trains_itself_as_one_on_numbers():
     data, _ = task(m=200, width=2, mechanism=labels(sigma=5.0), asked=range(20))
     frame = pd.DataFrame(data.pool, columns=["a", "b"])
@@ -55,6 +57,7 @@ def test_a_pipeline_that_reads_a_frame_by_its_names_trains_itself_as_one_on_numb
     np.testing.assert_allclose(by_names[-1].coef_, SelfTraining(LogisticRegression()).fit(data).coef_)
 
 
+@pytest.mark.heavy
 def test_it_makes_more_of_few_labels():
     """Twelve tasks of two clouds with seeds of their own, so this cannot fail by chance."""
     gains = []
@@ -83,6 +86,7 @@ def test_a_classifier_that_cannot_say_how_sure_it_is_is_refused():
         SelfTraining(RidgeClassifier())
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("changes", "said"),
     [({"threshold": 1.0}, "threshold"), ({"threshold": float("nan")}, "threshold"), ({"threshold": "0.5"}, "threshold"),

@@ -66,6 +66,7 @@ def test_the_fit_is_that_of_a_slow_optimiser_that_knows_no_gradient(n_classes):
     assert slow_loss(parameters(model), z, shares, 0.2) <= found.fun + 1e-5
 
 
+@pytest.mark.heavy
 @given(seed=st.integers(0, 1_000), n_classes=st.integers(2, 4), noise_sd=st.sampled_from([0.05, 0.3, 2.0]))
 @settings(max_examples=15, deadline=None)
 def test_the_fit_stands_where_the_slow_loss_is_flat(seed, n_classes, noise_sd):
@@ -110,6 +111,7 @@ def test_a_half_lead_is_fitted_as_one_sigmoid_with_one_noise():
     np.testing.assert_allclose(model(X)[:, 1], 1 / (1 + np.exp(-z @ found.x)), atol=1e-3)
 
 
+@pytest.mark.heavy
 @given(shift=st.floats(-50, 50), factor=st.floats(0.01, 100))
 @settings(max_examples=20, deadline=None)
 def test_neither_origin_nor_unit_of_a_measurement_matters(shift, factor):
@@ -122,6 +124,7 @@ def test_neither_origin_nor_unit_of_a_measurement_matters(shift, factor):
     )
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("container", [csr_array, csr_matrix])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, np.bool_])
 def test_indicators_are_the_same_sparse_and_dense(container, dtype):
@@ -146,6 +149,7 @@ def test_small_integers_do_not_overflow():
         np.testing.assert_allclose(PoolStandardizer.of(counts.astype(dtype)).mean, expected.mean)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("constant", [0.0, 1.0, 0.1, -7.3e9])
 def test_a_constant_column_says_nothing(constant):
     """The mean of a thousand times 0.1 is not 0.1, and must not become a measurement."""
@@ -205,6 +209,7 @@ def test_what_a_point_lacks_of_one_is_shared_equally():
     )
 
 
+@pytest.mark.heavy
 @given(order=st.permutations(range(4)))
 @settings(max_examples=10, deadline=None)
 def test_the_order_of_the_classes_does_not_matter(order):
@@ -224,6 +229,7 @@ def test_shares_are_shares():
     np.testing.assert_allclose(estimated.sum(axis=1), 1)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("noise_sd", [0, -1.0, float("nan"), float("inf"), True, "1", None])
 def test_the_noise_is_a_number_above_zero(noise_sd):
     X, shares = made_up()
@@ -266,10 +272,12 @@ def _p_value_of_errors(*, told, true, repeats=120, n=300):
     return 2 * min(chi2.cdf(total, repeats), chi2.sf(total, repeats))
 
 
+@pytest.mark.heavy
 def test_with_known_noise_the_recovered_shares_have_the_error_that_is_predicted():
     assert _p_value_of_errors(told=0.15, true=0.15) > FALSE_ALARM
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("factor", [0.6, 1.8])
 def test_that_test_catches_noise_of_another_size(factor):
     assert _p_value_of_errors(told=0.15, true=0.15 * factor) < FALSE_ALARM

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -29,6 +30,7 @@ def test_shares_are_shares_and_what_is_lacking_is_shared_equally(rows, lack):
     np.testing.assert_allclose(onto_simplex(rows + lack), projected, atol=1e-9)
 
 
+@pytest.mark.heavy
 @given(rows=ROWS, other=ROWS)
 def test_no_other_shares_are_nearer(rows, other):
     projected = onto_simplex(rows)

@@ -60,6 +60,7 @@ def test_propagation_keeps_every_label():
     assert reached[data.queries].argmax(axis=1).tolist() == data.released.codes.tolist()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("method", ["spreading", "propagation"])
 def test_labels_flow_along_the_pool_where_no_line_would_lead_them(method):
     """Ten pools with seeds of their own, so this cannot fail by chance."""
@@ -107,6 +108,7 @@ def test_a_small_pool_has_fewer_neighbours():
     assert SpreadLabels(LogisticRegression()).fit(data).predict(data.pool).shape == (4,)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("changes", "said"),
     [({"method": "flooding"}, "method must be one of"), ({"neighbours": 1}, "neighbours"), ({"alpha": 0}, "alpha"),

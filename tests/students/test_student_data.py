@@ -74,6 +74,7 @@ def test_every_student_of_labels_does_as_the_lesson_says(way):
         assert len(way(Memorises(max_depth=3)).fit(mostly_declined(60)).seen_[1]) == 3
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("changes", "said"),
     [

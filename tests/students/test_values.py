@@ -78,6 +78,7 @@ def test_with_or_without_weights_is_a_truth_value(weights):
         VoteShareStudent(weights=weights)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("shares", ["linear", "kernel"])
 @pytest.mark.parametrize("n_classes", [2, 4])
 @pytest.mark.parametrize("wide", [False, True])
@@ -92,6 +93,7 @@ def test_the_students_own_probabilities_are_the_shares_of_the_model(shares, n_cl
     assert class_probabilities(way.fit(there), there.pool, there.classes).shape == (150, n_classes)
 
 
+@pytest.mark.heavy
 def test_the_model_of_a_sparse_pool_is_its_own_student_as_well():
     rows = csr_array((np.random.default_rng(3).random((150, 12)) < 0.4).astype(float))
     votes, _ = cast(rows.toarray(), 3, steep=8.0)
@@ -124,6 +126,7 @@ def curved(seed, *, sigma, m=400):
     return data, (share > 0.5).astype(int)
 
 
+@pytest.mark.heavy
 def test_auto_finds_the_curve_where_there_is_one_and_keeps_the_line_where_there_is_none():
     for seed in range(3):
         data, truth = curved(seed, sigma=30.0)
@@ -143,6 +146,7 @@ def stepped(seed, *, sigma, m=1_500):
     return data, (share > 0.5).astype(int)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("as_sparse", [False, True])
 def test_trees_learn_boxes_and_their_classifier_says_the_same(as_sparse):
     data, truth = stepped(0, sigma=60.0)
@@ -159,6 +163,7 @@ def test_trees_learn_boxes_and_their_classifier_says_the_same(as_sparse):
     assert (skops.io.loads(written, trusted=trees).predict(data.pool) == fitted.predict(data.pool)).all()
 
 
+@pytest.mark.heavy
 def test_auto_takes_trees_where_they_predict_noisy_votes_best_and_there_are_enough():
     auto = VoteShareStudent(shares="auto")
     data, _ = stepped(1, sigma=30.0)
@@ -195,6 +200,7 @@ def test_the_gain_is_that_of_a_second_writing():
     assert found == pytest.approx(np.mean(differences) - spread / np.sqrt(90))
 
 
+@pytest.mark.heavy
 def test_points_are_measured_once_for_all_folds_and_models_of_one_geometry(monkeypatch):
     data, _ = curved(1, sigma=30.0, m=90)
     X, noisy = data.points, data.released.vote_shares(K)
@@ -212,6 +218,7 @@ def test_points_are_measured_once_for_all_folds_and_models_of_one_geometry(monke
     assert mapped == [90]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("shares", ["kernel", "gaussian-process"])
 def test_a_curve_is_learned_from_ten_thousand_points_in_seconds(shares):
     data, truth = curved(2, sigma=200.0, m=10_000)
@@ -280,6 +287,7 @@ def mean_right(way, *, sigma=80.0, n_classes=2):
     return np.mean([right(way, *each) for each in tasks])
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_values_teach_more_than_the_classes_read_off_them(n_classes):
     """The same release, the same classifier, and what it is taught."""
@@ -292,6 +300,7 @@ def test_values_teach_more_than_the_classes_read_off_them(n_classes):
     assert 1 - mean_right(VoteShareStudent(), n_classes=n_classes) < 0.9 * from_labels
 
 
+@pytest.mark.heavy
 def test_more_noise_makes_a_worse_student():
     assert mean_right(VoteShareStudent(), sigma=20.0) > mean_right(VoteShareStudent(), sigma=160.0)
 
@@ -303,6 +312,7 @@ def ring(m, seed=0):
     return X, np.column_stack([K * inside, K * ~inside]), inside
 
 
+@pytest.mark.heavy
 def test_by_default_the_student_is_curved_where_noisy_votes_are_and_opens_without_trust(tmp_path):
     X, votes, inside = ring(400)
     data = student_data_of(X, release(votes, values(sigma=60.0)), classes=["in", "out"])

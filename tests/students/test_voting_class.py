@@ -45,6 +45,7 @@ def test_of_noisy_votes_it_learns_the_class_with_the_largest_estimated_share_at_
     np.testing.assert_array_equal(ours.predict_proba(data.pool), theirs.predict_proba(data.pool))
 
 
+@pytest.mark.heavy
 def test_there_are_as_many_rounds_as_teachers_unless_it_is_said_otherwise():
     data, _ = task(m=60, mechanism=labels(sigma=60.0))
     assert VotingClass(STUMP).fit(data).n_estimators == data.n_teachers
@@ -89,12 +90,14 @@ def test_a_hypothesis_that_takes_no_weights_is_refused(hypothesis):
         VotingClass(hypothesis)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("n_estimators", [0, -1, 2.5, True, "ten"])
 def test_rounds_are_a_whole_number(n_estimators):
     with pytest.raises(InvalidParameter, match="n_estimators must be a whole number >= 1"):
         VotingClass(n_estimators=n_estimators)
 
 
+@pytest.mark.heavy
 def test_a_vote_of_stumps_learns_what_no_stump_can():
     """Five tasks with seeds of their own, so this cannot fail by chance."""
     tasks = [task(seed, m=300, mechanism=labels(sigma=10.0)) for seed in range(5)]
@@ -139,6 +142,7 @@ def test_example_1_the_error_of_the_vote_goes_to_three_quarters_exponentially():
     assert float(voting_error(1)) == 0.5, "while one teacher alone errs on half"
 
 
+@pytest.mark.heavy
 def test_example_1_with_teachers_that_learn_and_a_student_of_their_labels():
     rng = np.random.default_rng(20260821)
     for n_teachers in (101,):
@@ -157,6 +161,7 @@ def test_example_1_with_teachers_that_learn_and_a_student_of_their_labels():
 # --- LZCW21, Theorem 20: the student's class holds the vote, the teachers' class does not -----------------------
 
 
+@pytest.mark.heavy
 def test_theorem_20_a_student_from_the_teachers_class_cannot_follow_the_vote_and_one_from_its_votes_can():
     votes, _ = taught_by_the_paper(401, np.random.default_rng(3))
     majority = votes.argmax(axis=1)
@@ -205,6 +210,7 @@ def test_example_2_shows_in_a_simulated_vote_and_at_the_stated_rate():
     assert min(binom.cdf(errors, n, cheated), binom.sf(errors - 1, n, cheated)) < FALSE_ALARM
 
 
+@pytest.mark.heavy
 def test_voting_classes_of_any_hypothesis_with_weights():
     data, truth = task(m=200, mechanism=labels(sigma=10.0))
     for hypothesis in (None, GaussianNB(), STUMP):

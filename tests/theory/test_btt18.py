@@ -90,6 +90,7 @@ def test_two_thirds_of_so_many_teachers_outvote_all_noise(
 # --- Theorem 3.2, Lemma 3.3, Claim 4.1 on thresholds ---
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("seed", range(20))
 def test_counting_and_markov_hold_for_every_ensemble_of_thresholds(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -222,6 +223,7 @@ def test_the_private_rows_of_section_4_train_each_teacher_to_alpha(vc: int, alph
     assert btt18_public_rows_shape(vc, alpha, alpha) == pytest.approx(m + math.log(1 / alpha) / alpha**2)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("call", "named"),
     [

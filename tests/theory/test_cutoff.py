@@ -90,6 +90,7 @@ def test_no_error_at_all_still_leaves_one_answer():
     assert cutoff_for_mean_error(1, 1_000, 0.05) == 1_000
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("function", [btt18_cutoff, cutoff_for_mean_error])
 @pytest.mark.parametrize(
     ("arguments", "named"),
@@ -110,6 +111,7 @@ def test_bad_input(function, arguments, named):
         function(*arguments)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("share", [0, 0.6, -1, float("nan"), True, None])
 def test_a_share_of_disagreeing_teachers_is_at_most_half(share):
     with pytest.raises(InvalidParameter, match=r"^disagreeing must be "):

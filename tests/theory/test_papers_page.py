@@ -39,6 +39,7 @@ def found(name: str) -> object:
 NAMES = sorted(set(names(PAGE.read_text(encoding="utf-8"))))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_in_the_code_column_imports_or_is_a_command(name: str) -> None:
     if name.startswith("quorate "):
@@ -61,6 +62,7 @@ def test_every_statement_is_on_the_page() -> None:
     assert {f"quorate.theory.{name}" for name in set(theory.__all__) - NOT_A_STATEMENT} <= set(NAMES)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "own",
     ["PATE-PSQ", "PATE-ASQ", "A_{OQR}", "A_{subSamp}", "A_{binClas}", "A_{priv}", "A_{stab}", "A_{Relabel}",

@@ -128,6 +128,7 @@ def test_every_public_name_of_the_room_is_here() -> None:
     assert all(set(call) == set(inspect.signature(getattr(theory, name)).parameters) for name, call in CALLS.items())
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", sorted(CALLS))
 def test_a_statement_names_its_source_parameters_and_an_example(name: str) -> None:
     said = inspect.getdoc(getattr(theory, name)) or ""
@@ -138,6 +139,7 @@ def test_a_statement_names_its_source_parameters_and_an_example(name: str) -> No
     assert {each for line in described for each in line.split(", ")} >= set(CALLS[name])
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", sorted(CALLS))
 def test_a_statement_is_a_finite_number(name: str) -> None:
     value = getattr(theory, name)(**CALLS[name])
@@ -147,6 +149,7 @@ def test_a_statement_is_a_finite_number(name: str) -> None:
     assert all(isinstance(each, int | float) and math.isfinite(each) for each in values)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("name", sorted(CALLS))
 @pytest.mark.parametrize("wrong", [float("nan"), -1.0, True, "0.1", None], ids=repr)
 def test_what_is_no_number_is_refused_in_one_line_that_names_it(name: str, wrong: object) -> None:

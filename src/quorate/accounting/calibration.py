@@ -29,6 +29,7 @@ DRAWS_PER_ANSWER = 2**20  # more classes than any histogram of votes has
 _DIGITS = 9  # significant digits of a calibrated σ
 
 _LATTICE_SHOWS = 30.0  # above, the discrete curve is the continuous one to less than the rounding of σ
+_STEPS = 32  # of 1e-9 by which a calibrated σ may be short of its price
 _LARGEST_EPSILON = 64.0  # e^ε multiplies the total variation of the sampler
 _MARGIN = 1e-12  # more than the inversion of a curve is off by
 
@@ -116,17 +117,22 @@ def calibrate(
         event = _answers(sigma, n_answers, l2_sensitivity, noise)
         return spend.delta(event, target_epsilon) <= target_delta
 
+    def price(sigma: float) -> tuple[float, str]:
+        return spend.explain(_answers(sigma, n_answers, l2_sensitivity, noise), delta_floor)
+
     mu = mu_of_gaussian(target_epsilon, target_delta)
     sigma = _rounded_up(l2_sensitivity * sqrt(n_answers) / mu)
     if not fits(sigma):
         sigma = _least_that_fits(fits, sigma)
     elif noise == "discrete" and sigma < _LATTICE_SHOWS:
         sigma = _less_that_fits(fits, sigma)
-    while True:  # the last word has the price itself, as a ledger will ask for it
-        cost, rule = spend.explain(_answers(sigma, n_answers, l2_sensitivity, noise), delta_floor)
-        if cost <= epsilon_floor:
-            break
-        sigma = _rounded_up(sigma * (1 + 1e-9))
+    steps = 0
+    while (priced := price(sigma))[0] > epsilon_floor:  # the last word has the price itself, as a ledger will ask
+        if steps == _STEPS:
+            sigma = _least_that_fits(lambda larger: price(larger)[0] <= epsilon_floor, sigma)
+        else:
+            sigma, steps = _rounded_up(sigma * (1 + 1e-9)), steps + 1
+    cost, rule = priced
     return Calibration(sigma=sigma, epsilon=cost, delta=delta_floor, epsilon_left=epsilon - cost, rule=rule)
 
 

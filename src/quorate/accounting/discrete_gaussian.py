@@ -15,7 +15,7 @@ Three ways to the sum, chosen by size, each an upper bound:
 * σ above about 1.8: the law of S *is* the discrete Gaussian with parameter :math:`\tau = \sigma\sqrt n`, up to a
   factor that is bounded below (:func:`_merging`); a window of the lattice is summed directly;
 * the same with a wide lattice: the sum is its integral (the Gaussian curve) plus the Euler-Maclaurin term of the kink
-  at t, with the remainder bounded and added;
+  at t, with the remainder bounded and added; near the centre plus a bound of the whole difference;
 * small σ: the law of S by FFT, tilted so that the tail keeps its digits; round-off and cut tails are added.
 """
 
@@ -32,6 +32,7 @@ from quorate.types import FloatArray
 _ROUND_OFF = 2.0**-42  # of a sum of up to 2^23 exponentials, relative
 _LISTED = 500_000  # losses that a law lists at most
 _WIDEST = 3_000_000  # lattice points that are summed one by one
+_SHALLOW, _DEEP = 2.4, 30.0  # standard deviations below the centre
 _SMALLEST_SIGMA = 0.05  # below, the loss of one answer passes 200 nats: no lattice is worth its sum
 
 
@@ -217,13 +218,14 @@ def _by_lattice(epsilon: float, t: float, tau: float, sigma: float, shifts: int)
     blur = _blur(epsilon, sigma, shifts)
     top = ceil(t + blur * sigma * sigma) - 1
     deepest = min(top, 0)
-    if deepest < -(2**48):  # floats no longer tell neighbouring sums apart; the noise is sub-Gaussian
+    far = -_DEEP * tau if tau > _WIDEST / 20 else -inf  # δ is below 1e-190 there: a close bound will do
+    if deepest < max(far, -(2**48)):  # or floats no longer tell neighbouring sums apart; the noise is sub-Gaussian
         return -((deepest / tau) ** 2) / 2 * (1 - 2.0**-40)
     bottom = floor(-sqrt(deepest * deepest + 110 * tau * tau)) - 2
     normaliser, log_reference = _normaliser(tau), -((deepest / tau) ** 2) / 2
     total, high = 0.0, top
-    if top - bottom > 40 * _WIDEST:
-        return 0.0
+    if top - bottom > (4 if t > -_SHALLOW * tau else 40) * _WIDEST:
+        return _by_curvature(epsilon, t, tau, sigma, shifts)
     while high >= bottom:  # in blocks, so that a wide lattice needs little memory
         low = max(bottom, high - _WIDEST + 1)
         s = np.arange(low, high + 1, dtype=np.float64)
@@ -234,6 +236,19 @@ def _by_lattice(epsilon: float, t: float, tau: float, sigma: float, shifts: int)
     fall = -expm1((2 * bottom - 1) / (2 * tau * tau))
     total += exp(-((bottom / tau) ** 2) / 2 - log_reference) / fall
     return log(total) + log_reference - log(normaliser) + _ROUND_OFF
+
+
+def _by_curvature(epsilon: float, t: float, tau: float, sigma: float, shifts: int) -> float:
+    r"""Return the lattice sum's integral plus a bound of what they differ by, about 1/τ² of it.
+
+    With h, u, v as in :func:`_by_integral`, Euler-Maclaurin to second order gives
+    :math:`|\sum_{k\ge0} h(\theta+k) - \int_0^\infty h| \le \frac1{12}\left(h'(0) + \int|h''|\right)`. As v' ≤ 1/σ²,
+    |v''| ≤ 1/σ⁴ and v ≤ (max(t, 0) + |s|)/σ² at s = t − x, and as the moments of a Gaussian bound those of u' and u'',
+    the bracket is at most :math:`(4.5 + \max(t, 0)/\tau)/(\tau\sigma^2) + 1/\sigma^4`.
+    """
+    bracket = (4.5 + max(t, 0.0) / tau) / (tau * sigma**2) + 1 / sigma**4
+    integral = exp(float(gaussian.log_delta(epsilon, sqrt(shifts) / sigma)))
+    return log(integral + bracket / 12) + 2.0**-46
 
 
 def _by_integral(epsilon: float, t: float, tau: float, sigma: float, shifts: int) -> float | None:
@@ -247,7 +262,7 @@ def _by_integral(epsilon: float, t: float, tau: float, sigma: float, shifts: int
     by :math:`u(0)\left(6z/(\tau\sigma^2) + 4/\sigma^4 + \tau/(z\sigma^6)\right)`; ∫|u'''v| is taken by parts.
     """
     z = -t / tau
-    if not z >= 2.4:
+    if not z >= _SHALLOW:
         return None
     integral = exp(float(gaussian.log_delta(epsilon, sqrt(shifts) / sigma)))
     # the density at t, times 1 − (the rest of the normaliser): the sum Σ exp(−s²/2τ²) is at least τ√(2π)

@@ -17,6 +17,7 @@ from quorate.audit.claims import Claim
 from quorate.audit.outcomes import as_matrix
 from quorate.audit.picklability import may_travel
 from quorate.audit.releases import Releases, run_block
+from quorate.ensemble.lifetime import stay_whatever_it_holds
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource, OSNoise, SeededNoise
 from quorate.types import IntArray
@@ -247,7 +248,7 @@ def _run_all(
         # An executor of its own: loky's shared one is configured by whoever asked for it first.
         from joblib.externals.loky.process_executor import ProcessPoolExecutor
 
-        with ProcessPoolExecutor(max_workers=min(n_jobs, len(work))) as workers:
+        with ProcessPoolExecutor(max_workers=min(n_jobs, len(work)), initializer=stay_whatever_it_holds) as workers:
             for block in workers.map(partial(run_block, mechanism, pair), *zip(*work, strict=True)):
                 outcomes.append(block)
                 _tell(progress, outcomes, length, len(bits))

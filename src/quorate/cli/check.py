@@ -8,6 +8,7 @@ import click
 
 from quorate.arguments import for_shell
 from quorate.cli.options import as_json, print_json, run_folder, say_before
+from quorate.errors import InvalidParameter
 
 
 @click.command(name="check")
@@ -18,17 +19,27 @@ from quorate.cli.options import as_json, print_json, run_folder, say_before
     help="Play the run on the labelled public rows of [data] evaluation, and say which accuracy to expect. Takes some "
     "seconds.",
 )
+@click.option(
+    "--look",
+    is_flag=True,
+    help="Look at the private table too, for you alone: how many labels, ids and cells of each column can be used, and "
+    "how its rows compare with the public ones. It is printed here and written nowhere, is outside the guarantee, and "
+    "must not be reported.",
+)
 @as_json
-def command(run: Path, rehearse: bool, as_json: bool) -> None:
+def command(run: Path, rehearse: bool, look: bool, as_json: bool) -> None:
     """Read the files of RUN (default: here) and say what it would do and cost.
 
     No private row is learned from, nothing is drawn or charged. What is wrong with a table is told to its owner alone.
     """
+    if look and as_json:
+        raise InvalidParameter("--look is for your eyes alone, and --json is for programs; leave out one of the two")
     from quorate.run.settings import settings_of
 
     settings = settings_of(run)  # a wrong one is refused before what reads tables and trains models is loaded
 
     from quorate.pipeline.check_result import CheckResult, Words
+    from quorate.pipeline.look import NO_LOOK
     from quorate.report.notation import under_label
     from quorate.run.methods import METHODS
     from quorate.run.prepared import was_charged
@@ -48,6 +59,7 @@ def command(run: Path, rehearse: bool, as_json: bool) -> None:
         steps=tuple(method.told(read, found)),
         cautions=method.cautions(read),
         private_notes=method.private_notes(read),
+        look=method.look(read) if look else NO_LOOK,
         words=Words("The run" if done else "A run", settings.data.private.name, "[data] n_records", "[data] n_rows"),
     )
     if rehearse:

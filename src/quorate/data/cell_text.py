@@ -117,6 +117,15 @@ def id_text(value: Any, *, whole_alone: bool = False) -> str | None:
     return text or None
 
 
+def category_texts(cat: Any) -> list[str | None]:
+    """Return what the cells of categories of pandas say: a text as it stands, anything else as a label would.
+
+    As a list, whole numbers among them would be floats where one is missing.
+    """
+    said = [value if isinstance(value, str) else canonical_text(value) for value in cat.categories.tolist()]
+    return [None if code < 0 else said[code] for code in cat.codes.tolist()]
+
+
 def each(read: Callable[[Any], Read], cells: Iterable[Any]) -> list[Read]:
     """Return what each cell says. A text that occurs again says the same, so that it is read once.
 

@@ -19,6 +19,7 @@ from quorate.data.cell_text import canonical_text
 from quorate.data.columns import Family, column, doubles, families, listed, nearest, texts
 from quorate.data.dates import are_dates
 from quorate.data.decimal_commas import are_decimal_commas, comma_number, has_decimal_comma
+from quorate.data.plain_columns import plain_columns
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows
 from quorate.data.streamed import StreamedFrame
 from quorate.data.times import each_text, text_kind, time_kind, time_numbers
@@ -146,9 +147,10 @@ class ColumnKinds:
         """Return rows as their columns are read: numbers and texts alone where a rule applies; others as they are.
 
         Each cell is a function of that cell and the kind of its column. What is no number, date or time is missing; a
-        missing text is empty. Rows that were read already come back as they are.
+        missing text is empty. In a frame of pandas a missing value is NaN, whatever stands for it, and a category that
+        is no text is what it says. Rows that were read already come back as they are.
         """
-        if not self.changed or not is_frame(X):
+        if not self.kinds or not is_frame(X) or not (self.changed or kind(X) == "pandas"):
             return X
         if isinstance(X, StreamedFrame):
             X = X.collect()
@@ -163,7 +165,10 @@ class ColumnKinds:
             for name in self.changed
             if name in places
         }
-        return _with(X, read)
+        if kind(X) == "pandas":
+            others = {place: name for name, place in places.items() if place not in read and name in self.kinds}
+            read |= plain_columns(X, {place: self.kinds[name] == "number" for place, name in others.items()})
+        return with_cells(X, read) if read else X
 
 
 def _read(series: Any, family: Family, kind_: ColumnKind, *, comma: bool = False) -> Any:
@@ -193,7 +198,7 @@ def _in_range(value: float) -> float:
     return value if abs(value) < 1e150 else float("nan")  # beyond, squares are infinite
 
 
-def _with(X: Rows, read: Mapping[int, Any]) -> Rows:
+def with_cells(X: Rows, read: Mapping[int, Any]) -> Rows:
     """Put columns in the places of others: all of them at once, since each frame made anew goes through all columns."""
     if kind(X) == "polars":
         import polars as pl

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data.cell_text import OUT_OF_RANGE, arrow_values, polars_values
+from quorate.data.cell_text import OUT_OF_RANGE, arrow_values, category_texts, is_missing, polars_values
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, width
 from quorate.data.streamed import StreamedFrame
 from quorate.errors import DataRefused
@@ -99,8 +99,7 @@ def families(X: Rows) -> dict[str, Family]:
     >>> families(polars.DataFrame({"age": [39], "sex": ["F"]}))
     {'age': 'number', 'sex': 'text'}
     """
-    names = columns(X)
-    if names is None:
+    if (names := columns(X)) is None:
         return {}
     if kind(X) == "pandas":
         return {
@@ -133,15 +132,17 @@ def _pandas_family(series: Any, name: str) -> Family:
     from pandas.api import types
 
     dtype = series.dtype
-    if isinstance(dtype, types.CategoricalDtype) or (
-        types.is_string_dtype(dtype) and dtype.kind == "O" and str(dtype) != "object"
-    ):
+    words = types.is_string_dtype(dtype) and dtype.kind == "O" and str(dtype) != "object"
+    if words or isinstance(dtype, types.CategoricalDtype):
         return "text"
     if types.is_bool_dtype(dtype) or (types.is_numeric_dtype(dtype) and not types.is_complex_dtype(dtype)):
         return "number"
     if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype):
         return "time"
     found = _PANDAS_OBJECT.get(types.infer_dtype(series, skipna=True))
+    if found is None:  # NaT may be taken for a time
+        present = [value for value in series.tolist() if not is_missing(value)]
+        found = _PANDAS_OBJECT.get(types.infer_dtype(present, skipna=False))
     if found is None:
         raise DataRefused(f"column {name!r} mixes types; expected numbers, text, truth values or dates alone")
     return found
@@ -194,6 +195,8 @@ def texts(series: Any) -> list[str | None]:
             words: list[str | None] = series.cast(pl.String).to_list()
             return words
         return _as_texts(polars_values(series), series.is_null().to_list(), series.name)
+    if type(series.dtype).__name__ == "CategoricalDtype":
+        return category_texts(series.cat)
     values = arrow_values(series) if type(series.dtype).__name__ == "ArrowDtype" else series.tolist()
     return _as_texts(values, series.isna().tolist(), series.name)
 

@@ -71,8 +71,8 @@ class PrivateRecords:
 
     Parameters
     ----------
-    X : Rows, (n_rows, n_features)
-        Private features.
+    X : Rows, (n_rows, n_features), or iterator of Rows
+        Private features; or blocks of them, each with types of its own.
     kinds : ColumnKinds, optional
         What each column is read as.
 
@@ -93,7 +93,7 @@ class PrivateRecords:
 
     __slots__ = ("_key", "_kinds", "_tallies")
 
-    def __init__(self, X: Rows, kinds: ColumnKinds | None = None) -> None:
+    def __init__(self, X: Rows | Iterator[Rows], kinds: ColumnKinds | None = None) -> None:
         self._key = Secret(token_bytes(32))
         self._kinds = ColumnKinds() if kinds is None else kinds
         self._tallies = Secret(self._counted(X))
@@ -161,7 +161,7 @@ class PrivateRecords:
             return False
         return any(rule(*pair) for pair in zip(theirs, ours, strict=True) for rule in _RULES)
 
-    def _counted(self, X: Rows) -> tuple[Tally, Tally]:
+    def _counted(self, X: Rows | Iterator[Rows]) -> tuple[Tally, Tally]:
         """Count the rows by their cells in order, and by their cells in any order."""
         key = derive(self._key, "records")
         blocks = [_sums(numbers, texts_, key) for numbers, texts_ in _cells(X, self._kinds, key)]
@@ -172,10 +172,10 @@ class PrivateRecords:
         return "PrivateRecords(…)"
 
 
-def _cells(X: Rows, kinds: ColumnKinds, key: bytes) -> Iterator[tuple[Any, WordArray | None]]:
+def _cells(X: Rows | Iterator[Rows], kinds: ColumnKinds, key: bytes) -> Iterator[tuple[Any, WordArray | None]]:
     """Yield blocks of rows as a model reads them: numbers, and the hashes of texts, by the names of their columns."""
-    if isinstance(X, StreamedFrame):
-        for block in X.blocks():
+    if isinstance(X, (StreamedFrame, Iterator)):
+        for block in X.blocks() if isinstance(X, StreamedFrame) else X:
             yield from _cells(block, kinds, key)
         return
     if not is_frame(X):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from quorate.data.files import existing_file
 from quorate.data.formats import Table, TableFormat, format_for, require_column, table_suffixes
 from quorate.data.formats.format import ReadsEach, cannot_read_each_row, ids_of
 from quorate.data.identity import as_list
+from quorate.data.streamed import PartedFrame
 from quorate.errors import InvalidParameter
 
 if TYPE_CHECKING:
@@ -91,7 +93,13 @@ def read_data(
 
 
 def read_cells(
-    path: str | Path | DatabaseQuery, *, label: str, unit: str | None = None, drop: Sequence[str] = (), n_features: int
+    path: str | Path | DatabaseQuery,
+    *,
+    label: str,
+    unit: str | None = None,
+    drop: Sequence[str] = (),
+    n_features: int,
+    memory: int | None = None,
 ) -> Table:
     r"""Read private rows so that what one row holds never changes how another is read.
 
@@ -110,6 +118,9 @@ def read_cells(
         Columns of a table to leave out where they are there.
     n_features : int
         Public number of columns of sparse rows.
+    memory : int or None
+        Bytes that may be taken. A CSV, TSV, Parquet or Arrow file that would take more stays where it is, and is read
+        part by part (:class:`~quorate.data.streamed.PartedFrame`); None reads every file as a whole.
 
     Raises
     ------
@@ -127,15 +138,30 @@ def read_cells(
     """
     found = format_for(path)
     if isinstance(found, TableFormat):
-        frame = found.cells(_place(path))
+        place = _place(path)
+        parted = memory is not None and found.bytes_in_memory(place) > memory
+        frame = None if parted else found.cells(place)
+        names = found.names(place) if frame is None else frame.columns
         for name in (label, unit):
             if name is not None:
-                require_column(name, frame.columns, path)
-        features = frame.select([name for name in frame.columns if name not in (label, unit, *drop)])
-        return Table(X=features, y=as_list(frame[label]), unit=None if unit is None else ids_of(frame[unit]))
+                require_column(name, names, path)
+        kept = [name for name in names if name not in (label, unit, *drop)]
+        if frame is None:
+            return _parted(found, place, kept, label=label, unit=unit)
+        return Table(X=frame.select(kept), y=as_list(frame[label]), unit=None if unit is None else ids_of(frame[unit]))
     if not isinstance(found, ReadsEach):
         raise cannot_read_each_row(found, path)
     return found.read_each(_place(path), label=label, unit=unit, n_features=n_features)
+
+
+def _parted(known: TableFormat, path: Path, kept: Sequence[str], *, label: str, unit: str | None) -> Table:
+    """Return a table that is read part by part; the columns of labels and of ids are held."""
+    import polars as pl
+
+    named = [label] if unit is None else [label, unit]
+    held = pl.concat(list(known.cell_parts(path, named)))
+    X = PartedFrame(partial(known.cell_parts, path), path=path, columns=kept, height=held.height)
+    return Table(X=X, y=held[label], unit=None if unit is None else held[unit])
 
 
 def read_table(path: str | Path | DatabaseQuery, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data.streamed import StreamedFrame
+from quorate.data.streamed import PartedFrame, StreamedFrame
 from quorate.data.summed_cells import summed_cells
 from quorate.deferred import sparse
 from quorate.errors import DataRefused
@@ -33,7 +33,7 @@ def _is_sparse(X: object) -> bool:
 
 
 def _is_frame(X: object, library: str) -> bool:
-    if isinstance(X, StreamedFrame):  # a polars frame that stays in its file
+    if isinstance(X, (StreamedFrame, PartedFrame)):  # a polars frame that stays in its file
         return library == "polars"
     module = sys.modules.get(library)  # a frame can only exist where its library was imported
     return module is not None and isinstance(X, module.DataFrame)

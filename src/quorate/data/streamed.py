@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -160,6 +160,60 @@ class StreamedFrame:
         except pl.exceptions.PolarsError:  # its message may quote a row
             raise DataRefused(f"{self.called}: the file is damaged, or not Parquet as its name says") from None
         return rows.with_columns(made).select(names)
+
+
+class PartedFrame:
+    """A table of cells that is read part by part, anew in every pass: what a polars frame tells of itself, no row held.
+
+    Parameters
+    ----------
+    read : callable
+        From names of columns to an iterator of frames of them, a part each.
+    path : path
+        The file.
+    columns : sequence of str
+        The columns, in order.
+    height : int
+        Number of rows.
+
+    Raises
+    ------
+    PreconditionFailed
+        By every pass, if the file is another one than when it was opened.
+    """
+
+    def __init__(
+        self,
+        read: Callable[[Sequence[str]], Iterator[pl.DataFrame]],
+        *,
+        path: Path,
+        columns: Sequence[str],
+        height: int,
+    ) -> None:
+        self._read, self._path, self.columns, self.height = read, path, list(columns), height
+        self._seen = _state(path)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self.height, len(self.columns)
+
+    def __len__(self) -> int:
+        return self.height
+
+    def __repr__(self) -> str:
+        return f"PartedFrame({len(self.columns)} columns)"
+
+    def blocks(self, n_rows: int) -> Iterator[pl.DataFrame]:
+        """Read all columns, at most so many rows at once; a table without rows is one block."""
+        height = 0
+        for part in self._read(self.columns):
+            height += part.height
+            if _state(self._path) != self._seen or height > self.height:
+                break
+            yield from part.iter_slices(n_rows) if part.height else [part]
+        if _state(self._path) != self._seen or height != self.height:
+            raise PreconditionFailed(f"{self._path} was changed while it was read; start again")
 
 
 class StreamedColumn:

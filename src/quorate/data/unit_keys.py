@@ -152,13 +152,20 @@ class IdKeys(_Indexed):
         return [ID + text.encode("utf-8", "surrogatepass") for text in self._texts[start:stop].to_list()]
 
 
-class _ListedKeys(_Indexed):
-    """Units whose bytes were given, one a row."""
+class ListedKeys(_Indexed):
+    """Units whose bytes are listed once each.
 
-    def __init__(self, unit_keys: Sequence[bytes]) -> None:
-        number = {unit: place for place, unit in enumerate(dict.fromkeys(unit_keys))}
-        super().__init__(np.fromiter((number[unit] for unit in unit_keys), dtype=np.int64, count=len(unit_keys)))
-        self._units = list(number)
+    Parameters
+    ----------
+    units : list of n_units bytes
+        All different.
+    unit_of_row : (n_rows,) array
+        The place of each row's unit among them.
+    """
+
+    def __init__(self, units: list[bytes], unit_of_row: IntArray) -> None:
+        super().__init__(unit_of_row)
+        self._units = units
 
     @property
     def named(self) -> bool:
@@ -193,7 +200,9 @@ def as_unit_keys(unit_keys: Sequence[bytes]) -> UnitKeys:
         return unit_keys
     if not all(isinstance(unit, bytes) for unit in unit_keys):
         raise InvalidParameter("unit_keys must be bytes, one per row; encode unit ids canonically first")
-    return _ListedKeys(unit_keys)
+    number = {unit: place for place, unit in enumerate(dict.fromkeys(unit_keys))}
+    places = np.fromiter((number[unit] for unit in unit_keys), dtype=np.int64, count=len(unit_keys))
+    return ListedKeys(list(number), places)
 
 
 def count_units(unit_keys: Sequence[bytes]) -> int:

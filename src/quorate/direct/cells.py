@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -15,7 +15,8 @@ from quorate.data import families, kind, width
 from quorate.data.cell_text import is_missing
 from quorate.data.columns import as_text
 from quorate.data.decimal_commas import plain_comma_number
-from quorate.data.identity import as_list
+from quorate.data.identity import as_column, as_list
+from quorate.data.packed import AT_ONCE
 from quorate.data.rows import Rows, flat_images
 from quorate.data.times import clock_number, date_number, duration_number
 from quorate.data.written_numbers import written_number
@@ -74,6 +75,38 @@ def time_reader(kind_: str | None) -> Callable[[Any], float]:
             return float("nan")
 
     return time
+
+
+def lists_of(values: Any) -> Iterator[list[Any]]:
+    """Take values as lists, some at once where they can be cut.
+
+    Examples
+    --------
+    >>> list(lists_of(np.array([1, 2])))
+    [[1, 2]]
+    """
+    values = as_column(values)
+    if not (hasattr(values, "iloc") or hasattr(values, "to_physical") or isinstance(values, (list, tuple, np.ndarray))):
+        yield as_list(values)
+        return
+    rows = values.iloc if hasattr(values, "iloc") else values
+    for start in range(0, len(values), AT_ONCE):
+        yield as_list(rows[start : start + AT_ONCE])
+
+
+def is_plain_number(series: Any) -> bool:
+    """Tell by its type whether a column's values are floats, or missing, once they are made such: no object is one.
+
+    Examples
+    --------
+    >>> import polars
+    >>> is_plain_number(polars.Series([1, None])), is_plain_number(polars.Series(["1"]))
+    (True, False)
+    """
+    if hasattr(series, "to_physical"):  # polars
+        return bool(series.dtype.is_integer() or series.dtype.is_float()) and "128" not in str(series.dtype)
+    dtype = series.dtype
+    return isinstance(dtype, np.dtype) and dtype.kind in "biuf" and dtype.itemsize <= np.dtype(np.float64).itemsize
 
 
 def real(X: Any, name: str) -> Any:

@@ -13,7 +13,9 @@ within the group. Nothing here refuses, stops or branches on what another unit h
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import pairwise
 from math import ceil, log2
 from typing import Any
 
@@ -27,6 +29,7 @@ from quorate.types import FloatArray, IntArray
 BLOCK = 2**16  # records a block: with contributions below 2^30 a block's sums stay below 2^46
 SLOPE_BITS = 16  # slopes of a group's rows are multiples of 2^-16
 GROUP_ROWS = 2**10  # rows of one group that are summed at once: 2^(10 + 16 + 26) stays below 2^53
+FEW_NUMBERS = 2**8  # of a contribution, up to which many groups are summed at once: a group costs a call otherwise
 _SHRINK = 1 - 2.0**-40
 _TRIES = 8
 
@@ -218,10 +221,25 @@ def of_groups(
             rows = slice(at, min(at + block, last))
             slope[rows.start - first : rows.stop - first] = slopes(z[rows], codes[rows], weights, grid.bits)
         slope = np.rint(slope * 2.0**SLOPE_BITS)
-        for each in range(group, stop):
-            own = slice(int(starts[each]), int(starts[each + 1]))
-            total += group_contribution(z[own], slope[own.start - first : own.stop - first], grid)
+        total += _of_some_groups(z[first:last], slope, starts[group : stop + 1] - first, grid)
         group = stop
+    return total
+
+
+def _of_some_groups(z: Any, slope: FloatArray, starts: IntArray, grid: Grid) -> IntArray:
+    """Return the sum of the integers of groups, many at once where each has few rows and a row few numbers.
+
+    Which way is taken changes no integer: a group's sums are exact in either, and each is clipped by itself.
+    """
+    sizes, width = np.diff(starts), z.shape[1] * slope.shape[1]
+    if isinstance(z, np.ndarray) and width <= FEW_NUMBERS and int(sizes.max(initial=0)) <= GROUP_ROWS:
+        products = (z[:, :, None] * slope[:, None, :]).reshape(len(z), width)
+        gradients = np.add.reduceat(products, starts[:-1], axis=0)
+        whole = clipped_rows(gradients * (_scale(grid) / sizes)[:, None], grid.k)
+        return np.asarray(whole.sum(axis=0).reshape(z.shape[1], slope.shape[1]))
+    total = np.zeros((z.shape[1], slope.shape[1]), dtype=np.int64)
+    for start, end in pairwise(starts.tolist()):
+        total += group_contribution(z[start:end], slope[start:end], grid)
     return total
 
 
@@ -237,34 +255,53 @@ def group_contribution(z: Any, slope: FloatArray, grid: Grid) -> IntArray:
     grid : Grid
         The integers of the run.
     """
-    gradient = np.zeros((z.shape[1], slope.shape[1]))
-    for start in range(0, z.shape[0], GROUP_ROWS):
-        gradient += z[start : start + GROUP_ROWS].T @ slope[start : start + GROUP_ROWS]
-    scale = 2.0 ** (grid.k - grid.bits - SLOPE_BITS) / grid.clip
-    return clipped(gradient * (scale / z.shape[0]), grid.k)
+    starts = range(0, z.shape[0], GROUP_ROWS)
+    stretches = ((z[start : start + GROUP_ROWS], slope[start : start + GROUP_ROWS]) for start in starts)
+    return of_stretches(stretches, z.shape[0], (z.shape[1], slope.shape[1]), grid)
+
+
+def of_stretches(
+    stretches: Iterable[tuple[Any, FloatArray]], n_own: int, shape: tuple[int, int], grid: Grid
+) -> IntArray:
+    """Return one group's integers from its rows and slopes, 1,024 at once counted from its first row."""
+    gradient = np.zeros(shape)
+    for z, slope in stretches:
+        gradient += z.T @ slope
+    return clipped(gradient * (_scale(grid) / n_own), grid.k)
+
+
+def _scale(grid: Grid) -> float:
+    return 2.0 ** (grid.k - grid.bits - SLOPE_BITS) / grid.clip
 
 
 def clipped(vector: FloatArray, k: int) -> IntArray:
-    """Cut a vector off at the length ``2**k`` and truncate it to integers whose length is checked.
+    """Cut a vector off at the length ``2**k`` and truncate it to integers whose length is checked."""
+    return clipped_rows(np.ascontiguousarray(vector).reshape(1, -1), k).reshape(vector.shape)
+
+
+def clipped_rows(vectors: FloatArray, k: int) -> IntArray:
+    """Cut each row off at the length ``2**k`` and truncate it to integers whose length is checked, each by itself.
 
     What is not finite becomes 0. Where rounding passed ``4**k`` the scaled vector is shrunk by :math:`1 - 2^{-40}` and
     truncated again, at most eight times, and becomes 0 after that.
     """
-    flat = np.ascontiguousarray(vector).ravel()
-    nothing = np.zeros(vector.shape, dtype=np.int64)
-    if not np.isfinite(flat).all():
-        return nothing
-    _, exponent = np.frexp(np.abs(flat).max(initial=0.0))
-    bits = (MANTISSA_BITS - 1 - flat.size.bit_length()) // 2  # so that squares of integers sum exactly
-    fine = np.rint(np.ldexp(flat, bits - int(exponent)))
-    longest = np.sqrt(np.dot(fine, fine)) + np.sqrt(flat.size)  # an entry was rounded by half a step at most
-    length = np.ldexp(longest, int(exponent) - bits)
-    scaled = flat * min(1.0, 2.0**k / length) if length > 0 else flat
+    finite = np.asarray(np.isfinite(vectors).all(axis=1))
+    flat = np.where(finite[:, None], vectors, 0.0)
+    exponents = np.frexp(np.abs(flat).max(axis=1, initial=0.0))[1].astype(np.int64)
+    bits = (MANTISSA_BITS - 1 - flat.shape[1].bit_length()) // 2  # so that squares of integers sum exactly
+    fine = np.rint(np.ldexp(flat, (bits - exponents)[:, None]))
+    longest = np.sqrt(squared_lengths(fine)) + np.sqrt(flat.shape[1])  # an entry was rounded by half a step at most
+    length = np.ldexp(longest, exponents - bits)
+    scaled = flat * np.minimum(1.0, 2.0**k / length)[:, None]
+    integers, open_ = np.zeros(flat.shape, dtype=np.int64), np.flatnonzero(finite)
     for _ in range(_TRIES):
-        whole = np.trunc(scaled)
-        if (np.abs(whole) <= 2.0**k).all() and float(np.sum(whole * whole)) <= 2.0 * 4.0**k:
-            integers = whole.astype(np.int64)
-            if int(np.sum(integers * integers)) <= 4**k:
-                return integers.reshape(vector.shape)
-        scaled = scaled * _SHRINK
-    return nothing
+        whole = np.trunc(scaled[open_])
+        sound = np.asarray((np.abs(whole) <= 2.0**k).all(axis=1)) & (np.sum(whole * whole, axis=1) <= 2.0 * 4.0**k)
+        held = np.where(sound[:, None], whole, 0.0).astype(np.int64)
+        sound = sound & (np.sum(held * held, axis=1) <= 4**k)
+        integers[open_[sound]] = held[sound]
+        open_ = open_[~sound]
+        if not len(open_):
+            break
+        scaled[open_] *= _SHRINK
+    return integers

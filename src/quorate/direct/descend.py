@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from quorate.direct.plan import DirectPlan
-from quorate.direct.rounds import Descent, PrivateUnits
+from quorate.direct.rounds import Descent, SummedUnits
 from quorate.ledger import Reservation
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.release import DrawnBlock, release
@@ -19,7 +19,7 @@ Progress = Callable[[int, int], None]
 
 def descend(
     plan: DirectPlan,
-    units: Secret[PrivateUnits],
+    units: Secret[SummedUnits],
     reservation: Reservation,
     noise: NoiseSource,
     *,
@@ -31,7 +31,7 @@ def descend(
     ----------
     plan : DirectPlan
         What the reservation was made for.
-    units : Secret[PrivateUnits]
+    units : Secret[SummedUnits]
         The private side.
     reservation : Reservation
         Holds ``plan.settings.rounds`` rounds of ``plan.round_event``.

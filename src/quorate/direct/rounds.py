@@ -18,13 +18,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from quorate.direct.contributions import Grid, lengths_of, of_groups, of_records
 from quorate.direct.defaults import DirectSettings
 from quorate.types import FloatArray, IntArray
+
+
+class SummedUnits(Protocol):
+    """The private side of the rounds: all that is asked of it is a sum of integers."""
+
+    def summing(self, grid: Grid) -> Callable[[FloatArray], IntArray]:
+        """Return the function from weights to the sum of the units' integers, ``(n_coordinates, n_outputs)``."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

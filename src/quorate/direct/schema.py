@@ -15,16 +15,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.ambient import unwarned
 from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
 from quorate.data.cell_text import each, is_missing, reader_of_words
-from quorate.data.column_kinds import ColumnKinds, GivenKinds, column_kinds
+from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, GivenKinds, column_kinds
 from quorate.data.columns import column as column_of
-from quorate.data.columns import listed, refuse_other_columns, texts
+from quorate.data.columns import doubles, listed, refuse_other_columns, texts
 from quorate.data.declared import declared_columns
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import as_list
-from quorate.data.rows import Rows, n_rows, with_text_names
+from quorate.data.rows import Rows, with_text_names
 from quorate.data.summed_cells import summed_cells
 from quorate.data.text_columns import refuse_without_text
 from quorate.deferred import sparse
@@ -33,13 +32,14 @@ from quorate.direct.cells import (
     as_the_column,
     finite_rows,
     frame_like,
+    is_plain_number,
     number,
     number_with_comma,
     real,
     time_reader,
 )
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.types import FloatArray, IntArray
+from quorate.types import FloatArray
 
 _LOOKED_AT = 48  # public rows that a transformer is asked for twice
 _QUIET = np.errstate(all="ignore")  # a warning about what a private row holds would tell of it
@@ -196,8 +196,17 @@ class Schema:
         DataRefused
             If the columns are not those of the pool; no cell is looked at for that.
         """
+        rows, _, usable = self.judged(X, name)
+        return rows, usable
+
+    @_QUIET
+    def judged(self, X: Any, name: str = "X") -> tuple[Rows, Sequence[NDArray[np.bool_]], NDArray[np.bool_]]:
+        """Return private rows as :meth:`parsed`, which cells of each column can be used, and which rows.
+
+        The cells of a column are usable or missing; of sparse rows no cell is judged by itself.
+        """
         if is_frame(self.pool):
-            return self._parsed_frame(as_the_column(X, self.pool), name)
+            return self._judged_frame(as_the_column(X, self.pool), name)
         rows: Any = real(X, name) if _is_sparse(X) else as_numbers(X, width(self.pool), name)
         if len(rows.shape) != 2 or rows.shape[1] != width(self.pool):
             raise DataRefused(f"{name} must have the pool's {width(self.pool)} columns; give both the same columns")
@@ -207,21 +216,23 @@ class Schema:
             csr.eliminate_zeros()  # a stored zero is none: what is done to a row next must not tell them apart
             odd = ~finite_rows(csr)
             if kind(self.pool) == "sparse":
-                return csr, ~odd
-            return (dense := csr.toarray()), ~odd & self._scalable(dense)
-        usable: NDArray[np.bool_] = ~np.isinf(rows).any(axis=1) & self._scalable(rows)
+                return csr, (), ~odd
+            fits = self._scalable(dense := csr.toarray())
+            return dense, tuple((fits & np.isfinite(dense)).T), ~odd & fits.all(axis=1)
+        fits = ~np.isinf(rows) & self._scalable(rows)
+        usable: NDArray[np.bool_] = fits.all(axis=1)
         if self.encoder is None:
             usable &= ~np.isnan(rows).any(axis=1)
-        return (sparse.csr_matrix(rows) if kind(self.pool) == "sparse" else rows), usable
+        return (sparse.csr_matrix(rows) if kind(self.pool) == "sparse" else rows), tuple(fits.T), usable
 
     def _scalable(self, rows: FloatArray) -> NDArray[np.bool_]:
-        """Tell which rows stay finite in the units of the pool; a missing value does."""
-        fits = np.ones(len(rows), dtype=bool)
+        """Tell which cells stay finite in the units of the pool; a missing value does."""
+        fits = np.ones(rows.shape, dtype=bool)
         for at, (mean, scale) in self._units().items():
-            fits &= ~np.isinf((rows[:, at] - mean) / scale)
+            fits[:, at] = ~np.isinf((rows[:, at] - mean) / scale)
         return fits
 
-    def _parsed_frame(self, X: Any, name: str) -> tuple[Rows, NDArray[np.bool_]]:
+    def _judged_frame(self, X: Any, name: str) -> tuple[Rows, list[NDArray[np.bool_]], NDArray[np.bool_]]:
         if not is_frame(X):
             raise DataRefused(f"{name} is no data frame, but the public side tells of one; give a frame")
         X = with_text_names(X, name)
@@ -229,23 +240,63 @@ class Schema:
         refuse_other_columns(names, wanted, called=(name, "the public pool"))
         usable = np.ones(X.shape[0], dtype=bool)
         parsed: dict[str, Any] = {}
+        judged = []
         units, places = self._units(), {name: place for place, name in enumerate(names)}
         for at, (column, family) in enumerate(families(self.pool).items()):
-            cells = as_list(X[column] if kind(X) == "polars" else X.iloc[:, places[column]])
+            series = X[column] if kind(X) == "polars" else X.iloc[:, places[column]]
             as_kind = self.kinds.kinds.get(column)
             if family == "text":
-                word = reader_of_words(self.declared.get(column) or texts(column_of(self.pool, at)))
-                parsed[column], fits = self._texts(each(word, cells), cells, as_kind, needed=column in self.text)
+                cells = as_list(series)
+                words = each(reader_of_words(self._public_texts(at)), cells)
+                parsed[column], fits = self._texts(words, cells, as_kind, needed=column in self.text)
             else:
-                times = family == "time" and as_kind in ("date", "time", "duration")
-                read = number_with_comma if column in self.kinds.commas else number  # where its owner declares numbers
-                parsed[column] = values = np.array(each(time_reader(as_kind) if times else read, cells), np.float64)
-                missing = np.array([type(cell) is not str and is_missing(cell) for cell in cells], dtype=bool)
+                parsed[column], missing = self._values(series, family, column)
                 mean, scale = units.get(at, (0.0, 1.0))
-                fits = np.isfinite((values - mean) / scale) | missing
+                fits = np.isfinite((parsed[column] - mean) / scale) | missing
+            judged.append(fits)
             if as_kind != "dropped":
                 usable &= fits
-        return frame_like(self.pool, parsed), usable
+        return frame_like(self.pool, parsed), judged, usable
+
+    def _values(self, series: Any, family: str, column: str) -> tuple[FloatArray, NDArray[np.bool_]]:
+        """Return the numbers of a column of numbers or times, and which of its cells are missing."""
+        as_kind = self.kinds.kinds.get(column)
+        times = family == "time" and as_kind in ("date", "time", "duration")
+        if not times and is_plain_number(series):
+            values = doubles(series)
+            return values, np.isnan(values)
+        cells = as_list(series)
+        read = number_with_comma if column in self.kinds.commas else number  # as its owner declares them
+        values = np.array(each(time_reader(as_kind) if times else read, cells), np.float64)
+        return values, np.array([type(cell) is not str and is_missing(cell) for cell in cells], dtype=bool)
+
+    def _public_texts(self, at: int) -> Sequence[str | None]:
+        """Return the public entries of a text column, by its place in the pool."""
+        return self.declared.get((columns(self.pool) or ())[at]) or texts(column_of(self.pool, at))
+
+    def categories(self) -> dict[int, frozenset[str]]:
+        """Return the public entries of each column of categories, by its place in the pool."""
+        return {
+            at: frozenset(text for text in self._public_texts(at) if text is not None)
+            for at, (column, family) in enumerate(families(self.pool).items())
+            if family == "text" and self.kinds.kinds.get(column) in (None, "category")
+        }
+
+    def unread(self, rows: Rows) -> dict[int, int]:
+        """Count the texts of parsed rows that are no number in a column of numbers, by its place, and are missing."""
+        if not is_frame(self.pool):
+            return {}
+        texts_ = {name: at for at, (name, family) in enumerate(families(self.pool).items()) if family == "text"}
+        if not (numbers := [name for name in self.kinds.of("number") if name in texts_]):
+            return {}
+        read = self.kinds(rows)
+        there = {name: at for at, name in enumerate(columns(read) or ())}
+        lost = {}
+        for name in numbers:
+            cells = texts(column_of(rows, texts_[name]))
+            present = np.array([(cell or "na").strip().lower() not in MISSING_MARKS for cell in cells], dtype=np.bool_)
+            lost[texts_[name]] = int((np.isnan(doubles(column_of(read, there[name]))) & present).sum())
+        return lost
 
     def _texts(
         self, words: list[str | None], cells: list[Any], as_kind: str | None, *, needed: bool
@@ -267,58 +318,3 @@ def _kinds(pool: Rows, text: Sequence[str], given: GivenKinds | None) -> ColumnK
 
 def _is_sparse(X: Any) -> bool:
     return bool(sparse.issparse(X))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class UsableRows:
-    """The private side, as numbers: usable rows alone, those of one unit together and in their own order.
-
-    Attributes
-    ----------
-    rows : FloatArray or CSR matrix, (n_usable, n_columns)
-    codes : IntArray, (n_usable,)
-    starts : IntArray or None
-        Where each unit begins, and the end; None where every row is a unit.
-    n_slots : int
-        Units there are, those without a usable row included. Public where it was declared to be, or read.
-    """
-
-    rows: Any = field(repr=False)
-    codes: IntArray = field(repr=False)
-    starts: IntArray | None = field(repr=False)
-    n_slots: int = field(repr=False)
-
-    @classmethod
-    def of(
-        cls,
-        schema: Schema,
-        X: Rows,
-        usable: NDArray[np.bool_],
-        codes: IntArray,
-        unit_keys: Sequence[bytes],
-        *,
-        grouped: bool,
-    ) -> UsableRows:
-        """Gather what :meth:`Schema.parsed`, the labels' codes and the rows' slots say."""
-        if grouped:
-            usable = usable & np.array([bool(slot) for slot in unit_keys], dtype=bool)
-        kept = np.flatnonzero(usable & (codes >= 0))
-        n_slots = len({slot for slot in unit_keys if slot})
-        numbers = _taken(schema, X, kept)
-        sound = finite_rows(numbers)  # a transformer of the user's own may fail on a row
-        kept, numbers = kept[sound], numbers if sound.all() else numbers[sound]
-        if not grouped:
-            return cls(numbers, codes[kept], None, n_slots)
-        number = {slot: i for i, slot in enumerate(sorted({unit_keys[int(i)] for i in kept}))}
-        whose = np.array([number[unit_keys[int(i)]] for i in kept], dtype=np.int64)
-        order = np.argsort(whose, kind="stable")
-        starts = np.searchsorted(whose[order], np.arange(len(number) + 1))
-        return cls(numbers[order], codes[kept[order]], starts.astype(np.int64), n_slots)
-
-
-@_QUIET
-def _taken(schema: Schema, X: Rows, kept: IntArray) -> Any:
-    if not len(kept):
-        return schema.numbers(take(schema.pool, np.arange(1)))[:0]
-    with unwarned():
-        return schema.numbers(X if len(kept) == n_rows(X) else take(X, kept))

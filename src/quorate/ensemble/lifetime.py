@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import math
 import os
 import signal
 import sys
@@ -120,12 +121,24 @@ def be_worker(parent: int, mark: str) -> None:
         The mark that this process carries.
     """
     _Worker.parent, _Worker.mark = parent, mark
+    stay_whatever_it_holds()
     gc.disable()  # what it loads stays, and loads quicker; see after_task. Children, which do the work, collect again
     for each in FROM_TERMINAL:
         signal.signal(each, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, FROM_TERMINAL)
     signal.signal(signal.SIGTERM, lambda *_: _end_worker())
     Thread(target=_watch, name="quorate parent watch", daemon=True).start()
+
+
+def stay_whatever_it_holds() -> None:
+    """In a worker of loky: do not go because a task left 300 MB behind, as one does that imports torch.
+
+    loky warns of a worker that goes while there is work, on the thread that hands results out; where warnings are
+    errors, that thread ends, and nobody hears of a result any more.
+    """
+    from joblib.externals.loky import process_executor
+
+    process_executor._MAX_MEMORY_LEAK_SIZE = math.inf
 
 
 def after_task() -> None:

@@ -74,6 +74,11 @@ class WorkerPool:
             future: Future[Result] = self._executor.submit(_do, [work, *arguments])
         return future
 
+    def is_lost(self) -> bool:
+        """Return whether the thread that hands results out has ended: nothing under way will be heard of."""
+        thread = self._executor._executor_manager_thread
+        return thread is not None and not thread.is_alive()
+
     def retire(self) -> None:
         """Let the workers finish what they have, and go."""
         self._executor.shutdown(wait=False)
@@ -147,14 +152,13 @@ def import_path() -> tuple[str, ...]:
     return (here, *sys.path)
 
 
-def first_done(under_way: Collection[Future[Result]], *, patience: int | None = None) -> set[Future[Any]]:
+def first_done(under_way: Collection[Future[Result]], *, unless: Callable[[], bool]) -> set[Future[Any]]:
     """Wait until one at least is done, so that Ctrl-C is heard all the while; return those that are.
 
-    With `patience`, return after so many looks, with none if none is.
+    Return none where `unless` says, before a look, that none will be.
     """
-    looks = 0
     while True:
+        in_vain = unless()
         done, _ = wait(under_way, timeout=_LOOK_UP_SECONDS, return_when=FIRST_COMPLETED)
-        looks += 1
-        if done or looks == patience:
+        if done or in_vain:
             return done

@@ -10,6 +10,7 @@ import atexit
 import os
 import sys
 import time
+from concurrent.futures import BrokenExecutor
 from errno import EIO, ENOMEM
 from pathlib import Path
 from threading import Lock, Thread
@@ -127,9 +128,10 @@ def do_remotely(task: RemoteTask) -> RemoteResult:
     _allow_children()
     pool, future = _begin(task)
     try:
-        while not first_done([future], patience=1):
-            if not wanted():
-                raise _Abandoned  # noqa: TRY301
+        if not first_done([future], unless=lambda: pool.is_lost() or not wanted()) and not pool.is_lost():
+            raise _Abandoned  # noqa: TRY301
+        if not future.done():
+            raise BrokenExecutor  # noqa: TRY301
         done: RemoteResult = future.result()
     except (QuorateError, _Abandoned):
         pool.end()  # after a refusal too: it may import what has come since, next time

@@ -109,7 +109,11 @@ def _each_batch(
                     break
             if not under_way:
                 continue
-            for future in first_done(under_way):
+            done = first_done(under_way, unless=pool.is_lost)
+            if not done:
+                _discard(pool)
+                yield from ((under_way.pop(future), None) for future in list(under_way))
+            for future in done:
                 try:
                     results = _result(future)
                 except QuorateError:

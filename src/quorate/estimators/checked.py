@@ -6,6 +6,7 @@ import secrets
 from typing import Any
 
 from quorate.ambient import one_thread
+from quorate.arguments import truth
 from quorate.errors import InvalidParameter
 from quorate.estimators.columns import rows_and_labels
 from quorate.estimators.known_arguments import tables_by_name
@@ -16,6 +17,7 @@ from quorate.pipeline.direct import foreseen as direct
 from quorate.pipeline.direct.task import DirectTask
 from quorate.pipeline.flow import schedule
 from quorate.pipeline.foreseen import foreseen, steps_of
+from quorate.pipeline.look import NO_LOOK, Look, look_at_votes
 from quorate.pipeline.notes import (
     note_on_declared_units,
     note_on_mechanism,
@@ -28,6 +30,7 @@ from quorate.pipeline.planned_run import expected_of
 from quorate.pipeline.task import Task
 from quorate.release import GivenLedger
 from quorate.release.affordable import check_affordable
+from quorate.types import Secret
 
 PUBLIC_ROWS = "the public rows"
 
@@ -42,6 +45,7 @@ def check(
     public: Any = None,
     groups: Any | None = None,
     evaluation: tuple[Any, Any] | None = None,
+    look: bool = False,
 ) -> CheckResult:
     """Say what ``fit`` would do and cost, and what to know before: ``quorate check`` for an estimator.
 
@@ -56,6 +60,10 @@ def check(
         *Public* rows with labels, 40 at least. Where teachers vote, the fit is rehearsed on them, with shards, noise
         and student as they would be: ``found["expected"]`` has the accuracy to expect, and a caution says where it is
         no better than the commonest class. It takes some seconds.
+    look : bool
+        Whether to look at the private rows, for you alone: how many labels, ids and cells of each column can be used,
+        and how the rows compare with the public ones. It is printed with the rest, and is nowhere else. It is outside
+        the guarantee and must not be reported.
 
     Returns
     -------
@@ -71,8 +79,8 @@ def check(
     -----
     Privacy: spends nothing, draws nothing, writes nothing, and fits nothing on private rows. What is refused about the
     private table as a whole is for its owner alone, as everywhere. So is what is printed, which ends with notes on the
-    private rows where teachers vote. The cautions, ``found`` and ``to_json()`` depend on declared facts and public rows
-    alone.
+    private rows where teachers vote, and with the look that was asked for. The cautions, ``found`` and ``to_json()``
+    depend on declared facts and public rows alone.
 
     Examples
     --------
@@ -94,6 +102,12 @@ def check(
     if isinstance(estimator, type):
         name = estimator.__name__
         raise InvalidParameter(f"check takes an estimator, got the class {name}; give it its arguments: {name}(...)")
+    look = truth("look", look)
+    if look and (_is_learner(estimator) or not hasattr(estimator, "classes")):
+        raise InvalidParameter(
+            f"look= counts labels, ids and cells of what a classifier learns from, and {type(estimator).__name__} is "
+            "none; leave it out"
+        )
     if evaluation is None and public is None and _is_learner(estimator):
         from quorate.estimators.checked_learner import check_of_learner  # here: few who check have a learner
 
@@ -104,7 +118,8 @@ def check(
         )
     if evaluation is not None and not hasattr(estimator, "teacher"):
         raise InvalidParameter(f"evaluation= rehearses votes of teachers, and {type(estimator).__name__} has none")
-    more = {} if evaluation is None else {"evaluation": rows_and_labels(evaluation)}
+    more: dict[str, Any] = {"look": True} if look else {}
+    more |= {} if evaluation is None else {"evaluation": rows_and_labels(evaluation)}
     found: CheckResult = estimator._check(X, y, public=public, groups=groups, **more)
     return found
 
@@ -114,7 +129,9 @@ def _is_learner(estimator: Any) -> bool:
     return any(kind.__module__ == "quorate.learners.private_learner" for kind in type(estimator).__mro__)
 
 
-def check_of_teachers(task: Task, given: GivenLedger, *, evaluation: tuple[Any, Any] | None = None) -> CheckResult:
+def check_of_teachers(
+    task: Task, given: GivenLedger, *, evaluation: tuple[Any, Any] | None = None, look: bool = False
+) -> CheckResult:
     """Say what a task of teachers would do and cost on a ledger.
 
     Raises
@@ -138,12 +155,13 @@ def check_of_teachers(task: Task, given: GivenLedger, *, evaluation: tuple[Any, 
         steps=tuple(steps_of(task, found)),
         cautions=cautions,
         private_notes=private_notes(task),
+        look=look_at_votes(task) if look else NO_LOOK,
     )
     return result if evaluation is None else result.expecting(*expected_of(task, *evaluation))
 
 
-def check_of_rounds(task: DirectTask, given: GivenLedger) -> CheckResult:
-    """Say what a task of the direct method would do and cost on a ledger: from public facts alone.
+def check_of_rounds(task: DirectTask, given: GivenLedger, *, look: Secret[Look | None] = NO_LOOK) -> CheckResult:
+    """Say what a task of the direct method would do and cost on a ledger: from public facts alone, but for a look.
 
     Raises
     ------
@@ -157,7 +175,7 @@ def check_of_rounds(task: DirectTask, given: GivenLedger) -> CheckResult:
         "labels, groups and cells" if task.grouped else "labels and cells",
         "X and y",
         act="fit",
-        compare="y before it: the number 1 is not the text '1'",
+        compare="y before it; check(..., look=True) counts what can be used, for you alone",
     )
     counted = () if task.n_was_read or not task.grouped else (note_on_declared_units(task.plan.n_units, task.unit),)
     notes = (unseen, *counted)
@@ -167,6 +185,7 @@ def check_of_rounds(task: DirectTask, given: GivenLedger) -> CheckResult:
         found={**found, "notes": [each.tree() for each in notes], "cautions": [each.tree() for each in cautions]},
         steps=tuple(direct.steps_of(task, found)),
         cautions=cautions,
+        look=look,
     )
 
 

@@ -12,6 +12,8 @@ from sklearn.base import ClassifierMixin
 
 from quorate.accounting import Guarantee
 from quorate.arguments import for_shell
+from quorate.data.reading import has_named_columns
+from quorate.data.table_reader import TableReader
 from quorate.errors import InvalidParameter, PreconditionFailed, act
 from quorate.estimators.shown import ShownEstimator, Standing
 from quorate.release.files import file_to_write
@@ -22,8 +24,12 @@ from quorate.run.exported import MANIFEST, read_exported
 from quorate.run.folder import RunFolder
 from quorate.run.opened_student import student_from
 from quorate.run.published import FACTS, STUDENT, is_finished, read_facts, read_published
+from quorate.run.settings import read_settings
+from quorate.run.student_rows import public_table, reader_of
 from quorate.students import class_probabilities
 from quorate.types import FloatArray
+
+VOTED_ELSEWHERE = {"declared", "sites"}  # partitions of runs that have no private table here
 
 
 def load(path: str | Path, *, trusted: Sequence[str] = ()) -> FinishedRun:
@@ -86,6 +92,8 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
         As the student tells them, where it does.
     """
 
+    _reader: TableReader | None
+
     def __init__(self, path: str | Path, *, trusted: Sequence[str] = ()) -> None:
         self.path = path
         self.trusted = trusted
@@ -105,11 +113,11 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Classify by the student: free for ever. Returns ``(n_points,)`` classes."""
-        return np.asarray(self._fitted().predict(_one_image_a_row(X)))
+        return np.asarray(self._fitted().predict(self._read(X)))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the student's ``(n_points, n_classes)`` probabilities, in the order of :attr:`classes_`."""
-        return class_probabilities(self._fitted(), _one_image_a_row(X), self.classes_.tolist())
+        return class_probabilities(self._fitted(), self._read(X), self.classes_.tolist())
 
     @act()
     def ask(self, X: Any) -> list[Any]:
@@ -137,7 +145,7 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
         partition = self._facts.setup.partition
         if partition == "none":
             raise PreconditionFailed(NOTHING_TO_ASK)
-        if not self._is_run or partition in ("declared", "sites"):
+        if not self._is_run or partition in VOTED_ELSEWHERE:
             why = (
                 "its votes were made elsewhere" if self._is_run else "it was exported: teachers and ledger stay behind"
             )
@@ -184,6 +192,25 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
             self._open()
         return self.student_
 
+    def _read(self, X: Any) -> Any:
+        """Return rows as the student takes them: a table as the run reads its own."""
+        self._fitted()
+        X = _one_image_a_row(X)
+        if self._reader is None:
+            self._reader = self._reader_of_run() if self._is_run else TableReader()
+        return self._reader(X)
+
+    def _reader_of_run(self) -> TableReader:
+        """Return what reads tables as the run did; one that changes nothing where no table says how."""
+        if self._facts.setup.partition in VOTED_ELSEWHERE:
+            return TableReader()
+        settings = read_settings(self._root / "quorate.toml")
+        data = settings.data
+        table = data.private if data.public is None else data.public  # it may have been moved since
+        if data.images is not None or (isinstance(table, Path) and not table.exists()) or not has_named_columns(table):
+            return TableReader()
+        return reader_of(settings, self.student_, public_table(settings))
+
     def _open(self) -> None:
         """Read the public side."""
         root = self._root
@@ -211,6 +238,7 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
             if hasattr(self.student_, name):
                 setattr(self, name, getattr(self.student_, name))
         self._asked: Any = None
+        self._reader = None
         self._show(found)
 
     def _show(self, found: Facts) -> None:

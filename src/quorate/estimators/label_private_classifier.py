@@ -360,12 +360,12 @@ class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
             started=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
-    def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, evaluation: Any = None) -> CheckResult:
+    def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, **how: Any) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
         refuse_public(self, public)
         unfitted = type(self)(**self.get_params(deep=False))  # looking at rows sets attributes
         task = unfitted._task(X, y, groups=groups, begin=False)
-        return check_of_teachers(task, self.ledger, evaluation=evaluation)
+        return check_of_teachers(task, self.ledger, **how)
 
     def _declared(self, labels: NDArray[Any]) -> Any:
         if not isinstance(self.classes, str):

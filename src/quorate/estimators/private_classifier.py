@@ -322,8 +322,8 @@ class PrivateClassifier(VotedClassifier):
             started=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
-    def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, evaluation: Any = None) -> CheckResult:
+    def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, **how: Any) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
         task = self._task(X, y, public=public, groups=groups, begin=False)
         refuse_rows_as_units(task)
-        return check_of_teachers(task, self.ledger, evaluation=evaluation)
+        return check_of_teachers(task, self.ledger, **how)

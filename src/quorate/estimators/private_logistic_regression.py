@@ -43,6 +43,7 @@ from quorate.pipeline.direct.foreseen import cautions_of
 from quorate.pipeline.direct.statements import score_left_out
 from quorate.pipeline.direct.task import DirectTask, prepare_direct
 from quorate.pipeline.facts import RunMetadata, score
+from quorate.pipeline.look import NO_LOOK, look_at_rounds
 from quorate.pipeline.progress import wanted
 from quorate.release import GivenLedger, ledger_location
 from quorate.release.keys import with_key
@@ -368,9 +369,11 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
             started=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
-    def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None) -> CheckResult:
+    def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, look: bool = False) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
-        return check_of_rounds(self._task(X, y, public=public, groups=groups, begin=False), self.ledger)
+        task = self._task(X, y, public=public, groups=groups, begin=False)
+        ids = only_whole_ids(groups) if self.whole_ids else groups
+        return check_of_rounds(task, self.ledger, look=look_at_rounds(task, y, ids) if look else NO_LOOK)
 
     def _seen(self, X: Any) -> Any:
         """Return rows as the model sees them: dates as numbers, and no text missing."""
@@ -384,7 +387,7 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         X, kinds = flat_images(X), getattr(self, "column_kinds_", ColumnKinds())
         if kinds.kinds and holds_texts(X):
             X = texts_table(X).rename({TEXT: next(iter(kinds.kinds))}) if len(kinds.kinds) == 1 else X
-        return kinds(X) if kinds.changed else X
+        return kinds(X) if kinds.kinds else X
 
     def _fitted(self) -> Any:
         if not hasattr(self, "model_"):

@@ -23,7 +23,7 @@ from quorate.noise import SeededNoise
 from quorate.pipeline.direct.config import DirectConfig
 from quorate.pipeline.direct.task import DirectTask, prepare_direct
 from quorate.release.keys import fingerprint_key
-from quorate.types import IntArray
+from quorate.types import IntArray, Secret
 
 EPSILONS = (0.5, 1.0, 2.0)
 CLIPS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of the default's clip; the grid
@@ -152,19 +152,19 @@ def at_clips(
         fingerprint_key=fingerprint_key(None),
         noise=SeededNoise(seed),
     )
-    default, made = task.plan.settings.clip, {}
+    default, made, units = task.plan.settings.clip, {}, task.units()
     for factor in factors:
         clip = factor * default
         grid, settings = replace(task.plan.grid, clip=clip), replace(task.plan.settings, clip=clip)
-        model = _fitted(replace(task, plan=replace(task.plan, grid=grid, settings=settings)), task, epsilon)
+        model = _fitted(replace(task, plan=replace(task.plan, grid=grid, settings=settings)), units, epsilon)
         score = scored(model.predict(parts.X_test), parts.y_test, clip=clip, dimension=task.plan.dimension)
         made[factor] = score
     return made
 
 
-def _fitted(task: DirectTask, same_rows: DirectTask, epsilon: float) -> Any:
+def _fitted(task: DirectTask, units: Secret[Any], epsilon: float) -> Any:
     """Go the rounds of one plan on private rows that are in its coordinates already."""
     with Ledger(budget=Budget(epsilon, DELTA)) as ledger:
         reservation = task.charge_on(ledger).reserve(ledger)
-        weights, _ = descend(task.plan, same_rows.units, reservation, task.noise)
+        weights, _ = descend(task.plan, units, reservation, task.noise)
     return published_model(task.plan, task.schema, weights, task.classes)

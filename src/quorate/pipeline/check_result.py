@@ -9,6 +9,7 @@ from typing import Any
 
 from quorate.accounting.figures import plural
 from quorate.outcomes import Caution, Severity
+from quorate.pipeline.look import NO_LOOK, Look
 from quorate.pipeline.notes import Note
 from quorate.planning import rehearsal_caution
 from quorate.planning.expected import BASES, Expected
@@ -52,6 +53,9 @@ class CheckResult:
         What there is to say about the private table, for its owner alone: it depends on private rows, is outside the
         guarantee, and is in no other attribute and not in :meth:`to_json`. Printing shows it, since who checks is who
         holds the rows; ``.reveal()`` gives it.
+    look : Secret[Look or None]
+        The owner's own look at the private rows, where it was asked for: as :attr:`private_notes`, it is printed, and
+        is nowhere else.
     steps : tuple of (str, str)
         The first lines: a word, and what it does.
     words : Words
@@ -72,6 +76,7 @@ class CheckResult:
     steps: tuple[tuple[str, str], ...]
     cautions: tuple[Caution, ...] = ()
     private_notes: Secret[tuple[Note, ...]] = field(default_factory=lambda: Secret(()))
+    look: Secret[Look | None] = NO_LOOK
     words: Words = field(default_factory=Words)
 
     @property
@@ -129,6 +134,8 @@ class CheckResult:
             yield "note" if each.severity is Severity.NOTE else "caution", each.words
         yield from (("note", note["message"]) for note in found.get("notes", ()))
         yield from (("note", note.words) for note in self.private_notes.reveal())
+        if (look := self.look.reveal()) is not None:
+            yield from look.lines()
         if found.get("seeded"):
             yield "WARNING", SEEDED_LINE
 

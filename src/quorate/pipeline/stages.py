@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
+from pathlib import Path
 from typing import Any, Protocol
 
 from quorate.types import Secret
@@ -58,6 +59,10 @@ class StageStore(Protocol):
     def keeps(self) -> bool:
         """Whether what is saved can be loaded again; where not, a caller need not serialise."""
 
+    @property
+    def private(self) -> Path | None:
+        """The folder of its owner alone in which rows may lie that memory does not hold; None where there is none."""
+
     def load(self, stage: str, key: str) -> bytes | None:
         """Return what was saved for this stage under this very key, or None."""
 
@@ -70,6 +75,7 @@ class NoStages:
     """An estimator in memory keeps nothing: a killed process leaves no private file behind."""
 
     keeps: bool = False
+    private: None = None
 
     def load(self, stage: str, key: str) -> None:
         """Return None: nothing is kept."""

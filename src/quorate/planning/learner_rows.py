@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from quorate.errors import InvalidParameter
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.public_facts import PublicFacts
 
@@ -22,7 +23,7 @@ def learner_rows(facts: PublicFacts, *, n_labelled: int | None = None) -> tuple[
     ----------
     facts : PublicFacts
         Of the task. There are no rows for more than two classes, or where a unit is more than one row: the learners
-        are for 0 and 1, and protect one record.
+        are for 0 and 1, and protect one record. Nor is there one for a learner that 2^40 rows are too few for.
     n_labelled : int, optional
         How many private rows are labelled; by default all.
 
@@ -48,7 +49,10 @@ def _rows(facts: PublicFacts, labelled: int) -> Iterator[PlanRow]:
         NoisyThreshold(concepts=concepts, epsilon=facts.epsilon, alpha=ALPHA),
         GenericLearner(concepts=concepts, sanitizer=Tree(), epsilon=facts.epsilon, alpha=ALPHA),
     ):
-        need = learner.rows_needed()
+        try:
+            need = learner.rows_needed()
+        except InvalidParameter:  # no number of rows up to 2^40 is enough at so small an ε: that row alone is left out
+            continue
         unlabelled = (facts.n_records or 0) - labelled
         lacks = need.labelled > labelled or need.unlabelled > unlabelled + labelled
         asks = f"{need.labelled:,} labelled" + (f" and {need.unlabelled:,} unlabelled" if need.unlabelled else "")

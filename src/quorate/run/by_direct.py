@@ -10,6 +10,7 @@ from quorate.ambient import one_thread
 from quorate.errors import PreconditionFailed
 from quorate.outcomes import Caution
 from quorate.pipeline.direct.foreseen import steps_of
+from quorate.pipeline.look import Look
 from quorate.planning.expected import Expected
 from quorate.report import Facts, InternalFacts
 from quorate.run import direct_run, notes
@@ -51,8 +52,13 @@ class Direct(Method):
         return run.cautions
 
     def private_notes(self, run: DirectRun) -> Secret[tuple[notes.Note, ...]]:
-        """Return nothing: no word of a direct run depends on private rows."""
-        return Secret(())
+        """Return what the size of the file tells; no other word of a direct run depends on private rows."""
+        return Secret(direct_run.size_notes(run))
+
+    @one_thread()
+    def look(self, run: DirectRun) -> Secret[Look | None]:
+        """Look at the private table, which no other word of a direct run does."""
+        return direct_run.look(run)
 
     def execute(
         self,

@@ -10,6 +10,7 @@ from quorate.ambient import one_thread
 from quorate.errors import InvalidParameter
 from quorate.outcomes import Caution
 from quorate.pipeline.foreseen import steps_of
+from quorate.pipeline.look import Look, Names, look_at_votes
 from quorate.pipeline.planned_run import expected_of, expected_score
 from quorate.planning.expected import Expected
 from quorate.report import Facts, InternalFacts, Utility
@@ -61,6 +62,11 @@ class Teachers(Method):
     def private_notes(self, run: LoadedRun) -> Secret[tuple[notes.Note, ...]]:
         """Return what there is to say about the private table, to its owner alone."""
         return notes.private_notes(run.settings.data, run.task)
+
+    @one_thread()
+    def look(self, run: LoadedRun) -> Secret[Look | None]:
+        """Look at the private table."""
+        return look_at_votes(run.task, names=Names(run.settings.data.private.name, run.settings.data.pool.name))
 
     def promise_notes(self, run: LoadedRun) -> Secret[tuple[notes.Note, ...]]:
         """Return those of them that say that the guarantee will not hold."""

@@ -6,13 +6,18 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from shutil import disk_usage
+from time import process_time
 from typing import Any
 
 import numpy as np
 
 from quorate.arguments import count, for_shell, shown
-from quorate.data import PublicPool, encode_labels
+from quorate.data import PublicPool, encode_labels, take
 from quorate.data.reading import has_named_columns
+from quorate.direct.rounds import PrivateUnits
+from quorate.direct.spool import IN_MEMORY, units_of
+from quorate.direct.usable_rows import PrivateTable, UsableRows
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.ledger import Ledger
 from quorate.outcomes import Caution
@@ -23,13 +28,16 @@ from quorate.pipeline.direct.foreseen import cautions_of, foreseen
 from quorate.pipeline.direct.statements import score_left_out
 from quorate.pipeline.direct.task import DirectTask, prepare_direct
 from quorate.pipeline.facts import RunMetadata, score
+from quorate.pipeline.look import Look, Names, look_at_rounds
+from quorate.pipeline.notes import Note
+from quorate.pipeline.progress import duration
 from quorate.release import Charge
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.report import Facts, Utility
 from quorate.run.data_settings import DataSettings, same_source
 from quorate.run.folder import RunFolder
-from quorate.run.notes import direct_notes
+from quorate.run.notes import direct_notes, notes_on_ids
 from quorate.run.prepared import (
     Evaluation,
     PreparedRun,
@@ -51,7 +59,12 @@ from quorate.run.tables import (
     refuse_other_columns,
     refuse_unknown_drop,
 )
-from quorate.types import Watch
+from quorate.types import Secret, Watch
+
+LARGE_FILE = 1 << 24  # bytes, from which it is said how long a run takes
+_OF_A_CELL = 3  # bytes in a file, where no public file of its kind tells
+_PLAYED, _ROWS_OF_A_PERSON = 4_096, 4
+_AT_LEAST, _OF_A_ROW = 6e8, 250  # bytes in memory: libraries and blocks; labels, numbers of units and digests of a row
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +215,64 @@ def check_direct(run: DirectRun) -> dict[str, Any]:
         "notes": [each.tree() for each in direct_notes(run.settings.data, run.task.schema.pool)],
         "cautions": [each.tree() for each in run.cautions],
     }
+
+
+def look(run: DirectRun) -> Secret[Look | None]:
+    """Look at the private table, whose labels and ids are read again for that: a run holds neither."""
+    data = run.settings.data
+    public = None if data.public is None else pool_of(data, read_pool(data))
+    private = read_private_cells(data, public, n_features=_declared(run.settings, public)[1])
+    names = Names(data.private.name, "[schema]" if data.public is None else data.public.name)
+    return look_at_rounds(
+        run.task, private.y, private_ids(data, private), names=names, ids=lambda ids: notes_on_ids(data, ids)
+    )
+
+
+def size_notes(run: DirectRun) -> tuple[Note, ...]:
+    """Say which time, memory and disk a large file of private rows will take, by what the file system says of its size.
+
+    The number of rows is guessed from the public file; a part of that is played, to see how fast this machine is. It is
+    for the terminal of its owner: the size of a private file is in no JSON, log or report.
+    """
+    data, task = run.settings.data, run.task
+    if not isinstance(data.private, Path) or (size := data.private.stat().st_size) < LARGE_FILE:
+        return ()
+    each = _OF_A_CELL * max(task.schema.pool.shape[1], 1)
+    if isinstance(data.public, Path) and task.has_pool and data.public.suffix == data.private.suffix:
+        each = data.public.stat().st_size / task.n_public
+    rows = size / max(each, 1.0)
+    cpu, kept = _of_a_row(task)
+    seconds, stored = rows * cpu, int(rows * kept)
+    disk = stored if stored > IN_MEMORY else 0
+    memory = _AT_LEAST + _OF_A_ROW * rows + min(stored, IN_MEMORY)
+    place = run.folder.private if run.folder.private.is_dir() else run.folder.root
+    free = disk_usage(place).free
+    words = (
+        f"{data.private.name} has {_bytes(size)}: expect about {duration(seconds)} of one core, {_bytes(memory)} of "
+        f"memory and {_bytes(disk) if disk else 'nothing'} on the disk of private/"
+    )
+    if disk > free:
+        words += f", where {_bytes(free)} are free: make room, or the run is refused before its charge"
+    return (Note("size-of-the-run", words),)
+
+
+def _of_a_row(task: DirectTask) -> tuple[float, float]:
+    """Do with public rows what a run does with private ones; return seconds, and bytes of coordinates, for each."""
+    schema, begun = task.schema, process_time()
+    table = PrivateTable(schema, take(schema.pool, np.arange(_PLAYED) % schema.pool.shape[0]))
+    table.known()
+    whose = np.arange(_PLAYED) // _ROWS_OF_A_PERSON if task.grouped else None
+    private = UsableRows(table, np.arange(_PLAYED) % task.n_classes, whose, _PLAYED)
+    units, read = units_of(task.plan.coordinates, private), process_time() - begun
+    begun = process_time()
+    with np.errstate(all="ignore"):
+        units.summing(task.plan.grid)(task.plan.start + 1.0)
+    rounds = task.plan.settings.rounds * (process_time() - begun)
+    return (2 * read + rounds) / _PLAYED, 0.0 if isinstance(units, PrivateUnits) else units.spool.size / _PLAYED
+
+
+def _bytes(number: float) -> str:
+    return f"{number / 1e9:.2g} GB" if number >= 1e9 else f"{number / 1e6:.0f} MB"
 
 
 def execute_direct(

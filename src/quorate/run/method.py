@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from quorate.errors import InvalidParameter
 from quorate.outcomes import Caution
+from quorate.pipeline.look import Look
 from quorate.planning.expected import Expected
 from quorate.report import Facts, InternalFacts
 from quorate.run.notes import Note
@@ -50,6 +51,10 @@ class Method(ABC):
     @abstractmethod
     def private_notes(self, run: Any) -> Secret[tuple[Note, ...]]:
         """Return what there is to say about the private table, to its owner alone."""
+
+    @abstractmethod
+    def look(self, run: Any) -> Secret[Look | None]:
+        """Look at the private table, for its owner's terminal alone."""
 
     def promise_notes(self, run: Any) -> Secret[tuple[Note, ...]]:
         """Return those of them that say that the guarantee will not hold."""

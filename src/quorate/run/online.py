@@ -11,6 +11,7 @@ from typing import Any
 
 from quorate.arguments import for_shell
 from quorate.data import check_features, match_columns, row_digests, take
+from quorate.data.table_reader import TableReader
 from quorate.ensemble import Ensemble
 from quorate.errors import PreconditionFailed
 from quorate.labelling import OnlineAnswers, stored_adaptively, stored_labels
@@ -74,7 +75,7 @@ def ask(batch: LoadedRun, asked: Any, *, watch: Watch | None = None) -> Asked:
     batch : LoadedRun
         A run whose labels are released.
     asked : path, array, sparse matrix or frame
-        Rows with the columns of the public pool; of a file, a label or unit column is left out.
+        Rows with the columns of the public pool; a label, a unit, and what the run leaves out is left out.
     watch : callable, optional
         ``watch(stage, done, total)``: where a question is new, teachers that were not kept are trained again, and come
         out the same.
@@ -175,6 +176,8 @@ def _new_rows(batch: LoadedRun, asked: Any) -> Any:
     task, data, name = batch.task, batch.settings.data, "X"
     if isinstance(asked, Path):
         name, asked = asked.name, read_public(data, asked, task.inputs.public, drop=data.left_out).X
+    reader = TableReader.of(task.inputs.public, task.inputs.kinds, left_out=data.left_out)
+    asked = reader.as_the_pool(asked, name)
     rows, _ = match_columns(
         check_features(asked, name, allow_missing=True), task.inputs.public, called=(name, "the public pool")
     )

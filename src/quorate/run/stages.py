@@ -16,6 +16,11 @@ class FolderStages:
     folder: Path
     keeps: bool = True
 
+    @property
+    def private(self) -> Path:
+        """The folder itself."""
+        return self.folder
+
     def load(self, stage: str, key: str) -> bytes | None:
         """Return the content saved under `key`; a file cut short or made from other things counts as absent."""
         try:

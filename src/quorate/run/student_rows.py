@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 
 from quorate.data.column_kinds import ColumnKinds, column_kinds
+from quorate.data.declared import declared_columns
+from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, is_frame, kind
+from quorate.data.table_reader import TableReader
 from quorate.errors import PreconditionFailed
 from quorate.report import StudentFile
 from quorate.run.settings import Settings
@@ -45,6 +48,31 @@ def student_kinds(settings: Settings, pool: Rows, student: Any) -> ColumnKinds:
     parts = {part: set(places) for part, _, places in getattr(encoder, "transformers_", []) if part == "text"}
     as_texts = kinds.changed & parts.get("text", set())
     return ColumnKinds() if any(kinds.kinds[name] != "category" for name in as_texts) else kinds
+
+
+def public_table(settings: Settings) -> Rows:
+    """Read the public rows of a run, or make up what was declared of its columns.
+
+    Raises
+    ------
+    PreconditionFailed
+        If there is neither.
+    """
+    data = settings.data
+    if data.public is not None:
+        return read_pool(data).X
+    declared: Any = settings.schema
+    if has_named_columns(data.private):
+        return declared_columns(declared)[0]
+    raise PreconditionFailed("a direct run on sparse rows without a public pool is not served; give [data] public")
+
+
+def reader_of(settings: Settings, student: Any, pool: Rows) -> TableReader:
+    """Return what reads tables for the published student of a run."""
+    kinds = student_kinds(settings, pool, student)
+    if settings.data.public is None and is_frame(pool):
+        kinds = ColumnKinds(commas=frozenset(pool.columns))  # as the private cells of a declared table are read
+    return TableReader.of(pool, kinds, left_out=settings.data.left_out)
 
 
 def student_file(pool: Rows, kinds: ColumnKinds, *, images: bool) -> StudentFile:

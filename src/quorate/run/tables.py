@@ -21,6 +21,8 @@ from quorate.data.workspace import Workspace
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.run.data_settings import DataSettings, Source
 
+CELLS_IN_MEMORY = 1 << 28  # bytes of private cells that a direct run holds: a file of more is read part by part
+
 
 def read_pool(data: DataSettings, *, n_features: int | None = None) -> Table:
     """Read the public rows, without a label, an id, or what is to be left out; images as an array of images."""
@@ -62,7 +64,9 @@ def read_private(data: DataSettings, public: Table | None, *, memory: int, works
 def read_private_cells(data: DataSettings, public: PublicPool | None, *, n_features: int) -> Table:
     """Read the private rows of a direct run, each cell by itself."""
     width = 1 if data.images is not None else n_features
-    table = read_cells(data.private, label=data.label, unit=data.unit, drop=data.drop, n_features=width)
+    memory = None if data.images is not None else CELLS_IN_MEMORY
+    how: dict[str, Any] = {"label": data.label, "unit": data.unit, "drop": data.drop}
+    table = read_cells(data.private, **how, n_features=width, memory=memory)
     if data.images is None:
         if public is not None:
             refuse_other_columns(data, table.X, data.private, public.rows())

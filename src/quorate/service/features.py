@@ -14,7 +14,9 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 from quorate.data import columns, families, is_frame, public_units, width
-from quorate.data.rows import Rows, kind
+from quorate.data.column_kinds import MISSING_MARKS
+from quorate.data.rows import Rows, kind, take
+from quorate.data.table_reader import TableReader
 from quorate.errors import PreconditionFailed
 from quorate.service.problems import Problem
 
@@ -47,6 +49,8 @@ class Column:
         A number of which the distance from the centre is infinite in units of the scale is refused.
     largest : float
         The largest number, in size, that the declared kinds of models hold, as it is and in units of the scale.
+    reader : TableReader, optional
+        What reads tables for the run: then a number is one as JSON has it and as the pool's file writes it.
     """
 
     name: str
@@ -55,27 +59,54 @@ class Column:
     centre: float = 0.0
     scale: float = 1.0
     largest: float = inf
+    reader: TableReader | None = None
 
     def cell(self, value: Any, place: str) -> Any:
         """Return one cell, or refuse it."""
         if value is None and self.nullable:
             return None
+        if self.reader is not None and (self.kind == "number" or self.is_written):
+            return self._number(value, place, self.reader)
         match self.kind:
             case "number" if type(value) in (int, float):
-                number = float(value)
-                scaled = (number - self.centre) / self.scale
-                bound = min(self.largest, LARGEST)
-                if not (abs(number) <= bound and isfinite(scaled) and abs(scaled) <= self.largest):
-                    raise Problem("value-out-of-range", "the number is too large", field=place)
-                return number
+                return self._in_range(float(value), place)
             case "truth" if type(value) is bool:
                 return value
             case "text" if type(value) is str:
                 if not (value.isascii() or _is_unicode(value)):
                     raise Problem("value-out-of-range", "the text has half of a surrogate pair", field=place)
                 return value
-        told = _EXPECTED[self.kind] + (", or null" if self.nullable and self.kind != "missing" else "")
-        raise Problem("wrong-type", told, field=place)
+        raise self._wrong(self.kind, place)
+
+    @property
+    def is_written(self) -> bool:
+        """Whether the pool writes the numbers of this column as texts."""
+        return self.reader is not None and self.kind == "text" and self.reader.kinds.kinds.get(self.name) == "number"
+
+    def _number(self, value: Any, place: str, reader: TableReader) -> Any:
+        """Return a number, whether it comes as one or as the pool's file writes it, in the form that the pool has."""
+        if type(value) is str:
+            number = reader.number(self.name, value)
+            if number != number:
+                if self.is_written and self.nullable and value.strip().lower() in {"", *MISSING_MARKS}:
+                    return value
+                raise self._wrong("number", place)
+            number = self._in_range(number, place)
+            return value if self.is_written else number
+        if type(value) not in (int, float):
+            raise self._wrong("number", place)
+        number = self._in_range(float(value), place)
+        return reader.written(self.name, number) if self.is_written else number
+
+    def _in_range(self, number: float, place: str) -> float:
+        scaled = (number - self.centre) / self.scale
+        if not (abs(number) <= min(self.largest, LARGEST) and isfinite(scaled) and abs(scaled) <= self.largest):
+            raise Problem("value-out-of-range", "the number is too large", field=place)
+        return number
+
+    def _wrong(self, kind_: CellKind, place: str) -> Problem:
+        or_null = ", or null" if self.nullable and self.kind != "missing" else ""
+        return Problem("wrong-type", _EXPECTED[kind_] + or_null, field=place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,6 +132,7 @@ class Features:
         cls,
         pool: Rows,
         *,
+        reader: TableReader | None = None,
         encoder: Any = None,
         nullable: bool = True,
         complete: Sequence[str] = (),
@@ -112,6 +144,8 @@ class Features:
         ----------
         pool : Rows
             Public rows.
+        reader : TableReader, optional
+            What reads tables for the run.
         encoder : transformer, optional
             The public encoder that the models stand behind.
         nullable : bool
@@ -133,19 +167,21 @@ class Features:
                 False,
                 kind(pool) == "sparse",
             )
-        units = {} if encoder is None else public_units(encoder, pool)
+        read = pool if reader is None else reader.kinds(take(pool, [0]))
+        names = columns(read) or ()
+        units = {} if encoder is None else {names[at]: unit for at, unit in public_units(encoder, read).items()}
         found = []
-        for place, (name, family) in enumerate(families(pool).items()):
+        for name, family in families(pool).items():
             if family == "time":
                 raise PreconditionFailed(
                     f"column {name!r} holds dates or times, which JSON has not; turn it into numbers or text"
                 )
-            centre, scale = units.get(place, (0.0, 1.0))
+            centre, scale = units.get(name, (0.0, 1.0))
             may_lack = nullable and name not in complete
             if family == "number" and _holds_truth(pool, name):
                 found.append(Column(name, "truth", may_lack))
             else:
-                found.append(Column(name, family, may_lack or family == "missing", centre, scale, largest))
+                found.append(Column(name, family, may_lack or family == "missing", centre, scale, largest, reader))
         return cls(tuple(found), True, False)
 
     def parse(self, rows: Sequence[Any], place: str = "/rows/{}") -> list[Row]:

@@ -11,12 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from quorate.arguments import shown
-from quorate.data.declared import declared_columns
-from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, is_frame
+from quorate.data.table_reader import TableReader
 from quorate.ensemble import Ensemble
 from quorate.ensemble.largest_number import largest_number
-from quorate.errors import PreconditionFailed, SeededNoiseRefused
+from quorate.errors import SeededNoiseRefused
 from quorate.ledger import Ledger
 from quorate.pipeline.flow import asked_of
 from quorate.release.guarantee import spent_of
@@ -26,8 +25,7 @@ from quorate.run.loaded import LoadedRun
 from quorate.run.online import open_online, run_teachers, tell
 from quorate.run.published import read_facts
 from quorate.run.settings import Settings, settings_of
-from quorate.run.student_rows import encoder_of, student_kinds
-from quorate.run.tables import read_pool
+from quorate.run.student_rows import encoder_of, public_table, reader_of
 from quorate.service.answers import Standing
 from quorate.service.app import Served
 from quorate.service.features import Features
@@ -130,10 +128,13 @@ def _direct(
         entries=head.sequence,
         head=head.hash,
     )
-    pool = pool_of(settings)
+    pool = public_table(settings)
     largest = largest_number(student)
-    features = Features.of(pool, encoder=encoder_of(student), complete=settings.method.text, largest=largest)
-    answers = ModelAnswers(predictor(student, student_kinds(settings, pool, student)), features, standing)
+    reader = reader_of(settings, student, pool)
+    features = Features.of(
+        pool, reader=reader, encoder=encoder_of(student), complete=settings.method.text, largest=largest
+    )
+    answers = ModelAnswers(predictor(student, reader.kinds), features, standing)
     told |= {"verified_at": verified_at, "history": history}
     return Served(method="direct", answers=answers, features=features, **told)
 
@@ -154,15 +155,6 @@ def features_of(run: LoadedRun, student: Any) -> Features:
     nullable = is_frame(pool) and (view.encoder is not None or view.reads_frames)
     encoder = encoder_of(student) if view.encoder is None else view.encoder
     largest = min(largest_number(run.task.teacher), largest_number(student))
-    return Features.of(pool, encoder=encoder, nullable=nullable, largest=largest)
-
-
-def pool_of(settings: Settings) -> Rows:
-    """Read the public rows of a direct run, or make up what was declared of them."""
-    data = settings.data
-    if data.public is not None:
-        return read_pool(data).X
-    declared: Any = settings.schema
-    if has_named_columns(data.private):
-        return declared_columns(declared)[0]
-    raise PreconditionFailed("a direct run on sparse rows without a public pool is not served; give [data] public")
+    kinds = view.kinds if view.kinds.kinds else run.task.views.student.kinds
+    reader = TableReader.of(pool, kinds)
+    return Features.of(pool, reader=reader, encoder=encoder, nullable=nullable, largest=largest)

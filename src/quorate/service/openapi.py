@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from quorate.service.features import LARGEST, CellKind, Features
+from quorate.service.features import LARGEST, CellKind, Column, Features
 from quorate.service.problems import MEDIA_TYPE, PROBLEMS, RETRY_AFTER, Problem
 
 #: What may become of any request that needs a key.
@@ -152,6 +152,12 @@ def label_request(features: Features, max_rows: int) -> dict[str, Any]:
     }
 
 
+def _types(column: Column) -> Any:
+    """Return what JSON has in a column: numbers that the pool writes as texts come as either."""
+    types = [_TYPES[column.kind], *["number"] * column.is_written, *["null"] * column.nullable]
+    return types if len(types) > 1 else types[0]
+
+
 def row_schema(features: Features) -> dict[str, Any]:
     """Return what one row looks like."""
     if not features.named:
@@ -167,7 +173,7 @@ def row_schema(features: Features) -> dict[str, Any]:
         "additionalProperties": False,
         "properties": {
             column.name: {
-                "type": [_TYPES[column.kind], "null"] if column.nullable else _TYPES[column.kind],
+                "type": _types(column),
                 **(_BOUNDS if column.kind == "number" else {}),
             }
             for column in features.columns

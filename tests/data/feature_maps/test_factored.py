@@ -67,6 +67,7 @@ def exact(coordinates, rows) -> np.ndarray:
     )
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("often", "strip"), [(1, 16), (40, 7), (512, 1_000)])
 def test_lengths_are_those_of_the_coordinates(coordinates, rows, exact, often, strip, monkeypatch):
     monkeypatch.setattr(module, "OFTEN", often)
@@ -81,6 +82,7 @@ def test_lengths_are_those_of_the_coordinates(coordinates, rows, exact, often, s
     assert alone == expected
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_outputs", [1, 4])
 def test_sums_are_those_of_written_coordinates_and_of_records_alone(coordinates, rows, n_outputs):
     rng = np.random.default_rng(2)
@@ -102,6 +104,7 @@ def test_sums_are_those_of_written_coordinates_and_of_records_alone(coordinates,
         assert max(sum(int(value) ** 2 for value in part.ravel()) for part in alone) <= 4**k
 
 
+@pytest.mark.heavy
 def test_products_are_exact_where_one_would_be_rounded(coordinates, rows, exact):
     """Both ways to cut a product in two: by the size of what is multiplied, and by rows."""
     seen = coordinates.for_rounds(rows)
@@ -149,6 +152,7 @@ def test_the_rounded_matrix_is_the_whitening(coordinates, rows):
     assert np.allclose(z @ weights, images @ coordinates.features(weights), atol=1e-9)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("asked", "factored"), [({}, True), ({"clip": 1e6}, False), ({"epsilon": 1e-3}, True)])
 def test_a_plan_for_words_takes_them_while_slopes_stay_fine(asked, factored):
     pool = texts(120, 0)

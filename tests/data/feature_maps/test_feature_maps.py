@@ -30,6 +30,7 @@ def hostile(pool):
     return np.vstack([pool[:50], pool[:50] * 1e200, pool[:50] * 1e-200, np.zeros((2, 30)), np.full((2, 30), 1e308)])
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", ["linear", "rbf", "both"])
 def test_an_image_is_the_same_alone_and_among_others(pool, hostile, name):
     fitted = maps(pool)[name]

@@ -63,6 +63,7 @@ def of(transformer: Any, pool: Any) -> FittedTransformer:
     return FittedTransformer.of(transformer, pool)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("transformer", [PCA(8), Pipeline([("a", StandardScaler()), ("b", TruncatedSVD(5))])])
 def test_what_is_not_known_to_go_row_by_row_is_called_so(transformer: Any) -> None:
     fitted = of(transformer.fit(POOL), POOL)
@@ -86,6 +87,7 @@ TEXTS = [
 ]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("vectorizer", TEXTS, ids=lambda each: type(each).__name__)
 def test_words_go_together_and_are_the_same_alone(vectorizer: Any) -> None:
     fitted = of(vectorizer.fit(FRAME["note"]), FRAME)
@@ -102,6 +104,7 @@ def test_counts_that_are_weighed_are_the_same_alone() -> None:
     assert not alone_differs(fitted.transform, counts)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "transformer",
     [
@@ -116,6 +119,7 @@ def test_anything_else_is_not_let_take_rows_together(transformer: Any) -> None:
     assert not own.is_by_row(ColumnTransformer([("a", transformer, "note"), ("b", CountVectorizer(), "note")]))
 
 
+@pytest.mark.heavy
 def test_a_row_that_fails_is_no_number_and_leaves_the_others_as_they_are() -> None:
     vectorizer = TfidfVectorizer().fit(FRAME["note"])
     odd = FRAME.with_columns(pl.when(pl.col("age") == 7).then(None).otherwise(pl.col("note")).alias("note"))
@@ -129,6 +133,7 @@ def test_a_row_that_fails_is_no_number_and_leaves_the_others_as_they_are() -> No
 
 
 class TestRefusals:
+    @pytest.mark.default_cases(3)
     @pytest.mark.parametrize(
         ("transformer", "told"),
         [

@@ -38,6 +38,7 @@ def dense(made: Any) -> Any:
     return made.toarray() if sparse.issparse(made) else made
 
 
+@pytest.mark.heavy
 def test_an_image_is_the_same_alone_in_any_subset_order_and_number_of_threads(planned: Any) -> None:
     plan, pool = planned
     hostile = np.vstack([pool[:40], pool[:9] * 1e200, -pool[:9], pool[:5] * 1e-200, np.zeros((2, pool.shape[1]))])
@@ -54,6 +55,7 @@ def test_an_image_is_the_same_alone_in_any_subset_order_and_number_of_threads(pl
     assert (np.linalg.norm(plan.coordinates(hostile), axis=1) <= 2.0**26).all()
 
 
+@pytest.mark.default_cases(1)
 def test_blocks_change_nothing(planned: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     from quorate.data.feature_maps import coordinates
 
@@ -64,6 +66,7 @@ def test_blocks_change_nothing(planned: Any, monkeypatch: pytest.MonkeyPatch) ->
     assert (plan.coordinates(pool) == whole).all()
 
 
+@pytest.mark.heavy
 def test_the_published_transformer_is_the_map_and_opens_without_trust(planned: Any) -> None:
     plan, pool = planned
     feature_map = plan.coordinates.feature_map
@@ -76,6 +79,7 @@ def test_the_published_transformer_is_the_map_and_opens_without_trust(planned: A
     assert np.allclose(published, features @ outputs, atol=0.02 * np.abs(features @ outputs).max())
 
 
+@pytest.mark.heavy
 def test_a_plan_is_read_back_bit_for_bit_and_adds_the_same(planned: Any) -> None:
     plan, pool = planned
     check_contributions(plan, pool)
@@ -86,6 +90,7 @@ def test_a_plan_is_read_back_bit_for_bit_and_adds_the_same(planned: Any) -> None
     assert faults_of(again, *made_up(again, pool)) == []
 
 
+@pytest.mark.heavy
 def test_a_batched_twin_of_patches_is_caught(planned: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin takes the mean of the batch off its images, as a careless contrast step does."""
     plan, pool = planned
@@ -96,6 +101,7 @@ def test_a_batched_twin_of_patches_is_caught(planned: Any, monkeypatch: pytest.M
     assert "the coordinates of a row depend on the rows beside it" in faults_of(plan, *made_up(plan, pool))
 
 
+@pytest.mark.heavy
 def test_leaves_are_those_of_the_forest_they_were_read_off() -> None:
     from sklearn.ensemble import RandomTreesEmbedding
 
@@ -104,6 +110,7 @@ def test_leaves_are_those_of_the_forest_they_were_read_off() -> None:
     assert (TreeLeaves.fit(TABLE).numbers(rows).toarray() == forest.transform(rows).toarray()).all()
 
 
+@pytest.mark.heavy
 def test_a_tree_of_one_leaf_has_one_column() -> None:
     pool = np.repeat([[0.0], [1.0]], 5, axis=0)
     leaves = TreeLeaves.fit(pool)
@@ -130,6 +137,7 @@ def test_patches_share_what_the_formula_says() -> None:
     assert np.allclose(first.numbers(IMAGES[:1])[0], found.reshape(-1), atol=0.01)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("name", "pool", "told"),
     [

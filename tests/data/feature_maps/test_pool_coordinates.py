@@ -85,6 +85,7 @@ def test_a_pool_without_variance_has_a_geometry():
     assert np.isfinite(geometry.kernel(pool).measured(pool)).all()
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("width", [3, 1_200])
 def test_kernel_features_multiply_to_the_kernel(width):
     pool = np.random.default_rng(0).normal(size=(90, width))
@@ -95,6 +96,7 @@ def test_kernel_features_multiply_to_the_kernel(width):
     np.testing.assert_allclose(features @ features.T, kernel, atol=1e-6)
 
 
+@pytest.mark.heavy
 def test_five_hundred_landmarks_are_enough_for_a_large_pool():
     rng = np.random.default_rng(0)
     pool = rng.normal(size=(2_000, 2))
@@ -112,6 +114,7 @@ def test_the_same_pool_has_the_same_geometry_every_time():
     np.testing.assert_array_equal(first, second)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("container", [np.asarray, csr_array, pd.DataFrame, pl.DataFrame])
 @pytest.mark.parametrize("width", [5, 1_100])
 @pytest.mark.parametrize("kernel", [False, True])

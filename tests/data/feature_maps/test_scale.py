@@ -38,6 +38,7 @@ def test_a_standard_deviation_does_not_tell():
     assert np.array([1e-300, 2e-300]).std() == 0
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("value", "container"), CONTAINED)
 def test_spread_is_told_exactly(value, container):
     columns = np.column_stack([constant(value), np.where(np.arange(ROWS) == 7, value / 2, value)])
@@ -45,6 +46,7 @@ def test_spread_is_told_exactly(value, container):
     assert (deviations(container(columns)) > 0).tolist() == [False, False, True]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("value", "container"), CONTAINED)
 @pytest.mark.parametrize(("width", "threads"), [(2, 1), (300, 2)])
 def test_equal_rows_lie_at_one_point_and_in_no_unit_of_their_own(value, container, width, threads):
@@ -65,6 +67,7 @@ def look_at(pool):
     np.testing.assert_allclose(kernel.measured(pool), 0, atol=1e-6)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("value", VALUES + LARGE)
 def test_a_constant_column_beside_others_says_nothing(value):
     rest = np.random.default_rng(0).normal(size=(ROWS, 3))
@@ -110,6 +113,7 @@ def test_a_narrow_declared_range_is_a_range():
     assert encoder.transform(frame).ravel().tolist() == [-1, 1]
 
 
+@pytest.mark.heavy
 def test_equal_rows_are_refused_where_a_map_needs_rows_that_differ():
     for pool in (constant(0.1), csr_array(constant(0.1))):
         with pytest.raises(InvalidParameter, match="no spread"):

@@ -30,6 +30,7 @@ def computed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
+@pytest.mark.heavy
 def test_maps_that_share_patches_are_the_maps_of_a_run() -> None:
     shared = SharedPatches()
     ours, alone = (PoolDirections.of_images(IMAGES, patches=each) for each in (shared, None))
@@ -44,6 +45,7 @@ def test_maps_that_share_patches_are_the_maps_of_a_run() -> None:
     assert (budgets[0].along(ROWS) == budgets[1].along(ROWS)).all()
 
 
+@pytest.mark.heavy
 def test_a_plan_computes_the_patches_of_each_public_image_once(computed: list[int]) -> None:
     quorate.plan(
         IMAGES.reshape(-1, 10, 10), epsilon=1.0, delta=1e-5, n_records=2_000, n_classes=2,

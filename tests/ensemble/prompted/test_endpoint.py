@@ -47,6 +47,7 @@ def test_an_endpoint_that_behaves_labels_rows() -> None:
         assert {each["seed"] for each in there.asked} == {asked["seed"]}
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("manner", BAD, ids=str)
 def test_a_reply_that_does_not_count_is_an_abstention(manner: str) -> None:
     with endpoint(manner=BAD[manner]) as there:
@@ -126,6 +127,7 @@ def test_proxies_of_the_environment_are_not_used(monkeypatch: pytest.MonkeyPatch
         assert proxy.asked == []
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("url", "hosts", "said"),
     [
@@ -180,6 +182,7 @@ def rehearsed(url: str, **how: Any) -> str:
     return said
 
 
+@pytest.mark.heavy
 def test_https_to_a_server_of_http_names_the_likely_cause() -> None:
     with endpoint() as there:
         said = rehearsed(there.url.replace("http://", "https://"))
@@ -197,6 +200,7 @@ def certificate(folder: Path, name: str) -> tuple[Path, Path]:
     return key, signed
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(OPENSSL is None, reason="openssl is not installed, so no certificate can be made")
 def test_a_certificate_that_is_not_trusted_is_told_apart(tmp_path: Path) -> None:
     key, signed = certificate(tmp_path, "nobody")
@@ -209,6 +213,7 @@ def test_a_certificate_that_is_not_trusted_is_told_apart(tmp_path: Path) -> None
     assert "ca_file" in said
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("reason", ["TLSV13_ALERT_CERTIFICATE_REQUIRED", "TLSV1_ALERT_PROTOCOL_VERSION"])
 def test_a_server_that_speaks_another_tls_is_not_said_to_speak_http(
     reason: str, monkeypatch: pytest.MonkeyPatch
@@ -227,6 +232,7 @@ def test_a_server_that_speaks_another_tls_is_not_said_to_speak_http(
     assert "It may ask for a certificate of the client" in said
 
 
+@pytest.mark.heavy
 def test_where_nothing_answers_over_https_http_is_not_proposed() -> None:
     with endpoint() as there:
         url = there.url.replace("http://", "https://")
@@ -275,6 +281,7 @@ def test_nothing_is_logged_or_printed_of_prompts_and_replies(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("manner", "remedy"),
     [

@@ -45,6 +45,7 @@ def shards_in_prompts(asked: list[dict[str, Any]]) -> list[set[int]]:
     return [{int(of[row]) for row, text in enumerate(texts) if json.dumps(text) in json.dumps(each)} for each in asked]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("choose", ["random", "similar"])
 def test_one_teachers_rows_never_stand_in_anothers_prompt(choose: str) -> None:
     with endpoint() as there:
@@ -57,6 +58,7 @@ def test_one_teachers_rows_never_stand_in_anothers_prompt(choose: str) -> None:
         assert {len(each["messages"]) for each in there.asked} == {2 + 2 * 4}
 
 
+@pytest.mark.heavy
 def test_that_test_and_the_shard_audit_catch_prompts_that_share_rows() -> None:
     with endpoint() as there:
         cheat = OneStore(there.url, "toy", classes=["bad", "good"], text="note")
@@ -77,6 +79,7 @@ def test_that_test_and_the_shard_audit_catch_prompts_that_share_rows() -> None:
         assert found.violated
 
 
+@pytest.mark.heavy
 def test_the_shard_audit_holds() -> None:
     with endpoint() as there:
         for choose in ("random", "similar"):
@@ -130,6 +133,7 @@ def test_similar_rows_stand_in_the_prompt_the_likest_last() -> None:
     assert found[1, -1] == 0
 
 
+@pytest.mark.heavy
 def test_rows_are_asked_about_in_blocks_and_a_failure_is_an_abstention_on_its_block(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -161,6 +165,7 @@ def test_an_empty_shard_abstains_and_asks_nothing() -> None:
         assert there.asked == []
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "rows",
     [
@@ -205,6 +210,7 @@ def test_a_teacher_takes_the_classes_of_its_task_and_no_others() -> None:
         named.with_classes(["a", "b"])
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "wrong", [{"shots": 0}, {"choose": "best"}, {"timeout": 0}, {"text": ""}, {"instruction": " "}, {"hosts": [1]}]
 )

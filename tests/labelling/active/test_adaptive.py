@@ -98,6 +98,7 @@ class Asks(Strategy):
 # --- the order ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("strategy", EVERY, ids=lambda strategy: type(strategy).__name__)
 def test_rows_are_chosen_then_charged_then_drawn_then_stored_and_only_then_seen(strategy, diary):
     reservation, noise = diary("label", CAP)
@@ -176,6 +177,7 @@ def test_that_test_catches_a_loop_that_does_not_keep_the_order(cheat, diary):
 # --- what a strategy can see ----------------------------------------------------------------------------------
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("strategy", EVERY, ids=lambda strategy: type(strategy).__name__)
 def test_the_first_batch_is_the_same_whatever_the_votes_are(strategy, sessions_in_memory):
     pool, first = make_pool(), []
@@ -201,6 +203,7 @@ def seen_through(strategy, sessions_in_memory):
     return again.rows.tolist() != asked.tolist()
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("strategy", EVERY, ids=lambda strategy: type(strategy).__name__)
 def test_votes_that_were_not_released_change_nothing(strategy, sessions_in_memory):
     assert not seen_through(strategy, sessions_in_memory)
@@ -252,6 +255,7 @@ def test_a_strategy_gets_points_past_and_chance_and_nothing_else(sessions_in_mem
 # --- the cap --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("strategy", EVERY, ids=lambda strategy: type(strategy).__name__)
 @pytest.mark.parametrize("block", [1, 3, 64])
 def test_no_more_is_drawn_than_the_cap_and_each_row_once(strategy, block, sessions_in_memory):
@@ -284,6 +288,7 @@ def test_a_strategy_that_asks_nothing_gets_nothing(sessions_in_memory):
     assert reservation.remaining("label") == 30
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(
     "batch",
     [[N_POINTS], [-1], [2, 2], [0], [[5]], [0.5], ["a"], [True]],
@@ -322,6 +327,7 @@ def test_votes_points_and_rows_belong_together(sessions_in_memory):
         Pool(rows=np.array([1, 1]), points=np.zeros((2, 1)), n_classes=2)
 
 
+@pytest.mark.heavy
 def test_a_mechanism_that_needs_its_queries_beforehand_is_refused(sessions_in_memory):
     mechanism = InteractiveNoisyMax(60.0, 60.0, SIGMA, 100, 0.9, "binary")
     reservation = sessions_in_memory().reserve({"label": CAP}, mechanism)
@@ -329,6 +335,7 @@ def test_a_mechanism_that_needs_its_queries_beforehand_is_refused(sessions_in_me
         go(Random(CAP), reservation, mechanism=mechanism)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -366,6 +373,7 @@ def test_what_a_strategy_hears_of_noisy_votes_is_the_class_they_stand_for(sessio
     assert (found.released.codes == (found.released.answers > 0)).all()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", [StableSparseVector, SoftLabel])
 def test_a_stream_answers_a_strategy(kind):
     bins = {"bins": 10} if kind is SoftLabel else {}
@@ -435,6 +443,7 @@ def promises_broken(deaths, strategy, sessions, resume=go, seed=5):
     return sorted(broken), found
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("strategy", EVERY, ids=lambda strategy: type(strategy).__name__)
 @pytest.mark.parametrize("seed", range(2))
 def test_a_run_killed_again_and_again_draws_nothing_twice_and_changes_no_answer(strategy, seed, sessions):
@@ -476,12 +485,14 @@ def _begins_again(strategy, reservation, **rest):
     return go(strategy, Blank(reservation), **rest)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("resume", [_forgets_the_block_in_flight, _begins_again])
 def test_that_test_catches_a_loop_that_resumes_wrongly(resume, sessions):
     broken, _ = promises_broken([6], Margin(CAP, batch=8), sessions, resume)
     assert "noise was drawn twice for one point" in broken
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("strategy", EVERY, ids=lambda strategy: type(strategy).__name__)
 def test_a_run_killed_between_blocks_goes_on_as_if_it_had_not_been(strategy, sessions, sessions_in_memory):
     """With seeded noise: the same rows, the same answers, in the same order."""

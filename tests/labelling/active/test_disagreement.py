@@ -80,6 +80,7 @@ def algorithm_4(pool, answer, *, cap, gamma, theta, error, constant):
     return [row for row, _, _ in asked], left, cuts
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("error", [0.0, 0.1])
 def test_version_space_is_algorithm_4_as_printed(seed, error):
@@ -93,6 +94,7 @@ def test_version_space_is_algorithm_4_as_printed(seed, error):
     assert (strategy.version_space(pool, past) == [cut in left for cut in cuts]).all()
 
 
+@pytest.mark.heavy
 def test_version_space_keeps_the_best_threshold_far_more_often_than_gamma():
     """Coverage: of 120 noisy streams at γ = 0.1, at most 30 may lose h* (binomial tail below 1e-6)."""
     lost = 0
@@ -126,6 +128,7 @@ def rule_by_brute_force(pool, rows, codes, candidates, c0):
     return asked
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("error", [0.0, 0.15])
 def test_the_reduction_asks_what_enumerating_all_thresholds_would(seed, error):
@@ -139,6 +142,7 @@ def test_the_reduction_asks_what_enumerating_all_thresholds_would(seed, error):
     assert 0 < found.asks.sum() < len(rows)
 
 
+@pytest.mark.heavy
 def test_disagreement_learns_a_threshold_from_as_few_labels_as_the_version_space():
     """Same streams, no noise: both stop early, both end at the right threshold, and passive learning asks more."""
     asked = {"version space": [], "reduction": []}
@@ -159,6 +163,7 @@ def test_disagreement_learns_a_threshold_from_as_few_labels_as_the_version_space
     assert len(play(Random(1_000), line(1_000, 0), noisy(line(1_000, 0), 0.25, 0.0, 0)).rows) == 1_000
 
 
+@pytest.mark.heavy
 def test_what_the_version_space_would_not_ask_disagreement_hardly_asks():
     """Where all thresholds that are left agree, the reduction asks a few per cent at most: inside the epochs."""
     for seed in range(3):
@@ -175,6 +180,7 @@ def test_what_the_version_space_would_not_ask_disagreement_hardly_asks():
         assert len(late) < 0.05 * 690
 
 
+@pytest.mark.heavy
 def test_disagreement_stops_early_on_an_easy_task_with_a_linear_learner():
     pool = np.random.default_rng(0).uniform(-1, 1, (400, 2))
     past = play(Disagreement(200), pool, lambda row: int(pool[row] @ [1.0, 0.5] > 0))
@@ -190,6 +196,7 @@ class Stiff(LogisticRegression):
         return super().fit(X, y, None if sample_weight is None else np.minimum(sample_weight, 1.0))
 
 
+@pytest.mark.heavy
 def test_a_learner_that_cannot_be_forced_is_found_out():
     """The trap: the learner says the same whatever it is told, so the excess is infinite and nothing is asked."""
     pool = np.random.default_rng(1).uniform(-1, 1, (120, 2))
@@ -202,6 +209,7 @@ def test_a_learner_that_cannot_be_forced_is_found_out():
     assert stiff.forced.mean() < 0.2 < free.forced.mean() == 1.0
 
 
+@pytest.mark.heavy
 def test_with_more_columns_than_labels_everything_is_asked_in_stream_order_and_the_owner_is_told():
     pool = np.random.default_rng(2).normal(size=(60, 200))
     strategy = Disagreement(40)
@@ -251,6 +259,7 @@ def one_pass(pool, answer, *, cap, c0, eta0, first):
     return asked
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("fields", [{"c0": 0.1, "eta0": 1.0, "first": 10}, {"c0": 1.0, "eta0": 0.2, "first": 3}])
 def test_oracular_cal_is_its_rule_point_by_point(seed, fields):
@@ -262,6 +271,7 @@ def test_oracular_cal_is_its_rule_point_by_point(seed, fields):
         assert past.rows.tolist() == one_pass(pool, answer, cap=cap, **fields)
 
 
+@pytest.mark.heavy
 def test_oracular_cal_agrees_with_the_version_space_on_thresholds():
     """A threshold at 0 on the line is a linear model without intercept: both find it, and both stop early."""
     for seed in range(6):

@@ -19,6 +19,7 @@ DELTA, CAP = 1e-5, 300
 MECHANISM = NoisyCounts(sigma=calibrate_sigma(1.0, DELTA, CAP, 1.0), form="binary")
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("cap", [1, 2, 7, 8, 9, 300, 977])
 @pytest.mark.parametrize("mechanism", [MECHANISM, GaussianNoisyMax(sigma=60.0), LaplaceNoisyMax(laplace_scale=90.0)])
 def test_what_is_read_after_the_fact_never_passes_the_guarantee_and_grows_with_the_answers(cap, mechanism):
@@ -39,6 +40,7 @@ def test_a_cap_of_one_says_nothing_but_that_nothing_was_drawn():
     assert ex_post_epsilon(MECHANISM, cap=1, drawn=1, delta=DELTA) is None
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("drawn", [1, 38, 39, 100, 150, 200])
 def test_both_prices_are_those_of_another_accountant(drawn):
     """The guarantee and the reading after the fact, by dp-accounting's loss distributions."""
@@ -94,6 +96,7 @@ def said_as_if_fixed(mechanism, cap):
     return lambda n: epsilon(Repeated(mechanism.event, n), WIDE) if n else 0.0
 
 
+@pytest.mark.heavy
 def test_the_reading_holds_whatever_rule_stops_the_run():
     cap, mechanism = 64, GaussianNoisyMax(sigma=8.0, form="binary")
     found = excess(greedy, said_by_milestones(mechanism, cap), sigma=8.0, cap=cap, runs=40_000, seed=1)
@@ -141,6 +144,7 @@ def the_pair(mechanism, cap, delta):
     return [figure_of(n) for n in range(cap + 1)].__getitem__
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("sigma", "cap", "delta"), PAIRS)
 def test_the_pair_holds_at_the_delta_that_is_said_for_every_rule_of_stopping(sigma, cap, delta):
     mechanism = GaussianNoisyMax(sigma=sigma, form="binary")
@@ -150,6 +154,7 @@ def test_the_pair_holds_at_the_delta_that_is_said_for_every_rule_of_stopping(sig
     assert reached > delta  # at δ itself, which used to be said, it does not hold
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("sigma", "cap", "delta"), PAIRS)
 def test_the_figure_alone_holds_at_delta_over_the_runs_that_report_it(sigma, cap, delta):
     mechanism = GaussianNoisyMax(sigma=sigma, form="binary")
@@ -165,6 +170,7 @@ def test_that_test_catches_a_figure_priced_without_milestones():
     assert worst_stop(fixed.__getitem__, sigma=sigma, cap=cap) > 15 / 8 * delta
 
 
+@pytest.mark.heavy
 def test_the_delta_of_the_pair_counts_the_milestones_that_are_reported():
     assert ex_post_delta(MECHANISM, cap=CAP, delta=DELTA) == 1.75e-5
     assert ex_post_delta(MECHANISM, cap=1, delta=DELTA) == DELTA  # one milestone is the guarantee itself

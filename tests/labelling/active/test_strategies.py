@@ -85,6 +85,7 @@ def coins(seed):
     return answer
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("strategy", EVERY, ids=ids)
 @pytest.mark.parametrize("seed", range(4))
 def test_no_strategy_passes_its_cap_or_leaves_its_pool_or_asks_a_row_twice(strategy, seed):
@@ -95,6 +96,7 @@ def test_no_strategy_passes_its_cap_or_leaves_its_pool_or_asks_a_row_twice(strat
     assert past.rows.max() < N_POINTS
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("strategy", EVERY, ids=ids)
 def test_a_strategy_is_a_function_of_pool_history_and_random_numbers(strategy):
     pool = points()
@@ -104,6 +106,7 @@ def test_a_strategy_is_a_function_of_pool_history_and_random_numbers(strategy):
     assert (pool == untouched).all()
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("strategy", [each for each in EVERY if not isinstance(each, KMeans)], ids=ids)
 def test_sparse_and_dense_pools_are_asked_alike(strategy):
     pool = np.round(points() * (np.random.default_rng(3).random((N_POINTS, 3)) < 0.6), 2)
@@ -119,6 +122,7 @@ def test_clusters_of_a_sparse_pool_have_centres_and_members():
     assert all(len(set(whose[4 * block : 4 * block + 4].tolist())) == 1 for block in range(5))
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("strategy", [each for each in EVERY if not each.two_classes], ids=ids)
 def test_strategies_that_are_not_made_for_two_classes_take_three(strategy):
     past, _ = ask_all(strategy, points(), lambda row: row % 3, n_classes=3)
@@ -132,6 +136,7 @@ def test_strategies_that_are_made_for_two_classes_refuse_three(strategy):
         strategy.check(n_points=N_POINTS, n_classes=3)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("strategy", EVERY, ids=ids)
 def test_a_cap_above_the_pool_is_refused(strategy):
     strategy.check(n_points=CAP, n_classes=2)
@@ -139,6 +144,7 @@ def test_a_cap_above_the_pool_is_refused(strategy):
         strategy.check(n_points=CAP - 1, n_classes=2)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("kind", [*map(named, NAMES), VersionSpace])
 @pytest.mark.parametrize("n", [0, -3, 2.0, True, None, "9", float("nan")])
 def test_a_cap_is_a_whole_number_of_at_least_one(kind, n):
@@ -146,6 +152,7 @@ def test_a_cap_is_a_whole_number_of_at_least_one(kind, n):
         kind(n)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     ("kind", "field"),
     [
@@ -167,6 +174,7 @@ def test_a_field_out_of_range_is_refused(kind, field, value):
         kind(5, **{field: value})
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("strategy", EVERY, ids=ids)
 def test_a_pool_of_one_point_is_asked_and_then_nothing(strategy):
     pool = np.array([[0.5, 0.1, 0.2]])
@@ -175,6 +183,7 @@ def test_a_pool_of_one_point_is_asked_and_then_nothing(strategy):
     assert not len(type(strategy)(2).next_batch(pool, over, np.random.default_rng(0)))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("strategy", EVERY, ids=ids)
 def test_a_service_that_declines_everything_is_no_failure(strategy):
     past, _ = ask_all(strategy, points(), lambda row: -1)
@@ -182,6 +191,7 @@ def test_a_service_that_declines_everything_is_no_failure(strategy):
     assert len(past.rows) <= CAP
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("strategy", EVERY, ids=ids)
 def test_a_single_class_among_the_answers_is_no_failure(strategy):
     assert len(ask_all(strategy, points(), lambda row: 1)[0].rows) <= CAP
@@ -243,6 +253,7 @@ def test_a_cluster_whose_centre_was_not_asked_takes_over_nothing():
     assert sorted(whose.tolist()) == [-1, -1, -1, 0, 0, 0]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "learner",
     [KNeighborsClassifier(3), make_pipeline(StandardScaler(), LogisticRegression()), LinearSVC()],
@@ -254,6 +265,7 @@ def test_disagreement_takes_any_learner_weighted_or_not(learner):
     assert 0 < len(past.rows) <= CAP
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("strategy", EVERY, ids=ids)
 def test_who_listens_to_answers_is_told_of_the_control(strategy):
     said = strategy.cautions(width=3)

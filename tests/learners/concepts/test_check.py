@@ -26,6 +26,7 @@ COLUMN = [5, 0, 7]
 ONE_COLUMN = [Thresholds(3), Intervals(3), PointFunctions(3), Rectangles(3, 1), SymmetricDifference(Thresholds(3))]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("concepts", ONE_COLUMN, ids=str)
 @pytest.mark.parametrize(
     "points",
@@ -68,6 +69,7 @@ def test_whole_numbers_that_no_float_holds_stay_what_they_are():
     assert Thresholds(62).dichotomies(Thresholds(62).check([large]))[1].cut == 2**62
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("concepts", ONE_COLUMN, ids=str)
 @pytest.mark.parametrize(
     "points",

@@ -31,6 +31,7 @@ def labelled(data, world, max_size=9):
     return places, labels, data.draw(st.lists(weight, min_size=n, max_size=n))
 
 
+@pytest.mark.default_cases(1)
 @worlds
 @few
 @given(data=st.data())
@@ -38,6 +39,7 @@ def test_mistakes_are_counted_as_one_by_one(world, data):
     check_mistakes(world, data.draw(places_in(world, min_size=1, max_size=5)), *labelled(data, world))
 
 
+@pytest.mark.default_cases(1)
 @worlds
 @few
 @given(data=st.data())
@@ -45,6 +47,7 @@ def test_no_concept_of_the_class_errs_less_than_the_minimiser(world, data):
     check_erm(world, *labelled(data, world))
 
 
+@pytest.mark.default_cases(1)
 @worlds
 @few
 @given(data=st.data())
@@ -58,6 +61,7 @@ def test_among_the_dichotomies_the_minimiser_is_the_first_best(world, data):
     assert world.concept_class.erm(points, y, w) == concepts[int(np.argmin(mistakes))]
 
 
+@pytest.mark.heavy
 @worlds
 @few
 @given(data=st.data())
@@ -75,6 +79,7 @@ def test_a_row_of_weight_w_counts_as_w_rows(world, data):
     )
 
 
+@pytest.mark.default_cases(4)
 @worlds
 def test_no_points_no_mistakes(world):
     nothing, none = world.points[:0], np.zeros(0, dtype=np.uint8)
@@ -83,6 +88,7 @@ def test_no_points_no_mistakes(world):
     assert world.concept_class.erm(nothing, none).labels(world.points).shape == (len(world.points),)
 
 
+@pytest.mark.default_cases(4)
 @worlds
 def test_what_is_no_label_or_no_weight_is_refused(world):
     points, concepts = world.points[[0, 1]], world.concept_class.dichotomies(world.points[[0, 1]])
@@ -123,6 +129,7 @@ def test_a_box_is_weighed_alike_with_and_without_a_table(monkeypatch):
     assert weights_inside(boxes, points, signed).tolist() == slow
 
 
+@pytest.mark.heavy
 @given(
     st.lists(st.tuples(st.integers(0, 15), st.integers(0, 15), bit, st.integers(0, 6)), min_size=1, max_size=14),
 )

@@ -56,6 +56,7 @@ def rows_for(sanitizer, concept_class, n=200):
     return np.column_stack([rng.integers(0, 2**width, n) for width in bits])
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("sanitizer", "concept_class"), CASES)
 def test_synthetic_points_are_points_of_the_domain(sanitizer, concept_class):
     rows = concept_class.check(rows_for(sanitizer, concept_class))
@@ -82,6 +83,7 @@ def concept_domain(sanitizer, concept_class):
     return len(XorQueries.of(concept_class, sanitizer.domain).domain)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("sanitizer", "concept_class"), CASES)
 def test_the_noise_alone_decides(sanitizer, concept_class):
     rows = rows_for(sanitizer, concept_class)
@@ -93,11 +95,13 @@ def test_the_noise_alone_decides(sanitizer, concept_class):
         assert any(not np.array_equal(first, other) for other in others)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("sanitizer", "concept_class"), CASES)
 def test_the_price_is_the_epsilon_that_is_asked_for(sanitizer, concept_class):
     assert sanitizer.event(0.25) == PureDP(0.25)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("sanitizer", "concept_class"), CASES)
 def test_rows_needed_is_the_least_number_that_the_bound_allows(sanitizer, concept_class):
     def bound(n):
@@ -111,6 +115,7 @@ def test_rows_needed_is_the_least_number_that_the_bound_allows(sanitizer, concep
     assert needed == 1 or bound(needed - 1) > alpha
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("wrong", [0, -1.0, float("nan"), float("inf"), True, "1", None])
 @pytest.mark.parametrize(("sanitizer", "concept_class"), CASES[::3])
 def test_numbers_out_of_range_are_refused(sanitizer, concept_class, wrong):
@@ -131,6 +136,7 @@ def test_numbers_out_of_range_are_refused(sanitizer, concept_class, wrong):
             sanitizer.error_bound(n, concept_class, 0.1, 1.0)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("sanitizer", "concept_class"), CASES)
 def test_no_rows_are_refused(sanitizer, concept_class):
     with pytest.raises(DataRefused):
@@ -153,6 +159,7 @@ def test_a_class_without_a_domain_asks_for_one(kind):
         sanitizer.sanitize(np.array([[1.0, 0.5]]), Stumps(2), 1.0, SeededNoise(0))
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(
     "domain", [[], [[1, 2], [1, 2]], [["a"]], [[float("nan")]], 3, [[True]], np.zeros((5000, 1)), np.arange(5000)]
 )
@@ -168,6 +175,7 @@ def test_a_histogram_counts_each_domain_point(points):
     assert queries.histogram(np.array(points)).tolist() == [points.count(corner) for corner in CORNERS]
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("sanitizer", [Tree(), BLR(size=3), MWEM(), Boxes(), Medians()])
 def test_a_sanitizer_is_a_frozen_value(sanitizer):
     assert sanitizer == type(sanitizer)(**{name: getattr(sanitizer, name) for name in sanitizer.__slots__})
@@ -186,6 +194,7 @@ def test_shares_and_scales_never_cost_more_than_the_whole(epsilon, parts, thirds
     assert Fraction(1) / Fraction(least_scale(1, part)) <= Fraction(part)
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize(("sanitizer", "concept_class"), CASES)
 def test_rows_outside_are_refused_by_the_check_already(sanitizer, concept_class):
     rows = concept_class.check(rows_for(sanitizer, concept_class))

@@ -83,6 +83,7 @@ def cases(draw):
     return rows, neighbour, choices, draw(st.lists(st.integers(-5, 5), min_size=2, max_size=2))
 
 
+@pytest.mark.heavy
 @settings(max_examples=50, deadline=None)
 @given(case=cases())
 def test_no_transcript_tells_more_than_epsilon_between_neighbours(case):
@@ -101,10 +102,12 @@ def worst_loss(patch, n=3):
     return found
 
 
+@pytest.mark.heavy
 def test_a_round_costs_its_share_and_not_much_less(monkeypatch):
     assert 0.75 < worst_loss(monkeypatch) <= 1
 
 
+@pytest.mark.heavy
 def test_that_search_catches_a_choice_at_half_the_noise(monkeypatch):
     shipped = mwem.share
     monkeypatch.setattr(mwem, "share", lambda epsilon, parts: 2 * shipped(epsilon, parts))
@@ -112,6 +115,7 @@ def test_that_search_catches_a_choice_at_half_the_noise(monkeypatch):
     assert worst_loss(monkeypatch) > 1.5
 
 
+@pytest.mark.heavy
 def test_that_search_catches_scores_that_one_row_moves_by_two(monkeypatch):
     class Doubled:
         def __getattr__(self, name):
@@ -125,6 +129,7 @@ def test_that_search_catches_scores_that_one_row_moves_by_two(monkeypatch):
     assert worst_loss(monkeypatch) > 1
 
 
+@pytest.mark.heavy
 def test_one_round_has_the_exact_law_of_choice_and_measurement():
     rows, epsilon, n_draws = [0, 0, 0, 1, 3, 3], 4.0, 3000
     counts = QUERIES.counts(np.bincount(rows, minlength=4))
@@ -214,6 +219,7 @@ def n_beyond(concept_class, n, *, beta, runs, noise_epsilon=1.0):
     return beyond, largest / bound
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("concept_class", "n"), COVERAGE)
 def test_the_error_is_beyond_its_bound_no_more_often_than_promised(concept_class, n):
     beyond, share = n_beyond(concept_class, n, beta=0.1, runs=25)
@@ -222,6 +228,7 @@ def test_the_error_is_beyond_its_bound_no_more_often_than_promised(concept_class
     assert share > 0.1
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("concept_class", "n"), COVERAGE)
 def test_that_test_catches_noise_of_another_budget(concept_class, n):
     beyond, _ = n_beyond(concept_class, n, beta=0.1, runs=25, noise_epsilon=1 / 2000)

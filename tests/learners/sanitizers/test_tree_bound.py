@@ -26,6 +26,7 @@ FALSE_ALARM = 1e-6
 QUIET = SeededNoise(0)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("scale", "rate"), [(0.7, 1.0), (4.0, 0.2), (4.0, -0.24), (300.0, 0.003)])
 def test_the_moment_generating_function_is_the_sum_over_the_law(scale, rate):
     law = DiscreteLaplaceLaw(scale)
@@ -55,6 +56,7 @@ def weights_of_noise(plan):
     return np.array(columns).T - base[:, np.newaxis] / 1000
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize("fanouts", [(8,), (4, 4), (2, 2, 4), (2, 2, 2, 2)])
 def test_no_border_has_a_larger_moment_than_the_bound_takes_for_it(fanouts):
     """Step 1 of the proof: the worst child on every level, at the border of a child."""
@@ -69,6 +71,7 @@ def test_no_border_has_a_larger_moment_than_the_bound_takes_for_it(fanouts):
             assert true.max() == pytest.approx(sum(taken))
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("fanouts", [(8,), (4, 4), (2, 2, 4), (2, 2, 2, 2), (4, 2, 2)])
 def test_the_sums_over_borders_and_intervals_are_covered(fanouts):
     """Steps 3 and 4 of the proof on trees that are open everywhere: every border, every pair, both signs."""
@@ -166,6 +169,7 @@ CASES = [
 BETA, RUNS = 0.1, 30
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("concept_class", "bits", "n", "error"), CASES)
 def test_the_error_is_beyond_its_bound_no_more_often_than_promised(concept_class, bits, n, error):
     beyond, share = n_beyond(concept_class, bits=bits, n=n, beta=BETA, runs=RUNS, error=error)
@@ -174,6 +178,7 @@ def test_the_error_is_beyond_its_bound_no_more_often_than_promised(concept_class
     assert share > 0.12  # the bound is a bound, and not a hundred times what occurs
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("concept_class", "bits", "n", "error"), CASES[:3])
 def test_that_test_catches_twelve_times_the_noise(concept_class, bits, n, error):
     beyond, _ = n_beyond(concept_class, bits=bits, n=n, beta=BETA, runs=RUNS, error=error, noise_epsilon=1 / 12)

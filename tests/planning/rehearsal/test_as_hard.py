@@ -65,6 +65,7 @@ def test_a_range_counts_the_run_what_the_curve_leaves_open_and_how_far_rules_lie
     assert np.diff(logit([far.low, far.high])) > np.diff(logit([near.low, near.high]))
 
 
+@pytest.mark.heavy
 def test_a_range_holds_nine_in_ten_tasks_about_a_line() -> None:
     rng, held = np.random.default_rng(0), []
     for _ in range(2_000):
@@ -83,6 +84,7 @@ def rows_of(rng: np.random.Generator, truths: np.ndarray, luck: np.ndarray) -> l
     return [Line(expit(x).tolist(), [student(float(each)) for each in row], [1.0] * 6, float(expit(0.7))) for row in y]
 
 
+@pytest.mark.heavy
 def test_the_best_of_several_rows_is_not_expected_too_well() -> None:
     """The twin takes what each line says: of ten rows that are alike, the best is then too good."""
     rng, naive, kept = np.random.default_rng(0), [], []
@@ -95,6 +97,7 @@ def test_the_best_of_several_rows_is_not_expected_too_well() -> None:
     assert np.mean(kept) < 0.6 * np.mean(naive)
 
 
+@pytest.mark.heavy
 def test_rows_that_differ_are_left_apart_and_one_of_much_luck_does_not_come_first() -> None:
     rng, first, apart = np.random.default_rng(1), [], []
     for _ in range(200):
@@ -128,6 +131,7 @@ def test_rules_that_tell_nothing_apart_expect_what_all_of_them_have() -> None:
     assert 0 <= by_line([1.0] * 4, [student(1.0)] * 4, 0.999).low <= 1
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("n_classes", [2, 5])
 @pytest.mark.parametrize("share", [0.3, 0.6, 0.9])
 def test_a_rule_has_the_share_of_the_commonest_class_that_is_known(n_classes: int, share: float) -> None:
@@ -185,6 +189,7 @@ def expected(task: Task, **how: Any) -> tuple[Expected, Expected]:
     return by_way["votes"], by_way["direct"]
 
 
+@pytest.mark.heavy
 def test_a_run_has_what_the_curve_lets_expect(task: tuple[Task, tuple[float, float]]) -> None:
     made, measured = task
     for told, came in zip(expected(made, learning_curve=made.curve(), commonest=0.5), measured, strict=True):
@@ -193,6 +198,7 @@ def test_a_run_has_what_the_curve_lets_expect(task: tuple[Task, tuple[float, flo
         assert told.low - 0.02 <= came <= told.high + 0.02
 
 
+@pytest.mark.heavy
 def test_rules_without_the_curve_miss_the_easy_and_the_hard_task(task: tuple[Task, tuple[float, float]]) -> None:
     """A twin: without it, the same figure is expected of both tasks, which are more than .2 apart."""
     made, measured = task
@@ -200,6 +206,7 @@ def test_rules_without_the_curve_miss_the_easy_and_the_hard_task(task: tuple[Tas
     assert max(abs(each.accuracy - came) for each, came in zip(told, measured, strict=True)) > 0.06
 
 
+@pytest.mark.heavy
 def test_the_direct_method_is_told_by_a_teacher_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin: told by a teacher of a shard, which a steep curve does not resemble, it is far off."""
     made = Task(0.02)
@@ -210,6 +217,7 @@ def test_the_direct_method_is_told_by_a_teacher_of_many_rows(monkeypatch: pytest
     assert abs(of_many - 0.92) < 0.05 < of_many - of_few
 
 
+@pytest.mark.heavy
 def test_without_public_rows_made_up_ones_are_played() -> None:
     made = quorate.plan(
         n_records=N, n_public=M, width=6, classes=[0, 1], learning_curve=[(20, 0.7), (100, 0.85)], **BUDGET, **VOTES
@@ -225,6 +233,7 @@ def test_what_does_not_go_with_a_curve_is_refused(how: Any) -> None:
         quorate.plan(np.zeros((50, 2)), classes=[0, 1], n_records=N, learning_curve=[(20, 0.7)], rehearse=how, **BUDGET)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("n_classes", "share"), [(2, 0.4), (10, 0.05)])
 def test_a_commonest_class_that_is_rarer_than_all_are_on_average_is_refused(n_classes: int, share: float) -> None:
     how: dict[str, Any] = {"n_classes": n_classes, "n_records": N, "n_public": M, "width": 3, **BUDGET}
@@ -233,6 +242,7 @@ def test_a_commonest_class_that_is_rarer_than_all_are_on_average_is_refused(n_cl
     assert quorate.plan(commonest=0.33, **{**how, "n_classes": 3}).commonest == 0.33  # 1/3, as it is typed
 
 
+@pytest.mark.heavy
 def test_made_up_rows_in_place_of_the_public_ones_are_told() -> None:
     pool = np.random.default_rng(0).normal(size=(M, 3))
     shared: dict[str, Any] = {"classes": [0, 1], "n_records": N, "learning_curve": [(20, 0.7)], **BUDGET, **VOTES}
@@ -244,6 +254,7 @@ def test_made_up_rows_in_place_of_the_public_ones_are_told() -> None:
     assert not any("no public rows were given" in each for each in said)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("rows", "said"), [(30, False), (300, True), (4, True)])
 def test_a_first_row_of_which_the_curve_says_nothing_is_told(rows: int, said: bool) -> None:
     how: dict[str, Any] = {"n_classes": 2, "n_records": N, "n_public": M, "width": 3, **BUDGET, **VOTES}

@@ -50,6 +50,7 @@ def votes(made: Any) -> dict[str, float]:
     return {row.model: row.expected.accuracy for row in reversed(rows)}
 
 
+@pytest.mark.heavy
 def test_trees_are_first_where_a_linear_model_fails_and_a_run_then_has_what_was_expected() -> None:
     pool, labelled = drawn(M, 1)[0], drawn(LABELLED, 2)
     made = quorate.plan(pool, evaluation=labelled, **TASK, **VOTES)
@@ -67,6 +68,7 @@ def test_trees_are_first_where_a_linear_model_fails_and_a_run_then_has_what_was_
         assert abs(measured - expected[model]) < (0.06 if model else 0.12)  # a coin is hard to tell from a worse one
 
 
+@pytest.mark.heavy
 def test_a_run_by_the_plan_trains_the_model_that_was_first_and_keeps_it(tmp_path: Path) -> None:
     for name, (X, y) in {"private": drawn(N, 3), "public": drawn(M, 1), "evaluation": drawn(LABELLED, 2)}.items():
         table = X if name == "public" else X.with_columns(pl.Series("ill", y))
@@ -89,6 +91,7 @@ def test_a_run_by_the_plan_trains_the_model_that_was_first_and_keeps_it(tmp_path
     assert isinstance(load_run(tmp_path).task.trainer.estimator, DecisionTreeClassifier)
 
 
+@pytest.mark.heavy
 def test_what_is_compared_is_asked_for_where_columns_are_of_one_kind() -> None:
     rng = np.random.default_rng(0)
     pool, X = rng.normal(size=(100, 3)), rng.normal(size=(400, 3))
@@ -98,6 +101,7 @@ def test_what_is_compared_is_asked_for_where_columns_are_of_one_kind() -> None:
     assert {row.model for row in asked.rows} == {"", "tree", "boosting"}
 
 
+@pytest.mark.heavy
 def test_a_model_that_the_owner_names_is_compared_with_none() -> None:
     pool, labelled = drawn(100, 2)[0], drawn(400, 1)
     for teacher, compared, wanted in (
@@ -109,6 +113,7 @@ def test_a_model_that_the_owner_names_is_compared_with_none() -> None:
         assert set(labelled_material(side, TASK["classes"], models, evaluation=labelled).others) == wanted
 
 
+@pytest.mark.heavy
 def test_a_plan_says_who_votes_where_it_is_not_the_default() -> None:
     how: dict[str, Any] = {"n_public": 200, "width": 9, **TASK}
     said = "where no model stands beside a way, teachers are DecisionTreeClassifier"
@@ -118,6 +123,7 @@ def test_a_plan_says_who_votes_where_it_is_not_the_default() -> None:
     )
 
 
+@pytest.mark.heavy
 def test_rows_that_no_label_tells_apart_are_left_out() -> None:
     pool = drawn(M, 1)[0]
     assert {row.model for row in quorate.plan(pool, **TASK, **VOTES).rows} == {""}

@@ -87,6 +87,7 @@ def by_a_quadratic_rule(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     return X, (scores + 0.5 * rng.logistic(size=n) > 0).astype(np.int64)
 
 
+@pytest.mark.heavy
 def test_a_model_of_many_dimensions_grows_by_more_than_its_last_step() -> None:
     """By a run on all private rows: some hundred rows leave out much that the direct method learns from 20,000."""
     (X, y), (pool, _), labelled, (unseen, truth) = (

@@ -77,6 +77,7 @@ def material_for(rows: dict[str, Any], **models: Any) -> Material:
     )
 
 
+@pytest.mark.heavy
 def test_what_is_expected_is_what_runs_then_have(rows: dict[str, Any], facts: PublicFacts) -> None:
     (X, y), public, (unseen, truth) = rows["private"], PublicPool(rows["pool"][0]), rows["test"]
     _, told = played(facts, material_for(rows), n_teachers=[50, 200], effort=EFFORT)
@@ -94,6 +95,7 @@ def test_what_is_expected_is_what_runs_then_have(rows: dict[str, Any], facts: Pu
         assert np.mean(accuracies) == pytest.approx(row.expected.accuracy, abs=0.04), row.key
 
 
+@pytest.mark.heavy
 def test_a_rehearsal_without_its_noise_would_be_caught(rows: dict[str, Any], facts: PublicFacts) -> None:
     """The twin: what is expected with hardly any noise is not what a run at ε = 0.25 has."""
     _, honest = played(replace(facts, epsilon=0.25), material_for(rows), n_teachers=[50])
@@ -103,6 +105,7 @@ def test_a_rehearsal_without_its_noise_would_be_caught(rows: dict[str, Any], fac
     assert cheating[0].expected.accuracy > honest[0].expected.accuracy + 0.04
 
 
+@pytest.mark.heavy
 def test_a_plan_has_what_was_rehearsed_and_the_commonest_class_beside(rows: dict[str, Any]) -> None:
     made = quorate.plan(rows["pool"][0], evaluation=rows["labelled"], mechanisms=[NoisyCounts], n_teachers=[50], **TASK)
     share = rows["labelled"][1].mean()
@@ -115,11 +118,13 @@ def test_a_plan_has_what_was_rehearsed_and_the_commonest_class_beside(rows: dict
     assert made.nothing_changes_above is not None
 
 
+@pytest.mark.heavy
 def test_a_rehearsal_is_the_same_whenever_it_is_played(rows: dict[str, Any], facts: PublicFacts) -> None:
     once, again = (played(facts, material_for(rows), n_teachers=[50])[1] for _ in range(2))
     assert [row.tree() for row in once] == [row.tree() for row in again]
 
 
+@pytest.mark.heavy
 def test_labels_of_the_pool_itself_serve_too(facts: PublicFacts) -> None:
     X, y = drawn(400, 9)
     material = labelled_material(public_side(X, (0, 1)), (0, 1), Models(), y_public=y)
@@ -128,6 +133,7 @@ def test_labels_of_the_pool_itself_serve_too(facts: PublicFacts) -> None:
     assert 0.7 < votes.expected.accuracy < 0.95
 
 
+@pytest.mark.heavy
 def test_a_model_that_says_one_class_at_its_shard_size_is_found(rows: dict[str, Any], facts: PublicFacts) -> None:
     material = material_for(rows, teacher=DecisionTreeClassifier(min_samples_leaf=30))
     rehearsal, (votes, _) = played(facts, material, n_teachers=[60])
@@ -137,6 +143,7 @@ def test_a_model_that_says_one_class_at_its_shard_size_is_found(rows: dict[str, 
     assert votes.expected.accuracy < material.commonest + 0.15  # noise alone
 
 
+@pytest.mark.heavy
 def test_of_two_public_rows_no_more_is_expected_than_runs_have_also_below_a_guess(rows: dict[str, Any]) -> None:
     """Two right labels of a pool that lies badly say of most other rows what they are not."""
     pool, (X, y), (unseen, truth) = drawn(2, 100)[0], rows["private"], rows["test"]
@@ -150,6 +157,7 @@ def test_of_two_public_rows_no_more_is_expected_than_runs_have_also_below_a_gues
     assert any("2 different public rows" in note and "may do worse than a guess" in note for note in made.notes)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_public", [1, 2, 3, 24, 25])
 @pytest.mark.parametrize(
     "how", [{"rehearse": "rules"}, {"rehearse": "synthetic"}, {"learning_curve": [(20, 0.72)]}], ids=str
@@ -163,6 +171,7 @@ def test_rules_on_too_few_public_rows_expect_nothing_and_say_so(n_public: int, h
     assert any(note.startswith("rehearsed") for note in made.notes) is (n_public == 25)
 
 
+@pytest.mark.heavy
 def test_a_shard_that_holds_nearly_every_public_row_is_not_rehearsed_by_rules() -> None:
     """No teacher is left that has not seen a row, and noise alone would answer: 53 % where 88 % is true."""
     task = {**TASK, "n_records": 60_000, "n_teachers": [100, 600]}
@@ -173,6 +182,7 @@ def test_a_shard_that_holds_nearly_every_public_row_is_not_rehearsed_by_rules() 
     assert any(note.startswith(said) for note in made.notes)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_public", [1, 3])
 def test_a_plan_of_one_or_three_public_rows_orders_its_rows(n_public: int) -> None:
     """A mechanism of which one answer is never wrong, at the margin that is looked at, has no noise to divide by."""
@@ -181,6 +191,7 @@ def test_a_plan_of_one_or_three_public_rows_orders_its_rows(n_public: int) -> No
     assert made.first.expected is None
 
 
+@pytest.mark.heavy
 def test_how_right_one_teacher_is_hangs_on_no_single_shard(
     rows: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -195,6 +206,7 @@ def test_how_right_one_teacher_is_hangs_on_no_single_shard(
     assert of_the_mean < spread() / 2  # of eight independent ones it is 0.35 of that
 
 
+@pytest.mark.heavy
 def test_teachers_that_fail_abstain_as_in_a_run(rows: dict[str, Any], facts: PublicFacts) -> None:
     class Fails(DummyClassifier):  # type: ignore[misc]
         def fit(self, X: Any, y: Any) -> Any:
@@ -205,6 +217,7 @@ def test_teachers_that_fail_abstain_as_in_a_run(rows: dict[str, Any], facts: Pub
     assert votes.expected.accuracy < 0.75  # of noise alone
 
 
+@pytest.mark.heavy
 def test_a_guess_about_another_labelling_says_so(rows: dict[str, Any], facts: PublicFacts) -> None:
     for how, basis in (("rules", "rules on the pool"), ("synthetic", "synthetic rows")):
         side = None if how == "synthetic" else public_side(rows["pool"][0], (0, 1))
@@ -217,6 +230,7 @@ def test_a_guess_about_another_labelling_says_so(rows: dict[str, Any], facts: Pu
         assert any("a guess about" in note for note in notes_of(drawn_ones))
 
 
+@pytest.mark.heavy
 def test_what_cannot_be_rehearsed_is_refused_or_told(rows: dict[str, Any], facts: PublicFacts) -> None:
     pool, (X, y) = rows["pool"][0], rows["labelled"]
     with pytest.raises(InvalidParameter, match="none were given"):
@@ -233,6 +247,7 @@ def test_what_cannot_be_rehearsed_is_refused_or_told(rows: dict[str, Any], facts
     assert "larger than half of the labelled public rows" in rehearsal.not_rehearsed
 
 
+@pytest.mark.heavy
 def test_a_play_is_played_once(rows: dict[str, Any], facts: PublicFacts, monkeypatch: pytest.MonkeyPatch) -> None:
     """What was played briefly is part of playing at length, and of what other budgets are compared with."""
     plays: list[tuple[int, int]] = []
@@ -251,6 +266,7 @@ def test_a_play_is_played_once(rows: dict[str, Any], facts: PublicFacts, monkeyp
     assert plays[2:] == [(0, 0), (1, 0)]
 
 
+@pytest.mark.heavy
 def test_what_is_shared_changes_no_student(rows: dict[str, Any], facts: PublicFacts) -> None:
     material = material_for(rows)
     (row,) = vote_rows(facts, Grid(mechanisms=[NoisyCounts], n_teachers=[50]))
@@ -266,6 +282,7 @@ def test_what_is_shared_changes_no_student(rows: dict[str, Any], facts: PublicFa
         assert (chosen.fit(data).predict_proba(rows["pool"][0]) == once).all()
 
 
+@pytest.mark.heavy
 def test_images_are_planned_as_a_run_would_see_them() -> None:
     images = np.random.default_rng(0).random((150, 12, 12))
     side = public_side(images, (0, 1))
@@ -293,6 +310,7 @@ def writers(n_persons: int, rows_each: int, seed: int) -> tuple[np.ndarray, np.n
     return X, ((X * rules[groups]).sum(axis=1) > 0).astype(np.int64), groups
 
 
+@pytest.mark.heavy
 def test_teachers_of_persons_get_whole_persons_where_it_is_known_whose_rows_are() -> None:
     X, y, groups = writers(60, 40, 1)
     pool = writers(100, 2, 2)[0]
@@ -311,6 +329,7 @@ def test_teachers_of_persons_get_whole_persons_where_it_is_known_whose_rows_are(
     assert right[True] < right[False] - 0.03
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_persons", [1, 2, 3, 5])
 def test_few_persons_are_played_as_far_as_they_go(n_persons: int) -> None:
     """Divisions and quarters that would have nobody are left out; one person alone is no rehearsal."""
@@ -421,6 +440,7 @@ def simulated(rng: np.random.Generator, *, by_noise: float, by_rows: float, n: i
     return found
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("by_noise", "by_rows"), [(0.0, 0.0), (0.15, 0.0), (0.0, 0.2), (0.1, 0.1)])
 def test_a_range_holds_nine_runs_in_ten_of_its_own_model(by_noise: float, by_rows: float) -> None:
     """Of 300 runs between 86 and 97 in 100: a share of 0.9 leaves these bounds once in 100 times at most."""
@@ -433,6 +453,7 @@ def test_a_range_holds_nine_runs_in_ten_of_its_own_model(by_noise: float, by_row
     assert 0.86 <= held / 300 <= 0.99
 
 
+@pytest.mark.heavy
 def test_a_range_without_the_rows_that_teachers_learn_from_would_be_caught() -> None:
     """The twin: halves that agree hide what the rows do, and the range holds too few runs."""
     rng, held = np.random.default_rng(0), 0
@@ -483,6 +504,7 @@ def test_rules_reach_from_hard_to_easy_and_a_guess_has_their_range() -> None:
     assert over_rules(alike, chance=0.5).high < 0.82
 
 
+@pytest.mark.heavy
 def test_rules_take_what_pools_there_are() -> None:
     rng = np.random.default_rng(0)
     for pool in (np.zeros((30, 2)), csr_array(rng.integers(0, 2, (60, 5)).astype(float)), rng.normal(size=(40, 900))):
@@ -524,6 +546,7 @@ def test_fewer_rows_are_asked_with_as_much_less_noise(rows: dict[str, Any], fact
     assert mechanism == NoisyCounts(sigma=50.0, form="binary")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("how", [{"rehearse": "rules"}, {"learning_curve": [(6, 0.7)]}])
 def test_few_units_are_played_by_many_rows_whose_noise_is_more_than_can_be_drawn(how: Any) -> None:
     """With 30 units and 1,500 rows that play them, the noise of the rounds is fifty times as much."""

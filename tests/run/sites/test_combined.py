@@ -121,6 +121,7 @@ def root(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.heavy
 def test_the_sum_of_the_votes_is_released_once_and_a_student_leaves(
     root: Path, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
@@ -147,6 +148,7 @@ def test_the_sum_of_the_votes_is_released_once_and_a_student_leaves(
     assert "That no patient is at more was promised by the agreement of May" in said
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(("most", "caveats"), [(1, 2), (2, 2), (3, 1)])
 def test_the_price_and_the_caveats_follow_from_the_number_of_sites_of_a_unit(
     root: Path, most: int, caveats: int
@@ -170,6 +172,7 @@ def mechanism_for(root: Path, *, most: int, sites: tuple[str, ...] = SITES) -> A
     return combined.combine(root).mechanism
 
 
+@pytest.mark.heavy
 def test_noise_grows_with_the_votes_that_a_replaced_unit_moves(root: Path) -> None:
     alone = mechanism_for(root, most=1, sites=("north",))
     assert type(alone) is GaussianNoisyMax
@@ -222,6 +225,7 @@ def wrapping(row: list[int]) -> VotesFile:
     return VotesFile(Secret(counts), CLASSES, 2**20)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("row", [[2**63 - 1, 2**63 - 1], [2**62, 2**62], [2**40, -(2**40)], [2**20 + 1, 0], [2**20, 1]])
 def test_votes_whose_sum_wraps_are_refused_at_the_site_that_signed_them(root: Path, row: list[int]) -> None:
     hand_in(root, "north", votes=wrapping(row), n_teachers=2**20)
@@ -229,6 +233,7 @@ def test_votes_whose_sum_wraps_are_refused_at_the_site_that_signed_them(root: Pa
         combined.combine(root)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("honest", [0, 1])
 def test_no_vote_of_an_honest_site_decides_a_refusal(root: Path, honest: int) -> None:
     """Two sites hand in the most that a file may hold; a sum out of range would tell the third one's vote."""
@@ -248,6 +253,7 @@ def test_more_sites_than_a_sum_has_room_for_are_refused(root: Path) -> None:
         combined.combine(root)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("weak", [(), ("west",), SITES])
 def test_the_guarantee_is_for_the_weakest_change_that_a_site_states(root: Path, weak: tuple[str, ...]) -> None:
     for site in weak:
@@ -312,6 +318,7 @@ WRONG: dict[str, tuple[Callable[[Path], Any], str]] = {
 }
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("wrong", WRONG)
 def test_what_is_not_a_sites_votes_for_this_release_is_refused_in_one_line(
     root: Path, wrong: str, capsys: pytest.CaptureFixture[str]
@@ -333,6 +340,7 @@ def test_other_classes_are_refused(root: Path, capsys: pytest.CaptureFixture[str
     assert "other classes than [data] classes" in capsys.readouterr().err
 
 
+@pytest.mark.heavy
 def test_an_older_file_put_back_is_refused(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     old = (root / "south.votes").read_bytes()
     hand_in(root, "south", time="2026-11-24T08:00:00Z")
@@ -346,6 +354,7 @@ def test_an_older_file_put_back_is_refused(root: Path, capsys: pytest.CaptureFix
     assert "differs from the file of the same time" in capsys.readouterr().err
 
 
+@pytest.mark.heavy
 def test_a_file_that_the_ledger_refused_was_not_taken(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """The newer file is other data, which the ledger refuses; the older one can then be put back."""
     taken = (root / "south.votes").read_bytes()
@@ -358,6 +367,7 @@ def test_a_file_that_the_ledger_refused_was_not_taken(root: Path, capsys: pytest
     assert quorate("votes", "combine", root) == 0
 
 
+@pytest.mark.heavy
 def test_a_reviewer_gets_a_report_and_a_package_whose_check_passes(root: Path, tmp_path: Path) -> None:
     hand_in(root, "south", neighbours="replace")
     done = combined.release_combined(root, combined.combine(root), to=tmp_path / "outbox")
@@ -381,6 +391,7 @@ def test_a_reviewer_gets_a_report_and_a_package_whose_check_passes(root: Path, t
         opened.ask(read_data(root / "public.csv").X)
 
 
+@pytest.mark.heavy
 def test_the_report_of_seeded_noise_is_stamped_and_nothing_of_it_leaves(root: Path, tmp_path: Path) -> None:
     write_toml(root, more="[run]\nunsafe_noise_seed = 1")
     facts = combined.release_combined(root, combined.combine(root)).facts
@@ -395,6 +406,7 @@ def occupied(outbox: Path) -> None:
     (outbox / "notes.txt").write_text("mine")
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("occupy", [occupied, lambda outbox: outbox.symlink_to("nowhere")], ids=["folder", "link"])
 def test_where_to_export_is_looked_at_before_anything_is_charged(
     root: Path, tmp_path: Path, occupy: Callable[[Path], None], capsys: pytest.CaptureFixture[str]
@@ -408,6 +420,7 @@ def test_where_to_export_is_looked_at_before_anything_is_charged(
         assert not (root / "ledger.db").exists()
 
 
+@pytest.mark.heavy
 def test_what_is_in_the_way_of_an_export_after_the_charge_says_that_it_was_charged(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -434,6 +447,7 @@ def linked(path: Path) -> None:
     path.symlink_to(path.parent.parent / "private" / "sites.json")
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("alter", [overwritten, linked])
 def test_labels_that_were_changed_on_disk_do_not_leave(
     root: Path, tmp_path: Path, alter: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
@@ -459,6 +473,7 @@ def test_labels_that_were_changed_on_disk_do_not_leave(
     assert not (tmp_path / "later").exists()
 
 
+@pytest.mark.heavy
 def test_a_release_leaves_no_student_of_an_earlier_one_beside_it(root: Path) -> None:
     share = "[run]\nallow_hopeless = true\nepsilon = 1.5\ndelta = 4e-6\n"
     for seed, side, other in (("", "public", "private"), ("unsafe_noise_seed = 1", "private", "public")) * 2:
@@ -468,6 +483,7 @@ def test_a_release_leaves_no_student_of_an_earlier_one_beside_it(root: Path) -> 
         assert not (root / other / "student.skops").exists()
 
 
+@pytest.mark.heavy
 def test_evaluation_rows_are_read_by_the_rule_of_the_public_rows(root: Path) -> None:
     """Dates are days for the student, and codes that only look like numbers are text in both tables."""
     days = [f"2026-01-{1 + row % 28:02}" for row in range(M)]
@@ -508,6 +524,7 @@ def signed_by_command(root: Path, *more: object, classes: str, header: str) -> N
                        *more) == 0  # fmt: skip
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("declared", "typed"), [("[0, 1]", "0,1"), ('["0", "1"]', "0,1"), ("[false, true]", "false,true")]
 )
@@ -520,6 +537,7 @@ def test_classes_that_are_no_texts_are_met_by_what_a_site_types(root: Path, decl
     assert combined.combine(root).votes.classes == tuple(tomllib.loads(settings.read_text())["data"]["classes"])
 
 
+@pytest.mark.heavy
 def test_a_column_of_labels_among_the_public_rows_is_left_out_by_sites_and_aggregator(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -533,6 +551,7 @@ def test_a_column_of_labels_among_the_public_rows_is_left_out_by_sites_and_aggre
     assert quorate("votes", "combine", root, "--check") == 0
 
 
+@pytest.mark.heavy
 def test_corrected_votes_of_a_site_are_other_data_for_the_ledger(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -554,6 +573,7 @@ def test_corrected_votes_of_a_site_are_other_data_for_the_ledger(
     assert json.loads((root / "public" / "guarantee.json").read_text())["epsilon"] > 4.0
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("change", "said"),
     [
@@ -600,6 +620,7 @@ def test_check_prices_and_charges_nothing(root: Path, capsys: pytest.CaptureFixt
     assert not (root / "ledger.db").exists()
 
 
+@pytest.mark.heavy
 def test_seeded_noise_is_not_exported(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_toml(root, more="[run]\nunsafe_noise_seed = 1")
     assert quorate("votes", "combine", root, "--check", "--to", tmp_path / "outbox") == 4
@@ -614,6 +635,7 @@ def test_seeded_noise_is_not_exported(root: Path, tmp_path: Path, capsys: pytest
     assert not (tmp_path / "outbox").exists()
 
 
+@pytest.mark.heavy
 def test_no_vote_is_shown(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     counts = votes_of("north").counts.reveal()
     counts[0] = (98_765, 1_235)

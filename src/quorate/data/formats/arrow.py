@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from quorate.data.files import existing_file
 from quorate.data.formats.format import TableFormat
+from quorate.data.formats.parquet import rows_at_once
 from quorate.data.streamed import StreamedFrame
 from quorate.data.workspace import Workspace, cannot_hold
 from quorate.errors import DataRefused
@@ -38,6 +39,19 @@ class Arrow(TableFormat):
     def cells(self, path: Path) -> pl.DataFrame:
         """Return the whole table: the file itself says the type of a column, and no row of it does."""
         return self.frame(path)
+
+    def cell_parts(self, path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield the same, some rows at once."""
+        import polars as pl
+
+        try:
+            scan = pl.scan_ipc(existing_file(path))
+            height = int(scan.select(pl.len()).collect().item())
+            step = rows_at_once(path, height, len(columns))
+            for start in range(0, max(height, 1), step):
+                yield scan.select(columns).slice(start, step).collect()
+        except pl.exceptions.PolarsError:
+            raise _damaged(path) from None
 
     def names(self, path: Path) -> list[str]:
         """Return the names in the schema."""

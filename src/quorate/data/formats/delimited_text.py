@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from quorate.data.columns import listed
 from quorate.data.files import first_line, format_of, is_plain, opened, read_bytes, reading
 from quorate.data.formats.format import TableFormat, require_column
-from quorate.data.formats.text_parts import parts_of, read_part, schema_of
+from quorate.data.formats.text_parts import AT_ONCE, parts_of, read_part, schema_of
 from quorate.data.streamed import StreamedFrame
 from quorate.data.workspace import Workspace, cannot_hold
 from quorate.errors import DataRefused, PreconditionFailed
@@ -101,16 +101,41 @@ class DelimitedText(TableFormat):
         A row may be too long or too short, or hold bytes that are no text. A line whose quotation marks do not match
         has no value in any column; so has each line of a cell that holds line breaks.
         """
-        content, separator = read_bytes(path), _SEPARATORS[format_of(path)]
-        if fault := content.startswith(_OTHERS) and _no_text(content):
-            raise DataRefused(f"{path}: {fault}")
-        lines = content.decode("utf-8-sig", "replace").replace("\0", "\N{REPLACEMENT CHARACTER}").split("\n")
-        header, *rows = [line.removesuffix("\r") for line in lines]
-        return _cells([row for row in rows if row], _header(header.encode(), separator, path), separator)
+        import polars as pl
+
+        return pl.concat(list(self.cell_parts(path, None)))
+
+    def cell_parts(self, path: Path, columns: Sequence[str] | None) -> Iterator[pl.DataFrame]:
+        """Yield the same, so many lines at once; None chooses all columns."""
+        separator, names = _SEPARATORS[format_of(path)], None
+        for content in _whole_lines(path):
+            if names is None and (fault := content.startswith(_OTHERS) and _no_text(path)):
+                raise DataRefused(f"{path}: {fault}")
+            text = content.decode("utf-8" if names else "utf-8-sig", "replace")
+            rows = text.replace("\0", "\N{REPLACEMENT CHARACTER}").split("\n")
+            if names is None:
+                names = _header(rows.pop(0).removesuffix("\r").encode(), separator, path)
+            cells = _cells([line for row in rows if (line := row.removesuffix("\r"))], names, separator)
+            yield cells if columns is None else cells.select(columns)
 
     def names(self, path: Path) -> list[str]:
         """Return the names in the first line."""
         return _header(first_line(path, most=_OF_HEADER), _SEPARATORS[format_of(path)], path)
+
+
+def _whole_lines(path: Path) -> Iterator[bytes]:
+    """Yield a file of text in parts that end where a line does, one at least."""
+    rest, parts = b"", 0
+    with reading(path), opened(path) as file:
+        while more := file.read(AT_ONCE):
+            whole, found, after = more.rpartition(b"\n")
+            if not found:
+                rest += more
+                continue
+            yield rest + whole
+            rest, parts = after, parts + 1
+    if rest or not parts:
+        yield rest
 
 
 def _make(place: Path) -> None:

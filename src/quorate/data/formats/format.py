@@ -9,6 +9,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
+import numpy as np
+
 from quorate.data.database import DatabaseQuery
 from quorate.data.identity import as_list
 from quorate.data.rows import Rows, columns, kind, width
@@ -125,6 +127,10 @@ class TableFormat(ABC):
         """
         raise cannot_read_each_row(self, path)
 
+    def cell_parts(self, path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield the chosen columns of :meth:`cells`, some rows at once; by default all of them."""
+        yield self.cells(path).select(columns)
+
     def batches(self, path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[pl.DataFrame]:
         """Yield the chosen columns, so many rows at once."""
         yield from self.frame(path).select(columns).iter_slices(batch_rows)
@@ -199,7 +205,7 @@ class TableFormat(ABC):
             return Table(X=frame.only(kept), y=columns.get(label or ""), unit=columns.get(unit or ""))
         return Table(
             X=frame.select(kept),
-            y=None if label is None else frame[label].to_numpy(),
+            y=None if label is None else _labels(frame[label]),
             unit=None if unit is None else ids_of(frame[unit]),
         )
 
@@ -250,3 +256,10 @@ def nearly(name: str, names: Sequence[str]) -> str:
     """
     close = get_close_matches(name, names, n=1, cutoff=_NEAR) or [n for n in names if n.casefold() == name.casefold()]
     return f"; did you mean {close[0]!r}?" if close else ""
+
+
+def _labels(series: pl.Series) -> Any:
+    """Return labels as an array; those of more than 64 bits as Python has them: numpy has no such type."""
+    if "128" in str(series.dtype):
+        return np.array(series.to_list(), dtype=object)
+    return series.to_numpy()

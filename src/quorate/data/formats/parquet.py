@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from quorate.data.workspace import Workspace
 
 _OF_A_CELL, _UNPACKED = 48, 4  # bytes in memory, of a cell and of a byte in the file
+_CELLS, _BYTES = 1 << 22, 1 << 28  # that are unpacked at once
 
 
 class Parquet(TableFormat):
@@ -39,6 +40,22 @@ class Parquet(TableFormat):
     def cells(self, path: Path) -> pl.DataFrame:
         """Return the whole table: the file itself says the type of a column, and no row of it does."""
         return self.frame(path)
+
+    def cell_parts(self, path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
+        """Yield the same, some rows at once; of a table without rows, no row."""
+        height = self.height(path)
+        if not height:
+            yield self.frame(path).select(columns)
+        yield from self.batches(path, columns, rows_at_once(path, height, len(columns)))
+
+    def height(self, path: Path) -> int:
+        """Return the number of rows that the file's last lines tell."""
+        import polars as pl
+
+        try:
+            return int(pl.scan_parquet(existing_file(path)).select(pl.len()).collect().item())
+        except pl.exceptions.PolarsError:
+            raise _damaged(path) from None
 
     def names(self, path: Path) -> list[str]:
         """Return the names in the schema."""
@@ -82,6 +99,11 @@ class Parquet(TableFormat):
                 yield scan.select(columns).slice(start, batch_rows).collect()
         except pl.exceptions.PolarsError:
             raise _damaged(path) from None
+
+
+def rows_at_once(path: Path, height: int, width: int) -> int:
+    """Return how many rows of a table may be unpacked at once: so many cells, and so many bytes of texts."""
+    return max(1, min(_CELLS // max(width, 1), _BYTES * height // (_UNPACKED * path.stat().st_size)))
 
 
 def _damaged(path: Path) -> DataRefused:

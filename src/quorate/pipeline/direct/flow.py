@@ -17,6 +17,8 @@ from quorate.pipeline.stages import NoStages, StageStore, coordinates_stage
 from quorate.release import Charge, guarantee_of
 from quorate.types import Watch
 
+PARTS = 100  # in which it is told how far the coordinates are: no number of rows is shown
+
 
 @dataclass(frozen=True, kw_only=True)
 class DirectResult:
@@ -73,9 +75,11 @@ def run_rounds(
     check_contributions(task.plan, task.public_rows, unit=task.unit)
     if stages.keeps and task.has_pool and not task.stored:
         stages.save(coordinates_stage(task.plan_key), task.plan_key, task.kept_plan())
-    see("coordinates", 0, 1)
-    units = task.units
-    see("coordinates", 1, 1)
+    see("coordinates", 0, PARTS)
+    units = task.units(
+        folder=stages.private, watch=lambda done, total: see("coordinates", PARTS * done // total, PARTS)
+    )
+    see("coordinates", PARTS, PARTS)
     reservation = charge.reserve(ledger)
     with unwarned():  # as an error, a warning would end what is charged by now
         weights, n_rounds = descend(

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count as numbers
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,16 +15,17 @@ from quorate.accounting import Event, Repeated
 from quorate.accounting.neighbouring import N_IS_PUBLIC, ONE_RECORD, Neighbouring
 from quorate.ambient import one_thread
 from quorate.arguments import count, real
-from quorate.data import PrivateRecords, PublicPool, check_classes, fingerprint, kind, public_digest, take
+from quorate.data import PrivateRecords, PublicPool, check_classes, kind, public_digest, take
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import as_column, is_same_object
 from quorate.data.labels import Label, codes_of
-from quorate.data.unit_ids import refuse_floating_ids, usable_slots
+from quorate.data.unit_ids import refuse_floating_ids
 from quorate.deferred import sparse
 from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct, plan_without_pool
-from quorate.direct.rounds import PrivateUnits
-from quorate.direct.schema import Schema, UsableRows
+from quorate.direct.schema import Schema
+from quorate.direct.spool import units_of
 from quorate.direct.stored import dump_plan, load_plan
+from quorate.direct.usable_rows import PrivateTable, UsableRows, Watching, labels_and_slots
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.ledger.budget import Composition, largest_rho
@@ -41,7 +43,7 @@ from quorate.release.purposes import GRADIENT_ROUND
 from quorate.release.session import LedgerTerms
 from quorate.release.source import client_of
 from quorate.release.target import floor_budget
-from quorate.types import IntArray, Secret
+from quorate.types import Secret
 
 _MADE_UP = 48  # rows
 
@@ -152,14 +154,9 @@ class DirectTask:
         )
         return GuaranteeScope.about(self.neighbouring, caveats=tuple(words for words, applies in said if applies))
 
-    @cached_property
-    def units(self) -> Secret[PrivateUnits]:
-        """The private rows in public coordinates, as integers."""
-        private = self.private.reveal()
-        with np.errstate(all="ignore"):  # a warning about what a private row holds would tell of it
-            coordinates = self.plan.coordinates
-            z = coordinates.for_rounds(private.rows) if private.starts is None else coordinates(private.rows)
-            return Secret(PrivateUnits(z, private.codes, private.starts))
+    def units(self, *, folder: Path | None = None, watch: Watching | None = None) -> Secret[Any]:
+        """The private rows in public coordinates, as integers: what :func:`~quorate.direct.spool.units_of` returns."""
+        return Secret(units_of(self.plan.coordinates, self.private.reveal(), folder=folder, watch=watch))
 
     @cached_property
     def public_digest(self) -> str:
@@ -254,8 +251,8 @@ class DirectTask:
 
     def without_private_rows(self) -> DirectTask:
         """The same task once the private rows are no longer needed."""
-        nothing = UsableRows(np.empty((0, 0)), np.empty(0, dtype=np.int64), None, 0)
-        return replace(self, private=Secret(nothing))
+        nothing = PrivateTable(self.schema, take(self.schema.pool, np.arange(0)))
+        return replace(self, private=Secret(UsableRows(nothing, np.empty(0, dtype=np.int64), None, 0)))
 
 
 @one_thread()
@@ -301,13 +298,14 @@ def prepare_direct(
     unit = unit_of(config.unit, grouped=groups is not None)
     schema = schema_of(config, X, public)
     _refuse_forms(X, y, groups, public)
-    (rows, usable), labels = schema.parsed(X), codes_of(y, classes)
-    slots = usable_slots(groups, rows.shape[0])
-    _refuse_lengths(rows, labels, slots)
-    n_units = declared or max(len({slot for slot in slots if slot}), 1)
+    table = PrivateTable.of(schema, X)
+    digests, records = table.known()
+    labels, slots = labels_and_slots(y, groups, len(digests), codes=lambda part: codes_of(part, classes))
+    private = UsableRows.of(table, labels, slots, grouped=groups is not None)
+    n_units = declared or max(private.n_slots, 1)
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, "epsilon": epsilon, "delta": delta}
     named: dict[str, Any] = {"grouped": groups is not None, "n_was_read": declared is None, "classes": classes}
-    data = fingerprint(rows, labels, slots, fingerprint_key)
+    data = table.fingerprint(digests, labels, slots, fingerprint_key)
     begun = BegunRun(
         config=config,
         schema=schema,
@@ -322,15 +320,13 @@ def prepare_direct(
     facts |= {"neighbours": relation.noise, "rho": rho_of(epsilon, delta, config.composition)}
     plan, schema = _planned(config, schema, public, kept, facts)
     if kept is not None and public is not None:
-        rows, usable = schema.parsed(X)  # again: what can be scaled follows from the encoder that was kept
-        data = fingerprint(rows, labels, slots, fingerprint_key)
-    private = UsableRows.of(
-        schema, rows, usable & np.array(list(map(bool, slots)), bool), labels, slots, grouped=groups is not None
-    )
+        table = PrivateTable(schema, table.X)
+        digests, records = table.known()  # again: what can be scaled follows from the encoder that was kept
+        data = table.fingerprint(digests, labels, slots, fingerprint_key)
     return DirectTask(
         schema=schema,
         plan=plan,
-        private=Secret(private),
+        private=Secret(replace(private, table=replace(table, schema=schema))),
         unit=unit,
         **named,
         relation=relation,
@@ -340,7 +336,7 @@ def prepare_direct(
         noise=noise,
         stored=kept is not None,
         plan_key=key,
-        records=PrivateRecords(take(rows, np.flatnonzero(usable)), schema.kinds),
+        records=records,
         composition=config.composition,
     )
 
@@ -370,11 +366,6 @@ def rho_of(epsilon: float, delta: float, composition: Composition) -> float | No
     (0.030556595, None)
     """
     return float_down(largest_rho(epsilon, delta), EPSILON_DIGITS) if composition == "zcdp" else None
-
-
-def _refuse_lengths(rows: Any, labels: IntArray, slots: Sequence[bytes]) -> None:
-    if not len(labels) == len(slots) == rows.shape[0]:
-        raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
 
 
 def _refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> None:

@@ -1,0 +1,136 @@
+"""What reads a table for a run: its columns by name, in the order and types of the public pool, then by their kinds.
+
+Whoever hands rows to the models of a run goes through this: a file or a frame that is asked about or predicted, and a
+row that comes over HTTP. What a cell says follows from that cell and from public facts alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from quorate.data.cell_text import canonical_text
+from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, with_cells
+from quorate.data.columns import Family, column, doubles, families, in_words, refuse_other_columns, texts
+from quorate.data.decimal_commas import comma_number, plain_comma_number
+from quorate.data.rows import TEXT, Rows, columns, holds_texts, is_frame, texts_table, with_text_names
+from quorate.data.streamed import StreamedFrame
+from quorate.data.written_numbers import written_number
+from quorate.errors import DataRefused
+
+
+@dataclass(frozen=True, slots=True)
+class TableReader:
+    """How the tables of one run are read.
+
+    Parameters
+    ----------
+    families : mapping of str to {"number", "text", "time", "missing"}
+        What the public pool's columns hold, in its order; empty where they have no names.
+    kinds : ColumnKinds
+        What they are read as.
+    left_out : tuple of str
+        Columns that are no features: the label, the unit, and what the owner leaves out.
+
+    Examples
+    --------
+    >>> import polars
+    >>> from quorate.data.column_kinds import column_kinds
+    >>> pool = polars.DataFrame({"temperature": ["38,8", "36,6"], "seen": ["2024-03-01", "2024-03-02"]})
+    >>> reader = TableReader.of(pool, column_kinds(pool), left_out=("id",))
+    >>> reader(polars.DataFrame({"id": [7], "seen": ["1970-01-02"], "temperature": [38.8]})).rows()
+    [(38.8, 1.0)]
+    """
+
+    families: Mapping[str, Family] = field(default_factory=dict, hash=False)
+    kinds: ColumnKinds = field(default_factory=ColumnKinds)
+    left_out: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, pool: Rows, kinds: ColumnKinds, *, left_out: tuple[str, ...] = ()) -> TableReader:
+        """Return the reader of tables that have the columns of a public pool."""
+        return cls(families(pool), kinds, tuple(name for name in left_out if name not in (columns(pool) or ())))
+
+    def __call__(self, X: Any, name: str = "X") -> Rows:
+        """Return rows as a published student takes them; columns that are read as nothing may be missing.
+
+        Raises
+        ------
+        DataRefused
+            If the columns are others than those of the pool, or one holds something else.
+        """
+        return self.kinds(self.as_the_pool(X, name, needed=set(self.families) - set(self.kinds.of("dropped"))))
+
+    def as_the_pool(self, X: Any, name: str = "X", *, needed: set[str] | None = None) -> Rows:
+        """Return a frame with the columns of the pool, in its order and types; what is no frame comes back as it is.
+
+        Raises
+        ------
+        DataRefused
+            As above. Columns are named, no cell is.
+        """
+        if not self.families:
+            return X
+        if len(self.families) == 1 and holds_texts(X):
+            X = texts_table(X).rename({TEXT: next(iter(self.families))})
+        if not hasattr(X, "columns") or not is_frame(X):
+            if self.kinds.kinds:
+                raise DataRefused(
+                    f"{name}: got {type(X).__name__}, and expected a frame with {in_words(list(self.families))}. "
+                    "Nothing was charged"
+                )
+            return X
+        X = X.collect() if isinstance(X, StreamedFrame) else with_text_names(X, name)
+        names = [each for each in columns(X) or () if each not in self.left_out]
+        wanted = [each for each in self.families if needed is None or each in needed or each in names]
+        refuse_other_columns(names, wanted, called=(name, "the public pool"))
+        X = X[wanted]
+        held, changed = families(X), {}
+        for place, each in enumerate(wanted):
+            if held[each] != self.families[each]:
+                cells = self._cells(column(X, place), each, held[each], name)
+                if cells is not None:
+                    changed[place] = cells
+        return with_cells(X, changed) if changed else X
+
+    def written(self, name: str, number: float) -> str | None:
+        """Return a number as the pool's column of texts writes it; None for a missing one."""
+        text = None if np.isnan(number) else canonical_text(number)
+        decimal = text is not None and name in self.kinds.commas and "e" not in text
+        return text.replace(".", ",") if decimal and text is not None else text
+
+    def number(self, name: str, text: str | None) -> float:
+        """Return what a text says in a column of numbers, in the pool's own notation; NaN for what is none."""
+        if text is None or name not in self.kinds.commas:
+            return float("nan") if text is None else written_number(text)
+        if self.families[name] == "text":  # the pool shows its commas
+            return comma_number(text)
+        value = written_number(text)  # declared: a comma that can be nothing else
+        return plain_comma_number(text) if np.isnan(value) else value
+
+    def _cells(self, series: Any, name: str, held: Family, table: str) -> Any:
+        """Return the cells of a column as the pool holds them; None where they can stay as they are."""
+        wanted = self.families[name]
+        if wanted == "text":
+            if held == "number":
+                return [self.written(name, number) for number in doubles(series).tolist()]
+            return texts(series)
+        if wanted == "number" and held == "missing":
+            return np.full(len(series), np.nan)
+        if wanted == "number" and held == "text":
+            found = [(text, self.number(name, text)) for text in texts(series)]
+            others = {text.strip().lower() for text, value in found if text is not None and np.isnan(value)}
+            if others <= MISSING_MARKS | {""}:
+                return np.array([value for _, value in found], dtype=np.float64)
+        if wanted == "number":
+            raise DataRefused(
+                f"column {name!r} of {table} holds {_WORDS[held]}, and numbers in the public pool; write it "
+                "the same way in both. Nothing was charged"
+            )
+        return None
+
+
+_WORDS = {"text": "text", "time": "dates or times"}

@@ -1,0 +1,192 @@
+"""Rows that memory does not hold: the same integers whatever holds the rows, and wherever a block ends."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from tests.used_rows import used
+
+from quorate import PrivateLogisticRegression, PublicPool
+from quorate.data.formats import delimited_text, parquet
+from quorate.data.reading import read_cells
+from quorate.direct import spool, usable_rows
+from quorate.direct.contributions import group_contribution, lengths_of, of_records, slopes
+from quorate.direct.schema import Schema
+from quorate.errors import PreconditionFailed
+from quorate.noise import SeededNoise
+from quorate.pipeline.direct.config import DirectConfig
+from quorate.pipeline.direct.task import DirectTask, prepare_direct
+from quorate.types import Secret
+
+N, LONG = 1_800, 1_100  # rows; one person has more of them than are summed at once
+
+
+def table(n: int, seed: int) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    age = pl.Series("age", rng.integers(18, 95, n)).cast(pl.Float64)
+    return pl.DataFrame({"age": age, "bmi": rng.normal(26, 4, n), "ward": rng.choice(["n", "s", "w"], n)})
+
+
+@pytest.fixture(scope="module")
+def people() -> pl.DataFrame:
+    """Private rows; some cannot be used, some are nobody's, and the rows of a person lie apart."""
+    rng, rows = np.random.default_rng(7), table(N, seed=1)
+    whose = np.array([f"p{each}" for each in rng.integers(0, 150, N)], dtype=object)
+    whose[rng.permutation(N)[:LONG]] = "everywhere"
+    whose[::97] = None
+    ill = np.where(rows["age"].to_numpy() > rng.normal(55, 20, N), "yes", "no").astype(object)
+    ill[::41] = "unknown"
+    age = rows["age"].to_numpy().copy()
+    age[::31] = np.inf
+    ages = [None if at % 43 == 0 else each for at, each in enumerate(age.tolist())]
+    strings = {"ill": ill.tolist(), "person": whose.tolist()}
+    return rows.with_columns(pl.Series("age", ages), *(pl.Series(name, each) for name, each in strings.items()))
+
+
+def task_of(people: Any, X: Any, *, grouped: bool, y: Any = None, unit: Any = None) -> DirectTask:
+    config = DirectConfig(classes=["no", "yes"], epsilon=1.0, delta=1e-5, rounds=2, n_records=400, feature_map="linear")
+    pool = table(200, seed=2)
+    return prepare_direct(
+        config,
+        X,
+        people["ill"] if y is None else y,
+        public=PublicPool(pool.to_pandas() if isinstance(X, pd.DataFrame) else pool),
+        groups=(people["person"] if unit is None else unit) if grouped else None,
+        fingerprint_key=Secret(bytes(32)),
+        noise=SeededNoise(0),
+    )
+
+
+def summed(task: DirectTask, folder: Path | None = None) -> np.ndarray:
+    units = task.units(folder=folder).reveal()
+    weights = np.random.default_rng(3).normal(size=task.plan.start.shape)
+    with np.errstate(all="ignore"):
+        return np.asarray(units.summing(task.plan.grid)(weights))
+
+
+def one_by_one(task: DirectTask) -> np.ndarray:
+    """What units add, each computed by itself from all of its rows."""
+    (rows, codes), plan = used(task), task.plan
+    private = task.private.reveal()
+    weights = np.random.default_rng(3).normal(size=plan.start.shape)
+    z = plan.coordinates(rows)
+    if private.units is None:
+        return of_records(z, lengths_of(z), codes, weights, plan.grid)
+    slope = np.rint(slopes(z, codes, weights, plan.grid.bits) * 2.0**16)
+    whose = private.units[np.concatenate([places for places, _ in private.blocks()])]
+    return sum(group_contribution(z[whose == each], slope[whose == each], plan.grid) for each in np.unique(whose))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("grouped", [False, True])
+def test_blocks_and_the_spool_change_no_integer_of_a_round(
+    people: pl.DataFrame, grouped: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    whole = task_of(people, people.drop("ill", "person"), grouped=grouped)
+    expected = one_by_one(whole)
+    assert (summed(whole) == expected).all()
+    assert np.abs(expected).max() > 2**20
+    for cells, held in ((1_777, 0), (13_000, 10**9)):
+        monkeypatch.setattr(usable_rows, "CELLS", cells)
+        monkeypatch.setattr(spool, "CELLS", cells)
+        monkeypatch.setattr(spool, "IN_MEMORY", held)
+        task = task_of(people, people.drop("ill", "person"), grouped=grouped)
+        assert task.fingerprint == whole.fingerprint
+        assert (summed(task, tmp_path) == expected).all(), (cells, held)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.arrow", "pandas", "rows"])
+def test_what_holds_the_rows_changes_no_integer(
+    people: pl.DataFrame, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    expected = task_of(people, people.drop("ill", "person"), grouped=True)
+    monkeypatch.setattr(parquet, "_CELLS", 5_000)
+    monkeypatch.setattr(delimited_text, "AT_ONCE", 30_000)
+    monkeypatch.setattr(usable_rows, "CELLS", 3_000)
+    if "." in name:
+        write = {"t.parquet": people.write_parquet, "t.csv": people.write_csv, "t.arrow": people.write_ipc}[name]
+        write(tmp_path / name)
+        read = read_cells(tmp_path / name, label="ill", unit="person", n_features=3, memory=0)
+        assert type(read.X).__name__ == "PartedFrame"
+        found = task_of(people, read.X, grouped=True, y=read.y, unit=read.unit)
+    elif name == "pandas":
+        frame = people.drop("ill", "person").to_pandas()
+        found = task_of(people, frame, grouped=True, y=people["ill"].to_pandas(), unit=people["person"].to_pandas())
+    else:
+        found = task_of(people, people.drop("ill", "person"), grouped=True, unit=people["person"].to_list())
+    assert found.fingerprint == expected.fingerprint
+    assert (summed(found) == summed(expected)).all()
+
+
+@pytest.mark.heavy
+def test_texts_are_spooled_as_words(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    words = np.array([f"word{each}" for each in range(300)])
+
+    def texts(n: int) -> pl.DataFrame:
+        return pl.DataFrame({"note": [" ".join(rng.choice(words, 12)) for _ in range(n)]})
+
+    X, pool = texts(400), texts(150)
+    y = ["yes" if "word7 " in f"{note} " else "no" for note in X["note"]]
+
+    def weights() -> np.ndarray:
+        how: dict[str, Any] = {"classes": ["no", "yes"], "epsilon": 2.0, "delta": 1e-5, "n_records": 400, "rounds": 3}
+        fitted = PrivateLogisticRegression(**how, text="note", unsafe_noise_seed=1)
+        return np.asarray(fitted.fit(X, y, public=PublicPool(pool)).coef_)
+
+    expected = weights()
+    monkeypatch.setattr(spool, "IN_MEMORY", 0)
+    monkeypatch.setattr(usable_rows, "TEXTS_AT_ONCE", 57)
+    monkeypatch.setattr(spool, "AT_ONCE", 100)
+    assert (weights() == expected).all()
+
+
+def test_no_more_than_a_block_is_ever_read(
+    people: pl.DataFrame, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """A twin that parses the whole table is caught by how many rows come at once."""
+    most: list[int] = []
+    real = Schema.judged
+
+    def judged(self: Schema, X: Any, name: str = "X") -> Any:
+        most.append(len(X))
+        return real(self, X, name)
+
+    monkeypatch.setattr(Schema, "judged", judged)
+    monkeypatch.setattr(usable_rows, "CELLS", 3_000)
+    people.write_parquet(tmp_path / "t.parquet")
+    read = read_cells(tmp_path / "t.parquet", label="ill", unit="person", n_features=3, memory=0)
+    summed(task_of(people, read.X, grouped=True, y=read.y, unit=read.unit))
+    assert max(most) <= 1_000
+
+
+def test_a_file_that_changes_between_two_passes_is_refused(people: pl.DataFrame, tmp_path: Path) -> None:
+    people.write_csv(tmp_path / "t.csv")
+    read = read_cells(tmp_path / "t.csv", label="ill", n_features=4, memory=0)
+    people.head(100).write_csv(tmp_path / "t.csv")
+    with pytest.raises(PreconditionFailed, match=r"t\.csv was changed while it was read; start again"):
+        list(read.X.blocks(10))
+
+
+# --- the file without a name ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_the_spool_has_no_name_and_leaves_no_folder(own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(spool, "IN_MEMORY", 100)
+    monkeypatch.setattr(spool.tempfile, "tempdir", str(tmp_path))
+    made = spool.Spool(50, tmp_path if own else None)
+    first, second = np.arange(10, dtype=np.int64), np.arange(7.0)
+    assert made.append(first) == 0
+    at = made.append(second)  # more than is held
+    assert made.is_file
+    assert made.read(0, (10,), np.int64).tolist() == first.tolist()
+    assert made.read(at, (7,), np.float64).tolist() == second.tolist()
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,371 @@
+"""One unit changed in every way that a table allows: what all others add is the same, in each container.
+
+A hostile reading. A library infers the type of a column from all cells, so that each container is built anew by its own
+library from the cells of a table of which one was replaced. Of the direct method nothing may be refused (but ids in a
+column of floats); where teachers vote, a refusal to the owner is one outcome, and else no other row's view, class or
+unit is another one.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import warnings
+from collections.abc import Callable, Mapping
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from quorate import PublicPool
+from quorate.data import public_encoder, read_cells, read_data
+from quorate.data.cell_text import canonical_text
+from quorate.data.fixed_types import absent_marks
+from quorate.data.identity import as_list
+from quorate.data.labels import check_classes, codes_of
+from quorate.direct.schema import Schema
+from quorate.direct.usable_rows import PrivateTable, UsableRows, labels_and_slots
+from quorate.errors import DataRefused
+from quorate.pipeline.inputs import View, check_inputs
+
+N, M, AT = 30, 24, 7
+Columns = dict[str, list[Any]]
+CLASSES = check_classes([0, 1])
+
+
+def table(n: int, seed: int, *, library: str) -> Columns:
+    rng = np.random.default_rng(seed)
+    made: Columns = {
+        "age": rng.integers(20, 90, n).tolist(),
+        "bmi": rng.normal(26, 4, n).tolist(),
+        "ward": rng.choice(["north", "south", "1"], n).tolist(),
+        "code": rng.integers(1, 4, n).tolist() if library != "words" else rng.choice(["1", "2", "3"], n).tolist(),
+        "flag": rng.choice([True, False], n).tolist(),
+        "seen": [dt.date(2024, 1, 1) + dt.timedelta(int(day)) for day in rng.integers(0, 300, n)],
+    }
+    return made if library != "numbers" else {name: made[name] for name in ("age", "bmi", "code", "flag")}
+
+
+# --- the containers ------------------------------------------------------------------------------------------------
+
+
+def pandas_inferred(columns: Columns) -> Any:
+    return pd.DataFrame(columns)
+
+
+def pandas_objects(columns: Columns) -> Any:
+    return pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
+
+
+def pandas_nullable(columns: Columns) -> Any:
+    return pandas_objects(columns).convert_dtypes()
+
+
+def pandas_categories(columns: Columns) -> Any:
+    frame = pandas_inferred(columns)
+    return frame.astype({"ward": "category", "code": "category"})
+
+
+def pandas_arrow(columns: Columns) -> Any:
+    return pandas_inferred(columns).convert_dtypes(dtype_backend="pyarrow")
+
+
+def polars_inferred(columns: Columns) -> Any:
+    return pl.DataFrame({name: pl.Series(name, cells, strict=False) for name, cells in columns.items()})
+
+
+def polars_objects(columns: Columns) -> Any:
+    return pl.DataFrame({name: pl.Series(name, cells, dtype=pl.Object) for name, cells in columns.items()})
+
+
+def polars_categories(columns: Columns) -> Any:
+    return polars_inferred(columns).cast({"ward": pl.Categorical})
+
+
+def arrow(columns: Columns) -> Any:
+    import pyarrow as pa
+
+    return pl.from_arrow(pa.table({name: pa.array(cells) for name, cells in columns.items()}))
+
+
+def numpy_objects(columns: Columns) -> Any:
+    rows = np.empty((len(columns["age"]), len(columns)), dtype=object)
+    for at, cells in enumerate(columns.values()):
+        for row, cell in enumerate(cells):
+            rows[row, at] = cell
+    return rows
+
+
+def numpy_inferred(columns: Columns) -> Any:
+    return np.array(lists(columns))
+
+
+def lists(columns: Columns) -> Any:
+    return [list(row) for row in zip(*columns.values(), strict=True)]
+
+
+FRAMES: dict[str, Callable[[Columns], Any]] = {
+    "pandas": pandas_inferred, "pandas objects": pandas_objects, "pandas nullable": pandas_nullable,
+    "pandas categories": pandas_categories, "pandas Arrow": pandas_arrow, "polars": polars_inferred,
+    "polars objects": polars_objects, "polars categories": polars_categories, "Arrow": arrow,
+}  # fmt: skip
+ARRAYS: dict[str, Callable[[Columns], Any]] = {
+    "numpy objects": numpy_objects, "numpy": numpy_inferred, "lists": lists,
+}  # fmt: skip
+FILES = ("csv", "parquet")
+
+HOSTILE: dict[str, Any] = {
+    "None": None,
+    "NaN": float("nan"),
+    "NaT": pd.NaT,
+    "NA": pd.NA,
+    "numpy NaT": np.datetime64("NaT"),
+    "empty": "",
+    "blanks": "  ",
+    "a word": "zebra",
+    "a word with a blank": " north ",
+    "digits": "7",
+    "digits with a point": "1.0",
+    "with zeros": "007",
+    "a minus": "\N{MINUS SIGN}5",
+    "thousands": "1,234",
+    "half a character": "\ud800",
+    "NUL": "a\0b",
+    "a truth value": True,
+    "another": False,
+    "written": "True",
+    "numpy's": np.bool_(True),
+    "zero": 0,
+    "a negative zero": -0.0,
+    "a float": 1.5,
+    "a whole float": 2.0,
+    "2^53 + 1": 2**53 + 1,
+    "2^63": 2**63,
+    "2^64": 2**64,
+    "10^400": 10**400,
+    "10^5000": 10**5000,
+    "1e300": 1e300,
+    "infinite": float("inf"),
+    "int8": np.int8(3),
+    "float32": np.float32(0.1),
+    "long double": np.longdouble(2.5),
+    "a decimal": Decimal("1.50"),
+    "a large decimal": Decimal("1e999"),
+    "sNaN": Decimal("sNaN"),
+    "a fraction": Fraction(1, 3),
+    "complex": 1j,
+    "bytes": b"north",
+    "no UTF-8": b"\xff",
+    "a UUID": UUID(int=7),
+    "a date": dt.date(2024, 2, 3),
+    "a moment": dt.datetime.fromisoformat("2024-02-03T04:05"),
+    "with a zone": dt.datetime(2024, 2, 3, tzinfo=dt.UTC),
+    "a time": dt.time(7, 30),
+    "a duration": dt.timedelta(days=3),
+    "the last date": dt.date.max,
+    "a Timestamp": pd.Timestamp("2024-02-03"),
+    "far": np.datetime64("20240-02-03"),
+    "an ISO date": "2024-02-03",
+    "a list": [1],
+    "a dictionary": {"a": 1},
+    "a tuple": (1, 2),
+    "a set": {1},
+    "an object": object(),
+    "an array": np.zeros(2),
+}
+PLACES = ("age", "bmi", "ward", "code", "flag", "seen", "label", "id")
+
+
+class Unmade(Exception):
+    """A library that does not build such a table at all, or another one: no table comes in, or one of other cells."""
+
+
+def made(make: Callable[[Any], Any], cells: Any) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return make(cells)
+        except BaseException as error:  # a panic of Rust is no Exception
+            raise Unmade from error
+
+
+def refuse_altered(given: list[Any], column: Any) -> None:
+    """Leave a column out of which the library itself altered other cells than the replaced one."""
+    said = [canonical_text(cell) for cell in as_list(column)]
+    wanted = [canonical_text(cell) for cell in given]
+    if [*said[:AT], *said[AT + 1 :]] != [*wanted[:AT], *wanted[AT + 1 :]]:
+        raise Unmade
+
+
+def replaced(columns: Columns, place: str, cell: Any) -> Columns:
+    return {name: [cell if (at, name) == (AT, place) else kept for at, kept in enumerate(cells)]
+            for name, cells in columns.items()}  # fmt: skip
+
+
+def sides(place: str, cell: Any, *, library: str) -> tuple[Columns, list[Any], list[Any]]:
+    columns = table(N, 1, library=library)
+    y: list[Any] = np.random.default_rng(2).integers(0, 2, N).tolist()
+    ids: list[Any] = [f"P{at // 2}" for at in range(N)]
+    if place == "label":
+        y[AT] = cell
+    elif place == "id":
+        ids[AT] = cell
+    else:
+        columns = replaced(columns, place, cell)
+    return columns, y, ids
+
+
+Rounds = dict[int, tuple[bytes, int, bytes]]
+
+
+def added_by_rounds(X: Any, y: Any, ids: Any, schema: Schema) -> Rounds:
+    """What each row but the replaced one adds to rounds: its numbers, its class and whose it is."""
+    private = PrivateTable.of(schema, X)
+    private.known()
+    codes, slots = labels_and_slots(y, ids, len(private), codes=lambda part: codes_of(part, CLASSES))
+    usable = UsableRows.of(private, codes, slots, grouped=True)
+    found: Rounds = {}
+    for places, numbers in usable.blocks():
+        dense = numbers.toarray() if hasattr(numbers, "toarray") else numbers
+        found |= {int(at): (row.tobytes(), int(codes[at]), slots[at]) for at, row in zip(places, dense, strict=True)}
+    found.pop(AT, None)
+    return found
+
+
+def seen_by_teachers(X: Any, y: Any, ids: Any, pool: Any) -> Rounds:
+    inputs = check_inputs(X, y, public=PublicPool(pool), classes=[0, 1], groups=ids)
+    kinds, private = inputs.kinds, inputs.private.reveal()
+    framed = hasattr(pool, "columns")
+    encoder = public_encoder(kinds(inputs.public), kinds.text) if framed else None
+    view = View(encoder, fixed=True, kinds=kinds, marks=absent_marks(kinds(inputs.public)))
+    view.check(private.X, "X")
+    rows = view(private.X)
+    dense = rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows, dtype=np.float64)
+    keys = list(private.unit_keys)
+    return {at: (dense[at].tobytes(), int(private.codes[at]), keys[at]) for at in range(N) if at != AT}
+
+
+def of_file(kind: str, columns: Columns, y: list[Any], ids: list[Any], folder: Path, *, direct: bool) -> Any:
+    path = folder / f"private.{kind}"
+    cells = {**columns, "label": y, "id": ids}
+    frame = made(polars_inferred, cells)
+    for name, given in cells.items():
+        refuse_altered(given, frame[name])
+    made(frame.write_csv if kind == "csv" else frame.write_parquet, path)
+    text = ("ward", "seen")
+    read = read_cells if direct else read_data
+    how: dict[str, Any] = {"n_features": len(columns)} if direct else {"text": text if kind == "csv" else ("ward",)}
+    found = read(path, label="label", unit="id", **how)
+    return found.X, found.y, found.unit
+
+
+def pool_of(make: Callable[[Columns], Any], library: str) -> Any:
+    return made(make, table(M, 9, library=library))
+
+
+def cells_of(columns: Columns, X: Any) -> list[tuple[list[Any], Any]]:
+    if hasattr(X, "columns"):
+        return [(given, X[name]) for name, given in columns.items()]
+    return [(given, [row[at] for row in X]) for at, given in enumerate(columns.values())]
+
+
+def series_of(container: str, values: list[Any]) -> Any:
+    if container.startswith("pandas"):
+        dtype = object if container == "pandas objects" else None
+        return pd.Series(values, dtype=dtype) if container != "pandas nullable" else pd.Series(values).convert_dtypes()
+    if container in ("Arrow",):
+        import pyarrow as pa
+
+        return pa.array(values)
+    if container.startswith("polars"):
+        return pl.Series(values, strict=False, dtype=pl.Object if container == "polars objects" else None)
+    if container == "numpy objects":
+        array = np.empty(len(values), dtype=object)
+        array[:] = values
+        return array
+    return np.array(values) if container == "numpy" else values
+
+
+def compared(container: str, method: str, folder: Path, hostile: Mapping[str, Any] = HOSTILE) -> dict[str, int]:
+    """Replace every cell of one row by every hostile value; return how many cases ended how."""
+    counts = dict.fromkeys(("equal", "refused", "unmade", "floats as ids"), 0)
+    is_file, is_array = container in FILES, container in ARRAYS
+    library = "numbers" if is_array else "all"
+    make = ARRAYS.get(container) or FRAMES.get(container) or polars_inferred
+    pool = pool_of(numpy_inferred if is_array else polars_inferred if container == "polars objects" else make, library)
+    if is_array:
+        pool = pool.astype(float)
+    if container == "csv":
+        pl_pool = pool_of(polars_inferred, library)
+        pl_pool.write_csv(folder / "public.csv")
+        pool = read_data(folder / "public.csv").X
+    schema = Schema.of(pool) if method == "direct" else None
+
+    def added(place: str, cell: Any) -> Rounds:
+        columns, y, ids = sides(place, cell, library=library)
+        if is_file:
+            tables = of_file(container, columns, y, ids, folder, direct=method == "direct")
+        else:
+            tables = made(make, columns), *(made(lambda v: series_of(container, v), each) for each in (y, ids))
+            for given, column in ((y, tables[1]), (ids, tables[2]), *cells_of(columns, tables[0])):
+                refuse_altered(given, column)
+        if method == "direct":
+            return added_by_rounds(*tables, schema)
+        return seen_by_teachers(*tables, pool)
+
+    wrong: list[Any] = []
+    plain = added("none", None)
+    assert len(plain) == N - 1
+    for place in PLACES:
+        if place in ("ward", "seen") and is_array:
+            continue
+        for name, cell in hostile.items():
+            try:
+                with warnings.catch_warnings():
+                    warnings.simplefilter("error")
+                    found = added(place, cell)
+            except Unmade:
+                counts["unmade"] += 1
+                continue
+            except DataRefused as error:
+                floats = "a column of floats has lost digits" in str(error)
+                if not (method == "votes" or (place == "id" and floats)):
+                    wrong.append((place, name, str(error)))
+                counts["floats as ids" if floats else "refused"] += 1
+                continue
+            except Exception as error:  # noqa: BLE001 - what would be a traceback on a terminal
+                wrong.append((place, name, f"{type(error).__name__}: {str(error)[:200]}"))
+                continue
+            other = [at for at in plain if found.get(at) != plain[at]]
+            if other:
+                wrong.append((place, name, other[:5]))
+                continue
+            counts["equal"] += 1
+    assert not wrong, (len(wrong), wrong[:12])
+    return counts
+
+
+# What has to be reached, so that no container is passed over: cases that were compared and not refused or unmade.
+LEAST = {"direct": 100, "votes": 80}
+
+
+@pytest.mark.parametrize("method", ["direct", "votes"])
+def test_one_missing_or_strange_cell_among_categories_leaves_what_all_others_add(method: str, tmp_path: Path) -> None:
+    some = {name: HOSTILE[name] for name in ("None", "a word", "2^64", "10^5000")}
+    assert compared("pandas categories", method, tmp_path, some)["equal"] >= 8
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("method", ["direct", "votes"])
+@pytest.mark.parametrize("container", [*FRAMES, *ARRAYS, *FILES])
+def test_one_unit_changed_in_every_way_leaves_what_all_others_add(container: str, method: str, tmp_path: Path) -> None:
+    if method == "votes" and container == "polars objects":
+        pytest.skip("teachers take no column of objects of polars, whatever it holds")
+    counts = compared(container, method, tmp_path)
+    print(f"{container}, {method}: {counts}")
+    assert counts["equal"] >= LEAST[method], counts
