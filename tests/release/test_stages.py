@@ -58,7 +58,7 @@ def test_forked_threaded_copied_and_spawned_users_decline_no_more_than_was_paid_
     assert cheat["declined"] > cheat["counted"]  # without the two defences the same schedules decline more
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_two_hundred_schedules_decline_no_more_than_was_paid_for() -> None:
     honest = played("run", "0", "200", "2")
     assert len(honest) == 200
