@@ -23,7 +23,7 @@ from quorate.pipeline.flow import run_pipeline, teachers
 from quorate.pipeline.prepare import prepare
 from quorate.pipeline.stages import NoStages
 from quorate.pipeline.task import Task
-from quorate.release.described import described
+from quorate.release.model_digest import described
 from quorate.types import Secret
 
 

@@ -26,6 +26,7 @@ from quorate.run.opened_student import student_from
 from quorate.run.published import FACTS, STUDENT, is_finished, read_facts, read_published
 from quorate.run.settings import Settings, settings_of
 from quorate.run.student_rows import public_table, reader_of
+from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray
 
@@ -68,6 +69,7 @@ def load(path: str | Path, *, trusted: Sequence[str] = ()) -> FinishedRun:
     return run
 
 
+@stored_as("quorate.estimators.finished_run.FinishedRun")
 class FinishedRun(ClassifierMixin, ShownEstimator):
     """A run that is finished. Made by :func:`quorate.load`; there is nothing to fit.
 
