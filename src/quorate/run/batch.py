@@ -153,7 +153,7 @@ def _config(settings: Settings, folder: RunFolder) -> RunConfig:
         unit=None if data.unit is None else unit_word(data.unit),
         partition=settings.teachers.partition,
         prior_matching=settings.teachers.prior_matching,
-        batched=settings.teachers.batched is not False,
+        batched=settings.teachers.batched,
         declined=settings.student.declined,
         n_jobs=settings.run.n_jobs,
         memory=None if settings.run.memory is None else int(settings.run.memory * 1e9),

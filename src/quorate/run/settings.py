@@ -74,7 +74,7 @@ class TeacherSettings:
     count: int | Auto = "auto"
     partition: Literal["auto", "hash", "balanced", "unit"] = "auto"
     prior_matching: bool = False
-    batched: bool | None = None  # None where nothing is said: as the run was begun, and a new one True
+    batched: bool = True
     fields: Mapping[str, Any] = field(default_factory=dict)  # of teachers that are prompts or a command
 
 
@@ -218,7 +218,7 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
             count=teachers.count_or("count", ("auto",), at_least=1),  # type: ignore[arg-type]
             partition=teachers.choice("partition", ("auto", "hash", "balanced", "unit")),  # type: ignore[arg-type]
             prior_matching=teachers.flag("prior_matching"),
-            batched=teachers.optional("batched", teachers.flag),
+            batched=teachers.flag("batched"),
             fields=command or prompts,
         ),
         mechanism=MechanismSettings(
