@@ -39,11 +39,11 @@ GOLDEN = Path(__file__).parent / "golden" / "recorded" / "names.txt"
 WRITTEN = {line.split()[0]: line.split()[-1] for line in GOLDEN.read_text(encoding="utf-8").splitlines()}
 
 #: What a model, a teacher, a student, a mechanism or a map does: whoever has one of these can stand in a key.
-ACTS = ("fit", "predict", "transform", "train", "release", "get_params")
+ACTS = ("fit", "predict", "transform", "train", "vote", "release", "get_params")
 #: Whose parts are plain values, which stand in keys too: strategies, concept classes, sanitizers, plans, maps.
 FAMILIES = ("quorate.labelling.active.", "quorate.learners.", "quorate.data.feature_maps.")
 #: Rooms that make no key: what attacks, prints, serves, hands over, prices, or keeps accounts.
-NO_KEYS = {"audit", "cli", "service", "export", "ledger", "release", "planning", "types"}
+NO_KEYS = {"audit", "cli", "service", "export", "ledger", "release", "planning", "report", "types"}
 
 
 @cache

@@ -201,6 +201,7 @@ def _fit_unasked(estimator: Any, X: Any, y: IntArray) -> None:
         estimator.fit(X, y)
 
 
+@stored_as("quorate.ensemble.classifier.ClassifierVoter")
 @dataclass(frozen=True, eq=False)
 class ClassifierVoter:
     """A trained classifier, and the class code that each of its own labels stands for.

@@ -137,6 +137,7 @@ class FunctionTeacher:
         return FunctionVoter(predict, (), {}, self.classes, self.strict)
 
 
+@stored_as("quorate.ensemble.function_teacher.FunctionVoter")
 @dataclass(frozen=True, eq=False)
 class FunctionVoter:
     """A function, and what it is called with before the questions.

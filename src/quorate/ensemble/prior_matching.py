@@ -94,6 +94,7 @@ class PriorMatchingTeacher:
         return MatchedVoter(voter.estimator, voter.codes, threshold)
 
 
+@stored_as("quorate.ensemble.prior_matching.MatchedVoter")
 @dataclass(frozen=True, eq=False)
 class MatchedVoter:
     """A trained classifier with a threshold of its own.

@@ -314,6 +314,7 @@ class CommandTeacher:
         return [str(base / word) if is_file(base / word) else word for word in self.command]
 
 
+@stored_as("quorate.ensemble.command.teacher.CommandVoter")
 @dataclass(frozen=True, eq=False)
 class CommandVoter:
     """A teacher that has been trained, or is trained anew at every question.

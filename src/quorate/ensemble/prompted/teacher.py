@@ -205,6 +205,7 @@ class ChatTeacher:
         )
 
 
+@stored_as("quorate.ensemble.prompted.teacher.ChatVoter")
 @dataclass(frozen=True)
 class ChatVoter:
     """One teacher: texts of its shard with their codes, and how to ask.
