@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from _pytest.doctest import DoctestModule
+from _pytest.doctest import DoctestItem, DoctestModule
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
@@ -156,12 +156,20 @@ def forget_fits() -> None:
     uncounted.IN_THIS_PROCESS = uncounted.UncountedFits()
 
 
+def _is_public(path: str) -> bool:
+    """Return whether the name of an example is one that the package or its room shows, or of a class that is."""
+    package, room, *names = path.split(".")
+    shown = {name for each in (package, f"{package}.{room}") for name in getattr(import_module(each), "__all__", ())}
+    return not shown.isdisjoint(names)
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Do what the marks ask for, before the selection (``-m``) looks at them.
 
     A test that says so may fit several times; in any other one a second fit without a ledger is an error. Of a test
     whose cases check the same, the default run takes as many as its mark says, spread evenly; the others are heavy.
+    So are the examples of names that no room shows.
     """
     cases: dict[str, list[pytest.Item]] = {}
     for item in items:
@@ -169,6 +177,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.filterwarnings("ignore::quorate.PrivacyWarning"))
         if item.get_closest_marker("default_cases"):
             cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        if isinstance(item, DoctestItem) and not _is_public(item.name):
+            item.add_marker(pytest.mark.heavy)
     for alike in cases.values():
         (n,) = alike[0].get_closest_marker("default_cases").args  # type: ignore[union-attr]
         kept = {len(alike) * place // n for place in range(n)}

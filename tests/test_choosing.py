@@ -70,7 +70,7 @@ def test_the_same_set_up_has_the_same_figure_on_every_page(choosing: ModuleType)
     assert columns(tables["records"][-1])[1] == both["1"][0]
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 @pytest.mark.parametrize("name", ["methods", "mechanisms", "teachers", "epsilons", "records"])
 def test_every_table_measured_again_is_near_the_one_that_is_told(choosing: ModuleType, name: str) -> None:
     table, measured = said(choosing)[name], list(choosing.TABLES[name]())

@@ -303,6 +303,7 @@ def run_of_pipes(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.heavy
 def test_a_table_format(follow: Any, cli: Any, tmp_path: Path) -> None:
     root = run_of_pipes(tmp_path / "run")
     assert cli("check", root)[0] == 4  # before the package is there
@@ -312,6 +313,7 @@ def test_a_table_format(follow: Any, cli: Any, tmp_path: Path) -> None:
     assert "10 teachers" in said
 
 
+@pytest.mark.heavy
 def test_a_table_format_says_what_is_wrong_and_quotes_no_row(follow: Any, cli: Any, tmp_path: Path) -> None:
     root = run_of_pipes(tmp_path / "run")
     module = follow("A table format", declared=False)
@@ -449,6 +451,7 @@ def test_a_name_that_two_packages_declare_is_refused_and_both_are_named(
 # --- a command ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_a_command(follow: Any, cli: Any, tmp_path: Path) -> None:
     assert "size" not in cli("--help")[1]
     follow("A command")

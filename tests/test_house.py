@@ -103,6 +103,7 @@ def test_no_private_scikit_learn_name_is_imported() -> None:
     assert private == []
 
 
+@pytest.mark.heavy
 def test_nothing_is_pickled_but_what_goes_through_a_pipe_to_our_own_worker() -> None:
     """A pickle that is read runs code. The one exception never touches a disk: a task and its result.
 
@@ -270,6 +271,7 @@ def circles(graph: dict[str, set[str]]) -> list[set[str]]:
     return [each for place, each in enumerate(found) if each not in found[:place]]
 
 
+@pytest.mark.heavy
 def test_no_two_files_need_each_other() -> None:
     """Files that import each other are one thing in two places: neither can be read, or tried, alone."""
     assert circles(import_graph()) == []

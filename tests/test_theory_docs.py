@@ -116,7 +116,7 @@ def test_every_figure_is_shown_once_with_words_for_who_cannot_see_it(figures: Mo
     assert [name for name, told in shown if len(told) < 20] == []
 
 
-@pytest.mark.default_cases(2)
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "name", [path.stem for path in sorted((THEORY / "figures").glob("*.svg"))], ids=lambda name: name
 )
@@ -139,6 +139,7 @@ def test_a_figure_says_what_it_shows_and_labels_its_axes(figures: ModuleType) ->
         assert chart.y.label
 
 
+@pytest.mark.heavy
 def test_lines_of_a_figure_differ_in_dash_and_marker_and_not_in_colour_alone(figures: ModuleType) -> None:
     styles = STYLES
     assert len({dash for _, dash, _ in styles}) == len({marker for *_, marker in styles}) == len(styles)
@@ -157,6 +158,7 @@ def test_gaussian_answers_need_less_distance_than_sparse_vector_up_to_about_27_5
     assert below < needed < above
 
 
+@pytest.mark.heavy
 def test_the_closed_forms_of_the_sparse_vector_page_are_its_sums() -> None:
     for cutoff in (1, 10, 50):
         mechanism = StableSparseVector(1.0, 1e-5, cutoff, 1_000)

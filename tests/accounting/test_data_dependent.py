@@ -429,6 +429,7 @@ def test_on_the_integers_it_costs_the_same():
     assert divergence <= release_rdp(order, beta, multiplier) * (1 + 1e-9)
 
 
+@pytest.mark.heavy
 def test_a_released_total_is_centred_and_as_noisy_as_it_says():
     source = SeededNoise(20260821)
     arguments = {"order": 10.0, "beta": 0.02, "multiplier": 6.0}

@@ -171,7 +171,7 @@ def test_only_one_two_and_three_unit_shifts_are_determined(l2_sensitivity, shift
     assert lattice.unit_shifts(l2_sensitivity) == shifts
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("sigma", [1.0, 40.0, 1000.0])
 def test_a_hundred_thousand_answers_are_priced_in_a_second(sigma):
     from quorate.accounting import DiscreteGaussian, Repeated, epsilon

@@ -66,6 +66,7 @@ def test_a_filter_for_a_budget_is_the_largest_within_it(eps, delta):
     assert epsilon_of_zcdp(limit * (1 + 1e-9), delta) > eps
 
 
+@pytest.mark.heavy
 @given(sigmas=st.lists(st.floats(0.5, 100.0), min_size=1, max_size=30))
 @settings(max_examples=60, deadline=None)
 def test_the_sum_in_a_filter_is_never_below_the_sum_of_its_parts(sigmas):

@@ -168,7 +168,7 @@ def test_many_shifts_of_integer_noise(seed):
                 assert truth <= SEEN or mp.mpf(ours) >= truth, (sigma, shifts, at)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(3))
 def test_laws_on_a_grid(seed):
     rng = np.random.default_rng(20261122 + seed)
@@ -307,7 +307,7 @@ def test_an_event_that_hides_nothing_costs_everything_but_pure_parts():
 # --- the arithmetic itself -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(3))
 def test_sums_products_and_quotients_are_the_least_floats_at_or_above(seed):
     rng = np.random.default_rng(seed)

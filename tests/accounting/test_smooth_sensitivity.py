@@ -66,7 +66,7 @@ def shortfalls(case, noise, *, samples=18):
     return np.array(covered)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("noise", ["discrete", "continuous"])
 @pytest.mark.parametrize("case", SMALL)
 def test_it_covers_brute_force_over_all_neighbours(case, noise):

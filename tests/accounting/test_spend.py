@@ -82,6 +82,7 @@ def test_the_order_of_composition_does_not_matter(members, seed):
     assert epsilon(Composed(tuple(members)), DELTA) == epsilon(nested, DELTA)
 
 
+@pytest.mark.heavy
 @given(event=events)
 @slow
 def test_an_event_and_its_json_cost_the_same(event):
@@ -107,6 +108,7 @@ def test_more_noise_never_costs_more(sigma, times, kind):
     assert epsilon(Repeated(kind(1.1 * sigma, 1.0), times), DELTA) < epsilon(Repeated(kind(sigma, 1.0), times), DELTA)
 
 
+@pytest.mark.heavy
 @given(event=events)
 @slow
 def test_epsilon_and_delta_are_inverse(event):
@@ -162,6 +164,7 @@ def test_gaussian_noise_has_no_epsilon_at_delta_zero():
     assert delta(ApproxDP(0.1, 1.0), 3.0) == 1.0
 
 
+@pytest.mark.heavy
 def test_a_mixture_is_cheaper_than_adding_up_its_parts():
     parts = [Repeated(DiscreteGaussian(150, 1), 640), Repeated(DiscreteGaussian(40, 2**0.5), 300)]
     whole = epsilon(Composed(tuple(parts)), 1e-5)

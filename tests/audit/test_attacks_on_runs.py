@@ -222,6 +222,7 @@ def true_label_probability(model: Any, rows: Any, labels: Any) -> Any:
     return model.predict_proba(rows)[np.arange(len(rows)), labels]
 
 
+@pytest.mark.heavy
 def test_a_student_does_not_tell_members_from_others_and_a_tree_on_the_rows_does(at_once: None) -> None:
     rng = np.random.default_rng(6)
     rows = rng.normal(size=(1_600, 5))

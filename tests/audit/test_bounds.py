@@ -77,7 +77,7 @@ EXACT = {
 }
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", EXACT)
 def test_a_95_percent_bound_exceeds_an_exact_claim_in_at_most_5_percent_of_audits(kind: str) -> None:
     channel, claim, audits, runs = EXACT[kind]

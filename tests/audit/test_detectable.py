@@ -78,7 +78,7 @@ def test_every_registered_mechanism_and_every_kind_of_fault_has_one_row() -> Non
     )
 
 
-@pytest.mark.default_cases(2)
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", REGISTERED)
 def test_a_row_stands_at_the_setting_the_runs_and_the_confidence_of_an_audit_as_it_is_made_now(name: str) -> None:
     measured_at = reference(name)

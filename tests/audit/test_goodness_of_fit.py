@@ -100,11 +100,13 @@ def test_the_exact_loss_of_a_stage_is_what_is_charged_for_it_and_not_more(calibr
     assert 0.999 * mechanism.stage_epsilon < loss <= mechanism.stage_epsilon
 
 
+@pytest.mark.heavy
 def test_the_quick_loss_of_a_stage_is_that_of_the_whole_family() -> None:
     form = form_of_stages(sparse(2))
     assert form.stage_loss() == pytest.approx(form.worst_loss(free=(4,)).loss / 2, rel=1e-6)
 
 
+@pytest.mark.heavy
 def test_noise_too_wide_for_a_sum_is_left_out() -> None:
     assert can_be_summed(sparse(50, "btt18"))
     assert not can_be_summed(StableSparseVector(1e-4, 1e-5, 50, 200))
@@ -167,6 +169,7 @@ def test_an_answer_after_the_cutoff_is_found_in_a_hundred_runs() -> None:
     assert audit_answers(Written(mechanism, cuts_off=False), expected, CONFIDENCE, 100, seed=2).violated
 
 
+@pytest.mark.heavy
 def test_a_label_that_is_not_the_plurality_is_found() -> None:
     class Other(Written):
         def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:

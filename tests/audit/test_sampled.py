@@ -123,6 +123,7 @@ def test_only_what_depends_on_the_noise_alone_may_travel() -> None:
     assert not may_travel(FrozenWithModuleGenerator(np.array([1.0])), pair)  # type: ignore[arg-type]
 
 
+@pytest.mark.heavy
 def test_a_million_runs_take_at_most_two_seconds_of_cpu() -> None:
     begun = time.process_time()
     result = audit_mechanism(GaussianNoisyMax(sigma=40.0), NEAR_TIE, GaussianClaim(2**0.5 / 40), runs=10**6, seed=1)
@@ -179,6 +180,7 @@ def test_no_shipped_mechanism_is_flagged(mechanism: Any, neighbours: Any, claime
     assert not audit_mechanism(mechanism, neighbours, claimed, 1 - FALSE_ALARM, runs, seed=5).violated
 
 
+@pytest.mark.heavy
 def test_that_test_catches_shipped_mechanisms_that_claim_half_of_what_they_cost() -> None:
     for mechanism, neighbours, mu in [
         (GaussianNoisyMax(sigma=6.0), NEAR_TIE, 2**0.5 / 12),

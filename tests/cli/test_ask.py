@@ -75,6 +75,7 @@ def test_when_fewer_answers_are_left_nothing_is_drawn(asked: Path, cli: Any) -> 
     assert cli("ask", asked, asked / "new.csv")[0] == 0  # free for ever
 
 
+@pytest.mark.heavy
 def test_a_run_that_has_not_finished_is_not_asked(make_run: Any, cli: Any) -> None:
     root = make_run(m=60, **{"mechanism.online_answers": 6})
     code, out, said = cli("ask", root, root / "public.csv")
@@ -91,7 +92,7 @@ def test_a_run_that_kept_nothing_back_is_not_asked(make_run: Any, cli: Any) -> N
     assert "online_answers" in said
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("content", [None, "age,bmi\n40,26.0\n", "age,bmi,ward\nold,26.0,north\n", ""])
 def test_rows_that_do_not_fit_are_refused_and_nothing_is_charged(asked: Path, cli: Any, content: str | None) -> None:
     before = entries(asked)
@@ -103,6 +104,7 @@ def test_rows_that_do_not_fit_are_refused_and_nothing_is_charged(asked: Path, cl
     assert entries(asked) == before
 
 
+@pytest.mark.heavy
 def test_changed_private_rows_are_refused(asked: Path, cli: Any) -> None:
     pl.read_csv(asked / "private.csv").head(399).write_csv(asked / "private.csv")
     assert cli("ask", asked, asked / "new.csv")[0] == 4
@@ -182,6 +184,7 @@ def teachers_of(batch: Any) -> Any:
     return online.teachers(batch.task, FolderStages(batch.folder.private), lambda stage, done, total: None)
 
 
+@pytest.mark.heavy
 def test_the_report_and_what_is_exported_tell_of_the_answers_since(asked: Path, cli: Any, tmp_path: Path) -> None:
     def told() -> tuple[int | None, list[int], int]:
         facts = read_facts(asked)

@@ -165,6 +165,7 @@ def test_the_sizes_of_every_mechanism_are_shown_or_those_of_one(cli: Any) -> Non
     assert read_sizes(cli("audit", "--sizes", "--json")[1]) == rows
 
 
+@pytest.mark.heavy
 def test_sizes_are_measured_into_a_file_that_keeps_what_it_holds(
     cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

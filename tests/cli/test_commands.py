@@ -204,6 +204,7 @@ def test_reading_the_ledger_adds_nothing_to_it(finished: Path, cli: Any) -> None
     assert json.loads(cli("ledger", "show", finished / "ledger.db", "--json")[1])["entries"] == before
 
 
+@pytest.mark.heavy
 def test_the_ledger_is_shown_a_line_an_entry_with_its_total(finished: Path, cli: Any) -> None:
     code, out, _ = cli("ledger", "show", finished)
     lines = out.splitlines()

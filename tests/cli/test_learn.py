@@ -50,6 +50,7 @@ def test_a_rule_is_learned_written_and_given_again(cli: Any, table: Path, tmp_pa
         assert ledger.spent.epsilon == 1.0
 
 
+@pytest.mark.heavy
 def test_another_folder_for_the_files_is_no_other_budget(cli: Any, table: Path, tmp_path: Path) -> None:
     assert cli(*asked(table, "--out", tmp_path / "a"))[0] == 0
     (tmp_path / "link.csv").symlink_to(table)
@@ -184,6 +185,7 @@ def test_private_rows_never_decide_that_a_cut_is_idle(cli: Any, table: Path, tmp
     assert (code, "Nothing was charged" in said) == (0, True)
 
 
+@pytest.mark.heavy
 def test_cuts_may_be_told_by_public_rows(cli: Any, table: Path, tmp_path: Path) -> None:
     pool = tmp_path / "pool.csv"
     pl.DataFrame({"age": range(100), "job": ["cook", "nurse"] * 50}).write_csv(pool)
@@ -237,6 +239,7 @@ def test_labels_that_are_none_of_the_classes_are_refused_and_not_shown(cli: Any,
     assert json.loads(said)["charged"] == "nothing was charged"
 
 
+@pytest.mark.heavy
 def test_what_the_guarantee_rests_on_is_printed(cli: Any, table: Path, tmp_path: Path) -> None:
     code, said, _ = cli(*asked(table, "--out", tmp_path / "out"))
     assert code == 0

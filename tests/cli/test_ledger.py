@@ -145,6 +145,7 @@ def test_every_later_report_shows_the_raise_and_its_reason(finished: Path, cli: 
     assert Facts.from_json((finished / "public" / "facts.json").read_text()).spending.raises is not None
 
 
+@pytest.mark.heavy
 def test_a_report_of_version_0_1_says_nothing_of_raises_that_it_did_not_record(finished: Path) -> None:
     tree = json.loads((finished / "public" / "facts.json").read_text())
     del tree["spending"]["raises"]

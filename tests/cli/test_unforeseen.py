@@ -120,7 +120,7 @@ def test_a_folder_whose_name_is_no_text_simply_works(method: str, make_run: Any,
         assert cli(command, folder)[0] == 0
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("method", ["votes", "direct"])
 def test_what_cannot_be_written_is_refused_before_the_charge(
     method: str, make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
@@ -135,7 +135,7 @@ def test_what_cannot_be_written_is_refused_before_the_charge(
     assert shown["spent"]["epsilon"] == 0
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["my runs", "it's", "-run", "a;b", "$HOME"])
 def test_commands_that_are_printed_can_be_pasted(
     name: str, make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

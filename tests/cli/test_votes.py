@@ -46,6 +46,7 @@ def release(cli: Any, file: Path, out: Path, *more: object) -> dict[str, Any]:
     return shown
 
 
+@pytest.mark.heavy
 def test_a_release_charges_once_and_repeats_its_labels(cli: Any, file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     first = release(cli, file, out)
@@ -209,6 +210,7 @@ def test_no_vote_and_no_data_dependent_figure_is_ever_shown(file: Path, tmp_path
     assert found >= {"votes", "data-dependent figures"}
 
 
+@pytest.mark.heavy
 def test_an_analysis_says_what_holds_for_any_votes_and_where_the_rest_is(cli: Any, file: Path, tmp_path: Path) -> None:
     out = tmp_path / "out"
     code, said, _ = cli("votes", "analyse", file, *CLASSES, "--delta", 1e-5, "--out", out, *FIELDS, "--json")
@@ -232,6 +234,7 @@ def test_an_analysis_of_a_mechanism_without_one_prices_it_alone(cli: Any, file: 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.heavy
 def test_a_folder_of_votes_is_opened_to_a_larger_budget(cli: Any, file: Path, tmp_path: Path) -> None:
     out, why = tmp_path / "out", "approved by the board"
     release(cli, file, out)
@@ -250,6 +253,7 @@ def test_a_folder_of_votes_is_opened_to_a_larger_budget(cli: Any, file: Path, tm
         assert len(ledger.reservations()) == 2
 
 
+@pytest.mark.heavy
 def test_changed_votes_are_the_same_release_once_their_owner_says_so(cli: Any, file: Path, tmp_path: Path) -> None:
     out, why = tmp_path / "out", "a file was corrected"
     release(cli, file, out, "--set", "sigma=400")

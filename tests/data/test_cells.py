@@ -53,6 +53,7 @@ def test_no_line_of_a_table_changes_how_another_is_read(tmp_path: Path, odd: str
     assert found[place][-1] in (None, "perhaps")
 
 
+@pytest.mark.heavy
 def test_a_line_of_svmlight_text_is_read_by_itself(tmp_path: Path) -> None:
     path = tmp_path / "rows.svm"
     good = ["1 1:2.5 3:1", "0 2:1 # of note", "1"]

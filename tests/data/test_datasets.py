@@ -16,6 +16,7 @@ from quorate.errors import PreconditionFailed
 LARGER = Path(os.environ.get("QUORATE_DATA", Path(__file__).parents[2] / "../shared/data"))
 
 
+@pytest.mark.heavy
 def test_adult_has_its_published_counts():
     adult = load_adult()
     assert (adult.train.shape, adult.test.shape) == ((32_561, 14), (16_281, 14))
@@ -83,6 +84,7 @@ def test_the_indicators_of_adult_are_those_of_the_published_files():
     assert_array_equal(np.concatenate([table.y for table in tables]) == 1, labels == ">50K")
 
 
+@pytest.mark.heavy
 @pytest.mark.skipif(not (LARGER / "imdb" / "imdb_counts.npz").exists(), reason="QUORATE_DATA is not there")
 def test_the_sparse_reader_reads_the_published_counts_of_reviews():
     table = read_data(LARGER / "imdb" / "imdb_counts.npz", label="y")

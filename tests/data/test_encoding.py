@@ -106,6 +106,7 @@ def test_what_the_private_rows_hold_changes_nothing_about_another_row():
     assert_array_equal(encoder.transform(NEW)[1], encoder.transform(extreme)[1])
 
 
+@pytest.mark.heavy
 def test_the_encoder_is_a_function_of_the_pool():
     first, second = (skops.io.dumps(public_encoder(POOL)) for _ in range(2))
     for data in (first, second):

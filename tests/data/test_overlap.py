@@ -154,7 +154,7 @@ def test_adult_with_a_thousand_private_rows_among_the_published_test_rows_is_fou
 # are fixed.
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize(("values", "columns"), [(2, 1), (2, 5), (2, 10), (3, 6), (5, 3), (2, 14)])
 @pytest.mark.parametrize(("n", "m"), [(3000, 3000), (3000, 300), (300, 3000), (40, 40), (3, 3)])
 def test_honest_samples_of_one_population_pass(values, columns, n, m):
@@ -176,6 +176,7 @@ def test_honest_samples_of_different_populations_pass():
         assert not holds(counted(1000, 3 * seed + 2, 2, 5), joined(common, rare))
 
 
+@pytest.mark.heavy
 def test_honest_samples_of_skewed_records_pass():
     for seed in range(25):
         rng = np.random.default_rng(seed)

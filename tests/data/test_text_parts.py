@@ -30,7 +30,7 @@ def table(seed: int, n: int = 60) -> str:
     return "\n".join([",".join("abcdef"), *rows]) + "\n" * (seed % 2)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(40))
 def test_the_types_are_those_of_the_whole_file(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_parts, "AT_ONCE", 90)

@@ -45,7 +45,7 @@ class TestRecords:
             apart = integers_by_record(rows.coordinates(rows.X[chosen]), rows.codes[chosen], weights, grid)
             assert (apart == together[chosen]).all()
 
-    @pytest.mark.default_cases(1)
+    @pytest.mark.heavy
     def test_sum_to_what_is_released_whatever_the_blocks_and_threads(self, rows, n_classes):
         grid, weights = grid_of(rows), weights_of(rows.coordinates.n_coordinates, n_classes)
         z = rows.coordinates(rows.X)

@@ -159,6 +159,7 @@ def test_by_default_a_declared_number_means_adding_and_removing_and_a_read_one_r
         fit(neighbours="remove")
 
 
+@pytest.mark.heavy
 def test_for_persons_it_says_that_all_their_rows_come_or_go() -> None:
     groups = np.repeat(np.arange(100), 3)
     ledger = Ledger(budget=Budget(1.0, 1e-5))
@@ -202,6 +203,7 @@ def test_a_relation_that_was_asked_for_is_charged_at_the_ledgers_price() -> None
         each.verify(prices=True)
 
 
+@pytest.mark.heavy
 @pytest.mark.filterwarnings("ignore:columns-on-other-scales")  # of a pool that is small on purpose
 def test_what_cannot_be_claimed_beside_the_rest_is_refused_before_anything_is_charged() -> None:
     ledger = roomy()

@@ -367,6 +367,7 @@ class TestTheLedger:
 
 
 class TestWrongInput:
+    @pytest.mark.heavy
     def test_says_what_is_wrong_in_one_line(self, table):
         X, y = table
         pool = PublicPool(X[:POOL].copy())
@@ -393,6 +394,7 @@ class TestWrongInput:
                 act()
             assert "\n" not in str(refusal.value)
 
+    @pytest.mark.heavy
     def test_a_seeded_fit_is_not_exported(self, table, tmp_path):
         with pytest.raises(SeededNoiseRefused):
             fitted(table).export(tmp_path / "model.skops")

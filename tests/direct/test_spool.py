@@ -153,13 +153,13 @@ def test_no_more_than_a_block_is_ever_read(
 ) -> None:
     """A twin that parses the whole table is caught by how many rows come at once."""
     most: list[int] = []
-    real = Schema.parsed
+    real = Schema.judged
 
-    def parsed(self: Schema, X: Any, name: str = "X") -> Any:
+    def judged(self: Schema, X: Any, name: str = "X") -> Any:
         most.append(len(X))
         return real(self, X, name)
 
-    monkeypatch.setattr(Schema, "parsed", parsed)
+    monkeypatch.setattr(Schema, "judged", judged)
     monkeypatch.setattr(usable_rows, "CELLS", 3_000)
     people.write_parquet(tmp_path / "t.parquet")
     read = read_cells(tmp_path / "t.parquet", label="ill", unit="person", n_features=3, memory=0)

@@ -34,6 +34,7 @@ def clf() -> PrivateLogisticRegression:
     return fitted(rows, unsafe_noise_seed=None)
 
 
+@pytest.mark.heavy
 def test_the_settings_are_those_of_the_defaults_and_the_rule_is_learned(clf: PrivateLogisticRegression) -> None:
     settings = clf.plan_.settings
     assert (

@@ -173,6 +173,7 @@ def test_a_worker_set_up_otherwise_is_refused_in_one_line(folder: Path) -> None:
     assert environment.unlike(here) == []
 
 
+@pytest.mark.heavy
 def test_what_the_teacher_itself_is_made_of_must_be_the_same_everywhere(folder: Path) -> None:
     """A library that quorate has never heard of: any that is loaded, and that the pickle of the work names."""
     sent: list[RemoteTask] = []

@@ -232,7 +232,7 @@ def test_what_is_equivalent_is_solved(name, monkeypatch):
     assert isinstance(ClassifierTeacher(model).train(X, 3 * y, 0).vote(X)[0], np.int64)
 
 
-@pytest.mark.default_cases(2)
+@pytest.mark.heavy
 @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning", "ignore::FutureWarning")
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_is_not_equivalent_is_the_estimators_own_fit(name):

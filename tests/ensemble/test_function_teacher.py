@@ -126,7 +126,7 @@ def test_a_function_that_fails_abstains_and_one_that_returns_no_function_too():
     assert FunctionTeacher(nearest).train(X[:0], CODES[:0], 0).vote(POOL).tolist() == [-1] * 60
 
 
-@pytest.mark.default_cases(2)
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("function", "said"),
     [

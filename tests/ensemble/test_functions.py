@@ -48,6 +48,7 @@ def typed(value: object) -> object:
     return (type(value).__name__, value)
 
 
+@pytest.mark.heavy
 @given(value=discrete)
 def test_a_value_comes_back_from_its_text(value: Any) -> None:
     assert typed(decode_value(encode_value(value))) == typed(value)
@@ -122,6 +123,7 @@ def parts() -> list[list[int]]:
     return [[row for row in range(N) if shard_of[row] == number] for number in range(K)]
 
 
+@pytest.mark.heavy
 def test_each_shard_is_asked_about_its_own_rows_and_labels_in_their_order() -> None:
     y = [f"label {row}" for row in range(N)]
     [told] = values(lambda X, y: tuple((int(x), str(label)) for x, label in zip(X[:, 0], y, strict=True)), y=y)
@@ -190,6 +192,7 @@ def test_cpu_time_that_runs_out_is_an_abstention() -> None:
     assert told == [None if number == owner else 1 for number in range(K)]
 
 
+@pytest.mark.heavy
 def test_what_a_function_leaves_behind_reaches_no_other_shard() -> None:
     seen: list[int] = []
 

@@ -152,6 +152,7 @@ class TestTeacherErrors:
             if (shards == shard).sum() < 2:
                 assert errors[shard] == GRID
 
+    @pytest.mark.heavy
     def test_a_perfect_teacher_errs_nowhere_and_a_unit_with_many_rows_weighs_one(self):
         assert errors_of(y=np.ones_like(Y), teacher=Votes(1)).tolist() == [0] * K
         unit_keys, y = [b"%d" % i for i in range(40)], np.zeros(40, np.int64)
@@ -311,6 +312,7 @@ class TestUnitOutcomes:
             unit_outcomes(DoesNotTravel(), X, Y, unit_keys, classes=[0, 1])
 
 
+@pytest.mark.heavy
 @given(parts=st.lists(st.integers(0, 9), min_size=2, max_size=6).filter(any), grid=st.integers(1, 50))
 def test_rounding_keeps_the_sum_and_every_share_to_within_a_step(parts, grid):
     steps = on_grid(np.array(parts), grid, len(parts))

@@ -215,6 +215,7 @@ def test_items_apart_share_no_state_and_items_together_would():
     assert remember(0) == b"[0]"
 
 
+@pytest.mark.heavy
 def test_large_results_come_back_whole():
     assert in_children(lambda n: bytes(n), [10_000_000, 0], together=True) == [bytes(10_000_000), b""]
 

@@ -125,6 +125,7 @@ def test_a_worker_that_is_killed_takes_its_teacher_along_and_the_others_go_on(tm
         tree.ends()
 
 
+@pytest.mark.heavy
 def test_what_a_teacher_left_running_ends_with_it(tmp_path):
     """It has its own process group, and its resource tracker is let clean up."""
     code = (

@@ -28,7 +28,7 @@ def shard_of_slot(rule, rows: list[bytes], n_teachers: int, key: Secret[bytes] =
     return dict(zip(rows, rule(rows, n_teachers, key).reveal().tolist(), strict=True))
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("rule", RULES)
 @given(rows=slot_lists)
 def test_rows_of_one_unit_never_cross_shards(rule, rows):

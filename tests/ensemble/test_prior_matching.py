@@ -152,6 +152,7 @@ def test_one_changed_unit_still_changes_one_teacher() -> None:
     assert found.worst == 1
 
 
+@pytest.mark.heavy
 def test_a_threshold_from_the_base_rate_of_all_rows_is_caught() -> None:
     """The cheat: every teacher matches the base rate of the whole table, which one unit moves for all of them."""
 

@@ -90,7 +90,7 @@ FITTED = [
 ]
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_scores_are_the_voters_own_probabilities_of_class_one(n_jobs):
     secret = gather_scores(ensemble(*FITTED), X, n_jobs=n_jobs)
@@ -100,6 +100,7 @@ def test_scores_are_the_voters_own_probabilities_of_class_one(n_jobs):
     np.testing.assert_array_equal(secret.reveal(), expected)
 
 
+@pytest.mark.heavy
 def test_a_frame_reaches_the_voters_as_a_frame():
     frame = pl.DataFrame(X, schema=["a", "b", "c"])
     pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(frame, Y)
@@ -111,6 +112,7 @@ def test_constants_are_sure_and_abstainers_tell_nothing():
     np.testing.assert_array_equal(found, np.tile([1.0, np.nan, 0.0], (31, 1)))
 
 
+@pytest.mark.heavy
 def test_the_column_of_class_one_is_found_by_its_code():
     """A shard may know its classes in another order, or lack one."""
     swapped = voter(LogisticRegression().fit(X, Y), (1, 0))
@@ -120,7 +122,7 @@ def test_the_column_of_class_one_is_found_by_its_code():
     assert np.isnan(scores(voter(Told(alone), (0,)))).all()  # it never saw class 1, and says nothing about it
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize(("bad", "n_jobs"), [(Raises(), 1), (Exits(), 1), (Dies(), 1), (Dies(), 2)])
 def test_a_voter_that_fails_abstains_and_takes_nobody_with_it(bad, n_jobs):
     found = scores(FITTED[0], voter(bad), FITTED[1], n_jobs=n_jobs)

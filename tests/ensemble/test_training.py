@@ -230,6 +230,7 @@ def test_the_global_generator_is_each_teachers_own():
     assert whole[5:] == last
 
 
+@pytest.mark.heavy
 def test_a_teacher_is_given_its_rows_in_order_and_its_own_seed():
     for number, voter in enumerate(train(Remember())):
         assert (X[ROWS[number]] == voter.X).all()
@@ -295,6 +296,7 @@ def test_private_rows_are_not_written_to_disk(tmp_path, monkeypatch):
     assert seen == []
 
 
+@pytest.mark.heavy
 def test_progress_counts_teachers():
     told = []
     train(Remember(), numbers=range(2, K), progress=lambda *numbers: told.append(numbers))

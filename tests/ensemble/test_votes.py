@@ -217,6 +217,7 @@ def test_rows_that_predict_refuses_make_its_voters_abstain_there_alone(spoil):
     assert count_votes(ensemble(*LINEAR), X[:, :3]).reveal().sum() == 0
 
 
+@pytest.mark.heavy
 def test_rows_of_another_type_are_left_to_the_voters():
     single = X.astype(np.float32)
 

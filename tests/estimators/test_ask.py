@@ -33,6 +33,7 @@ def test_ask_answers_with_classes_and_remembers_what_it_answered() -> None:
     assert clf.predict(points).shape == (3,), "the student goes on for free"
 
 
+@pytest.mark.heavy
 def test_asking_for_a_released_label_is_free(clf: PrivateClassifier) -> None:
     left = clf.facts().spending.answers_left
     asked = clf.queries_[:10]
@@ -53,6 +54,7 @@ def test_ask_without_answers_kept_back_says_how_to_have_some() -> None:
         fitted(queries=20).ask(POOL)
 
 
+@pytest.mark.heavy
 def test_an_answer_is_charged_before_its_noise_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     clf = fitted(online_answers=2, queries=20)
     order: list[str] = []

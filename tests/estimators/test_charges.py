@@ -33,6 +33,7 @@ def test_each_fit_is_charged_to_the_file_and_one_too_many_is_refused(tmp_path: P
         assert ledger.spent.epsilon == second.guarantee_.epsilon
 
 
+@pytest.mark.heavy
 def test_a_new_file_is_opened_with_the_budget_of_the_fit_and_nothing_is_left(tmp_path: Path) -> None:
     fitted(ledger=tmp_path / "ledger.db")
     with Ledger(tmp_path / "ledger.db") as ledger:
@@ -41,7 +42,7 @@ def test_a_new_file_is_opened_with_the_budget_of_the_fit_and_nothing_is_left(tmp
         fitted(ledger=tmp_path / "ledger.db")
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("durable", [True, False])
 def test_a_ledger_object_takes_several_fits_on_the_same_data_and_none_on_others(tmp_path: Path, durable: bool) -> None:
     with Ledger(tmp_path / "ledger.db" if durable else None, budget=Budget(20.0, 1e-3)) as ledger:

@@ -223,6 +223,7 @@ def test_a_private_learner_is_checked_by_its_plan_and_its_numbers_of_rows() -> N
         quorate.check(learner, points, labels, groups=np.arange(500))
 
 
+@pytest.mark.heavy
 def test_the_direct_method_says_that_it_looks_at_no_label_in_the_words_of_the_command() -> None:
     """Labels of another type than the classes decide on no refusal, so the owner is told to look before the fit."""
     asked: dict[str, Any] = {"classes": ["0", "1"], "n_records": N, **BUDGET}

@@ -181,7 +181,7 @@ def test_every_code_of_the_page_that_is_more_than_a_note_is_tried_here_or_is_of_
     assert warned == GIVEN.keys() | ELSEWHERE.keys()
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("code", "name"), [(code, name) for code, fits in GIVEN.items() for name in fits], ids=lambda value: str(value)
 )

@@ -54,7 +54,7 @@ def test_bare_texts_are_learned_from(container: Any, which: int) -> None:
     assert (clf.predict(new[:3]) == clf.predict(container(new))[:3]).all()
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("frame", [pl.DataFrame, pd.DataFrame])
 @pytest.mark.parametrize("which", [0, 1], ids=["votes", "direct"])
 def test_bare_texts_are_the_one_column_of_the_pool(frame: Any, which: int) -> None:
@@ -94,6 +94,7 @@ def test_a_table_of_every_kind_is_learned_from_and_read_the_same_later(which: in
         assert (pickle.loads(pickle.dumps(clf)).predict(new) == found).all()  # noqa: S301
 
 
+@pytest.mark.heavy
 def test_what_a_unit_adds_is_the_same_alone_and_in_company() -> None:
     schema = Schema.of(table(M, 2))
     private = table(40, 1)
@@ -111,6 +112,7 @@ def test_what_a_unit_adds_is_the_same_alone_and_in_company() -> None:
     assert (schema.numbers(take(rows, others)).toarray() == together[others]).all()
 
 
+@pytest.mark.heavy
 def test_a_teacher_sees_a_row_the_same_alone_and_in_company() -> None:
     private, teacher = table(40, 1), estimators()[0]
     y = [False, True] * 20

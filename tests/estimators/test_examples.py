@@ -35,6 +35,7 @@ def test_an_example_prints_answers_and_the_guarantee(name: str, tmp_path: Path) 
     assert "reproducible, therefore not private" in told  # a seed was given
 
 
+@pytest.mark.heavy
 def test_the_attack_on_membership_succeeds_on_the_rows_own_model_and_fails_on_the_student(tmp_path: Path) -> None:
     program = EXAMPLES / "membership_inference.py"
     code, out, wrong = shell(f"python {program} --records 1600 --teachers 16 --seed 1", tmp_path)

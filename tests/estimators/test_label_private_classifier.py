@@ -119,6 +119,7 @@ def test_all_labels_of_a_person_change_one_teacher() -> None:
     assert sum((a != b).any() for a, b in pairs) == 1
 
 
+@pytest.mark.heavy
 def test_a_shard_that_depends_on_labels_is_caught() -> None:
     """The cheat: rows sorted by label before they are dealt out, so that one label shifts the rest."""
     X, y = made(240)
@@ -136,6 +137,7 @@ def test_a_shard_that_depends_on_labels_is_caught() -> None:
     assert sum((a != b).any() for a, b in zip(dealt(y), dealt(other), strict=True)) > 1
 
 
+@pytest.mark.heavy
 def test_what_is_kept_after_a_fit_holds_no_label_vote_or_teacher(fitted: LabelPrivateClassifier) -> None:
     _, y = made()
     travelled = pickle.dumps(fitted)

@@ -90,6 +90,7 @@ def test_it_asks_the_teachers_as_the_command_does_and_the_next_one_remembers(
     assert read_facts(root).spending.answers_left == 2
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("name", "said"), [("outbox", "it was exported"), ("direct", r"\[method\] by = \"direct\" has no teachers")]
 )

@@ -99,6 +99,7 @@ def test_what_another_process_asked_is_remembered_in_the_next(kept: Any, tmp_pat
     assert "left: 0 answers" in repr(again)
 
 
+@pytest.mark.heavy
 def test_a_key_that_is_another_ones_gives_other_teachers(kept: Any) -> None:
     path, first, _ = kept
     beside = fingerprint_key(path, begin=False)

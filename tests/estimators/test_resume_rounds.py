@@ -105,6 +105,7 @@ def test_a_killed_fit_goes_on_without_a_charge_and_draws_no_round_twice(
     }  # fmt: skip
 
 
+@pytest.mark.heavy
 def test_a_twin_that_draws_the_lost_round_again_is_caught(left: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     honest = descend.release
 
@@ -161,6 +162,7 @@ def test_what_is_not_the_same_fit_is_refused_and_changes_nothing(name: str, left
     assert not hasattr(clf, "model_")
 
 
+@pytest.mark.heavy
 def test_where_every_round_was_drawn_and_none_stored_resume_charges_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -71,6 +71,7 @@ def edited(path: Path, number: int, old: str, new: str) -> None:
         file.commit()
 
 
+@pytest.mark.heavy
 def test_an_edited_old_entry_sells_no_answer_and_is_refused_by_whoever_reads_it(tmp_path: Path) -> None:
     path = tmp_path / "ledger.db"
     clf = classifier(tmp_path)
@@ -86,6 +87,7 @@ def test_an_edited_old_entry_sells_no_answer_and_is_refused_by_whoever_reads_it(
         classifier(tmp_path)
 
 
+@pytest.mark.heavy
 def test_an_edit_of_the_newest_entry_is_refused_by_the_next_question(tmp_path: Path) -> None:
     clf = classifier(tmp_path)
     with Ledger(tmp_path / "ledger.db") as ledger:
@@ -125,12 +127,14 @@ def lines_read(clf: PrivateClassifier, points: range, monkeypatch: pytest.Monkey
     return read
 
 
+@pytest.mark.heavy
 def test_a_question_reads_what_is_newer_and_not_all_earlier_answers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert lines_read(classifier(tmp_path, online=6), range(800, 806), monkeypatch) == [1] * 6
 
 
+@pytest.mark.heavy
 def test_that_test_sees_questions_that_read_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RollbackGuard, "take", lambda _: None)
     read = lines_read(classifier(tmp_path, online=6), range(800, 806), monkeypatch)
@@ -138,6 +142,7 @@ def test_that_test_sees_questions_that_read_everything(tmp_path: Path, monkeypat
     assert read[-1] > read[0] > 1
 
 
+@pytest.mark.heavy
 def test_another_ledger_in_its_place_is_refused_too(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
@@ -147,6 +152,7 @@ def test_another_ledger_in_its_place_is_refused_too(tmp_path: Path) -> None:
         one.ask(X[800:801])
 
 
+@pytest.mark.heavy
 def test_the_ledger_may_grow_by_others_in_between(tmp_path: Path) -> None:
     clf = classifier(tmp_path)
     other = PrivateClassifier(

@@ -85,6 +85,7 @@ def test_the_others_show_theirs() -> None:
     assert "left 5 questions, of which 1 may be declined" in words(card(aggregate))
 
 
+@pytest.mark.heavy
 def test_a_seed_is_told_and_no_guarantee() -> None:
     seeded = classifier(unsafe_noise_seed=1, queries=20).fit(X, Y, public=PublicPool(POOL))
     assert "guarantee none: the noise was seeded" in words(card(seeded))
@@ -105,6 +106,7 @@ def test_it_is_shown_inside_a_pipeline() -> None:
     assert "PrivateClassifier" in pipeline._repr_html_()
 
 
+@pytest.mark.heavy
 def test_printing_opens_no_ledger(clf: PrivateClassifier, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> Any:
         raise QuorateError("a ledger was opened")

@@ -83,6 +83,7 @@ def test_sparse_rows_and_lists_are_taken() -> None:
     assert as_lists.predict(POOL.tolist()).shape == (M,)
 
 
+@pytest.mark.heavy
 def test_fitted_public_preprocessing_is_kept_where_the_owner_says_so() -> None:
     scaler = StandardScaler().fit(POOL)
     model = make_pipeline(scaler, LogisticRegression())

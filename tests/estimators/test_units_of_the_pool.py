@@ -31,6 +31,7 @@ def right(made: PrivateClassifier, X: Any) -> float:
     return float(np.mean(made.predict(X[:N]) == LABELS[:N]))
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_the_default_learns_whatever_units_columns_have() -> None:
     made = fitted(ROWS)
@@ -44,6 +45,7 @@ def test_that_test_sees_numbers_that_are_not_scaled(monkeypatch: pytest.MonkeyPa
     assert right(fitted(ROWS), ROWS) < 0.9
 
 
+@pytest.mark.heavy
 def test_a_model_of_ones_own_and_columns_of_one_scale_are_left_alone() -> None:
     assert "encoder" not in fitted(PLAIN).student_.get_params()
     own = LogisticRegression(max_iter=100)

@@ -98,6 +98,7 @@ def test_the_points_of_the_second_part_are_shattered() -> None:
             assert (best.labels(population.points) == labels).all()
 
 
+@pytest.mark.heavy
 def test_labels_grow_with_the_vc_dimension(small: FewLabels) -> None:
     rows = [row for row in small.rows if row.method == "ExponentialLearner" and "log2_domain" not in row.more]
     assert [row.more["vc_dimension"] for row in rows] == [1, 2, 4, 5, 6]

@@ -31,7 +31,7 @@ def stale(tables: ModuleType, name: str) -> dict[str, tuple[float | None, float 
 
 def parts() -> list[object]:
     kept = json.loads((DOCS / "figures" / "measured.json").read_text(encoding="utf-8"))
-    return [pytest.param(name, marks=pytest.mark.heavy if name in SLOW else ()) for name in kept]
+    return [pytest.param(name, marks=pytest.mark.faults if name in SLOW else ()) for name in kept]
 
 
 @pytest.mark.heavy

@@ -75,7 +75,7 @@ def test_both_ways_run_on_made_up_digits(folder: Path, monkeypatch: pytest.Monke
     assert told[PLAIN].accuracy_mean > 0.5
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_direct_methods_run_on_made_up_digits(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "N_PUBLIC", 300)
     found = reproduce_mnist(epsilons=(8.0,), files=folder, methods=(KERNEL, PATCHES))
@@ -96,7 +96,7 @@ def test_every_line_has_a_name(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert NO_TORCH in found.notes
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("line", [NETWORK, public_features.NET])
 def test_a_line_that_is_named_and_needs_torch_is_refused_without_it(
     line: str, folder: Path, monkeypatch: pytest.MonkeyPatch
@@ -137,7 +137,7 @@ def test_public_coordinates_of_an_image_hang_on_it_and_the_pool_alone() -> None:
     assert np.sqrt(np.mean(public**2)) == pytest.approx(1.0, abs=0.1)
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 @pytest.mark.parametrize("method", [DEFAULT, public_features.NET])
 def test_votes_in_public_coordinates_on_made_up_digits(
     method: str, folder: Path, monkeypatch: pytest.MonkeyPatch

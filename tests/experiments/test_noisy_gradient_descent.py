@@ -110,6 +110,7 @@ def test_no_person_moves_the_sum_further_than_the_clip(n_outputs: int) -> None:
     assert np.linalg.norm(unclipped) > CLIP  # the cheat: what a person adds without the cut
 
 
+@pytest.mark.heavy
 def test_many_classes_and_persons_are_learned() -> None:
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 5))

@@ -44,6 +44,7 @@ def test_teachers_have_about_a_hundred_rows_and_vote_once_for_every_budget(ensem
     assert ensemble.counts.reveal().sum(axis=1).tolist() == [65] * 162
 
 
+@pytest.mark.heavy
 def test_a_larger_budget_gives_a_better_student(ensemble: LinearEnsemble) -> None:
     low, high = ensemble.passive(0.05), ensemble.passive(8.0)
     assert low.n_queries == high.n_queries == 162

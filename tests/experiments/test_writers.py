@@ -20,7 +20,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mnist, "N_PUBLIC", 300)
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_every_method_runs_on_made_up_writers(folder: Path) -> None:
     found = reproduce_writers(epsilons=(16.0,), files=folder)
     told = {row.method: row for row in found.rows}

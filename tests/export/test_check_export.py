@@ -78,6 +78,7 @@ def test_an_honest_package_passes_and_says_what_it_did_not_look_at(made: Package
             "versions", "skops", "onnx"} == found.keys() - {"chain", "digest"}  # fmt: skip
 
 
+@pytest.mark.heavy
 def test_the_sum_that_was_sent_and_the_ledger_are_compared_where_they_are_given(
     made: Package, votes_run: Path, tmp_path: Path, cli: Any
 ) -> None:
@@ -426,6 +427,7 @@ def test_only_prices_stand_against_a_promise_that_was_changed_everywhere(
     assert fails(path) == {"prices"}
 
 
+@pytest.mark.heavy
 def test_a_model_exchanged_with_its_sums_passes_with_the_ledger_and_the_sum_that_was_sent_alone_sees_it(
     made: Package, votes_run: Path, tmp_path: Path, cli: Any
 ) -> None:
@@ -479,6 +481,7 @@ def test_a_check_that_is_needed_and_did_not_run_is_not_passed(
     assert (code, json.loads(said)["passed"]) == (4, None)
 
 
+@pytest.mark.heavy
 def test_a_model_in_one_file_passes_without_the_other(made: Package, votes_run: Path, tmp_path: Path) -> None:
     """What need not be there is not missed; what is there and cannot be looked at is."""
     alone = export_package(votes_run, tmp_path / "alone.zip", kind="tre")

@@ -50,6 +50,7 @@ def test_it_leaves_in_every_format(prompted: Path, package: Files, tmp_path: Pat
     assert fails(tmp_path / "plain") == set(), "its prices cannot be checked, as those of no plain export can"
 
 
+@pytest.mark.heavy
 def test_the_cover_sheet_says_what_it_is(package: Files) -> None:
     sheet = package["COVER-SHEET.md"].decode()
     assert "prompt.json holds a few public rows as text, with their released labels" in sheet

@@ -61,6 +61,7 @@ def test_nothing_in_the_metadata_can_be_told_otherwise_than_the_values(
     assert set(failing(covered(files))) - {"onnx"} == {"values"}
 
 
+@pytest.mark.heavy
 def test_a_figure_that_stands_twice_is_seen(honest: Files) -> None:
     """One reader takes the first and another one the last."""
     text = honest["metadata.json"].decode()
@@ -157,6 +158,7 @@ def test_a_zip_file_is_looked_into_wherever_it_begins(honest: Files, tamper: Cal
     assert "pickle" in failing(fitted(tamper(honest)))
 
 
+@pytest.mark.heavy
 def test_a_sparse_matrix_in_a_model_is_no_harm(honest: Files) -> None:
     import scipy.sparse
 
@@ -283,6 +285,7 @@ def test_a_link_to_a_package_is_followed(made: Package, tmp_path: Path) -> None:
     assert fails(tmp_path / "link.zip") == set()
 
 
+@pytest.mark.heavy
 def test_metadata_are_made_once_for_whoever_packs_and_whoever_checks(votes_run: Path, tmp_path: Path) -> None:
     package = export_package(votes_run, tmp_path / "out", kind="registry", model_version="1.0.0")
     content = (package.path / "metadata.json").read_bytes()

@@ -62,7 +62,7 @@ def test_it_says_of_new_rows_what_the_student_says(model: Any, frame: bool) -> N
     assert np.abs(np.asarray(shares) - model.predict_proba(rows[150:])).max() < 1e-6
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("library", ["polars", "pandas"])
 def test_frames_with_words_and_missing_values_go_in_by_the_names_of_their_columns(library: str) -> None:
     rng = np.random.default_rng(1)

@@ -134,6 +134,7 @@ def test_a_fit_whose_ids_read_otherwise_is_refused_before_anything_is_drawn(tmp_
     assert [entry["kind"] for entry in entries(root)[len(before) :]] in ([], ["started"])
 
 
+@pytest.mark.heavy
 def test_the_same_call_of_fit_goes_on_too_and_a_relation_that_was_asked_for_is_another_fit(tmp_path: Path) -> None:
     root = unpacked("direct-fit", tmp_path)
     shutil.copytree(root, other := tmp_path / "other")

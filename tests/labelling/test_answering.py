@@ -140,6 +140,7 @@ def test_when_no_stage_is_left_nothing_more_is_drawn(monkeypatch):
     assert recorder.diary == []
 
 
+@pytest.mark.heavy
 def test_a_soft_label_counts_two_stages_more_than_the_open_one_at_first():
     """One query may end the open stage and the next one, and so opens two."""
     mechanism = soft(cutoff=4)
@@ -395,6 +396,7 @@ def interactive_run(votes, student, *, die_after=None, store=None, mechanism=INT
         )  # fmt: skip
 
 
+@pytest.mark.heavy
 def test_a_student_is_fitted_anew_after_each_fifth(votes):
     student = Student()
     interactive_run(votes, student)

@@ -79,6 +79,7 @@ def test_they_hold_where_noise_swamps_a_class(table):
     assert not rejects(wide, 0.1)
 
 
+@pytest.mark.heavy
 def test_a_half_width_for_a_third_of_the_noise_is_caught():
     mechanism, cheat = NoisySum(12.0, 1, "shares"), NoisySum(4.0, 1, "shares")
     for misses in misses_of(TABLES[1], mechanism, 0.05, read_with=cheat):
@@ -144,6 +145,7 @@ def test_what_is_released_is_the_exact_table_plus_noise():
     assert evaluate(single, reservation=paid(single), n_units=200).sums == (20,)
 
 
+@pytest.mark.heavy
 def test_a_person_with_many_rows_counts_once():
     mechanism = NoisySum(scale=1e-2, grid=1000, form="shares")
     busy = np.tile(X[:1], (1000, 1))  # a row that the model gets wrong
@@ -215,6 +217,7 @@ def test_nothing_is_drawn_when_something_is_wrong():
     assert good.remaining("evaluation") == 1
 
 
+@pytest.mark.heavy
 def test_a_reservation_may_hold_it_among_other_things():
     """One tight price for labels and their evaluation together."""
     from quorate.accounting import Composed, DiscreteGaussian, Repeated

@@ -40,6 +40,7 @@ def histograms(draw):
 lost = st.sets(st.integers(0, 7))
 
 
+@pytest.mark.heavy
 @given(half_leads=st.lists(values, min_size=1, max_size=8), interrupted=lost, n_teachers=st.integers(1, 50))
 def test_half_leads_are_read_as_a_slow_reader_would(half_leads, interrupted, n_teachers):
     made = released(BINARY, half_leads, interrupted)
@@ -54,6 +55,7 @@ def test_half_leads_are_read_as_a_slow_reader_would(half_leads, interrupted, n_t
         np.testing.assert_allclose(shares, [float(1 - ones), float(ones)], atol=1e-12)
 
 
+@pytest.mark.heavy
 @given(counts=histograms(), interrupted=lost, n_teachers=st.integers(1, 50))
 def test_noisy_counts_are_read_as_a_slow_reader_would(counts, interrupted, n_teachers):
     made = released(HISTOGRAM, counts, interrupted)
@@ -86,6 +88,7 @@ def test_a_noisy_value_of_minus_one_is_an_answer(half_leads):
     assert not released(HISTOGRAM, [[-1, -1]]).declined.any()
 
 
+@pytest.mark.heavy
 @given(counts=histograms(), data=st.data())
 def test_the_order_of_the_classes_does_not_matter_but_to_ties(counts, data):
     order = data.draw(st.permutations(range(len(counts[0]))))
@@ -108,6 +111,7 @@ def test_ties_go_to_the_lowest_class():
     assert HISTOGRAM.answers.codes(np.array([[3, 3, 1], [1, 3, 3]])).tolist() == [0, 1]
 
 
+@pytest.mark.heavy
 @given(n_teachers=st.integers(1, 60), data=st.data())
 def test_without_noise_the_shares_are_exact_where_all_vote_and_an_abstention_is_half_a_vote(n_teachers, data):
     ones = data.draw(st.integers(0, n_teachers))

@@ -166,6 +166,7 @@ class TestChooseTeachers:
         assert chosen.slack == pytest.approx((2 / 10 * math.log(1 / 0.05) + 1 / 100) / 8 + 1 / 100)
         assert chosen.seeded
 
+    @pytest.mark.heavy
     def test_it_is_charged_then_drawn_then_stored_then_told(self, diary):
         mechanism = Exponential(epsilon=1.0, sensitivity=10)
         reservation, noise = diary("tuning", 1, mechanism)
@@ -278,6 +279,7 @@ class TestErrorEstimate:
         assert 10 * kl == pytest.approx(math.log(2 / 0.05), rel=1e-6)
         assert estimate.upper > x
 
+    @pytest.mark.heavy
     def test_it_is_charged_then_drawn_then_stored_then_told(self, diary):
         mechanism = NoisySum.costing(0.5)
         reservation, noise = diary("tuning", 1, mechanism)

@@ -168,6 +168,7 @@ def excess_of(fitted, flipped):
     return abs(fitted.concept_.cut - 30_000) / 2**16 * (1 - 2 * flipped)
 
 
+@pytest.mark.heavy
 def test_a_fit_charges_what_its_plan_costs_and_says_so():
     X, y = noisy_rows(20_000)
     ledger = Ledger(budget=Budget(3.0, 1e-5))
@@ -387,6 +388,7 @@ def test_disagreements_of_thresholds_stay_below_the_bound():
     assert passed >= 180  # it may fail with probability 0.1
 
 
+@pytest.mark.heavy
 def test_the_search_finds_what_a_fine_grid_finds():
     error = learner_error(NoisyThreshold(concepts=DOMAIN, epsilon=1.0), alpha=0.1, beta=0.02)
 
@@ -455,7 +457,7 @@ class Lucky(NoisyThreshold):
         return replace(super()._plan(*given), caveats=("it rests on luck",))
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", [AgnosticLearner, SubsampledAgnostic, EmpiricalLearner])
 def test_what_the_base_learners_guarantee_rests_on_is_said_of_the_whole(kind):
     base = Lucky(concepts=DOMAIN, epsilon=1.0)

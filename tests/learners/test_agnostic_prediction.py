@@ -281,6 +281,7 @@ def test_answers_are_as_good_as_the_bound_says():
     assert max(found) <= plan.excess
 
 
+@pytest.mark.heavy
 def test_where_nothing_is_proven_hypotheses_still_vote():
     plan = private(n_queries=3).plan_for(4_000)
 
@@ -316,6 +317,7 @@ def test_more_queries_need_more_rows_and_as_many_as_are_needed_are_enough():
     assert private(n_queries=1, alpha=0.2).plan_for(one).excess <= 0.2
 
 
+@pytest.mark.heavy
 def test_a_question_outside_the_domain_or_before_fit_costs_nothing():
     with pytest.raises(NotFittedError):
         private().ask([[1]])
@@ -363,6 +365,7 @@ def test_wrong_tables_are_refused_and_nothing_is_charged():
     assert ledger.spent.epsilon == 0
 
 
+@pytest.mark.heavy
 def test_a_ledger_that_was_put_back_sells_no_answer_twice(tmp_path):
     kept, older = tmp_path / "ledger", tmp_path / "older"
     kept.mkdir()
@@ -382,6 +385,7 @@ def test_a_ledger_that_was_put_back_sells_no_answer_twice(tmp_path):
     assert asked.ask([[5]]).shape == (1,)  # what was released stays known
 
 
+@pytest.mark.heavy
 def test_an_object_gives_no_more_answers_than_were_charged_whatever_a_ledger_says(monkeypatch):
     asked = private(n_queries=2).fit(*rows())
     asked.ask([[1], [2]])
@@ -392,6 +396,7 @@ def test_an_object_gives_no_more_answers_than_were_charged_whatever_a_ledger_say
     assert (refusal.value.spent, refusal.value.requested, refusal.value.limit) == (2, 1, 2)
 
 
+@pytest.mark.heavy
 def test_an_answer_that_was_drawn_and_lost_counts(monkeypatch):
     asked = private(n_queries=2).fit(*rows())
     with monkeypatch.context() as broken:

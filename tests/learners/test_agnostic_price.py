@@ -160,7 +160,7 @@ INSTANCES = {
 }
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("instance", INSTANCES.values(), ids=INSTANCES)
 def test_the_true_epsilon_of_tiny_instances_is_below_the_claim_and_not_far_below(instance):
     concepts, points, n, n_sampled, choice_epsilon, learner_epsilon, choose, share = instance
@@ -179,6 +179,7 @@ def test_the_true_epsilon_of_tiny_instances_is_below_the_claim_and_not_far_below
     assert share * claim <= worst.value <= claim
 
 
+@pytest.mark.heavy
 def test_a_base_learner_that_looks_at_the_order_is_covered_where_the_order_is_random():
     law = laws.relabelled_then(laws.told_row_by_row(2, 3, in_order=True), TWO, n_sampled=2, choice_epsilon=0.25)
 

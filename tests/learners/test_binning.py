@@ -22,6 +22,7 @@ def test_levels(frame):
     assert Binning(CUTS).transform(frame(ROWS)).tolist() == [[0, 2], [1, 0], [0, 0], [3, 1], [0, 0]]
 
 
+@pytest.mark.heavy
 @given(ages=st.lists(st.one_of(st.none(), st.floats(), st.integers()), min_size=1, max_size=8), place=st.integers(0, 7))
 def test_a_level_hangs_on_its_own_row_alone(ages, place):
     binning, frame = Binning({"age": (0, 10)}), pd.DataFrame({"age": pd.Series(ages, dtype=object)})

@@ -66,6 +66,7 @@ def test_cautions_stand_on_the_fitted_learner_and_depend_on_no_row():
     assert found[0] == found[1] == found[2] == learner.check(3_000)
 
 
+@pytest.mark.heavy
 def test_the_rows_of_a_choice_for_any_labels_keep_the_bound_where_it_is_hardest():
     """Many bad concepts that are just α worse, labels that are nearly coins: simulated exactly as a walk."""
     alpha, beta, epsilon, n_bad = 0.2, 0.1, 1.0, 500
@@ -122,7 +123,7 @@ def test_any_epsilon_is_answered_or_refused_by_the_name_that_was_given(around, b
             assert told.startswith("base.epsilon must be")
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("epsilon", [1e-9, 400.0, 1_000.0])
 def test_any_epsilon_of_a_learner_without_a_base(epsilon):
     x = np.arange(300)[:, None]
@@ -138,6 +139,7 @@ def test_any_epsilon_of_a_learner_without_a_base(epsilon):
         single.fit(x, labels)
 
 
+@pytest.mark.heavy
 def test_a_fit_searches_for_no_number_that_a_caution_would_name():
     boxes = Rectangles(bits=4, n_features=2)
     learner = AgnosticLearner(base=ExponentialLearner(concepts=boxes, epsilon=1.0), epsilon=1.0)

@@ -274,6 +274,7 @@ def test_arguments_out_of_range_are_refused_before_the_data(wrong):
 # --- nets ------------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 @given(
     st.lists(st.integers(0, 15), min_size=1, max_size=60),
     st.sampled_from([Thresholds(bits=4), Intervals(bits=4), PointFunctions(bits=4)]),

@@ -165,6 +165,7 @@ def test_tight_constants_need_a_fifth_of_the_rows_at_most(epsilon: float, n_base
     assert TightConstants(given_).price(schedule).within(given_.target)
 
 
+@pytest.mark.heavy
 def test_tight_constants_need_an_iteration_where_the_base_learner_needs_many_rows() -> None:
     given_ = task(3_000_000)
     labelled, unlabelled = TightConstants(given_).rows_needed()
@@ -415,6 +416,7 @@ def test_what_runs_has_the_law_that_was_priced_and_a_twin_that_relabels_nothing_
     assert p_value(law, drawn_cuts(SMALL, S_SMALL, D_SMALL, 2_500, twin, base)) < FALSE_ALARM
 
 
+@pytest.mark.heavy
 def test_the_planned_price_covers_the_exact_one_on_six_rows() -> None:
     """A plan of the learner itself: five labelled rows and one without, n = 6."""
     learner = LabelBoost(

@@ -83,7 +83,7 @@ def by_type(frame: Any) -> Any:
     return np.array([[old_level(value, CUTS[name]) for value in as_list(frame[name])] for name in CUTS]).T
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("how", FRAMES)
 def test_one_cell_of_a_frame_moves_no_other_row(how: str) -> None:
     assert moved(lambda cells: Binning(CUTS).transform(FRAMES[how](cells))) == []

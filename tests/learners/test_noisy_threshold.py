@@ -117,6 +117,7 @@ def test_mistaken_learners_are_caught():
 # --- the learner -----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_it_learns_on_a_grid_of_2_to_the_32_with_the_rows_of_its_theorem():
     learner = NoisyThreshold(concepts=Thresholds(bits=32), epsilon=1.0, alpha=0.05, rows="theorem")
@@ -179,6 +180,7 @@ def quantile_scores(values, quantile, low, high):
     return scores
 
 
+@pytest.mark.heavy
 @settings(max_examples=60)
 @given(st.lists(st.integers(-3, 5), min_size=1, max_size=9), st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0]))
 def test_runs_of_a_quantile_are_the_scores_of_every_value(values, quantile):

@@ -71,6 +71,7 @@ def test_a_class_that_the_rows_collapse_is_fitted_like_any_other(name, concepts)
         assert learners(concepts)[name].fit(points, y).concept_.index in (0, 1)
 
 
+@pytest.mark.heavy
 def test_predictions_of_a_class_of_one_are_answered():
     alone = AgnosticPrediction(concepts=FiniteClass([At(777)], n_features=1), epsilon=4.0, n_queries=1)
     assert alone.fit(np.zeros((100, 1)), np.zeros(100, dtype=int)).ask([[0.0]]).tolist() in ([0], [1])

@@ -66,6 +66,7 @@ def test_another_class_than_the_bases_is_refused():
         SubSampling(concepts=fewer, base=base, epsilon=1.0).fit(*rows())
 
 
+@pytest.mark.heavy
 def test_folds_and_grids():
     base = ExponentialLearner(concepts=trees(), epsilon=1.0, unsafe_noise_seed=0)
     assert cross_val_score(base, *rows(), cv=3).mean() > 0.9
@@ -137,6 +138,7 @@ def test_named_labels_give_the_concept_of_zeros_and_ones_at_no_further_charge():
     assert ledger.spent.epsilon == 1.0
 
 
+@pytest.mark.heavy
 def test_an_oracle_and_single_predictions_speak_the_same_words():
     X, y = rows(4_000)
     words = np.array(["no", "yes"])[y]

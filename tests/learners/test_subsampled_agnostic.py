@@ -103,7 +103,7 @@ def test_the_bound_by_hand():
     assert subsampled_error(1_000, 0.5, 0.03, lambda m: m + 1, 0.02) == pytest.approx(wanted)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize(("alpha", "saved"), [(0.1, 1.05), (0.05, 1.4), (0.02, 2.3), (0.01, 3.8)])
 def test_at_a_tenth_fewer_extra_rows_are_proven_to_be_enough_than_for_a_subsample(alpha, saved):
     found = study.extra_rows(0.1, alpha)
@@ -111,6 +111,7 @@ def test_at_a_tenth_fewer_extra_rows_are_proven_to_be_enough_than_for_a_subsampl
     assert found.beyond("subsample") > saved * found.beyond("all rows")
 
 
+@pytest.mark.heavy
 def test_the_extra_rows_of_a_subsample_grow_as_one_over_epsilon_and_those_of_all_rows_slower():
     small, large = study.extra_rows(0.05, 0.01), study.extra_rows(0.5, 0.01)
 

@@ -25,7 +25,7 @@ def pool(n=600, seed=0):
     }
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
 def test_columns_that_say_most_about_the_others_come_first_and_the_second_says_something_new(frame):
     for seed in range(5):

@@ -63,6 +63,7 @@ def test_what_is_known_stays_what_it_was_and_may_be_used_again(place):
     assert len(place.open(known=known).reservations()) == 3
 
 
+@pytest.mark.heavy
 def test_what_is_known_of_another_chain_is_of_no_use(place, tmp_path):
     with Ledger(budget=BUDGET) as other:
         reserved(other, count=99)

@@ -56,7 +56,7 @@ def breaches(path: Path, url: str | None = None) -> list[str]:
     return found
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("point", POINTS)
 def test_killed_at_a_failpoint_nothing_was_released_uncharged_and_the_run_ends(nursery, tmp_path, point):
     path = tmp_path / "ledger.db"

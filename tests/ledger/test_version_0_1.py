@@ -37,6 +37,7 @@ def test_no_price_moved_by_a_unit(composition: str) -> None:
         assert again == told, event
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("composition", WRITTEN)
 def test_it_goes_on_and_a_retry_of_what_was_charged_is_no_second_charge(composition: str) -> None:
     store = MemoryStore()

@@ -206,6 +206,7 @@ def test_answers_of_real_noise_have_the_exact_law(exact):
     assert exact.fit(answers, exact.wins(counts, *exact.gaussian(3.0))) > exact.FALSE_ALARM
 
 
+@pytest.mark.heavy
 def test_a_million_rows_need_no_more_memory_than_a_block_at_a_time():
     import tracemalloc
 

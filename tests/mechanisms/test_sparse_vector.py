@@ -88,6 +88,7 @@ def test_a_paper_stage_never_loses_more_than_epsilon_zero(exact, paper):
     assert 0.9 * noise.epsilon < worst <= noise.epsilon * (1 + 1e-6)
 
 
+@pytest.mark.heavy
 def test_that_summation_catches_query_noise_of_half_the_scale(exact):
     noise = sparse_vector(cutoff=4, epsilon=6.0, delta=1e-3).stage_noise
     worst = worst_log_ratio(Stage(exact, noise, query_factor=0.5), 400, np.random.default_rng(3))

@@ -112,6 +112,7 @@ def test_a_threshold_is_out_of_reach_where_it_is_above_what_all_teachers_give(n_
         assert "all of 250 teachers agree it is 124" in found.words
 
 
+@pytest.mark.heavy
 def test_an_estimator_refuses_it_charges_nothing_and_goes_on_where_it_is_told_to() -> None:
     rng = np.random.default_rng(0)
     X, pool = rng.normal(size=(600, 3)), PublicPool(rng.normal(size=(80, 3)))

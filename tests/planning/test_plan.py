@@ -45,6 +45,7 @@ def test_every_row_that_can_answer_costs_what_the_budget_allows_and_no_more(made
             assert 0.98 <= spent <= 1.0, row.key
 
 
+@pytest.mark.heavy
 def test_an_out_of_reach_sparse_vector_cannot_answer_and_says_why(made: Plan) -> None:
     (row,) = [row for row in made.rows if row.key == "votes/StableSparseVector/184/1000"]
     assert row.cannot.startswith("cannot answer: it takes")
@@ -81,6 +82,7 @@ def rehearsed(accuracy: float, times: int) -> Expected:
     )
 
 
+@pytest.mark.heavy
 def test_rows_rehearsed_once_are_marked_and_not_compared_with_those_in_full() -> None:
     played = {"NoisyCounts": (0.8, 6), "LaplaceNoisyMax": (0.75, 6), "GaussianNoisyMax": (0.9, 1)}
 
@@ -224,6 +226,7 @@ def test_json_has_every_row_and_only_plain_values(made: Plan) -> None:
     assert tree["rows"][0]["by_margin"]["margins"][-1] == 1.0
 
 
+@pytest.mark.heavy
 def test_other_budgets_are_told_by_how_they_differ_and_never_fall_with_epsilon() -> None:
     """Played less, every figure is off by the same luck, which the plan's own ε shows; and noise may turn the order."""
     luck, by_noise = -0.05, {0.25: 0.70, 0.5: 0.78, 1.0: 0.77, 2.0: 0.80, 4.0: 0.79, 8.0: 0.81}

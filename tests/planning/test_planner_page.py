@@ -19,6 +19,7 @@ def test_the_tables_of_the_page_are_those_that_the_command_writes() -> None:
     assert CHOICES in shown
 
 
+@pytest.mark.heavy
 def test_the_sentences_about_numbers_of_teachers_follow_from_the_table() -> None:
     exceptions = {("fair", 0.5): 0.013, ("fair", 1.0): 0.009, ("imdb", 0.5): 0.010}
     half_is_better = {("fair", 0.5), ("fair", 1.0)}

@@ -45,7 +45,7 @@ def test_less_budget_never_buys_less_noise(name):
     assert noise(0.5) > noise(1.0) > noise(2.0)
 
 
-@pytest.mark.default_cases(4)
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", for_runs())
 def test_a_stream_has_one_price_and_any_other_mechanism_one_for_each_answer(name):
     mechanism = made(name)

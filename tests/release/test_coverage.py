@@ -70,6 +70,7 @@ def test_labels_and_online_answers_are_paid_for_together():
             check_covered(reserve(Repeated(mechanism.event, 14), **purposes), purpose, mechanism)
 
 
+@pytest.mark.heavy
 def test_two_mechanisms_are_paid_for_by_two_parts():
     one, other = NoisyCounts(sigma=5.0, form="binary"), NoisyCounts(sigma=9.0, form="binary")
     event = Composed((Repeated(one.event, 10), Repeated(other.event, 3)))

@@ -164,6 +164,7 @@ def test_the_code_of_a_users_own_is_told_alike_in_every_process(tmp_path: Path) 
         assert done.stdout.strip() == first
 
 
+@pytest.mark.heavy
 def test_code_of_others_is_not_followed() -> None:
     class Through:
         def answer(self, x):  # type: ignore[no-untyped-def]

@@ -58,7 +58,7 @@ def test_forked_threaded_copied_and_spawned_users_decline_no_more_than_was_paid_
     assert cheat["declined"] > cheat["counted"]  # without the two defences the same schedules decline more
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_two_hundred_schedules_decline_no_more_than_was_paid_for() -> None:
     honest = played("run", "0", "200", "2")
     assert len(honest) == 200
@@ -257,6 +257,7 @@ COPIES: list[Any] = [
 ]
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("made", [vector, soft])
 def test_that_property_catches_streams_whose_copies_share_a_stage(made: Any) -> None:
     assert stages_ended(made(2), COPIES, defended=False)[0] > stages_ended(made(2), COPIES, defended=False)[2]

@@ -21,6 +21,7 @@ def parsed(written: str) -> Decimal:
     return Decimal(written.replace(",", ""))
 
 
+@pytest.mark.heavy
 @given(value=POSITIVE, digits=st.integers(1, 8))
 def test_a_bound_from_above_never_falls_below_its_value_and_is_close(value, digits):
     written = parsed(at_most(value, digits))
@@ -68,6 +69,7 @@ def test_a_shortened_name_fits_and_starts_like_the_name(text, limit):
     assert short == text or (short.endswith("…") and text.startswith(short[:-1]))
 
 
+@pytest.mark.heavy
 @given(right=st.integers(0, 60), extra=st.integers(0, 60))
 def test_the_interval_is_wilsons(right, extra):
     n_rows = max(1, right + extra)

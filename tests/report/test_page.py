@@ -319,6 +319,7 @@ def said_of(facts, sizes):
     return Page(render_html(replace(facts, audit=replace(facts.audit, sizes=sizes)))).text()
 
 
+@pytest.mark.heavy
 def test_how_small_a_fault_would_have_been_found_is_said_as_it_was_measured(facts):
     fault = FaultSize(fault="noise smaller by 12 %", attack="all 50 answers", probability=0.9)
     here = said_of(facts, FaultSizes(faults=(fault,), certainty=0.95))
@@ -412,6 +413,7 @@ def test_internal_facts_do_not_print_themselves(runs):
     assert "30303" not in f"{runs.internal()}"
 
 
+@pytest.mark.heavy
 def test_a_secret_is_opened_in_one_place_only():
     room = Path(quorate.report.__file__).parent
     opened = [

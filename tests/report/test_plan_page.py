@@ -51,6 +51,7 @@ def test_every_row_the_commonest_class_and_what_cannot_answer_are_on_it(made: Pl
     assert str(made.first.expected) in page
 
 
+@pytest.mark.heavy
 def test_a_paid_estimate_is_not_said_to_be_free(made: Plan) -> None:
     assert "Nothing was spent" in plan_page(made)
     nothing_expected = replace(made, rows=tuple(replace(row, expected=None) for row in made.rows))

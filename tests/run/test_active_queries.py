@@ -302,6 +302,7 @@ def test_a_run_asks_by_the_strategy_that_its_settings_name(make_run: Any, cli: A
     assert labels(root) == rows
 
 
+@pytest.mark.heavy
 def test_check_says_what_a_strategy_costs_and_that_a_random_subset_is_its_control(make_run: Any, cli: Any) -> None:
     code, out, _ = cli("check", make_run(**ACTIVE))
     assert code == 0
@@ -335,6 +336,7 @@ def test_a_check_for_programs_says_by_a_code_what_to_be_careful_of(make_run: Any
     assert all(each["message"] in said for each in found.values())
 
 
+@pytest.mark.heavy
 def test_a_strategy_of_ones_own_may_still_say_a_sentence(make_run: Any) -> None:
     class Talks(Margin):
         def cautions(self, *, width: int) -> Any:

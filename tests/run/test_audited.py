@@ -123,6 +123,7 @@ def test_more_than_two_classes_tie_in_pairs_that_leave_no_class_out_of_both() ->
     assert last.neighbours[1].tolist() == [0, 0, 0, 49, 51]
 
 
+@pytest.mark.heavy
 def test_claims_are_trade_off_curves_where_noise_is_gaussian_and_wide() -> None:
     many = Composed((Repeated(DiscreteGaussian(30.0, 1.0), 9), DiscreteGaussian(10.0, 2**0.5)))
     assert claim_on(many, 1e-5) == GaussianClaim((9 / 900 + 2 / 100) ** 0.5)
@@ -522,7 +523,7 @@ def test_a_seeded_run_is_told_to_have_no_guarantee_whatever_is_found(make_run: A
     assert "it has no guarantee, whatever an audit finds" in audit(root, runs=400).verdict
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("wrong", [{"runs": 10}, {"runs": 1e5}, {"confidence": 1}, {"confidence": True}, {"n_jobs": 0}])
 def test_wrong_arguments_are_refused(finished: Path, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidParameter):

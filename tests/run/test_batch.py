@@ -86,6 +86,7 @@ def test_an_open_private_folder_is_closed_before_anything_is_written_there(make_
     assert mode(root / "private") == 0o700
 
 
+@pytest.mark.heavy
 def test_nothing_private_lies_on_the_public_side(finished: Path) -> None:
     written = b"".join(path.read_bytes() for path in sorted((finished / "public").iterdir()))
     keys = [(finished / "private" / "run.key").read_bytes(), (finished / "ledger.db.key").read_bytes()]

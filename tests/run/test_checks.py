@@ -75,6 +75,7 @@ def test_the_outcomes_of_an_ordinary_run(ordinary: PrivateClassifier) -> None:
     }
 
 
+@pytest.mark.heavy
 def test_what_passed_names_a_function_that_there_is(ordinary: PrivateClassifier) -> None:
     for check in ordinary.facts().checks:
         assert (check.ran is not None) == (check.outcome in (Outcome.PASSED, Outcome.FAILED))
@@ -110,6 +111,7 @@ def test_a_broken_partition_is_found_before_anything_is_fitted_or_charged(
         assert ledger.reservations() == ()
 
 
+@pytest.mark.heavy
 def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch: pytest.MonkeyPatch) -> None:
     looked, given = [], []
     real_check, real_train = flow.checks.shards, trained.train_chunk
@@ -229,6 +231,3 @@ def test_a_ledger_that_does_not_verify_has_no_report(
     monkeypatch.setattr(Ledger, "verify", lambda self: (_ for _ in ()).throw(PreconditionFailed("broken")))
     with pytest.raises(PreconditionFailed):
         ordinary.facts()
-
-
-# --- what version 0.1 wrote -----------------------------------------------------------------------------------------

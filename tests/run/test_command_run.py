@@ -83,6 +83,7 @@ def test_a_changed_script_is_another_teacher(make_run: Any) -> None:
     assert load_run(root).charge_key != before
 
 
+@pytest.mark.heavy
 def test_a_script_that_fails_on_public_rows_is_refused_with_its_words(make_run: Any, cli: Any) -> None:
     root = command_run(make_run)
     (root / "teach.py").write_text("raise SystemExit('no such column: blood')\n", encoding="utf-8")

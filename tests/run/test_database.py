@@ -150,6 +150,7 @@ def test_the_private_query_as_the_public_one_is_refused(make_run: Any, cli: Any)
     assert "[data] public is the private file again" in " ".join(err.split())
 
 
+@pytest.mark.heavy
 def test_rows_of_a_window_are_sorted(asked: Any) -> None:
     found = asked("select id, row_number() over (order by age desc) as n from visits").cells()
     assert found.rows() == [("1", "3"), ("2", "1"), ("3", "2")]

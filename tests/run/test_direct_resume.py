@@ -126,7 +126,7 @@ def test_a_run_killed_at_a_few_random_moments_keeps_its_promises(make_direct: An
     killed_at_random(make_direct, 3)
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_a_run_killed_at_ten_random_moments_keeps_its_promises(make_direct: Any) -> None:
     killed_at_random(make_direct, 10)
 

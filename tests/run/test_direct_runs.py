@@ -324,7 +324,7 @@ def without(make_direct: Any, cli: Any) -> dict[str, str]:
 USABLE = {"a missing number", "a value that no public row has"}
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("odd", sorted(ODD.keys() - USABLE))
 def test_a_row_that_cannot_be_used_is_left_out(make_direct: Any, odd: str) -> None:
     root = make_direct()
@@ -404,6 +404,7 @@ def test_a_report_that_counts_usable_rows_is_caught(
     assert {"facts.json", "report.html"} <= {name for name in found if found[name] != without[name]}
 
 
+@pytest.mark.heavy
 def test_what_one_row_holds_never_changes_how_another_is_read(make_direct: Any) -> None:
     root = make_direct()
     alone = read_direct(root, begin=False).task
@@ -417,6 +418,7 @@ def test_what_one_row_holds_never_changes_how_another_is_read(make_direct: Any) 
 # --- refusals by public facts, and the ledger -----------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_what_is_wrong_with_public_facts_is_refused_and_nothing_is_charged(make_direct: Any) -> None:
     cases: list[tuple[dict[str, Any], Any, str]] = [
         ({"data.public": "private.csv"}, DataRefused, "private file again"),

@@ -376,7 +376,7 @@ def classifier(mechanism: Any, tmp_path: Path, **more: Any) -> PrivateClassifier
     )  # fmt: skip
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "mechanism",
     [
@@ -423,6 +423,7 @@ def test_an_instance_that_does_not_fit_is_refused_before_anything_is_charged(
     assert not (tmp_path / "ledger.db").exists()
 
 
+@pytest.mark.heavy
 def test_soft_labels_of_three_classes_are_refused_before_anything_is_charged(tmp_path: Path) -> None:
     mechanism = SoftLabel(epsilon=40.0, delta=1e-6, cutoff=10, n_queries=30, bins=3)
     made = classifier(mechanism, tmp_path).set_params(classes=[0, 1, 2])

@@ -244,6 +244,7 @@ def test_the_data_dependent_figure_is_released_once_and_paid_for(tmp_path: Path,
     assert entries(tmp_path) == before
 
 
+@pytest.mark.heavy
 def test_a_figure_lost_with_its_process_is_not_drawn_again_and_the_labels_are_written(tmp_path: Path) -> None:
     real = Reservation.store
 

@@ -36,6 +36,7 @@ def test_one_teacher_is_not_several(make_run: Any, cli: Any) -> None:
     assert "  train      1 teacher; " in out
 
 
+@pytest.mark.heavy
 def test_the_check_notes_what_may_not_have_been_meant(make_run: Any, cli: Any) -> None:
     root = make_run(**{"data.unit": "patient_id", "data.n_records": 300})
     pool = pl.read_csv(root / "public.csv")
@@ -55,6 +56,7 @@ def test_the_check_notes_what_may_not_have_been_meant(make_run: Any, cli: Any) -
     assert "200" not in out  # the true number of patients
 
 
+@pytest.mark.heavy
 def test_the_check_is_silent_where_all_is_well(make_run: Any, cli: Any) -> None:
     root = make_run(**{"data.unit": "patient_id", "data.n_records": 210})
     assert "note " not in cli("check", root)[1]
@@ -262,6 +264,7 @@ def test_dates_as_text_are_pointed_out_by_the_public_table_alone(make_run: Any, 
     assert "holds dates" not in dated("words", "not yet")  # dates in the private table alone
 
 
+@pytest.mark.heavy
 def test_a_delta_that_nobody_compared_is_said_not_to_be(make_run: Any, cli: Any) -> None:
     out = cli("check", make_run())[1]
     said = "note delta = 1e-5 was not compared with 1 / n, since n, the number of records, is not known"
@@ -269,6 +272,7 @@ def test_a_delta_that_nobody_compared_is_said_not_to_be(make_run: Any, cli: Any)
     assert "not compared" not in cli("check", make_run("declared", **{"data.n_records": 400}))[1]
 
 
+@pytest.mark.heavy
 def test_too_many_teachers_are_refused_with_what_would_do(make_run: Any, cli: Any) -> None:
     declared = make_run("declared", **{"data.n_records": 400, "teachers.count": 500})
     code, _, said = cli("check", declared)

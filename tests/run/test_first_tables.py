@@ -65,7 +65,7 @@ def test_a_declared_column_of_numbers_is_read_with_commas_that_can_be_nothing_el
     assert usable.tolist() == [True, False, True]
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("n", [4, 24])
 @pytest.mark.parametrize("by", WAYS)
 def test_a_pool_of_few_rows_is_said_to_be_small(make_run: Any, cli: Any, n: int, by: str) -> None:
@@ -77,6 +77,7 @@ def test_a_pool_of_few_rows_is_said_to_be_small(make_run: Any, cli: Any, n: int,
     assert f"there are {n} different public rows, and " in out
 
 
+@pytest.mark.heavy
 def test_a_pool_of_enough_rows_is_not(make_run: Any, cli: Any) -> None:
     assert "different public rows" not in cli("check", make_run(m=25))[1]
 

@@ -107,7 +107,7 @@ BROKEN = {
 }
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("what", BROKEN)
 def test_what_a_private_file_holds_changes_no_other_row(what: str, tmp_path: Path) -> None:
     folder(tmp_path)
@@ -201,6 +201,7 @@ def cheating(root: Path, names: list[str]) -> Any:
     return public_images(root, names, called="private.csv")[0]
 
 
+@pytest.mark.heavy
 def test_that_test_catches_a_size_that_private_images_tell(tmp_path: Path) -> None:
     folder(tmp_path)
     BROKEN["another size"](tmp_path / "scans" / "7.pgm")
@@ -252,6 +253,7 @@ def test_a_pgm_file_of_text_is_read_with_its_comments(tmp_path: Path) -> None:
         assert read_image(tmp_path, "b.pgm") is None
 
 
+@pytest.mark.heavy
 def test_names_that_lead_elsewhere_are_no_images(tmp_path: Path) -> None:
     folder(tmp_path)
     (tmp_path / "secret.pgm").write_bytes(pgm(IMAGES[0]))
@@ -335,6 +337,7 @@ def test_what_is_wrong_with_public_images_is_one_line(change: Any, told: str, ma
     assert told in " ".join(err.split())
 
 
+@pytest.mark.heavy
 def test_images_without_public_ones_are_refused_in_one_line(make_run: Any, cli: Any) -> None:
     root = make_run(**{**DIRECT, "data.public": None, "data.images": "scans", "schema.file": ["a.pgm", "b.pgm"]})
     folder(root)

@@ -164,6 +164,7 @@ class Scores(SoftLabel):
     sensitivity: ClassVar[float] = 1.0
 
 
+@pytest.mark.heavy
 def test_scores_stand_for_two_classes_however_many_teachers_there_are() -> None:
     own = Scores(epsilon=2.0, delta=1e-5, cutoff=2, n_queries=10, bins=10)
     asked, noise = guarded(own), SeededNoise(0)

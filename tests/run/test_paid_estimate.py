@@ -158,6 +158,7 @@ def test_what_does_not_go_with_an_estimate_is_refused_before_it_is_paid(folder: 
     assert not (folder / "ledger.db").exists()
 
 
+@pytest.mark.heavy
 def test_no_estimate_is_paid_for_where_there_are_too_few_public_rows_to_rehearse_with_it(folder: Path) -> None:
     public = pl.read_csv(folder / "public.csv")
     public[:24].write_csv(folder / "public.csv")

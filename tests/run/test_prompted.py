@@ -291,7 +291,7 @@ def _charged(root: Path) -> bool:
         return bool(ledger.reservations())
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("manner", ["refused", "an unknown class", "not JSON"])
 def test_an_endpoint_of_no_use_is_found_out_before_anything_is_paid(
     there: Endpoint, tmp_path: Path, manner: str, capsys: pytest.CaptureFixture[str]

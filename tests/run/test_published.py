@@ -108,7 +108,7 @@ CHANGES: dict[Callable[[Path], None], str] = {
 }
 
 
-@pytest.mark.default_cases(2)
+@pytest.mark.heavy
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("name", ["student.skops", "labels.csv", "facts.json"])
 def test_a_file_that_was_changed_is_refused_in_one_line_and_nothing_is_copied(
@@ -135,6 +135,7 @@ def test_a_public_folder_that_is_a_link_is_refused(run: Path, cli: Any, tmp_path
     assert (code, "is a link or no folder" in told) == (4, True)
 
 
+@pytest.mark.heavy
 def test_the_same_command_writes_a_changed_public_side_anew_at_no_charge(run: Path, cli: Any, tmp_path: Path) -> None:
     before = (run / "ledger.db.anchor").read_bytes()
     swap(run / "public" / "student.skops")

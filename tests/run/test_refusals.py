@@ -265,6 +265,7 @@ def test_a_budget_that_is_spent_says_what_was_charged_and_what_to_do(make_run: A
     assert facts["charged"] == "nothing more was charged"
 
 
+@pytest.mark.heavy
 def test_noise_below_what_the_budget_allows_is_refused_by_the_budget(make_run: Any, cli: Any) -> None:
     root = make_run(**{"mechanism.sigma": 0.5})
     code, _, said = cli("run", root)
@@ -297,6 +298,7 @@ def test_a_ledger_whose_key_is_gone_is_refused(make_run: Any, cli: Any) -> None:
     assert code == 4
 
 
+@pytest.mark.heavy
 def test_a_ledger_with_another_budget_is_refused(make_run: Any, cli: Any) -> None:
     root = make_run()
     Ledger(root / "ledger.db", budget=Budget(1.0, 1e-5)).close()

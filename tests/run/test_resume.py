@@ -302,6 +302,7 @@ def test_an_address_in_a_teachers_parameters_does_not_charge_a_second_time(make_
     assert len(keys) == 1
 
 
+@pytest.mark.heavy
 def test_a_first_run_key_is_never_replaced_by_a_second_process(make_run: Any) -> None:
     root = make_run()
     first = load_run(root).charge_key
@@ -362,6 +363,7 @@ def test_after_a_shuffle_no_old_teacher_is_kept_where_a_slot_is_a_position(make_
     assert after.charge_key != before.charge_key
 
 
+@pytest.mark.heavy
 def test_a_shuffle_changes_nothing_where_units_have_ids(make_run: Callable[..., Path]) -> None:
     root = make_run(**{"data.unit": "patient_id"})
     before = load_run(root)

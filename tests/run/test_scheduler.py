@@ -231,7 +231,7 @@ def _nannied(cluster: Cluster) -> set[int]:
     return {int(each.split()[0]) for each in cluster.workers[0].alive()}
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_a_teacher_that_kills_its_worker_again_and_again_abstains_alone(
     cluster: Cluster, here: Path, tmp_path: Path
 ) -> None:
@@ -248,7 +248,7 @@ def test_a_teacher_that_kills_its_worker_again_and_again_abstains_alone(
     assert "abstain" not in hit.lower()
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 @pytest.mark.parametrize("ends", [True, False])
 def test_an_item_that_no_worker_can_unpack_is_lost_alone(ends: bool, cluster: Cluster, tmp_path: Path) -> None:
     (tmp_path / "private").mkdir(mode=0o700)
@@ -276,7 +276,7 @@ def _numbers(items: list[_Unwilling]) -> list[bytes | Lost]:
     return [b"%d" % item.number for item in items]
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_a_client_that_is_killed_leaves_no_teacher_behind_and_the_run_goes_on(
     cluster: Cluster, here: Path, tmp_path: Path
 ) -> None:
@@ -295,6 +295,7 @@ def test_a_client_that_is_killed_leaves_no_teacher_behind_and_the_run_goes_on(
         assert len(ledger.reservations()) == 1
 
 
+@pytest.mark.heavy
 def test_a_worker_of_another_version_is_refused_in_one_line_and_nothing_is_charged(
     cluster: Cluster, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -309,7 +310,7 @@ def test_a_worker_of_another_version_is_refused_in_one_line_and_nothing_is_charg
     assert not (root / "public" / "labels.csv").exists()
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_an_estimator_has_the_same_teachers_and_votes_by_the_workers(
     cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

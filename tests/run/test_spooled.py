@@ -90,7 +90,7 @@ def released(root: Path) -> list[Any]:
         return [block.answers for block in reservation.blocks("gradient round")]
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_a_process_that_is_killed_in_a_round_leaves_no_row_behind(make_run: Any) -> None:
     """SIGKILL, twice: nothing is left in the folder, and the run goes on to its end with every round once."""
     root = make_run("run", m=60, **{**SMALL, "method.rounds": 30})

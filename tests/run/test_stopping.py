@@ -159,7 +159,7 @@ def test_sigterm_at_random_moments_leaves_no_process_and_one_charge(make_run: An
     assert len(stopped_at_random_moments(make_run, 3, random.Random(20261130), 1)) == 3
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_sigterm_at_fifty_random_moments_leaves_no_process_and_one_charge(make_run: Any) -> None:
     seconds = stopped_at_random_moments(make_run, 50, random.Random(), 2)
     mean = sum(seconds) / len(seconds)

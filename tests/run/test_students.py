@@ -110,7 +110,7 @@ def test_plain_numbers_and_pipelines_go_the_same_way(student: Any) -> None:
 # --- misuse: refused in one line, before anything is charged -----------------------------------------------------
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("student", "mechanism", "said"),
     [

@@ -33,6 +33,7 @@ def test_a_refusal_in_a_folder_names_keys_and_no_argument(
     assert not [name for name in ("queries=", "n_teachers", "n_records=", "allow_hopeless=") if name in err]
 
 
+@pytest.mark.heavy
 def test_a_rehearsal_without_a_number_of_records_names_the_key(make_run: MakeRun, cli: Cli) -> None:
     code, _, err = cli("check", make_run(**{"data.evaluation": "evaluation.csv"}), "--rehearse")
     assert code == 2

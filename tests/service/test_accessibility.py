@@ -78,7 +78,7 @@ def test_both_checks_see_what_is_broken(tmp_path: Path) -> None:
         assert axe() is None or not rule or any(each.startswith(f"axe: {rule}") for each in found[name]), found[name]
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_pictures_of_every_page_are_kept(pages: dict[str, str], scheme: str, tmp_path: Path) -> None:
     folder = Path(os.environ.get("QUORATE_SCREENSHOTS", tmp_path))

@@ -40,7 +40,7 @@ def fail_at(run: Running, step: str, number: int, *, after: int = 0) -> None:
     store._at = store._anchor._at = at
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("step", "number", "after"),
     [*((step, errno.ENOSPC, 0) for step in STEPS), ("begun", errno.EROFS, 0), ("inserted", errno.EIO, 1)],

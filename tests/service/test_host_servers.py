@@ -29,7 +29,7 @@ from quorate.ledger.stores import store_at
 from quorate.run.batch import execute, load_run
 from quorate.service.keys import FILE, KeyFile
 
-pytestmark = pytest.mark.heavy
+pytestmark = pytest.mark.faults
 KEPT = 600
 
 

@@ -59,7 +59,7 @@ def test_hostile_requests_are_refused_and_cost_nothing(serve: Serve) -> None:
     assert set(statuses) == {400, 401, 403, 404, 405, 413, 415, 422}
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_ten_thousand_of_them(own_run: Callable[..., Path]) -> None:
     with running(own_run()) as run:
         statuses = refused_all(run, 10_000, seed=2)

@@ -94,6 +94,6 @@ def test_a_killed_service_told_nothing_that_is_not_in_its_ledger(own_run: Callab
     killed(own_run(**{"mechanism.online_answers": 300}), kills=1, seed=1)
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_and_so_twenty_times(own_run: Callable[..., Path]) -> None:
     killed(own_run(**{"mechanism.online_answers": 3_000}), kills=20, seed=2)

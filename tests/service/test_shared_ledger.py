@@ -94,6 +94,7 @@ def test_two_services_on_one_ledger_give_exactly_the_cap(made: tuple[Path, str],
         assert len({entry.session for entry in ledger.entries() if entry.kind == "drawn"}) >= 3  # the run, and both
 
 
+@pytest.mark.heavy
 def test_a_folder_has_one_ledger(copied: Callable[[str], Path]) -> None:
     root = copied("both")
     with Ledger(root.with_name("ledger.db"), budget=Budget(1.0, 1e-5)):
@@ -112,6 +113,7 @@ def test_what_is_no_url_is_refused(copied: Callable[[str], Path], text: str) -> 
         load_run(root)
 
 
+@pytest.mark.heavy
 def test_where_a_run_has_results_a_missing_ledger_is_not_made_anew(
     copied: Callable[[str], Path], server: Server, cli: Any
 ) -> None:

@@ -98,6 +98,7 @@ HOSTILE_HEADERS: list[tuple[dict[str, str], str]] = [
 ]
 
 
+@pytest.mark.heavy
 def test_hostile_headers_are_refused(serve: Serve) -> None:
     run = serve()
     for headers, code in HOSTILE_HEADERS:
@@ -121,6 +122,7 @@ def test_a_body_that_is_too_large_is_refused_before_it_is_read(serve: Serve) -> 
     assert refused(run, chunked)["code"] == "body-too-large"
 
 
+@pytest.mark.heavy
 def test_a_body_that_comes_too_slowly_is_refused(serve: Serve) -> None:
     run = serve(body_seconds=0.2)
     place = urlsplit(str(run.http.base_url))

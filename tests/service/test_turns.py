@@ -60,7 +60,7 @@ def test_many_clients_are_given_exactly_the_cap(own_run: Callable[..., Path], af
         assert sum(len(block.answers["answers"]) for block in reservation.blocks("online answer")) == 12
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_64_clients_are_given_exactly_the_cap_20_times(finished: Callable[..., Path], tmp_path: Path) -> None:
     for repeat in range(20):
         root = shutil.copytree(finished(), tmp_path / f"run{repeat}")

@@ -49,6 +49,7 @@ def test_the_fit_is_that_of_a_slow_optimiser_that_knows_no_gradient(sigma, n_tea
     assert slow_loss(theta, z, codes, sigma, n_teachers) <= found.fun + 1e-4
 
 
+@pytest.mark.heavy
 @given(seed=st.integers(0, 1_000), n_classes=st.integers(2, 4))
 @settings(max_examples=15, deadline=None)
 def test_the_slope_of_the_loss_is_that_of_small_steps(seed, n_classes):

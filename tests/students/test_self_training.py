@@ -57,6 +57,7 @@ def test_a_pipeline_that_reads_a_frame_by_its_names_trains_itself_as_one_on_numb
     np.testing.assert_allclose(by_names[-1].coef_, SelfTraining(LogisticRegression()).fit(data).coef_)
 
 
+@pytest.mark.heavy
 def test_it_makes_more_of_few_labels():
     """Twelve tasks of two clouds with seeds of their own, so this cannot fail by chance."""
     gains = []

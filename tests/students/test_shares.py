@@ -66,6 +66,7 @@ def test_the_fit_is_that_of_a_slow_optimiser_that_knows_no_gradient(n_classes):
     assert slow_loss(parameters(model), z, shares, 0.2) <= found.fun + 1e-5
 
 
+@pytest.mark.heavy
 @given(seed=st.integers(0, 1_000), n_classes=st.integers(2, 4), noise_sd=st.sampled_from([0.05, 0.3, 2.0]))
 @settings(max_examples=15, deadline=None)
 def test_the_fit_stands_where_the_slow_loss_is_flat(seed, n_classes, noise_sd):
@@ -208,6 +209,7 @@ def test_what_a_point_lacks_of_one_is_shared_equally():
     )
 
 
+@pytest.mark.heavy
 @given(order=st.permutations(range(4)))
 @settings(max_examples=10, deadline=None)
 def test_the_order_of_the_classes_does_not_matter(order):

@@ -93,6 +93,7 @@ def test_the_students_own_probabilities_are_the_shares_of_the_model(shares, n_cl
     assert class_probabilities(way.fit(there), there.pool, there.classes).shape == (150, n_classes)
 
 
+@pytest.mark.heavy
 def test_the_model_of_a_sparse_pool_is_its_own_student_as_well():
     rows = csr_array((np.random.default_rng(3).random((150, 12)) < 0.4).astype(float))
     votes, _ = cast(rows.toarray(), 3, steep=8.0)
@@ -311,6 +312,7 @@ def ring(m, seed=0):
     return X, np.column_stack([K * inside, K * ~inside]), inside
 
 
+@pytest.mark.heavy
 def test_by_default_the_student_is_curved_where_noisy_votes_are_and_opens_without_trust(tmp_path):
     X, votes, inside = ring(400)
     data = student_data_of(X, release(votes, values(sigma=60.0)), classes=["in", "out"])

@@ -210,6 +210,7 @@ def test_example_2_shows_in_a_simulated_vote_and_at_the_stated_rate():
     assert min(binom.cdf(errors, n, cheated), binom.sf(errors - 1, n, cheated)) < FALSE_ALARM
 
 
+@pytest.mark.heavy
 def test_voting_classes_of_any_hypothesis_with_weights():
     data, truth = task(m=200, mechanism=labels(sigma=10.0))
     for hypothesis in (None, GaussianNB(), STUMP):

@@ -437,7 +437,7 @@ def by_definition(table: np.ndarray, best: int, alpha: float, mass: np.ndarray) 
     return found
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(8))
 def test_the_disagreement_coefficient_is_its_definition(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -24,11 +24,13 @@ from quorate.run.exported import MANIFEST, read_exported
 from quorate.run.folder import RunFolder
 from quorate.run.opened_student import student_from
 from quorate.run.published import FACTS, STUDENT, is_finished, read_facts, read_published
-from quorate.run.settings import Settings, settings_of
+from quorate.run.settings import read_settings
 from quorate.run.student_rows import public_table, reader_of
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray
+
+VOTED_ELSEWHERE = {"declared", "sites"}  # partitions of runs that have no private table here
 
 
 def load(path: str | Path, *, trusted: Sequence[str] = ()) -> FinishedRun:
@@ -145,7 +147,7 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
         partition = self._facts.setup.partition
         if partition == "none":
             raise PreconditionFailed(NOTHING_TO_ASK)
-        if not self._is_run or partition in ("declared", "sites"):
+        if not self._is_run or partition in VOTED_ELSEWHERE:
             why = (
                 "its votes were made elsewhere" if self._is_run else "it was exported: teachers and ledger stay behind"
             )
@@ -196,13 +198,20 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
         """Return rows as the student takes them: a table as the run reads its own."""
         self._fitted()
         X = _one_image_a_row(X)
-        if not self._is_run:
-            return X
         if self._reader is None:
-            settings = settings_of(self._root)
-            reads = settings.data.images is None and _has_columns(settings)
-            self._reader = reader_of(settings, self.student_, public_table(settings)) if reads else TableReader()
+            self._reader = self._reader_of_run() if self._is_run else TableReader()
         return self._reader(X)
+
+    def _reader_of_run(self) -> TableReader:
+        """Return what reads tables as the run did; one that changes nothing where no table says how."""
+        if self._facts.setup.partition in VOTED_ELSEWHERE:
+            return TableReader()
+        settings = read_settings(self._root / "quorate.toml")
+        data = settings.data
+        table = data.private if data.public is None else data.public  # it may have been moved since
+        if data.images is not None or (isinstance(table, Path) and not table.exists()) or not has_named_columns(table):
+            return TableReader()
+        return reader_of(settings, self.student_, public_table(settings))
 
     def _open(self) -> None:
         """Read the public side."""
@@ -244,11 +253,6 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
 def _one_image_a_row(X: Any) -> Any:
     """Return images ``(n, height, width)`` or ``(n, height, width, 3)`` as the student takes them, as ``fit`` does."""
     return X.reshape(len(X), -1) if isinstance(X, np.ndarray) and X.ndim in (3, 4) else X
-
-
-def _has_columns(settings: Settings) -> bool:
-    data = settings.data
-    return has_named_columns(data.private if data.public is None else data.public)
 
 
 def _no_run(root: Path) -> str:

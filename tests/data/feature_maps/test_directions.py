@@ -20,6 +20,7 @@ def words(rng, n):
     return sparse.random(n, 900, density=0.03, format="csr", random_state=rng)
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("make", [pixels, words])
 def test_a_row_is_the_same_alone_in_any_company_order_and_number_of_threads(make):
     rng = np.random.default_rng(0)

@@ -104,6 +104,7 @@ def test_sums_are_those_of_written_coordinates_and_of_records_alone(coordinates,
         assert max(sum(int(value) ** 2 for value in part.ravel()) for part in alone) <= 4**k
 
 
+@pytest.mark.heavy
 def test_products_are_exact_where_one_would_be_rounded(coordinates, rows, exact):
     """Both ways to cut a product in two: by the size of what is multiplied, and by rows."""
     seen = coordinates.for_rounds(rows)

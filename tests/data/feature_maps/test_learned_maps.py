@@ -90,7 +90,7 @@ def test_a_plan_is_read_back_bit_for_bit_and_adds_the_same(planned: Any) -> None
     assert faults_of(again, *made_up(again, pool)) == []
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 def test_a_batched_twin_of_patches_is_caught(planned: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin takes the mean of the batch off its images, as a careless contrast step does."""
     plan, pool = planned

@@ -96,6 +96,7 @@ def test_kernel_features_multiply_to_the_kernel(width):
     np.testing.assert_allclose(features @ features.T, kernel, atol=1e-6)
 
 
+@pytest.mark.heavy
 def test_five_hundred_landmarks_are_enough_for_a_large_pool():
     rng = np.random.default_rng(0)
     pool = rng.normal(size=(2_000, 2))

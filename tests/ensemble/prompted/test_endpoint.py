@@ -213,7 +213,7 @@ def test_a_certificate_that_is_not_trusted_is_told_apart(tmp_path: Path) -> None
     assert "ca_file" in said
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("reason", ["TLSV13_ALERT_CERTIFICATE_REQUIRED", "TLSV1_ALERT_PROTOCOL_VERSION"])
 def test_a_server_that_speaks_another_tls_is_not_said_to_speak_http(
     reason: str, monkeypatch: pytest.MonkeyPatch

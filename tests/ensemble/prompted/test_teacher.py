@@ -45,7 +45,7 @@ def shards_in_prompts(asked: list[dict[str, Any]]) -> list[set[int]]:
     return [{int(of[row]) for row, text in enumerate(texts) if json.dumps(text) in json.dumps(each)} for each in asked]
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("choose", ["random", "similar"])
 def test_one_teachers_rows_never_stand_in_anothers_prompt(choose: str) -> None:
     with endpoint() as there:

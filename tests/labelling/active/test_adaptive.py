@@ -327,6 +327,7 @@ def test_votes_points_and_rows_belong_together(sessions_in_memory):
         Pool(rows=np.array([1, 1]), points=np.zeros((2, 1)), n_classes=2)
 
 
+@pytest.mark.heavy
 def test_a_mechanism_that_needs_its_queries_beforehand_is_refused(sessions_in_memory):
     mechanism = InteractiveNoisyMax(60.0, 60.0, SIGMA, 100, 0.9, "binary")
     reservation = sessions_in_memory().reserve({"label": CAP}, mechanism)
@@ -372,7 +373,7 @@ def test_what_a_strategy_hears_of_noisy_votes_is_the_class_they_stand_for(sessio
     assert (found.released.codes == (found.released.answers > 0)).all()
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", [StableSparseVector, SoftLabel])
 def test_a_stream_answers_a_strategy(kind):
     bins = {"bins": 10} if kind is SoftLabel else {}

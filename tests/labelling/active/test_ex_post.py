@@ -40,7 +40,7 @@ def test_a_cap_of_one_says_nothing_but_that_nothing_was_drawn():
     assert ex_post_epsilon(MECHANISM, cap=1, drawn=1, delta=DELTA) is None
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("drawn", [1, 38, 39, 100, 150, 200])
 def test_both_prices_are_those_of_another_accountant(drawn):
     """The guarantee and the reading after the fact, by dp-accounting's loss distributions."""
@@ -170,6 +170,7 @@ def test_that_test_catches_a_figure_priced_without_milestones():
     assert worst_stop(fixed.__getitem__, sigma=sigma, cap=cap) > 15 / 8 * delta
 
 
+@pytest.mark.heavy
 def test_the_delta_of_the_pair_counts_the_milestones_that_are_reported():
     assert ex_post_delta(MECHANISM, cap=CAP, delta=DELTA) == 1.75e-5
     assert ex_post_delta(MECHANISM, cap=1, delta=DELTA) == DELTA  # one milestone is the guarantee itself

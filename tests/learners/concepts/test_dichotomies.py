@@ -35,7 +35,7 @@ def test_exactly_the_realisable_labellings_are_enumerated_once_each(world, data)
     check_dichotomies(world, data.draw(places_in(world, min_size=1, max_size=7)))
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @worlds
 @few
 @given(data=st.data())

@@ -61,7 +61,7 @@ def test_among_the_dichotomies_the_minimiser_is_the_first_best(world, data):
     assert world.concept_class.erm(points, y, w) == concepts[int(np.argmin(mistakes))]
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @worlds
 @few
 @given(data=st.data())

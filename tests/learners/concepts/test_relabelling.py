@@ -79,6 +79,7 @@ def test_the_best_score_is_the_least_error_on_w_where_some_dichotomy_agrees_with
     assert concepts.relabelling_scores(T, W, labels)[1].min() == n_T * int((best.labels(W) != labels).sum())
 
 
+@pytest.mark.heavy
 def test_scores_move_by_at_most_the_weight_of_a_row_of_t_when_a_row_of_w_is_replaced():
     rng = np.random.default_rng(11)
     for concepts in (Thresholds(5), Intervals(5), Rectangles(3, 2), Stumps(2), PointFunctions(4)):

@@ -251,7 +251,7 @@ def test_what_boxes_does_not_take_is_named():
         GenericLearner(concepts=GRID, sanitizer=Boxes(), epsilon=1.0, limit=100).check(100, 100)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("n_features", [1, 2, 3])
 def test_a_fine_grid_of_several_columns_is_learned(n_features):
     random = np.random.default_rng(n_features)

@@ -117,6 +117,7 @@ def loss_at_once(patch, searches):
     return true_epsilon(split_law(patch, searches, 4), unlabelled(range(4), 3)).value
 
 
+@pytest.mark.heavy
 def test_a_score_of_twice_the_step_is_caught(monkeypatch):
     """A twin that forgets that doubled scores move by 1 where they are centred, and by 2 where they are not."""
     honest = median_score
@@ -205,6 +206,7 @@ def naive_score(rows, x):
     return 2 * min(sum(row <= x for row in rows), sum(row >= x for row in rows)) - len(rows)
 
 
+@pytest.mark.heavy
 @given(
     rows=st.lists(st.integers(0, 19), max_size=25),
     extra=st.integers(0, 4),
@@ -347,6 +349,7 @@ def test_the_errors_stay_below_their_bounds_on_hard_shapes(shape, delta):
         assert worst_interval(rows, released) <= bound
 
 
+@pytest.mark.heavy
 def test_splits_that_ignore_the_rows_break_the_bound(monkeypatch):
     monkeypatch.setattr(medians, "search", lambda steps, plan, noise: steps.size // 2)
     rows = shapes()["beside a power of two"] + 4

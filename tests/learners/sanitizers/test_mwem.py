@@ -83,6 +83,7 @@ def cases(draw):
     return rows, neighbour, choices, draw(st.lists(st.integers(-5, 5), min_size=2, max_size=2))
 
 
+@pytest.mark.heavy
 @settings(max_examples=50, deadline=None)
 @given(case=cases())
 def test_no_transcript_tells_more_than_epsilon_between_neighbours(case):

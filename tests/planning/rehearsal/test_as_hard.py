@@ -97,6 +97,7 @@ def test_the_best_of_several_rows_is_not_expected_too_well() -> None:
     assert np.mean(kept) < 0.6 * np.mean(naive)
 
 
+@pytest.mark.heavy
 def test_rows_that_differ_are_left_apart_and_one_of_much_luck_does_not_come_first() -> None:
     rng, first, apart = np.random.default_rng(1), [], []
     for _ in range(200):

@@ -101,6 +101,7 @@ def test_what_is_compared_is_asked_for_where_columns_are_of_one_kind() -> None:
     assert {row.model for row in asked.rows} == {"", "tree", "boosting"}
 
 
+@pytest.mark.heavy
 def test_a_model_that_the_owner_names_is_compared_with_none() -> None:
     pool, labelled = drawn(100, 2)[0], drawn(400, 1)
     for teacher, compared, wanted in (

@@ -148,7 +148,7 @@ def test_the_sum_of_the_votes_is_released_once_and_a_student_leaves(
     assert "That no patient is at more was promised by the agreement of May" in said
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize(("most", "caveats"), [(1, 2), (2, 2), (3, 1)])
 def test_the_price_and_the_caveats_follow_from_the_number_of_sites_of_a_unit(
     root: Path, most: int, caveats: int
@@ -391,6 +391,7 @@ def test_a_reviewer_gets_a_report_and_a_package_whose_check_passes(root: Path, t
         opened.ask(read_data(root / "public.csv").X)
 
 
+@pytest.mark.heavy
 def test_the_report_of_seeded_noise_is_stamped_and_nothing_of_it_leaves(root: Path, tmp_path: Path) -> None:
     write_toml(root, more="[run]\nunsafe_noise_seed = 1")
     facts = combined.release_combined(root, combined.combine(root)).facts
@@ -419,6 +420,7 @@ def test_where_to_export_is_looked_at_before_anything_is_charged(
         assert not (root / "ledger.db").exists()
 
 
+@pytest.mark.heavy
 def test_what_is_in_the_way_of_an_export_after_the_charge_says_that_it_was_charged(
     root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -535,6 +537,7 @@ def test_classes_that_are_no_texts_are_met_by_what_a_site_types(root: Path, decl
     assert combined.combine(root).votes.classes == tuple(tomllib.loads(settings.read_text())["data"]["classes"])
 
 
+@pytest.mark.heavy
 def test_a_column_of_labels_among_the_public_rows_is_left_out_by_sites_and_aggregator(
     root: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -632,6 +635,7 @@ def test_seeded_noise_is_not_exported(root: Path, tmp_path: Path, capsys: pytest
     assert not (tmp_path / "outbox").exists()
 
 
+@pytest.mark.heavy
 def test_no_vote_is_shown(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     counts = votes_of("north").counts.reveal()
     counts[0] = (98_765, 1_235)
