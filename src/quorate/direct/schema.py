@@ -244,7 +244,7 @@ class Schema:
             as_kind = self.kinds.kinds.get(column)
             if family == "text":
                 cells = as_list(series)
-                words = each(reader_of_words(self._public_texts(at)), cells)
+                words = each(reader_of_words(self._public_texts(column, at)), cells)
                 parsed[column], fits = self._texts(words, cells, as_kind, needed=column in self.text)
             else:
                 parsed[column], missing = self._values(series, family, column)
@@ -267,14 +267,14 @@ class Schema:
         values = np.array(each(time_reader(as_kind) if times else read, cells), np.float64)
         return values, np.array([type(cell) is not str and is_missing(cell) for cell in cells], dtype=bool)
 
-    def _public_texts(self, at: int) -> Sequence[str | None]:
-        """Return the public entries of a text column, by its place in the pool."""
-        return self.declared.get((columns(self.pool) or ())[at]) or texts(column_of(self.pool, at))
+    def _public_texts(self, column: str, at: int) -> Sequence[str | None]:
+        """Return the public entries of a text column, by its name and its place in the pool."""
+        return self.declared.get(column) or texts(column_of(self.pool, at))
 
     def categories(self) -> dict[int, frozenset[str]]:
         """Return the public entries of each column of categories, by its place in the pool."""
         return {
-            at: frozenset(text for text in self._public_texts(at) if text is not None)
+            at: frozenset(text for text in self._public_texts(column, at) if text is not None)
             for at, (column, family) in enumerate(families(self.pool).items())
             if family == "text" and self.kinds.kinds.get(column) in (None, "category")
         }
