@@ -163,28 +163,33 @@ def _is_public(path: str) -> bool:
     return not shown.isdisjoint(names)
 
 
+# The mark that says how many cases a run takes, and what all other cases are.
+LESS_OFTEN = {"default_cases": pytest.mark.heavy, "heavy_cases": pytest.mark.faults}
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Do what the marks ask for, before the selection (``-m``) looks at them.
 
     A test that says so may fit several times; in any other one a second fit without a ledger is an error. Of a test
-    whose cases check the same, the default run takes as many as its mark says, spread evenly; the others are heavy.
-    So are the examples of names that no room shows.
+    whose cases check the same, a run takes as many as the mark says, spread evenly; the others run less often.
+    Examples of names that no room shows are heavy.
     """
-    cases: dict[str, list[pytest.Item]] = {}
+    cases: dict[tuple[str, str], list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("several_fits"):
             item.add_marker(pytest.mark.filterwarnings("ignore::quorate.PrivacyWarning"))
-        if item.get_closest_marker("default_cases"):
-            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+        for mark in LESS_OFTEN:
+            if item.get_closest_marker(mark):
+                cases.setdefault((mark, item.nodeid.partition("[")[0]), []).append(item)
         if isinstance(item, DoctestItem) and not _is_public(item.name):
             item.add_marker(pytest.mark.heavy)
-    for alike in cases.values():
-        (n,) = alike[0].get_closest_marker("default_cases").args  # type: ignore[union-attr]
+    for (mark, _), alike in cases.items():
+        (n,) = alike[0].get_closest_marker(mark).args  # type: ignore[union-attr]
         kept = {len(alike) * place // n for place in range(n)}
         for place, item in enumerate(alike):
             if place not in kept:
-                item.add_marker(pytest.mark.heavy)
+                item.add_marker(LESS_OFTEN[mark])
 
 
 @pytest.hookimpl(wrapper=True)

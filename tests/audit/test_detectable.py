@@ -105,6 +105,7 @@ def test_a_row_that_says_that_half_its_fault_is_found_fails_that_test(name: str,
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(6)
 @pytest.mark.parametrize("row", [row for row in ROWS if row.found], ids=lambda row: f"{row.setting.mechanism}")
 def test_every_row_is_found_again_and_half_its_fault_is_not(row: DetectableSize) -> None:
     assert found_again(row, 12)

@@ -59,7 +59,7 @@ def test_what_is_right_everywhere_is_not_flagged(correct: Any) -> None:
     assert not violated(audited(correct))
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_a_correct_mechanism_is_flagged_no_more_often_than_is_said() -> None:
     """At 80 % for everything together: 100 audits flag more than 37 of 100 once in a hundred thousand, if 20 % do."""
     flagged = sum(audited(NoisyMax(SIGMA), confidence=0.8, seed=seed, runs=1_000).violated for seed in range(100))
@@ -67,6 +67,7 @@ def test_a_correct_mechanism_is_flagged_no_more_often_than_is_said() -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize("broken", [BareNearUnanimity(SIGMA), TurnedByParity(SIGMA), ExactAtOneLead(SIGMA, lead=34)])
 def test_what_is_said_to_be_seen_is_seen_in_nine_audits_of_ten(broken: Any) -> None:
     found = [audited(broken, confidence=0.95, seed=seed, runs=20_000).violated for seed in range(20)]

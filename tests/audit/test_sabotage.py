@@ -219,6 +219,7 @@ FAULTS = [
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(18)
 @pytest.mark.parametrize(("place", "fault"), FAULTS, ids=lambda each: getattr(each, "__name__", each))
 def test_a_releasing_function_that_is_sabotaged_in_place_is_seen(
     place: str, fault: Any, monkeypatch: pytest.MonkeyPatch
@@ -231,6 +232,7 @@ def test_a_releasing_function_that_is_sabotaged_in_place_is_seen(
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(6)
 @pytest.mark.parametrize(
     "place", [pytest.param(place, marks=[pytest.mark.heavy] if place in SLOW else []) for place in RELEASING]
 )

@@ -100,6 +100,7 @@ def test_every_estimator_has_its_table() -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(3)
 @pytest.mark.parametrize("name", MADE)
 def test_what_fails_is_what_the_table_says(name: str) -> None:
     with np.errstate(invalid="ignore"), warnings.catch_warnings():

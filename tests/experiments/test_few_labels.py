@@ -66,7 +66,7 @@ def test_the_command_knows_it() -> None:
     assert EXPERIMENTS["few-labels"] is reproduce_few_labels
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_the_labels_follow_the_dimension_and_not_the_domain(small: FewLabels) -> None:
     generic = of(small, f"thresholds, {CLUSTERED}", GENERIC)
     every = of(small, f"thresholds, {CLUSTERED}", EVERY_CUT)
@@ -80,7 +80,7 @@ def test_the_labels_follow_the_dimension_and_not_the_domain(small: FewLabels) ->
     assert every[1].more["labels_of_theorem"] > 2 * every[0].more["labels_of_theorem"]
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_rows_spread_over_the_domain_do_no_worse(small: FewLabels) -> None:
     spread = of(small, "thresholds, all of", GENERIC)
     assert len(spread) == 2
@@ -98,7 +98,7 @@ def test_the_points_of_the_second_part_are_shattered() -> None:
             assert (best.labels(population.points) == labels).all()
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_labels_grow_with_the_vc_dimension(small: FewLabels) -> None:
     rows = [row for row in small.rows if row.method == "ExponentialLearner" and "log2_domain" not in row.more]
     assert [row.more["vc_dimension"] for row in rows] == [1, 2, 4, 5, 6]
@@ -136,7 +136,7 @@ def test_errors_at_the_rows_of_each_theorem_are_below_alpha() -> None:
     assert all(row["error_mean"] <= row["alpha"] for row in rows)
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_adult_with_few_labels_is_nearly_as_good_as_without_privacy() -> None:
     rows = reproduce_few_labels(repeats=1, size=SMALL, parts=["adult"]).rows
     by_question: dict[str, dict[str, float]] = {}
@@ -244,6 +244,7 @@ EVERY_CELL = [
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(2)
 @pytest.mark.parametrize(("epsilon", "alpha"), EVERY_CELL)
 def test_only_two_constructions_ask_for_fewer_labels_than_their_base_alone(epsilon: float, alpha: float) -> None:
     for cell in cells(epsilon, alpha):

@@ -74,7 +74,7 @@ def test_what_is_said_is_what_was_read_aloud(estimator: str) -> None:
     assert_as_recorded([line for each in chosen for line in differences(each)])
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 @pytest.mark.parametrize("estimator", [*ESTIMATORS, RUN, VOTES])
 def test_what_is_said_of_every_combination_is_what_was_read_aloud(estimator: str) -> None:
     chosen = [each for each in combinations() if each.estimator == estimator]

@@ -315,6 +315,7 @@ def with_a_test_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(5)
 @pytest.mark.parametrize(
     ("fault", "name", "settings", "runs"),
     [

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import quorate
-from quorate.errors import DataRefused
+from quorate.errors import DataRefused, PreconditionFailed
 from quorate.run.batch import load_run
 from quorate.run.direct_run import read_direct
 from quorate.run.online import ask
@@ -133,3 +133,14 @@ def test_what_is_no_number_is_refused_by_its_column(folders: dict[str, Path]) ->
         with pytest.raises(Problem) as refused:
             features.parse([{**row, column: value}])
         assert refused.value.field == f"/rows/0/{column}"
+
+
+def test_where_the_public_table_is_gone_a_table_is_not_read_in_another_way(folders: dict[str, Path]) -> None:
+    root = folders["direct"]
+    table, public = pl.read_csv(root / "evaluation.csv"), root / "public.csv"
+    public.rename(root / "elsewhere.csv")
+    try:
+        with pytest.raises(PreconditionFailed, match=r"public\.csv.*put it back there"):
+            quorate.load(root).predict(table)
+    finally:
+        (root / "elsewhere.csv").rename(public)

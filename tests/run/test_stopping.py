@@ -65,6 +65,7 @@ def assert_stopped(tree: Tree, code: int) -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(2)
 @pytest.mark.parametrize(
     ("number", "group", "code", "n_jobs"),
     [

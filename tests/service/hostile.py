@@ -14,7 +14,7 @@ NUMBERS = [
     "-Infinity",
     "1e999",
     "-1e999",
-    '"0.5"',
+    '"half"',
     "true",
     "null",
     "[]",

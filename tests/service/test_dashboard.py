@@ -248,7 +248,7 @@ def test_a_browser_lays_every_state_out_on_a_phone_too(tmp_path: Path) -> None:
     assert title[1] == ";".join(["390 hospital 5"] * len(STATES))
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
 def test_pictures_of_every_state_are_kept(tmp_path: Path) -> None:
     folder = Path(os.environ.get("QUORATE_SCREENSHOTS", tmp_path))

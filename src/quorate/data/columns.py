@@ -139,13 +139,13 @@ def _pandas_family(series: Any, name: str) -> Family:
         return "number"
     if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype):
         return "time"
-    found = _PANDAS_OBJECT.get(types.infer_dtype(series, skipna=True))
-    if found is None:  # NaT may be taken for a time
+    family = _PANDAS_OBJECT.get(types.infer_dtype(series, skipna=True))
+    if family is None:  # NaT may be taken for a time
         present = [value for value in series.tolist() if not is_missing(value)]
-        found = _PANDAS_OBJECT.get(types.infer_dtype(present, skipna=False))
-    if found is None:
+        family = _PANDAS_OBJECT.get(types.infer_dtype(present, skipna=False))
+    if family is None:
         raise DataRefused(f"column {name!r} mixes types; expected numbers, text, truth values or dates alone")
-    return found
+    return family
 
 
 def doubles(series: Any) -> NDArray[np.float64]:

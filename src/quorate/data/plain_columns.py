@@ -27,12 +27,12 @@ def plain_columns(X: Rows, numbers: Mapping[int, bool]) -> dict[int, Any]:
     >>> plain_columns(frame, {0: True, 1: False, 2: False})
     {2: ['1', None]}
     """
-    found: dict[int, Any] = {}
+    plain: dict[int, Any] = {}
     for place, of_numbers in numbers.items():
         series = column(X, place)
         if not _is_plain(series, of_numbers=of_numbers):
-            found[place] = doubles(series) if of_numbers else texts(series)
-    return found
+            plain[place] = doubles(series) if of_numbers else texts(series)
+    return plain
 
 
 def _is_plain(series: Any, *, of_numbers: bool) -> bool:

@@ -84,14 +84,14 @@ class TableReader:
                 )
             return X
         X = X.collect() if isinstance(X, StreamedFrame) else with_text_names(X, name)
-        names = [each for each in columns(X) or () if each not in self.left_out]
-        wanted = [each for each in self.families if needed is None or each in needed or each in names]
-        refuse_other_columns(names, wanted, called=(name, "the public pool"))
+        features = [feature for feature in columns(X) or () if feature not in self.left_out]
+        wanted = [feature for feature in self.families if needed is None or feature in needed or feature in features]
+        refuse_other_columns(features, wanted, called=(name, "the public pool"))
         X = X[wanted]
         held, changed = families(X), {}
-        for place, each in enumerate(wanted):
-            if held[each] != self.families[each]:
-                cells = self._cells(column(X, place), each, held[each], name)
+        for place, feature in enumerate(wanted):
+            if held[feature] != self.families[feature]:
+                cells = self._cells(column(X, place), feature, held[feature], name)
                 if cells is not None:
                     changed[place] = cells
         return with_cells(X, changed) if changed else X
@@ -121,10 +121,13 @@ class TableReader:
         if wanted == "number" and held == "missing":
             return np.full(len(series), np.nan)
         if wanted == "number" and held == "text":
-            found = [(text, self.number(name, text)) for text in texts(series)]
-            others = {text.strip().lower() for text, value in found if text is not None and np.isnan(value)}
-            if others <= MISSING_MARKS | {""}:
-                return np.array([value for _, value in found], dtype=np.float64)
+            words = texts(series)
+            numbers = np.array([self.number(name, word) for word in words], dtype=np.float64)
+            unread = {
+                word.strip().lower() for word, value in zip(words, numbers, strict=True) if word and np.isnan(value)
+            }
+            if unread <= MISSING_MARKS | {""}:
+                return numbers
         if wanted == "number":
             raise DataRefused(
                 f"column {name!r} of {table} holds {_WORDS[held]}, and numbers in the public pool; write it "

@@ -128,10 +128,8 @@ def do_remotely(task: RemoteTask) -> RemoteResult:
     _allow_children()
     pool, future = _begin(task)
     try:
-        if not first_done([future], unless=lambda: pool.is_lost() or not wanted()) and not pool.is_lost():
-            raise _Abandoned  # noqa: TRY301
-        if not future.done():
-            raise BrokenExecutor  # noqa: TRY301
+        if not first_done([future], unless=lambda: pool.is_lost() or not wanted()):
+            raise BrokenExecutor if pool.is_lost() else _Abandoned  # noqa: TRY301
         done: RemoteResult = future.result()
     except (QuorateError, _Abandoned):
         pool.end()  # after a refusal too: it may import what has come since, next time

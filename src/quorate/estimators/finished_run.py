@@ -203,14 +203,18 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
         return self._reader(X)
 
     def _reader_of_run(self) -> TableReader:
-        """Return what reads tables as the run did; one that changes nothing where no table says how."""
+        """Return what reads tables as the run did; one that changes nothing where its tables have no columns."""
         if self._facts.setup.partition in VOTED_ELSEWHERE:
             return TableReader()
         settings = read_settings(self._root / "quorate.toml")
         data = settings.data
-        table = data.private if data.public is None else data.public  # it may have been moved since
-        if data.images is not None or (isinstance(table, Path) and not table.exists()) or not has_named_columns(table):
+        if data.images is not None or not has_named_columns(data.private if data.public is None else data.public):
             return TableReader()
+        if isinstance(data.public, Path) and not data.public.exists():
+            raise PreconditionFailed(
+                f"[data] public of {self.path} is {data.public}, which says how the columns of a table are read, and "
+                "there is no such file; put it back there, or name its new place in quorate.toml"
+            )
         return reader_of(settings, self.student_, public_table(settings))
 
     def _open(self) -> None:

@@ -133,13 +133,13 @@ class Look:
             without = n - self.ids
             said = f"; {without:,} {'row has' if without == 1 else 'rows have'} none" if without else ""
             yield "ids", f"{self.ids:,} of {n:,} can be used{said}"
-        whole = [each for each in self.cells if each.usable == n and each.complete]
-        lacking = [each for each in self.cells if each not in whole]
-        yield from (("cells", each.words(n)) for each in lacking[:SHOWN])
+        whole = [cells for cells in self.cells if cells.usable == n and cells.complete]
+        lacking = [cells for cells in self.cells if cells.usable != n or not cells.complete]
+        yield from (("cells", cells.words(n)) for cells in lacking[:SHOWN])
         if len(lacking) > SHOWN:
             yield "cells", f"{len(lacking) - SHOWN:,} more columns lack some, or hold missing ones"
         if whole:
-            yield "cells", f"{in_words([each.name for each in whole])}: all of {n:,} can be used"
+            yield "cells", f"{in_words([cells.name for cells in whole])}: all of {n:,} can be used"
         if self.rows is not None:
             left = f"; {n - self.rows:,} would be left out" if self.rows < n else ""
             yield "rows", f"{self.rows:,} of {n:,} can be used as a whole{left}"
@@ -323,15 +323,11 @@ def _equal_rows(counted: _Counted, records: PrivateRecords, pool: Rows, names: N
 
 def _unknown_categories(counted: _Counted, names: Names) -> Iterator[Note]:
     """Yield of which columns most categories stand in no public row."""
-    found = [
-        (each.name, len(each.lost), len(each.entries))
-        for each in counted.cells
-        if 2 * len(each.lost) > len(each.entries)
-    ]
-    if found:
-        each = ", ".join(f"{name!r} ({lost:,} of {of:,} different entries)" for name, lost, of in found)
+    unknown = [cells for cells in counted.cells if 2 * len(cells.lost) > len(cells.entries)]
+    if unknown:
+        of = ", ".join(f"{c.name!r} ({len(c.lost):,} of {len(c.entries):,} different entries)" for c in unknown)
         yield Note(
             "private-categories-are-unknown",
-            f"most entries of {each} of {names.private} stand in no row of {names.public}, so that what they say is "
+            f"most entries of {of} of {names.private} stand in no row of {names.public}, so that what they say is "
             "lost. See that both are written in the same way, or give public rows that hold them",
         )

@@ -198,7 +198,7 @@ def test_a_run_has_what_the_curve_lets_expect(task: tuple[Task, tuple[float, flo
         assert told.low - 0.02 <= came <= told.high + 0.02
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_rules_without_the_curve_miss_the_easy_and_the_hard_task(task: tuple[Task, tuple[float, float]]) -> None:
     """A twin: without it, the same figure is expected of both tasks, which are more than .2 apart."""
     made, measured = task

@@ -260,6 +260,6 @@ def nearly(name: str, names: Sequence[str]) -> str:
 
 def _labels(series: pl.Series) -> Any:
     """Return labels as an array; those of more than 64 bits as Python has them: numpy has no such type."""
-    if "128" in str(series.dtype):
+    if str(series.dtype) in ("Int128", "UInt128"):
         return np.array(series.to_list(), dtype=object)
     return series.to_numpy()
