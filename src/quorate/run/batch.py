@@ -75,6 +75,7 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
         What is wrong, in one line; nothing was charged.
     """
     folder = RunFolder(root)
+    folder.refuse_wrong_ledger()
     settings = settings_of(root) if settings is None else settings
     if settings.method.by == "auto":
         raise PreconditionFailed(NOTHING_CHOSEN)
