@@ -156,7 +156,7 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
 
         if self._asked is None:
             self._asked = method_of(self._root).read(self._root)
-        told = METHODS["teachers"].ask(self._asked, X)
+        told = METHODS["votes"].ask(self._asked, X)
         self._show(read_facts(self._root))
         return list(told.answers)
 
