@@ -552,7 +552,7 @@ def test_all_that_is_for_the_other_method_is_named_at_once(make_direct: Any, cli
     code, _, said = cli("check", make_direct(**changes))
     assert code == 2
     assert "[teachers], [mechanism], [student] and [run] n_jobs are for votes of teachers" in said
-    code, _, said = cli("check", make_direct("other", **{"method.by": "teachers", "method.clip": 1.0}))
+    code, _, said = cli("check", make_direct("other", **{"method.by": "votes", "method.clip": 1.0}))
     assert code == 2
     assert "[method] rounds and [method] clip are for the direct method" in said
 
