@@ -22,6 +22,8 @@ from threadpoolctl import threadpool_limits
 from quorate.ledger import uncounted
 from quorate.noise import OSNoise
 from quorate.planning.schedule import _calibrated
+from quorate.release import model_digest
+from quorate.stored_names import is_named, stored_name
 from quorate.types import WordArray
 
 # Tests start many processes. They compile each file once for all, also where the environment says otherwise: a machine
@@ -94,6 +96,17 @@ class FromTheName:
     def randbits(self, k: int) -> int:
         """Return an integer of `k` bits."""
         return int.from_bytes(self.token_bytes(-(-k // 8)), "big") >> (-k % 8)
+
+
+def name_in_a_key(thing: Any) -> str:
+    """What stands in a key for a class or function. One of this package without a name would not outlive a move."""
+    name = stored_name(thing)
+    if name.startswith("quorate.") and not is_named(thing):
+        raise AssertionError(f"{name} has no stored name: see quorate.stored_names")
+    return name
+
+
+model_digest.stored_name = name_in_a_key
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -173,8 +173,8 @@ def outside(name: str, table: Table) -> None:
     print(f"{told}; {table.splits} splits")
     for epsilon in EPSILONS:
         facts = facts_of(table, X, codes, epsilon)
-        ours, before = (recipe(facts, version=version).n_teachers for version in ("now", "0.1"))
-        grid = sorted({min(table.n, round(ours * factor)) for factor in table.grid} | {before, *table.n_teachers})
+        ours = recipe(facts).n_teachers
+        grid = sorted({min(table.n, round(ours * factor)) for factor in table.grid} | set(table.n_teachers))
         right: dict[Any, list[float]] = {each: [] for each in ("auto", *grid)}
         for seed in range(table.splits):
             private, public, test = parts(table, X, codes, seed)
@@ -188,7 +188,7 @@ def outside(name: str, table: Table) -> None:
                 right[n_teachers].append(float(np.mean(made.predict(test[0]) == test[1])))
         right[ours] = right["auto"]
         best = max(grid, key=lambda each: np.mean(right[each]))
-        said = {"default": ours, "version 0.1": before, "best of the grid": best}
+        said = {"default": ours, "best of the grid": best}
         print(f"  ε = {epsilon:<4g}" + " · ".join(f"{what} {mean(right[k])} (K = {k:,})" for what, k in said.items()))
         print("          " + "  ".join(f"{k:,}: {np.mean(right[k]):.3f}" for k in grid), flush=True)
 

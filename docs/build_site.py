@@ -33,9 +33,9 @@ CITATION = "src/quorate/data/bundled/CITATION"
 #: Chapters of the navigation: a title, and the pages in it. A name with a star stands for every page of a folder that
 #: no chapter before it names, in the order of their titles.
 CHAPTERS = (
-    ("Begin", ("docs/install", "docs/tutorial", "docs/notebooks/*", "docs/gallery", "docs/planner", "docs/glossary")),
+    ("Begin", ("docs/install", "docs/tutorial", "docs/notebooks/*", "docs/gallery", "docs/planner", "docs/README")),
     ("How to", ("docs/how-to/*",)),
-    ("Reference", ("api/*", "docs/reference/*")),
+    ("Reference", ("api/*", "docs/reference/*", "docs/glossary")),
     ("Theory", ("docs/theory/README", "docs/theory/*", "docs/papers", "docs/papers-by-example", "docs/learners")),
     ("Measured", ("docs/experiments", "docs/benchmarks", "benchmarks/README")),
     ("Promises", ("docs/ledger-promise", "docs/service-promise", "docs/ledger-faults", "docs/limitations", "docs/*")),

@@ -20,7 +20,7 @@ SOURCE = Path(quorate.__file__).parent
 
 # From the ground up: a room may import only rooms to its left.
 ROOMS = (
-    "errors", "arguments", "types", "outcomes", "renamed", "deferred", "plugins", "ambient", "noise", "accounting",
+    "errors", "arguments", "types", "outcomes", "stored_names", "deferred", "plugins", "ambient", "noise", "accounting",
     "theory", "mechanisms",
     "ledger", "release", "data", "ensemble", "labelling", "students", "direct", "learners", "planning", "audit",
     "report", "pipeline", "run", "export", "estimators", "experiments", "service", "cli", "__main__",

@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
-
-from quorate.renamed import moved
 
 if TYPE_CHECKING:
     import skops.io
@@ -84,7 +82,7 @@ def load_ahead_of_skops() -> None:
     import_module("scipy.special")
 
 
-def on_demand(room: str, renamed: Mapping[str, str] | None = None) -> Callable[[str], Any]:
+def on_demand(room: str) -> Callable[[str], Any]:
     """Return a room's ``__getattr__``: it loads a file of the room when a name of that file is first asked for.
 
     Parameters
@@ -92,8 +90,6 @@ def on_demand(room: str, renamed: Mapping[str, str] | None = None) -> Callable[[
     room : str
         The ``__name__`` of a package whose ``__init__`` imports its names under ``if TYPE_CHECKING:``. Type checkers
         and readers see these imports as they stand; a program makes the ones that it uses.
-    renamed : mapping of str to str, optional
-        Names of an earlier version, as :func:`quorate.renamed.moved` takes them.
 
     Notes
     -----
@@ -110,7 +106,7 @@ def on_demand(room: str, renamed: Mapping[str, str] | None = None) -> Callable[[
         if not files and not name.startswith("__"):
             files.update(_listed(Path(str(sys.modules[room].__file__))))
         if name not in files:
-            return moved(room, name, renamed or {})
+            raise AttributeError(f"module {room!r} has no attribute {name!r}")
         value = getattr(import_module(files[name]), name)
         setattr(sys.modules[room], name, value)
         return value

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tarfile
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
@@ -49,20 +48,6 @@ def test_every_kind_of_guarantee_of_the_golden_files_is_valid_with_and_without_t
         again = json.loads(Guarantee.from_json(json.dumps(tree)).to_json())
         assert again == {**tree, "schema_version": SCHEMA_VERSION}
         VALID.validate(again)
-
-
-def test_what_version_0_1_published_is_valid() -> None:
-    stored = ROOT / "tests" / "golden" / "version_0_1"
-    found = 0
-    for archive in sorted(stored.glob("finished*.tar.xz")):
-        with tarfile.open(archive) as packed:
-            for member in packed.getmembers():
-                if member.name.endswith("/guarantee.json"):
-                    file = packed.extractfile(member)
-                    assert file is not None
-                    VALID.validate(json.loads(file.read()))
-                    found += 1
-    assert found == 2
 
 
 def without(name: str) -> Callable[[dict[str, Any]], object]:

@@ -106,7 +106,7 @@ def test_what_is_not_given_is_asked_for(tables: Path, cli: Any, monkeypatch: pyt
     document = tomllib.loads((tables / "run" / "quorate.toml").read_text(encoding="utf-8"))
     assert document["budget"] == {"epsilon": 1.5, "delta": 1e-5}
     assert (document["data"]["n_records"], document["data"]["n_rows"]) == (6_000, 9_000)
-    assert document["method"] == {"by": "teachers"}
+    assert document["method"] == {"by": "votes"}
     assert "next: quorate check run" in out
 
 
@@ -174,8 +174,8 @@ def test_a_number_of_rows_is_asked_for_where_it_can_differ_from_that_of_units(ta
     ("more", "by"),
     [
         (("--n-records", "6000"), "auto"),
-        ((), "teachers"),  # a plan needs the number
-        (("--n-records", "6000", "--unit", "person"), "teachers"),
+        ((), "votes"),  # a plan needs the number
+        (("--n-records", "6000", "--unit", "person"), "votes"),
     ],
 )
 def test_texts_alone_begin_with_the_method_that_a_plan_chooses(

@@ -30,7 +30,7 @@ from quorate.ensemble.command import process
 from quorate.ensemble.command.files import CommandFailed, read_votes, spellings
 from quorate.ensemble.command.words import last_words
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.release.described import described
+from quorate.release.model_digest import described
 from quorate.types import Secret
 
 RNG = np.random.default_rng(2)

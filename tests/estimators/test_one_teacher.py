@@ -23,7 +23,7 @@ from quorate.pipeline.flow import run_pipeline, teachers
 from quorate.pipeline.prepare import prepare
 from quorate.pipeline.stages import NoStages
 from quorate.pipeline.task import Task
-from quorate.release.described import described
+from quorate.release.model_digest import described
 from quorate.types import Secret
 
 
@@ -137,7 +137,6 @@ def test_persons_are_teachers_of_their_own_by_default_where_their_rows_are_a_sha
 
     few = np.arange(N) % 8
     assert partition(few) == "unit"
-    assert partition(few, recipe="0.1") == "hash", "a run of version 0.1 goes on with its own shards"
     assert partition(few, n_teachers=4) == "hash"
     assert partition(few, partition="hash") == "hash"
     assert partition(None) == "hash"

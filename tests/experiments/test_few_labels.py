@@ -107,6 +107,7 @@ def test_labels_grow_with_the_vc_dimension(small: FewLabels) -> None:
     assert all(row.more["labels_needed"] is not None for row in rows)
 
 
+@pytest.mark.heavy
 def test_no_rows_are_thrown_away_at_a_small_epsilon(small: FewLabels) -> None:
     measured = {(row.method, row.epsilon): row.more for row in small.rows if row.more.get("excess_wanted") == 0.05}
     assert measured[TRANSFORMED, 0.1]["rows_needed"] is not None
@@ -121,6 +122,7 @@ def test_no_rows_are_thrown_away_at_a_small_epsilon(small: FewLabels) -> None:
     assert growth[1] > 15
 
 
+@pytest.mark.heavy
 def test_tight_constants_need_a_fifth_of_the_rows_at_most(small: FewLabels) -> None:
     printed = of(small, "rows of LabelBoost", 'constants="paper"')
     tight = of(small, "rows of LabelBoost", 'constants="tight"')
@@ -179,6 +181,7 @@ def test_searches_find_what_they_say() -> None:
     assert fewest_rows(lucky.__getitem__, 0.1, start=100, limit=200) == 159
 
 
+@pytest.mark.heavy
 def test_the_tables_and_figures_are_written(small: FewLabels, tmp_path: Path) -> None:
     names = {path.name for path in small.write(tmp_path)}
     assert {"few-labels.json", "few-labels.txt", "few-labels-domain.svg", "few-labels-epsilon.svg"} <= names

@@ -2,8 +2,8 @@
 
 What a fit is charged under is a digest of its class, its arguments and its plan, by the names that version 0.1 had for
 them; the phrase of the plan that says what was released is in it too. A class that moves or is renamed keeps its old
-name there by :func:`quorate.renamed.stored_as`. Where one of these tests fails, do not write the ledgers anew: a user
-would pay twice.
+name there by :func:`quorate.stored_names.stored_as`. Where one of these tests fails, do not write the ledgers anew: a
+user would pay twice.
 """
 
 from __future__ import annotations

@@ -54,9 +54,8 @@ def test_the_default_teacher_sees_directions_of_a_wide_pool_and_the_recipe_says_
     [
         (CONFIG, 256),
         (replace(CONFIG, teacher=LogisticRegression()), WIDTH),
-        (replace(CONFIG, recipe="0.1"), WIDTH),
     ],
-    ids=["narrow", "given", "a run of version 0.1"],
+    ids=["narrow", "given"],
 )
 def test_others_see_columns(table, config, width):
     task = task_of(table, config, width)

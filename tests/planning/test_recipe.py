@@ -158,23 +158,9 @@ def test_writers_of_many_digits_get_a_teacher_each():
 
 def test_where_teachers_are_too_few_for_the_noise_a_caution_stands():
     """What the votes of persons came to where each counted as one row: students at chance."""
-    few = recipe(replace(WRITERS, n_rows=None), version="0.1")
-    assert few.n_teachers == 27
+    few = recipe(replace(WRITERS, n_rows=None), n_teachers=27)
     assert LABELS_ARE_COINS in {each.code for each in few.cautions}
     assert LABELS_ARE_COINS not in {each.code for each in recipe(WRITERS).cautions}
-
-
-@pytest.mark.default_cases(3)
-@pytest.mark.parametrize(
-    ("change", "teachers"),
-    [({}, 441), ({"n_classes": 10}, 441), ({"n_classes": 100}, 163), ({"n_records": 1_347, "n_classes": 10}, 67)],
-    ids=str,
-)
-def test_version_0_1_chose_as_many_teachers_as_it_chose(change, teachers):
-    """Figures that version 0.1.0 printed: a run that it began goes on with them."""
-    known = replace(ADULT, **change)
-    assert recipe(known, version="0.1").n_teachers == teachers
-    assert recipe(replace(known, n_rows=10**6), version="0.1").n_teachers == teachers
 
 
 def test_columns_beyond_a_thousand_count_as_redundant():

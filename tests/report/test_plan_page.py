@@ -23,6 +23,15 @@ from quorate.report.plan_text import render_plan
 
 
 @pytest.fixture(scope="module")
+def priced() -> Plan:
+    """A plan that says what things cost, and expects nothing of them."""
+    return quorate.plan(
+        n_records=6_000, n_public=200, width=50, n_classes=2, epsilon=1.0, delta=1e-5, rehearse="no",
+        mechanisms=[NoisyCounts, GaussianNoisyMax],
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
 def made() -> Plan:
     return quorate.plan(
         n_records=6_000, n_public=200, width=50, n_classes=2, epsilon=1.0, delta=1e-5, commonest=0.52,
@@ -60,26 +69,27 @@ def test_a_paid_estimate_is_not_said_to_be_free(made: Plan) -> None:
     assert "a private estimate, which was charged. ε 1 was charged for this." in page
 
 
-def test_a_name_from_outside_is_no_markup(made: Plan) -> None:
-    hostile = replace(made, rows=(replace(made.first, name="<img src=x>"), *made.rows[1:]))
+def test_a_name_from_outside_is_no_markup(priced: Plan) -> None:
+    hostile = replace(priced, rows=(replace(priced.first, name="<img src=x>"), *priced.rows[1:]))
     assert "<img" not in plan_page(hostile)
 
 
-def test_the_attacker_is_that_of_what_would_be_released(made: Plan) -> None:
+def test_the_attacker_is_that_of_what_would_be_released(priced: Plan) -> None:
     """ε = 1 at δ = 1e-5 is a Gaussian of μ = 0.268; the curve of the release is that Gaussian's."""
-    released, mu = made.first.released(), 0.26805
+    released, mu = priced.first.released(), 0.26805
     assert released is not None
     curve = trade_off(released)
     truth = norm.cdf(norm.ppf(1 - np.asarray(curve.false_alarms)) - mu)
     np.testing.assert_allclose(curve.misses, truth, atol=0.01)
     apart = ceil(1000 * norm.cdf(mu / 2))
-    assert made.worlds_of_first == made.tree()["worlds_told_apart_of_1000_by_first"] == apart
-    assert f"by ε and δ alone, and by the exact price of the first row {apart};" in " ".join(render_plan(made).split())
-    assert "what the first row's release leaves" in plan_page(made)
+    assert priced.worlds_of_first == priced.tree()["worlds_told_apart_of_1000_by_first"] == apart
+    text = " ".join(render_plan(priced).split())
+    assert f"by ε and δ alone, and by the exact price of the first row {apart};" in text
+    assert "what the first row's release leaves" in plan_page(priced)
 
 
-def test_of_a_row_whose_release_is_not_told_the_guarantee_stands_alone(made: Plan) -> None:
-    bare = replace(made, rows=(replace(made.first, mechanism=None), *made.rows[1:]))
+def test_of_a_row_whose_release_is_not_told_the_guarantee_stands_alone(priced: Plan) -> None:
+    bare = replace(priced, rows=(replace(priced.first, mechanism=None), *priced.rows[1:]))
     assert bare.worlds_of_first is None
     assert "exact price of the first row" not in render_plan(bare)
     page = plan_page(bare)
@@ -101,6 +111,7 @@ def test_the_direct_method_is_priced_by_its_rounds() -> None:
     assert worlds_told_apart_by(delta(released, 0.0)) in range(550, 556)
 
 
+@pytest.mark.heavy
 def test_the_text_has_the_range_and_what_changes_nothing(made: Plan) -> None:
     told = render_plan(made)
     assert "0.520" in told
@@ -108,21 +119,21 @@ def test_the_text_has_the_range_and_what_changes_nothing(made: Plan) -> None:
     assert max(map(len, told.splitlines())) <= 80
 
 
-def test_a_plan_prints_as_the_terminal_has_it(made: Plan) -> None:
-    assert str(made) == render_plan(made)
-    assert "nothing changes" not in str(made)
+def test_a_plan_prints_as_the_terminal_has_it(priced: Plan) -> None:
+    assert str(priced) == render_plan(priced)
+    assert "nothing changes" not in str(priced)
 
 
-def test_names_on_the_page_are_not_broken(made: Plan) -> None:
-    page = plan_page(made)
+def test_names_on_the_page_are_not_broken(priced: Plan) -> None:
+    page = plan_page(priced)
     assert '<table class="wide names ways">' in page
     assert "table:is(.wide, .names) tbody th { white-space: nowrap; }" in page
     assert "NoisyCounts by ε; the number of teachers is chosen for each ε" in page
 
 
-def test_no_section_takes_the_layout_of_a_picture_of_the_report(made: Plan) -> None:
+def test_no_section_takes_the_layout_of_a_picture_of_the_report(priced: Plan) -> None:
     """A figure of the report has the class ``attacker``, which would put a heading beside its middle."""
-    page = plan_page(made)
+    page = plan_page(priced)
     assert 'class="attacker"' not in page
     assert '<section class="best-attack"' in page
 

@@ -84,7 +84,7 @@ def test_where_answers_are_kept_back_teachers_vote(folder: Path) -> None:
     write(folder, mechanism={"online_answers": 20})
     settings = settings_to_run(folder, keep=True)
     first = plan_folder(folder).first
-    assert settings.method.by == "teachers"
+    assert settings.method.by == "votes"
     assert (settings.teachers.count, settings.mechanism.name) == (first.n_teachers, "NoisyCounts")
     assert settings.mechanism.online_answers == 20
     assert load_run(folder).task.recipe.mechanism == first.mechanism
@@ -131,7 +131,7 @@ def test_what_init_writes_is_taken_as_it_is(folder: Path, cli: Any) -> None:
     text = filled(Answers(
         private="private.csv", public="public.csv", label="ill", classes=("no", "yes"), n_records=1_500, epsilon=2.0,
         delta=1e-5,
-    )).replace('by = "teachers"', 'by = "auto"')  # fmt: skip
+    )).replace('by = "votes"', 'by = "auto"')  # fmt: skip
     (folder / "quorate.toml").write_text(text, encoding="utf-8")
     code, out, err = cli("check", folder)
     assert code == 0, err
@@ -158,9 +158,17 @@ def test_the_choice_is_told_in_words(tmp_path: Path) -> None:
     keep_choice(document, {"method": {"by": "direct"}}, tmp_path)
     assert choice_in_words(tmp_path) == '[method] by = "auto" chose the direct method, the first row of quorate plan'
     votes = {"teachers": {"count": 1_200}, "mechanism": {"name": "NoisyCounts", "queries": 40}}
-    keep_choice(document, {"method": {"by": "teachers"}, **votes}, tmp_path)
+    keep_choice(document, {"method": {"by": "votes"}, **votes}, tmp_path)
     said = choice_in_words(tmp_path)
     assert said is not None
     assert "chose votes of 1,200 teachers by NoisyCounts on 40 queries" in said
-    settings.write_text('[method]\nby = "teachers"\n')
+    settings.write_text('[method]\nby = "votes"\n')
     assert choice_in_words(tmp_path) is None
+
+
+def test_the_word_that_init_wrote_before_means_votes(folder: Path) -> None:
+    write(folder, method={"by": "teachers"})
+    assert read_settings(folder / "quorate.toml").method.by == "votes"
+    write(folder, method={"by": "teacher"})
+    with pytest.raises(InvalidParameter, match="votes"):
+        read_settings(folder / "quorate.toml")

@@ -200,7 +200,7 @@ def test_what_budget_model_and_pool_tell_is_said_by_both(
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("by", ["teachers", "direct"])
+@pytest.mark.parametrize("by", ["votes", "direct"])
 def test_a_folder_with_other_private_rows_is_told_the_same_byte_for_byte(by: str, make_run: MakeRun, cli: Cli) -> None:
     """Values, labels and, where it is declared, the number of rows: what programs and the report get of a check."""
     changes = {"method.by": by, "data.n_records": 400, "budget.epsilon": 12.0, "budget.delta": 0.01}

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import importlib
-import json
 from functools import reduce
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -233,45 +231,3 @@ def test_a_ledger_that_does_not_verify_has_no_report(
     monkeypatch.setattr(Ledger, "verify", lambda self: (_ for _ in ()).throw(PreconditionFailed("broken")))
     with pytest.raises(PreconditionFailed):
         ordinary.facts()
-
-
-# --- what version 0.1 wrote -----------------------------------------------------------------------------------------
-
-
-def old_facts(facts: Facts) -> str:
-    """The same facts as version 0.1 wrote them, with its constants."""
-    tree = json.loads(facts.to_json())
-    tree["format"] = 1
-    del tree["fitted"]
-    tree["setup"].pop("n_records_from")
-    tree["answers"].pop("never_asked")
-    for part in tree["spending"]["parts"]:
-        part.pop("never_asked")
-    tree["checks"] = [
-        {"key": key, "name": f"{key}?", "passed": True, "meaning": "It is so."}
-        for key in ("shards", "classes", "preprocessing", "noise", "seed", "chain")
-    ]
-    return json.dumps(tree)
-
-
-@pytest.mark.heavy
-def test_facts_of_version_0_1_are_read_and_its_constants_are_not_called_passed(ordinary: PrivateClassifier) -> None:
-    found = Facts.from_json(old_facts(ordinary.facts()))
-    assert outcomes(found) == {
-        **dict.fromkeys(("shards", "classes", "preprocessing"), Outcome.NOT_RUN),
-        **dict.fromkeys(("noise", "seed", "chain"), Outcome.PASSED),
-    }
-    assert "exactly one teacher; not checked" in render_text(found)
-    assert render_html(found)
-    assert Facts.from_json(found.to_json()) == found
-
-
-@pytest.mark.heavy
-def test_the_report_of_a_run_of_version_0_1_is_written_again(make_run: Any, cli: Any, tmp_path: Path) -> None:
-    root = make_run()
-    facts = execute(load_run(root), command="quorate run")
-    (root / "public" / "facts.json").write_text(old_facts(facts), encoding="utf-8")
-    (root / "private" / "published.json").unlink()  # which that version did not write
-    assert cli("report", root)[0] == 0
-    assert "Version 0.1 stated this without looking" in (root / "public" / "report.html").read_text(encoding="utf-8")
-    assert cli("status", root)[0] == 0

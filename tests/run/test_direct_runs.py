@@ -274,7 +274,7 @@ def test_an_audit_attacks_the_rounds_and_goes_into_the_report(make_direct: Any, 
 
 
 def test_every_method_can_be_asked_for_everything() -> None:
-    assert sorted(METHODS) == ["direct", "teachers"]
+    assert sorted(METHODS) == ["direct", "votes"]
 
 
 # --- what private rows decide on ----------------------------------------------------------------------------------
@@ -551,8 +551,8 @@ def test_all_that_is_for_the_other_method_is_named_at_once(make_direct: Any, cli
     changes = {"teachers.count": 5, "mechanism.queries": 9, "student.model": "forest", "run.n_jobs": 2}
     code, _, said = cli("check", make_direct(**changes))
     assert code == 2
-    assert "[teachers], [mechanism], [student] and [run] n_jobs are for teachers" in said
-    code, _, said = cli("check", make_direct("other", **{"method.by": "teachers", "method.clip": 1.0}))
+    assert "[teachers], [mechanism], [student] and [run] n_jobs are for votes of teachers" in said
+    code, _, said = cli("check", make_direct("other", **{"method.by": "votes", "method.clip": 1.0}))
     assert code == 2
     assert "[method] rounds and [method] clip are for the direct method" in said
 

@@ -244,7 +244,7 @@ def test_notes_about_the_public_table_have_codes(make_run: Any, cli: Any) -> Non
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("by", ["teachers", "direct"])
+@pytest.mark.parametrize("by", ["votes", "direct"])
 def test_dates_as_text_are_pointed_out_by_the_public_table_alone(make_run: Any, cli: Any, by: str) -> None:
     direct = {"teachers.count": None, "mechanism.queries": None, "run.n_jobs": None, "method.by": "direct"}
     changes = direct if by == "direct" else {}

@@ -151,7 +151,7 @@ def sparse(root: Path) -> None:
 
 
 @pytest.mark.default_cases(2)
-@pytest.mark.parametrize("by", ["teachers", "direct"])
+@pytest.mark.parametrize("by", ["votes", "direct"])
 @pytest.mark.parametrize("key", ["drop", "text", "categorical", "numeric", "dates", "images"])
 def test_columns_that_are_named_for_a_table_without_names_are_refused(
     make_run: Any, cli: Any, key: str, by: str

@@ -21,6 +21,7 @@ from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.ambient import plain_decimals
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
 
 EPSILON_STEP = Fraction(1, 10**9)
 DELTA_STEP = Fraction(1, 10**18)
@@ -36,6 +37,7 @@ _MARGIN = 1e-12  # more than the inversion of a curve is off by
 Noise = Literal["discrete", "continuous"]
 
 
+@stored_as("quorate.accounting.calibration.Calibration")
 @dataclass(frozen=True, kw_only=True)
 class Calibration:
     """The σ for a budget, and what the budget keeps over.

@@ -12,8 +12,10 @@ from math import isfinite
 from typing import Any, TypeVar, get_type_hints
 
 from quorate.errors import InvalidParameter, UnsupportedEvent
+from quorate.stored_names import stored_as
 
 
+@stored_as("quorate.accounting.event.Event")
 class Event:
     """Base of all events: an immutable value, equal where its fields are equal.
 

@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from quorate.accounting.event import Event, published
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
 
 LEAST_GRID_SIGMA = 2.0**10  # below, noise on a grid is not priced as continuous noise
 
 
+@stored_as("quorate.accounting.events.Gaussian")
 @published("gaussian")
 @dataclass(frozen=True, slots=True)
 class Gaussian(Event):
@@ -51,6 +53,7 @@ class Gaussian(Event):
         )
 
 
+@stored_as("quorate.accounting.events.DiscreteGaussian")
 @published("discrete_gaussian")
 @dataclass(frozen=True, slots=True)
 class DiscreteGaussian(Event):
@@ -89,6 +92,7 @@ class DiscreteGaussian(Event):
         )
 
 
+@stored_as("quorate.accounting.events.GridGaussian")
 @published("grid_gaussian")
 @dataclass(frozen=True, slots=True)
 class GridGaussian(Event):
@@ -129,6 +133,7 @@ class GridGaussian(Event):
         )
 
 
+@stored_as("quorate.accounting.events.DiscreteLaplace")
 @published("discrete_laplace")
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplace(Event):
@@ -162,6 +167,7 @@ class DiscreteLaplace(Event):
         )
 
 
+@stored_as("quorate.accounting.events.PureDP")
 @published("pure_dp")
 @dataclass(frozen=True, slots=True)
 class PureDP(Event):
@@ -189,6 +195,7 @@ class PureDP(Event):
         self._settle(epsilon=real("epsilon", self.epsilon, at_least=0))
 
 
+@stored_as("quorate.accounting.events.ApproxDP")
 @published("approx_dp")
 @dataclass(frozen=True, slots=True)
 class ApproxDP(Event):
@@ -221,6 +228,7 @@ class ApproxDP(Event):
         )
 
 
+@stored_as("quorate.accounting.events.Composed")
 @published("composed")
 @dataclass(frozen=True, slots=True)
 class Composed(Event):
@@ -258,6 +266,7 @@ class Composed(Event):
         self._settle(events=events)
 
 
+@stored_as("quorate.accounting.events.Repeated")
 @published("repeated")
 @dataclass(frozen=True, slots=True)
 class Repeated(Event):

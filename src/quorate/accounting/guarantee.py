@@ -14,6 +14,7 @@ from quorate.accounting.odds import PAIRS, worlds_told_apart
 from quorate.accounting.wording import PUBLISHED, closeness, factor, guesses, rounded_up
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
 
 SEEDED: Final = "the noise was seeded: this run is reproducible, therefore not private, and no guarantee holds"
 SEEDED_EARLIER: Final = (
@@ -33,6 +34,7 @@ _SHOWN = 3  # significant digits of a second figure
 SCHEMA_VERSION: Final = 1
 
 
+@stored_as("quorate.accounting.guarantee.OtherRelation")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OtherRelation:
     """What the same release promises for another relation: its own ε, at the same δ.
@@ -54,6 +56,7 @@ class OtherRelation:
         object.__setattr__(self, "delta", real("also: delta", self.delta, at_least=0, at_most=1))
 
 
+@stored_as("quorate.accounting.guarantee.Guarantee")
 @dataclass(frozen=True, kw_only=True)
 class Guarantee:
     """A differential-privacy guarantee with everything needed to read it.

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from quorate.stored_names import stored_as
+
 #: What may happen to one unit. "stated" is a change that only its text describes.
 Change: TypeAlias = Literal["add-remove-replace", "add-or-remove", "replace", "replace-labels", "stated"]
 
@@ -49,6 +51,7 @@ ROWS_ARE_PUBLIC: Final = (
 READ_OFF: Final = frozenset({N_IS_PUBLIC, ROWS_ARE_PUBLIC})
 
 
+@stored_as("quorate.accounting.neighbouring.Neighbouring")
 @dataclass(frozen=True, slots=True)
 class Neighbouring:
     """The neighbouring relation of a guarantee: which change of one unit it covers.

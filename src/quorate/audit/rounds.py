@@ -29,6 +29,7 @@ from quorate.direct import descend as releasing
 from quorate.direct.contributions import lengths_of, of_records
 from quorate.direct.plan import DirectPlan
 from quorate.noise import NoiseSource
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray, Watch
 
 ABSENT = -1  # in place of the number of a row: a unit that is not in the data
@@ -91,6 +92,7 @@ def contribution(plan: DirectPlan, rows: Rows, units: IntArray, weights: FloatAr
     return np.asarray(of_records(z, lengths_of(z), units[:, 1], weights, plan.grid)).ravel()
 
 
+@stored_as("quorate.audit.rounds.audit_rounds")
 def audit_rounds(
     plan: DirectPlan,
     event: Event,

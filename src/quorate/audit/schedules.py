@@ -28,6 +28,7 @@ from quorate.audit.expected_answers import can_be_summed, form_of_stages
 from quorate.audit.goodness_of_fit import GoodnessOfFit
 from quorate.audit.plans import FEWEST, Attack, planned, share_of, sparse_vector_of
 from quorate.mechanisms import StableSparseVector
+from quorate.stored_names import stored_as
 from quorate.types import Watch
 
 
@@ -134,6 +135,7 @@ class ScheduleAudit:
         )
 
 
+@stored_as("quorate.audit.schedules.audit_schedule")
 def audit_schedule(
     mechanism: Any,
     event: Event,

@@ -29,6 +29,7 @@ from quorate.ensemble import (
     with_classes,
 )
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.stored_names import stored_as
 from quorate.types import Secret, derive
 
 #: A pipeline of one's own: ``train(X, y, groups)`` returns the fitted models, in the order of the teachers.
@@ -75,6 +76,7 @@ class ShardAudit:
         )
 
 
+@stored_as("quorate.audit.shards.audit_shards")
 def audit_shards(
     pipeline: Teacher | Train | Any,
     X: Rows,

@@ -11,12 +11,14 @@ from quorate.data.rows import Rows, take
 from quorate.direct.contributions import lengths_of, of_groups, of_records
 from quorate.direct.plan import DirectPlan
 from quorate.errors import PreconditionFailed
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
 ROWS = 48
 GROUP = 3  # rows of a made-up person
 
 
+@stored_as("quorate.direct.contribution_check.check_contributions")
 def check_contributions(plan: DirectPlan, pool: Rows, *, unit: str = "record") -> None:
     """Look whether public rows with made-up labels add the same integers alone and together, none too long.
 

@@ -77,7 +77,6 @@ class Schema:
         transformer: Any = None,
         text: Sequence[str] = (),
         given: GivenKinds | None = None,
-        ruled: bool = True,
     ) -> Schema:
         """Read the schema off the public pool.
 
@@ -91,8 +90,6 @@ class Schema:
             Columns of running text, whose words are weighed.
         given : GivenKinds, optional
             What the owner says of columns.
-        ruled : bool
-            Whether the rule for kinds of columns is asked; runs that were begun before there was one go on without.
 
         Raises
         ------
@@ -103,7 +100,7 @@ class Schema:
             return cls._of_transformer(transformer, pool)
         if text:
             refuse_without_text(pool, text)
-        kinds = _kinds(pool, text, given) if ruled else ColumnKinds(dict.fromkeys(text, "text"), frozenset())
+        kinds = _kinds(pool, text, given)
         encoded = is_frame(pool) or (kind(pool) != "sparse" and bool(missing_columns(pool).any()))
         return cls(pool, public_encoder(kinds(pool), kinds.text) if encoded else None, tuple(text), kinds)
 

@@ -20,6 +20,7 @@ from quorate.ensemble.classifier import ClassifierTeacher, ClassifierVoter
 from quorate.ensemble.equivalent import fill, is_solved, optimum
 from quorate.ensemble.newton import Optimum
 from quorate.ensemble.teachers import AbstainingVoter, Teacher, Voter, untrained
+from quorate.stored_names import stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,6 +46,7 @@ class Solved:
     codes: IntArray = field(repr=False)
 
 
+@stored_as("quorate.ensemble.bare_linear.BareLinearTeacher")
 @dataclass(frozen=True, eq=False)
 class BareLinearTeacher:
     """What workers are sent of a teacher that is solved.

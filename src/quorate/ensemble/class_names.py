@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from quorate.ensemble.plain_classes import attributes, is_plain
 from quorate.ensemble.unfitted import parts
 from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
 
 BY_CLASS = ("class_weight", "class_weights", "sampling_strategy")  # a dict with a key for each class
 IN_ORDER = ("priors", "class_prior", "class_weights", "criterion__weight")  # a number for each class, in their order
@@ -98,6 +99,7 @@ def fit_named(
     return estimator if plain else LabelledEstimator(estimator, list(shown.values())), np.array(present, np.int64)
 
 
+@stored_as("quorate.ensemble.class_names.LabelledEstimator")
 class LabelledEstimator:
     """A classifier that was fitted on labels, as one that was fitted on 0..k-1.
 

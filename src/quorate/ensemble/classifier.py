@@ -20,6 +20,7 @@ from quorate.ensemble.row_by_row import by_halves
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, Voter, other_classes, untrained
 from quorate.ensemble.unfitted import Preprocessing, check_unfitted, is_fitted, parts
 from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +33,7 @@ _WITHOUT_GLOBAL_STATE = ("sklearn", "numpy", "scipy")
 _ATOMS = (type(None), bool, int, float, str)
 
 
+@stored_as("quorate.ensemble.classifier.ClassifierTeacher")
 @dataclass(frozen=True, eq=False)
 class ClassifierTeacher:
     """Train a fresh copy of a classifier on one shard.
@@ -199,6 +201,7 @@ def _fit_unasked(estimator: Any, X: Any, y: IntArray) -> None:
         estimator.fit(X, y)
 
 
+@stored_as("quorate.ensemble.classifier.ClassifierVoter")
 @dataclass(frozen=True, eq=False)
 class ClassifierVoter:
     """A trained classifier, and the class code that each of its own labels stands for.

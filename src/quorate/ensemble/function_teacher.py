@@ -14,6 +14,7 @@ from quorate.ensemble.row_by_row import by_halves
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, Voter, other_classes
 from quorate.ensemble.unfitted import Preprocessing, check_function
 from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
 
 if TYPE_CHECKING:
     from quorate.types import IntArray
@@ -25,6 +26,7 @@ FUNCTION_IS_STATED = (
 _FORMS = "function(X, y, X_new), which returns votes, or function(X, y), which returns predict(X_new)"
 
 
+@stored_as("quorate.ensemble.function_teacher.FunctionTeacher")
 @dataclass(frozen=True, eq=False)
 class FunctionTeacher:
     """Train by calling a function on one shard.
@@ -135,6 +137,7 @@ class FunctionTeacher:
         return FunctionVoter(predict, (), {}, self.classes, self.strict)
 
 
+@stored_as("quorate.ensemble.function_teacher.FunctionVoter")
 @dataclass(frozen=True, eq=False)
 class FunctionVoter:
     """A function, and what it is called with before the questions.

@@ -10,6 +10,7 @@ import numpy as np
 
 from quorate.data.unit_keys import UnitKeys, as_unit_keys
 from quorate.ensemble.partition import Partition, rows_of_shards
+from quorate.stored_names import stored_as
 from quorate.types import IntArray, Secret, derive
 
 
@@ -21,6 +22,7 @@ class PartitionFault(StrEnum):
     NOT_THE_KEYED_HASH = "a shard is not the one that the keyed hash of the unit gives"
 
 
+@stored_as("quorate.ensemble.partition_check.check_partition")
 def check_partition(
     unit_keys: Sequence[bytes], shards: Secret[IntArray], n_teachers: int, key: Secret[bytes], *, partition: Partition
 ) -> frozenset[PartitionFault]:

@@ -9,12 +9,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 
 from quorate.ensemble.plain_classes import is_plain, made_anew
+from quorate.stored_names import stored_as
 
 
 def _has(method: str) -> Any:
     return lambda step: hasattr(step.model, method)
 
 
+@stored_as("quorate.ensemble.plain_step.PlainStep")
 class PlainStep(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """What scikit-learn needs of a step, around an object of a plain class.
 

@@ -19,11 +19,13 @@ from quorate.ensemble.row_by_row import by_halves
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, ConstantVoter, Voter
 from quorate.ensemble.unfitted import may_have
 from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
 
 if TYPE_CHECKING:
     from quorate.types import FloatArray, IntArray
 
 
+@stored_as("quorate.ensemble.prior_matching.PriorMatchingTeacher")
 @dataclass(frozen=True, eq=False)
 class PriorMatchingTeacher:
     """Train a classifier on a shard, then let its votes on the pool match the shard's base rate.
@@ -92,6 +94,7 @@ class PriorMatchingTeacher:
         return MatchedVoter(voter.estimator, voter.codes, threshold)
 
 
+@stored_as("quorate.ensemble.prior_matching.MatchedVoter")
 @dataclass(frozen=True, eq=False)
 class MatchedVoter:
     """A trained classifier with a threshold of its own.

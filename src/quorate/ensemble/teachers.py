@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 
 from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,6 +62,7 @@ class Teacher(Protocol):
         ...
 
 
+@stored_as("quorate.ensemble.teachers.AbstainingVoter")
 @dataclass(frozen=True, slots=True)
 class AbstainingVoter:
     """The voter of a teacher that could not be trained.
@@ -76,6 +78,7 @@ class AbstainingVoter:
         return np.full(_n_rows(X), ABSTAINED, dtype=np.int64)
 
 
+@stored_as("quorate.ensemble.teachers.ConstantVoter")
 @dataclass(frozen=True, slots=True)
 class ConstantVoter:
     """The voter of a shard in which only one class occurs.

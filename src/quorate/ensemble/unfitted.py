@@ -12,6 +12,7 @@ from quorate.arguments import one_of
 from quorate.ensemble.carried import carried, held_by
 from quorate.ensemble.plain_classes import attributes, is_plain, learned_attribute, why_not_made_anew
 from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 Preprocessing: TypeAlias = Literal["inside", "public"]
 
 
+@stored_as("quorate.ensemble.unfitted.check_unfitted")
 def check_unfitted(estimator: Any, *, preprocessing: Preprocessing = "inside") -> None:
     """Refuse an estimator that is fitted, in whole or in any step, and one that can be neither teacher nor student.
 

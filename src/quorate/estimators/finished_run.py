@@ -26,6 +26,7 @@ from quorate.run.opened_student import student_from
 from quorate.run.published import FACTS, STUDENT, is_finished, read_facts, read_published
 from quorate.run.settings import read_settings
 from quorate.run.student_rows import public_table, reader_of
+from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray
 
@@ -70,6 +71,7 @@ def load(path: str | Path, *, trusted: Sequence[str] = ()) -> FinishedRun:
     return run
 
 
+@stored_as("quorate.estimators.finished_run.FinishedRun")
 class FinishedRun(ClassifierMixin, ShownEstimator):
     """A run that is finished. Made by :func:`quorate.load`; there is nothing to fit.
 
@@ -154,7 +156,7 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
 
         if self._asked is None:
             self._asked = method_of(self._root).read(self._root)
-        told = METHODS["teachers"].ask(self._asked, X)
+        told = METHODS["votes"].ask(self._asked, X)
         self._show(read_facts(self._root))
         return list(told.answers)
 

@@ -55,8 +55,8 @@ from quorate.release.files import file_to_write
 from quorate.release.keys import with_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
-from quorate.renamed import RenamedAttribute, renamed_arguments
 from quorate.report import Facts, render_html, render_text
+from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray, IntArray, Secret
 
@@ -73,6 +73,7 @@ def _or_logistic(model: Any, role: Role, rows: Any) -> Any:
     return make_pipeline(StandardScaler(with_mean=isinstance(rows, np.ndarray)), built_in("logistic", role))
 
 
+@stored_as("quorate.estimators.label_private_classifier.LabelPrivateClassifier")
 class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
     """Learn from rows whose labels are private and whose features are not (BTT18 Section 4).
 
@@ -153,7 +154,6 @@ class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
     (True, 'replace one label')
     """
 
-    @renamed_arguments(jobs="n_jobs")
     @known_arguments
     def __init__(
         self,
@@ -191,8 +191,6 @@ class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
         self.allow_hopeless = allow_hopeless
         self.unsafe_noise_seed = unsafe_noise_seed
         self.verbose = verbose
-
-    jobs = RenamedAttribute("n_jobs")
 
     @tables_by_name
     def fit(self, X: Any, y: Any, *, groups: Any | None = None) -> LabelPrivateClassifier:

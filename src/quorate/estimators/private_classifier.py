@@ -29,7 +29,7 @@ from quorate.pipeline.task import Task
 from quorate.release import GivenLedger, ledger_location
 from quorate.release.keys import with_key
 from quorate.release.source import noise_and_key
-from quorate.renamed import RenamedAttribute, renamed_arguments
+from quorate.stored_names import stored_as
 from quorate.students import Declined
 from quorate.types import Secret
 
@@ -41,6 +41,7 @@ ASKED = (
 )  # fmt: skip
 
 
+@stored_as("quorate.estimators.private_classifier.PrivateClassifier")
 class PrivateClassifier(VotedClassifier):
     """Learn from private labelled rows through votes, and hold a student that may be published.
 
@@ -154,7 +155,6 @@ class PrivateClassifier(VotedClassifier):
     True
     """
 
-    @renamed_arguments(jobs="n_jobs")
     @known_arguments
     def __init__(
         self,
@@ -208,8 +208,6 @@ class PrivateClassifier(VotedClassifier):
         self.allow_hopeless = allow_hopeless
         self.unsafe_noise_seed = unsafe_noise_seed
         self.verbose = verbose
-
-    jobs = RenamedAttribute("n_jobs")
 
     @tables_by_name
     def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None) -> PrivateClassifier:

@@ -51,9 +51,11 @@ from quorate.release.session import terms_of
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
 from quorate.report import Facts, Utility
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray, Secret
 
 
+@stored_as("quorate.estimators.private_logistic_regression.PrivateLogisticRegression")
 class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
     r"""Fit a linear classifier to private rows in coordinates that the unlabelled public pool defines.
 
@@ -395,6 +397,3 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
                 "this PrivateLogisticRegression is not fitted; call fit(X, y, public=PublicPool(...)) first"
             )
         return self.model_
-
-
-__all__ = ["PrivateLogisticRegression"]

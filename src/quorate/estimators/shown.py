@@ -17,6 +17,7 @@ from quorate.accounting.figures import at_least, at_most
 from quorate.ledger import Ledger
 from quorate.report.element import Markup, element
 from quorate.report.sentences import bound
+from quorate.stored_names import stored_as
 
 _BOX = (
     "font:13px/1.5 system-ui,sans-serif;color:inherit;background:transparent;border:1px solid #8888;"
@@ -74,6 +75,7 @@ class Standing:
         return f"{bound(self.guarantee.epsilon, self.guarantee.delta)} for {self.guarantee.neighbouring.any_one}"
 
 
+@stored_as("quorate.estimators.shown.ShownEstimator")
 class ShownEstimator(BaseEstimator):
     """An estimator that shows its guarantee, and what is left, beside its arguments."""
 

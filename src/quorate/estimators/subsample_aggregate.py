@@ -45,10 +45,11 @@ from quorate.release.affordable import check_affordable
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
-from quorate.renamed import RenamedAttribute, renamed_arguments
+from quorate.stored_names import stored_as
 from quorate.types import Secret
 
 
+@stored_as("quorate.estimators.subsample_aggregate.SubsampleAggregate")
 class SubsampleAggregate(ShownEstimator):
     """Answer any function of private rows that has a discrete range, online, where the answer is stable.
 
@@ -125,7 +126,6 @@ class SubsampleAggregate(ShownEstimator):
     AnswersLeft(declines=1, queries=9)
     """
 
-    @renamed_arguments(jobs="n_jobs")
     @known_arguments
     def __init__(
         self,
@@ -155,8 +155,6 @@ class SubsampleAggregate(ShownEstimator):
         self.n_jobs = n_jobs
         self.function_cpu_seconds = function_cpu_seconds
         self.unsafe_noise_seed = unsafe_noise_seed
-
-    jobs = RenamedAttribute("n_jobs")
 
     @tables_by_name
     def fit(self, X: Any, y: Any | None = None, *, groups: Any | None = None) -> SubsampleAggregate:

@@ -23,10 +23,12 @@ from quorate.pipeline.planned_run import PlannedRun, planned_run
 from quorate.pipeline.task import Task
 from quorate.release import GivenLedger
 from quorate.report import Facts, Utility
+from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray
 
 
+@stored_as("quorate.estimators.voted.VotedClassifier")
 class VotedClassifier(Reporting, ClassifierMixin, ShownEstimator):
     """A classifier that was fitted by votes of teachers; :class:`~quorate.PrivateClassifier` says how."""
 

@@ -23,12 +23,14 @@ import numpy as np
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.arguments import count, one_of, real
 from quorate.deferred import special
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
 STEPS, RATE, MOMENTUM, CLIP = 100, 4.0, 0.9, 1.0
 _MOVED = {"replace": 2.0, "add or remove": 1.0}  # lengths of c by which one changed row moves the sum of gradients
 
 
+@stored_as("quorate.experiments.noisy_gradient_descent.LinearRule")
 @dataclass(frozen=True, slots=True, eq=False)
 class LinearRule:
     """The class with the largest ``x·weights + intercept``, for rows scaled to length one; 1 where one score is > 0.

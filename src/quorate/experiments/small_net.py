@@ -6,7 +6,10 @@ from typing import Any
 
 from torch import nn
 
+from quorate.stored_names import stored_as
 
+
+@stored_as("quorate.experiments.small_net.SmallNet")
 class SmallNet(nn.Module):
     """One hidden layer with dropout; ten classes.
 

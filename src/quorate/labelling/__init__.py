@@ -76,6 +76,4 @@ __all__ = [
     "DataDependentRelease",
 ]
 
-__getattr__ = on_demand(
-    __name__, {"Sanitiser": "quorate.labelling:DataDependentRelease", "is_closed": "quorate.release.purposes"}
-)
+__getattr__ = on_demand(__name__)

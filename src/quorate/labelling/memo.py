@@ -12,6 +12,7 @@ from threading import Condition, Lock
 
 import numpy as np
 
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 
@@ -42,6 +43,7 @@ def distinct(digests: Sequence[bytes]) -> tuple[IntArray, IntArray]:
     return first, which
 
 
+@stored_as("quorate.labelling.memo.Memo")
 class Memo:
     """Released answers by the digest of their query. What it holds was released, so it may be printed.
 

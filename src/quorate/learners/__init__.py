@@ -61,14 +61,11 @@ from quorate.learners.base.noisy_quantile import NoisyQuantile
 from quorate.learners.base.noisy_threshold import NoisyThreshold
 from quorate.learners.binning import Binning
 from quorate.learners.empirical import EmpiricalLearner
-from quorate.learners.former_places import keep_importable
 from quorate.learners.generic.learner import GenericLearner
 from quorate.learners.label_boost.learner import LabelBoost
 from quorate.learners.private_learner import UNLABELLED, Plan, PrivateLearner, RowsNeeded
 from quorate.learners.sub_sampling.learner import SubSampling
 from quorate.learners.telling_columns import telling_columns
-
-keep_importable()
 
 __all__ = [
     "UNLABELLED",

@@ -25,12 +25,14 @@ from quorate.learners.concepts.protocol import Concept
 from quorate.learners.concepts.rectangles import Rectangle
 from quorate.learners.concepts.stumps import Stump
 from quorate.learners.concepts.thresholds import Threshold
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 #: What a column is cut by: numbers, increasing; or texts, one level each and level 0 for all others.
 Cuts = Sequence[float] | Sequence[str]
 
 
+@stored_as("quorate.learners.binning.Binning")
 class Binning(TransformerMixin, BaseEstimator):
     """Turn columns of a table into levels 0, 1, 2, …, by public cuts: nothing is fitted.
 

@@ -18,8 +18,10 @@ from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.noise import NoiseSource
+from quorate.stored_names import stored_as
 
 
+@stored_as("quorate.learners.empirical.EmpiricalPlan")
 @dataclass(frozen=True, kw_only=True)
 class EmpiricalPlan(Plan):
     """The calibrated parameters of one EmpiricalLearner.
@@ -42,6 +44,7 @@ class EmpiricalPlan(Plan):
     base_fit: BaseFit = field(repr=False)
 
 
+@stored_as("quorate.learners.empirical.EmpiricalLearner")
 class EmpiricalLearner(TransformedLearner):
     r"""Learn a concept that errs little on the labelled rows themselves.
 

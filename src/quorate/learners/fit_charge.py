@@ -16,7 +16,8 @@ from quorate.learners.inner_learner import is_learner, without_ledger
 from quorate.learners.plan import Plan, delta_of
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.release import Charge
-from quorate.release.described import described
+from quorate.release.model_digest import described
+from quorate.stored_names import stored_as
 
 #: What a fit reserves one answer for: its concept.
 PURPOSE: Final = "learner"
@@ -28,6 +29,7 @@ LABELLED_IS_PUBLIC: Final = (
 )
 
 
+@stored_as("quorate.learners.fit_charge.FitCharge")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class FitCharge:
     """What a fit asks of a ledger.

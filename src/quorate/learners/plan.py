@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from quorate.accounting import ApproxDP, PureDP
+from quorate.stored_names import stored_as
 
 
+@stored_as("quorate.learners.plan.Plan")
 @dataclass(frozen=True, kw_only=True)
 class Plan:
     """The calibrated parameters of one fit: public, and fixed before any private row is used.
@@ -50,6 +52,7 @@ def delta_of(plan: Plan) -> float:
     return plan.event.delta if isinstance(plan.event, ApproxDP) else 0.0
 
 
+@stored_as("quorate.learners.plan.RowsNeeded")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RowsNeeded:
     """How many rows a learner's theorem asks for.

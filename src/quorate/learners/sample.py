@@ -18,6 +18,7 @@ from quorate.data.labels import Label, check_classes, encode_labels
 from quorate.data.rows import with_text_names
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.concepts.protocol import ConceptClass, Points
+from quorate.stored_names import stored_as
 from quorate.types import Secret, derive
 
 #: What stands in ``y`` for a row without a label.
@@ -28,6 +29,7 @@ _SORTED_ROWS = "sorted rows: "
 CodedLabels = NDArray[np.int8]  # (n_rows,): 0, 1 or UNLABELLED
 
 
+@stored_as("quorate.learners.sample.Sample")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Sample:
     """The private rows of one fit, checked.

@@ -16,11 +16,13 @@ from quorate.learners.inner_learner import without_ledger
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution, Severity, caution
+from quorate.stored_names import stored_as
 
 #: What programs decide by: the base learner by itself asks for no more labels.
 BASE_ALONE: Final = "base-alone-needs-no-more-labels"
 
 
+@stored_as("quorate.learners.transformed_learner.BaseFit")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BaseFit:
     """How a base learner will be run on some rows: calibrated, and with how many labels.

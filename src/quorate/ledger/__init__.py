@@ -12,8 +12,6 @@ Here belongs what may be charged, and what a crash leaves: pure rules (``rules``
 
 from __future__ import annotations
 
-from typing import Any
-
 from quorate.ledger.block import Block
 from quorate.ledger.budget import Budget, Totals
 from quorate.ledger.budget_units import BudgetUnits
@@ -32,7 +30,6 @@ from quorate.ledger.sqlite import SqliteStore
 from quorate.ledger.state import Head, LedgerState
 from quorate.ledger.store import LedgerStore
 from quorate.ledger.stores import register_store
-from quorate.renamed import moved
 
 __all__ = [
     "Block",
@@ -56,10 +53,3 @@ __all__ = [
     "Verified",
     "verify",
 ]
-
-_MOVED = {"Amounts": "quorate.ledger:BudgetUnits", "Claim": "quorate.ledger:GuaranteeScope"}
-
-
-def __getattr__(name: str) -> Any:
-    """Names of version 0.1."""
-    return moved(__name__, name, _MOVED)

@@ -25,7 +25,6 @@ from quorate.ledger.scope import GuaranteeScope
 from quorate.ledger.state import Head, LedgerState
 from quorate.ledger.store import LedgerStore
 from quorate.ledger.stores import is_url, store_at
-from quorate.renamed import RenamedAttribute, renamed_arguments
 
 if TYPE_CHECKING:
     from quorate.accounting import Event
@@ -232,7 +231,6 @@ class Ledger(LedgerReadings):
 
     # --- reserving ---------------------------------------------------------------------------------------------
 
-    @renamed_arguments(claim="scope", paid_by="charged_to")
     def reserve(
         self,
         event: Event,
@@ -301,7 +299,6 @@ class Ledger(LedgerReadings):
         note_charge()
         return made
 
-    @renamed_arguments(claim="scope", paid_by="charged_to")
     def check_affordable(
         self,
         event: Event,
@@ -333,6 +330,3 @@ class Ledger(LedgerReadings):
             also=also,
         )
         self._journal.read(lambda state: check_reservation(state, content, stated=epsilon is not None))
-
-    claim = RenamedAttribute("scope")
-    foresee = RenamedAttribute("check_affordable")

@@ -21,6 +21,7 @@ from quorate.ledger.scope import GuaranteeScope, amounts_for, relation_that_hold
 from quorate.ledger.state import Head, LedgerState
 from quorate.ledger.store import LedgerStore
 from quorate.ledger.stores import own_store
+from quorate.stored_names import stored_as
 
 
 class LedgerReadings:
@@ -142,6 +143,7 @@ class LedgerReadings:
         self._journal.catch_up()
         return self.head
 
+    @stored_as("quorate.ledger.readings.LedgerReadings.verify")
     def verify(self, *, prices: bool = False) -> Head:
         """Read everything again, replay every rule, compare with the anchor and with what this process knows.
 

@@ -107,7 +107,7 @@ def own_store(store: LedgerStore) -> str | None:
     True
     """
     kind = type(store)
-    here = kind.__module__.startswith("quorate.ledger.")
+    here = kind.__module__.startswith("quorate.")
     if here and getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind:
         return None
     return f"{kind.__module__}.{kind.__qualname__}"

@@ -34,9 +34,11 @@ from quorate.mechanisms.registry import register
 from quorate.mechanisms.votes import in_blocks, many_queries
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.noise.arguments import checked_scale
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 
+@stored_as("quorate.mechanisms.confident_noisy_max.ConfidentNoisyMax")
 @register
 @dataclass(frozen=True, slots=True)
 class ConfidentNoisyMax(QueryMechanism):

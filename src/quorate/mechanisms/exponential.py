@@ -14,11 +14,13 @@ from quorate.mechanisms.candidate_choice import CandidateChoice
 from quorate.mechanisms.registry import register
 from quorate.noise import NoiseSource
 from quorate.noise.fixed_point import exp_negative
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 _UNIFORM_WORDS = 4
 
 
+@stored_as("quorate.mechanisms.exponential.Exponential")
 @register
 @dataclass(frozen=True, slots=True)
 class Exponential(CandidateChoice):

@@ -14,9 +14,11 @@ from quorate.mechanisms.registry import register
 from quorate.mechanisms.votes import in_blocks, many_queries
 from quorate.noise import NoiseSource, discrete_laplace
 from quorate.noise.arguments import checked_scale
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 
+@stored_as("quorate.mechanisms.laplace_noisy_max.LaplaceNoisyMax")
 @register
 @dataclass(frozen=True, slots=True)
 class LaplaceNoisyMax(QueryMechanism):

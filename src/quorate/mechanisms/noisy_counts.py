@@ -26,9 +26,11 @@ from quorate.mechanisms.registry import register
 from quorate.mechanisms.votes import many_queries
 from quorate.noise import NoiseSource
 from quorate.noise.arguments import checked_scale
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 
+@stored_as("quorate.mechanisms.noisy_counts.NoisyCounts")
 @register
 @dataclass(frozen=True, slots=True)
 class NoisyCounts(QueryMechanism):

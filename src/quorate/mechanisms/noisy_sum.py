@@ -25,6 +25,7 @@ from quorate.mechanisms.registry import register
 from quorate.mechanisms.votes import VOTE_L2_SENSITIVITY, in_blocks, many_queries
 from quorate.noise import NoiseSource, discrete_gaussian, discrete_laplace
 from quorate.noise.arguments import MAX_SCALE, checked_scale
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 #: ``"single"``: one sum of numbers in [0, 1]. ``"shares"``: one sum for each cell, of shares that add up to at most 1.
@@ -34,6 +35,7 @@ NoiseKind: TypeAlias = Literal["laplace", "gaussian"]
 _UPWARD = 1 + 2.0**-40  # more than a few roundings of a bound can be off by
 
 
+@stored_as("quorate.mechanisms.noisy_sum.NoisySum")
 @register
 @dataclass(frozen=True, slots=True)
 class NoisySum(QueryMechanism):

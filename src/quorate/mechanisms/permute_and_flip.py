@@ -14,11 +14,13 @@ from quorate.mechanisms.registry import register
 from quorate.mechanisms.votes import in_blocks
 from quorate.noise import NoiseSource, geometric
 from quorate.noise.arguments import MAX_SCALE
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
 _PRIORITY_WORDS = 4
 
 
+@stored_as("quorate.mechanisms.permute_and_flip.PermuteAndFlip")
 @register
 @dataclass(frozen=True, slots=True)
 class PermuteAndFlip(CandidateChoice):

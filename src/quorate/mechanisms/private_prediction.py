@@ -12,10 +12,12 @@ from quorate.mechanisms.permute_and_flip import PermuteAndFlip
 from quorate.mechanisms.registry import register
 from quorate.mechanisms.votes import many_queries
 from quorate.noise import NoiseSource
+from quorate.stored_names import stored_as
 from quorate.theory.lwy25 import lwy25_lemma_4_1_hypotheses
 from quorate.types import FloatArray, IntArray
 
 
+@stored_as("quorate.mechanisms.private_prediction.PrivatePrediction")
 @register
 @dataclass(frozen=True, slots=True)
 class PrivatePrediction(QueryMechanism):

@@ -34,7 +34,7 @@ def register(mechanism: Declared) -> Declared:
     >>> sorted(REGISTERED)[:2]
     ['ConfidentNoisyMax', 'DistanceToInstability']
     """
-    if not mechanism.__module__.startswith("quorate.mechanisms."):
+    if mechanism.__module__.partition(".")[0] != "quorate":
         raise InvalidParameter(
             f"{mechanism.__name__} is no mechanism of quorate's own; give it to mechanism=, or name it in quorate.toml "
             'as "package.module:Class"'

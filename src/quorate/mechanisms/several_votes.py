@@ -24,6 +24,7 @@ from quorate.mechanisms.registry import unlisted
 from quorate.mechanisms.votes import VOTE_L2_SENSITIVITY, half_lead, in_blocks, many_queries
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.noise.arguments import MAX_SCALE, checked_scale
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 _FINE = 28  # log2 of σ in grid steps: so fine that the price is that of continuous noise to seven digits
@@ -32,6 +33,7 @@ _LEAST_SIGMA = 2.0**-8  # so that every number of steps is a 64-bit integer
 _UPWARD = 1 + 2.0**-40  # more than the roundings of a sensitivity can be off by
 
 
+@stored_as("quorate.mechanisms.several_votes.SeveralVotesNoisyMax")
 @unlisted
 @dataclass(frozen=True, slots=True)
 class SeveralVotesNoisyMax(QueryMechanism):

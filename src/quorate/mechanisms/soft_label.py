@@ -19,9 +19,11 @@ from quorate.mechanisms.mechanism import CUTOFF, StreamMechanism, Takes
 from quorate.mechanisms.registry import register
 from quorate.mechanisms.stable_sparse_vector import Calibration, SparseVectorState, StableSparseVector
 from quorate.noise import NoiseSource
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
 
+@stored_as("quorate.mechanisms.soft_label.SoftLabel")
 @register
 @dataclass(frozen=True, slots=True)
 class SoftLabel(StreamMechanism):

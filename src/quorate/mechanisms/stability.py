@@ -22,11 +22,13 @@ from quorate.mechanisms.registry import register
 from quorate.mechanisms.votes import distance_to_instability, in_blocks, many_queries
 from quorate.noise import NoiseSource, discrete_laplace
 from quorate.noise.arguments import MAX_SCALE
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 _UP = 1 + 2.0**-48  # the threshold is rounded up, further than the noise's scale is
 
 
+@stored_as("quorate.mechanisms.stability.DistanceToInstability")
 @register
 @dataclass(frozen=True, slots=True)
 class DistanceToInstability(QueryMechanism):

@@ -18,6 +18,7 @@ from quorate.mechanisms.registry import register
 from quorate.mechanisms.stage_noise import PASSING_PROBABILITY, StageNoise, btt18, lzcw21, tight
 from quorate.mechanisms.votes import distance_to_instability, many_queries, one_query
 from quorate.noise import NoiseSource
+from quorate.stored_names import stored_as
 from quorate.types import IntArray, Secret
 
 Calibration: TypeAlias = Literal["tight", "lzcw21", "btt18"]
@@ -47,6 +48,7 @@ class SparseVectorState:
     open: bool
 
 
+@stored_as("quorate.mechanisms.stable_sparse_vector.StableSparseVector")
 @register
 @dataclass(frozen=True, slots=True)
 class StableSparseVector(StreamMechanism):

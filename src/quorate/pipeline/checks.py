@@ -20,6 +20,7 @@ from quorate.outcomes import Outcome
 from quorate.pipeline.task import Task
 from quorate.report import Check
 from quorate.report.checks import name_of
+from quorate.stored_names import stored_as
 from quorate.types import IntArray, Secret
 
 SHARDS = "shards"
@@ -189,6 +190,7 @@ def exact_noise() -> Check:
     )
 
 
+@stored_as("quorate.pipeline.checks.seed")
 def seed(noise: NoiseSource) -> Check:
     """Look whether the noise came from a given seed."""
     seeded = noise.seeded

@@ -18,7 +18,6 @@ from quorate.ensemble import (
 )
 from quorate.errors import InvalidParameter
 from quorate.labelling.active import Strategy
-from quorate.planning import RecipeVersion
 from quorate.students import Declined
 
 
@@ -55,9 +54,7 @@ class RunConfig:
     labels_only: bool = False  # features are public, and the private rows are the pool
     classes_were_read: bool = False  # the class list was read off the labels, and is treated as public
     rehearse: bool = True  # whether models of the user's own are tried on public rows, as before anything is charged
-    ruled: bool = True  # whether the rule for kinds of columns is asked, which earlier runs had not
     classes_by_shard: bool = False  # parameters name classes by their numbers in a shard, as in earlier runs
-    recipe: RecipeVersion = "now"  # whose rule chooses the number of teachers
     caveats: tuple[str, ...] = ()  # what the guarantee rests on beside, as the estimator knows it
     pool_name: str = "the public rows"
     label_name: str = "y"

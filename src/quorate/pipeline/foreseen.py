@@ -14,7 +14,7 @@ from quorate.planning import form_of, scale_of
 def foreseen(task: Task) -> dict[str, Any]:
     """Return in plain values what a task would do and cost, with the reason of each choice."""
     return {
-        "method": "teachers",
+        "method": "votes",
         "n_teachers": task.recipe.n_teachers,
         "n_queries": task.recipe.n_queries,
         "strategy": None if task.strategy is None else type(task.strategy).__name__,

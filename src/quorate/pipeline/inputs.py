@@ -103,7 +103,6 @@ def check_inputs(
     group_name: str = "groups",
     public_name: str = "public",
     labels_only: bool = False,
-    ruled: bool = True,
 ) -> Inputs:
     """Check the tables against each other.
 
@@ -121,8 +120,6 @@ def check_inputs(
         What the labels, the ids and the public side are called in a message.
     labels_only : bool
         Whether features are public, so that the private rows may be the pool.
-    ruled : bool
-        Whether the rule for kinds of columns is asked; runs that were begun before there was one go on without.
 
     Raises
     ------
@@ -156,7 +153,7 @@ def check_inputs(
         public=pool,
         digests=public_digests,
         classes=declared,
-        kinds=column_kinds(pool, public.given) if ruled else ColumnKinds(),
+        kinds=column_kinds(pool, public.given),
     )
 
 

@@ -104,7 +104,7 @@ def prepare(
         If a table is wrong as a whole.
     """
     grouped = groups is not None
-    images = directions_of_images(public) if config.recipe == "now" else None
+    images = directions_of_images(public)
     asked = _read(config := _with_classes_named(config), grouped=grouped, images=images is not None)
     inputs = check_inputs(
         X,
@@ -114,7 +114,6 @@ def prepare(
         groups=groups,
         **config.names,
         labels_only=config.labels_only,
-        ruled=config.ruled and config.recipe == "now",
     )
     views = _rehearsed(config, asked, inputs, _views(config, asked, inputs, images))
     facts = _public_facts(config, asked, inputs, views, grouped=grouped)
@@ -200,7 +199,7 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
 def _views(config: RunConfig, asked: _Arguments, inputs: Inputs, images: PoolDirections | None) -> Views:
     """Look at the pool for how models are to see rows; quorate's own linear teachers see directions of a wide one."""
     built_in = config.built_in or config.teacher is None
-    directed = built_in and is_linear(asked.teacher) and config.recipe == "now"
+    directed = built_in and is_linear(asked.teacher)
     return look(
         inputs, teacher=asked.teacher, student=asked.student, built_in=built_in, directed=directed, images=images
     )
@@ -262,7 +261,6 @@ def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, groupe
         n_queries=_n_queries(config.queries, facts.n_public) if strategy is None else strategy.n,
         mechanism=asked.mechanism,
         fields=config.mechanism_fields,
-        version=config.recipe,
     )
     if config.partition == "unit":
         made = replace(made, why=(*made.why, f"{several(made.n_teachers, 'teacher')}, one for each {facts.unit}"))
@@ -275,7 +273,7 @@ def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, groupe
             f"{type(made.mechanism).__name__} asks the student how sure it is, and {type(student.learner).__name__} "
             "has no predict_proba; choose another student, or ConfidentNoisyMax"
         )
-    if grouped and asked.n_teachers is None and config.recipe == "now":
+    if grouped and asked.n_teachers is None:
         made = replace(made, considered=(*made.considered, rows_caution(facts)))
     return made if strategy is None else _told_of(strategy, made, width=facts.width)
 
@@ -285,7 +283,7 @@ def _partition(config: RunConfig, made: Recipe, facts: PublicFacts, *, grouped: 
     if config.partition != "auto":
         return config.partition
     alone = grouped and not config.labels_only and made.n_teachers == facts.n_records
-    return "unit" if alone and config.recipe == "now" else "hash"
+    return "unit" if alone else "hash"
 
 
 def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views: Views, facts: PublicFacts) -> Recipe:
@@ -386,7 +384,7 @@ def _n_records(declared: int | None, inputs: Inputs, *, needed: bool) -> int | N
 def _reads_rows(config: RunConfig, asked: _Arguments, *, grouped: bool) -> bool:
     """Whether the number of rows is read: where the number of units is read too, and neither was declared."""
     declared = config.n_records is not None or config.n_rows is not None
-    return grouped and asked.n_teachers is None and not declared and config.recipe == "now"
+    return grouped and asked.n_teachers is None and not declared
 
 
 def _n_queries(wish: Any, n_public: int) -> int | None:

@@ -21,7 +21,7 @@ from quorate.pipeline.flow import RunResult, answering_purposes, run_pipeline, s
 from quorate.pipeline.stages import NoStages, stage_key
 from quorate.pipeline.task import Task
 from quorate.release import Charge
-from quorate.release.described import described_mechanism
+from quorate.release.model_digest import described_mechanism
 from quorate.types import Secret, Watch, derive
 
 _FIT = "fit"

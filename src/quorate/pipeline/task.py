@@ -30,7 +30,7 @@ from quorate.labelling.active import Strategy
 from quorate.noise import NoiseSource
 from quorate.pipeline.inputs import Inputs, PrivateRows, Views
 from quorate.planning import PublicFacts, Recipe
-from quorate.release.described import described
+from quorate.release.model_digest import described
 from quorate.students import Declined, Student
 from quorate.types import IntArray, Secret, derive
 

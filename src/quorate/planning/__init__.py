@@ -37,7 +37,7 @@ from quorate.planning.pool_cautions import (
     pool_cautions,
 )
 from quorate.planning.public_facts import PublicFacts
-from quorate.planning.recipe import Recipe, RecipeVersion, recipe, rows_per_teacher
+from quorate.planning.recipe import Recipe, recipe, rows_per_teacher
 from quorate.planning.schedule import (
     check_mechanism,
     check_schedule,
@@ -52,7 +52,6 @@ __all__ = [
     "recipe",
     "PublicFacts",
     "Recipe",
-    "RecipeVersion",
     "rows_per_teacher",
     "mechanism_for",
     "check_mechanism",

@@ -34,7 +34,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 from quorate.accounting import Event
 from quorate.accounting.figures import plural, several
@@ -53,8 +53,6 @@ QUERY_CAP = 10_000  # more answers change the run time and nothing else
 ANSWERS_PER_COLUMN = 10  # where classes are released and not votes, more answers mean more noise in each
 FEWEST_ROWS = 4  # two of each of two classes: with fewer, teachers are constants
 DEFAULT = NoisyCounts
-
-RecipeVersion: TypeAlias = Literal["now", "0.1"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -108,7 +106,6 @@ def recipe(
     n_queries: int | None = None,
     mechanism: Mechanism | type[Mechanism] | str | None = None,
     fields: Mapping[str, Any] | None = None,
-    version: RecipeVersion = "now",
 ) -> Recipe:
     """Fill in whatever the user left open.
 
@@ -122,8 +119,6 @@ def recipe(
         A mechanism; or the class of one, or its name, whose noise is then filled in.
     fields : mapping, optional
         Fields of the mechanism whose class is given.
-    version : {"now", "0.1"}
-        Whose rule chooses the number of teachers: "0.1" for a run that version 0.1 began.
 
     Raises
     ------
@@ -144,10 +139,10 @@ def recipe(
     """
     why = []
     if n_teachers is None:
-        n_teachers, reason = _teachers(facts, version)
+        n_teachers, reason = _teachers(facts)
         why.append(reason)
     else:
-        _refuse_too_many(n_teachers, facts, version)
+        _refuse_too_many(n_teachers, facts)
     if mechanism is None:
         mechanism = DEFAULT
         why.append("noisy vote counts cost no more privacy than the winning class alone, and carry more information")
@@ -188,12 +183,10 @@ def recipe(
     )
 
 
-def _teachers(facts: PublicFacts, version: RecipeVersion) -> tuple[int, str]:
+def _teachers(facts: PublicFacts) -> tuple[int, str]:
     """K, and why: as many teachers as there are shards of :func:`rows_per_teacher` rows, and units to fill them."""
     units = _known(facts)
     rows, total = rows_per_teacher(facts), facts.rows or units
-    if version == "0.1":
-        rows, total = _rows_of_version_0_1(facts), units
     n_teachers = max(1, min(units, round(total / rows)))
     told = f"{several(n_teachers, 'teacher')} of about {several(round(total / n_teachers), 'row')} each"
     if total == units:
@@ -206,10 +199,10 @@ def _teachers(facts: PublicFacts, version: RecipeVersion) -> tuple[int, str]:
     return n_teachers, f"{told}, chosen to balance the noise against the error of small teachers"
 
 
-def _refuse_too_many(n_teachers: int, facts: PublicFacts, version: RecipeVersion) -> None:
+def _refuse_too_many(n_teachers: int, facts: PublicFacts) -> None:
     n_records = facts.n_records or n_teachers
     if count("n_teachers", n_teachers, at_least=1) > n_records:
-        suggested, _ = _teachers(facts, version)
+        suggested, _ = _teachers(facts)
         raise InvalidParameter(
             f"too many teachers: {several(n_records, facts.unit)} / {several(n_teachers, 'teacher')} is less than one "
             f"{facts.unit} each. Try n_teachers={suggested}"
@@ -247,13 +240,6 @@ def rows_per_teacher(facts: PublicFacts) -> float:
     mu = mu_of_gaussian(facts.epsilon, facts.delta)
     width = min(max(facts.width, 1), WIDTH_CAP) / (facts.n_classes - 1)
     return max(ROWS_FACTOR * math.sqrt(mu * (facts.rows or _known(facts)) * math.sqrt(width)), FEWEST_ROWS)
-
-
-def _rows_of_version_0_1(facts: PublicFacts) -> float:
-    r"""Return :math:`\tfrac14\sqrt{\mu n \sqrt w}`, at least two for each class, each unit taken for one row."""
-    mu = mu_of_gaussian(facts.epsilon, facts.delta)
-    width = min(max(facts.width, 1), WIDTH_CAP)
-    return max(ROWS_FACTOR * math.sqrt(mu * _known(facts) * math.sqrt(width)), 2 * facts.n_classes)
 
 
 def _known(facts: PublicFacts) -> int:

@@ -115,4 +115,4 @@ __all__ = [
     "worlds_told_apart",
 ]
 
-__getattr__ = on_demand(__name__, {"Answers": "quorate.report:AnswerCounts"})
+__getattr__ = on_demand(__name__)

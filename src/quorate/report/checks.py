@@ -8,6 +8,7 @@ from typing import Any
 
 from quorate.outcomes import Outcome
 from quorate.report.plain import Plain, require
+from quorate.stored_names import stored_name
 
 LOOKED = (Outcome.PASSED, Outcome.FAILED)
 
@@ -70,11 +71,11 @@ class Check(Plain):
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Return the name of the function that ran a check, with its module.
+    """Return the name that facts have for the function that ran a check, wherever its file moves.
 
     Examples
     --------
     >>> name_of(require)
     'quorate.report.plain.require'
     """
-    return f"{function.__module__}.{function.__qualname__}"
+    return stored_name(function)

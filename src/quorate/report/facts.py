@@ -13,7 +13,6 @@ from typing import Any
 from quorate.accounting import Guarantee
 from quorate.errors import InvalidParameter
 from quorate.report.checks import Check
-from quorate.report.earlier import upgraded
 from quorate.report.findings import AttackCurve, Audit, Choice, Fitted, Utility
 from quorate.report.notation import escaped
 from quorate.report.plain import Plain, as_json, read, require
@@ -21,7 +20,7 @@ from quorate.report.rounds import Rounds
 from quorate.report.spending import AnswerCounts, Spending
 from quorate.report.student_file import StudentFile
 
-FORMAT = 2  #: version of the JSON form; version 0.1 wrote 1, which is read too, and others are refused
+FORMAT = 2  #: version of the JSON form; others are refused
 
 TRUST_MODEL = (
     "The owner of the private rows runs quorate on a machine of their own and is trusted with the rows. "
@@ -266,9 +265,9 @@ class Facts(Plain):
         except JSONDecodeError as error:
             raise InvalidParameter(f"facts: expected JSON, {error.msg} at line {error.lineno}") from None
         written = tree.pop("format", None) if isinstance(tree, dict) else None
-        if type(written) is not int or not 1 <= written <= FORMAT:
-            raise InvalidParameter(f'facts: expected an object with "format": {FORMAT}; a later version wrote this')
-        facts: Facts = read(cls, upgraded(tree) if written == 1 else tree, "facts")
+        if type(written) is not int or written != FORMAT:
+            raise InvalidParameter(f'facts: expected an object with "format": {FORMAT}; another version wrote this')
+        facts: Facts = read(cls, tree, "facts")
         return facts
 
     def _tree(self) -> dict[str, Any]:

@@ -75,6 +75,7 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
         What is wrong, in one line; nothing was charged.
     """
     folder = RunFolder(root)
+    folder.refuse_wrong_ledger()
     settings = settings_of(root) if settings is None else settings
     if settings.method.by == "auto":
         raise PreconditionFailed(NOTHING_CHOSEN)
@@ -153,7 +154,7 @@ def _config(settings: Settings, folder: RunFolder) -> RunConfig:
         unit=None if data.unit is None else unit_word(data.unit),
         partition=settings.teachers.partition,
         prior_matching=settings.teachers.prior_matching,
-        batched=settings.teachers.batched is not False,
+        batched=settings.teachers.batched,
         declined=settings.student.declined,
         n_jobs=settings.run.n_jobs,
         memory=None if settings.run.memory is None else int(settings.run.memory * 1e9),

@@ -207,7 +207,7 @@ class Begun:
         if self.texts_alone:
             told.append(
                 'by = "auto", since on texts alone the direct method was mostly ahead of votes: quorate plan compares '
-                'them. Where labels are to leave, and not a model, write by = "teachers"'
+                'them. Where labels are to leave, and not a model, write by = "votes"'
             )
         if self.delta is None and self.n_records is not None:
             told.append(f"delta: {self._suggested_delta()}")

@@ -42,7 +42,7 @@ def chosen(document: Mapping[str, Any], choice: Mapping[str, Any]) -> dict[str, 
     Examples
     --------
     >>> asked = {"method": {"by": "auto"}, "teachers": {"model": "forest"}, "run": {"n_jobs": 2}}
-    >>> chosen(asked, {"method": {"by": "teachers"}, "teachers": {"count": 20}})["teachers"]
+    >>> chosen(asked, {"method": {"by": "votes"}, "teachers": {"count": 20}})["teachers"]
     {'model': 'forest', 'count': 20}
     >>> chosen(asked, {"method": {"by": "direct"}})
     {'method': {'by': 'direct'}, 'run': {}}

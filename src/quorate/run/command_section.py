@@ -45,7 +45,7 @@ def command_fields(document: Mapping[str, Any], teachers: Section) -> dict[str, 
     if document.get("method", {}).get("by") == "auto":
         raise InvalidParameter(
             '[method] by = "auto" fits models to public rows to compare them, and a command is not tried out so often; '
-            'set by = "teachers"'
+            'set by = "votes"'
         )
     fields: dict[str, Any] = {"command": _command(given["command"])}
     if "timeout" in given:

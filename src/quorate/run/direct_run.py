@@ -108,6 +108,7 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
         What is wrong, in one line; nothing was charged. No private row decides on it.
     """
     folder = RunFolder(root)
+    folder.refuse_wrong_ledger()
     settings = settings_of(root) if settings is None else settings
     data, method = settings.data, settings.method
     refuse_unknown_drop(data)

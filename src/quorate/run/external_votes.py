@@ -29,9 +29,9 @@ from quorate.pipeline.scope import scope_of_votes
 from quorate.pipeline.stages import stage_key
 from quorate.planning import check_mechanism, reach, refuse_hopeless
 from quorate.release import Charge, guarantee_of
-from quorate.release.described import described_mechanism
 from quorate.release.files import write_atomically
 from quorate.release.keys import fingerprint_key
+from quorate.release.model_digest import described_mechanism
 from quorate.run.folder import RunFolder
 from quorate.run.votes_file import VotesFile
 from quorate.types import IntArray, Secret

@@ -73,10 +73,14 @@ class RunFolder:
             )
         return url
 
+    def refuse_wrong_ledger(self) -> None:
+        """Refuse a folder with two ledgers, or whose ``ledger.url`` names none, before a row is read."""
+        bool(self.ledger_url)
+
     @property
     def may_have_begun(self) -> bool:
         """Whether there is a ledger to look into."""
-        url = self.ledger_url  # refuses a folder with two of them
+        url = self.ledger_url
         return self.ledger.exists() if url is None else had_ledger(self.ledger)
 
     def look_into_ledger(self) -> Ledger:

@@ -52,23 +52,8 @@ class LoadedRun(PreparedRun):
 
 
 def earlier_configs(config: RunConfig, run: LoadedRun) -> list[RunConfig]:
-    """Return what earlier versions made of the same settings, where something was made and it may have been by them.
-
-    They fitted every teacher by its own ``fit``, and version 0.1 may have chosen another number of them.
-    """
-    if not _may_have_begun(run.folder):
-        return []
-    settings, found = run.settings, []
-    fitted = replace(config, batched=config.batched and settings.teachers.batched is not None)
-    if run.task.solves and not fitted.batched:
-        found.append(fitted)
-    if run.task.names_classes:
-        found += [_by_shard(each) for each in (config, *found)]
-    if run.task.inputs.kinds.changed and not settings.data.kinds.named:
-        found += [replace(each, ruled=False) for each in (config, *found)]
-    if settings.teachers.count == "auto" and (len(settings.data.classes) > 2 or settings.data.unit is not None):
-        found.append(replace(_by_shard(fitted) if run.task.names_classes else fitted, recipe="0.1"))
-    return found
+    """Return what was made of the same settings before a weight could name a class, where something was made then."""
+    return [_by_shard(config)] if run.task.names_classes and _may_have_begun(run.folder) else []
 
 
 def named_as_begun(of: Callable[[RunConfig], LoadedRun], config: RunConfig, folder: RunFolder) -> LoadedRun:

@@ -16,7 +16,7 @@ from quorate.run.folder import RunFolder
 from quorate.run.method import Method
 from quorate.run.settings import read_settings
 
-METHODS: Mapping[str, Method] = {"teachers": Teachers(), "direct": Direct()}
+METHODS: Mapping[str, Method] = {"votes": Teachers(), "direct": Direct()}
 
 
 def method_of(root: Path) -> Method:

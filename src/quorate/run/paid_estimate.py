@@ -182,7 +182,7 @@ def _with_teachers(settings: Settings, root: Path) -> Settings:
             "([data] evaluation), which is free"
         )
     if settings.method.by == "auto":
-        return replace(settings, method=replace(settings.method, by="teachers"))
+        return replace(settings, method=replace(settings.method, by="votes"))
     return settings_of(root)
 
 

@@ -223,7 +223,7 @@ def choice_of(made: Plan) -> dict[str, Any]:
         return {"method": {"by": "direct"}}
     fields = {} if row.mechanism is None else open_fields(row.mechanism)
     return {
-        "method": {"by": "teachers"},
+        "method": {"by": "votes"},
         "teachers": {"count": row.n_teachers, **({"model": row.model} if row.model else {})},
         "mechanism": {"name": row.name, "queries": row.n_queries, **fields},
     }

@@ -48,7 +48,7 @@ def prompt_fields(document: Mapping[str, Any], teachers: Section, folder: Path) 
     if document.get("method", {}).get("by") == "auto":
         raise InvalidParameter(
             '[method] by = "auto" fits models to public rows to compare them, which prompts are not made for; set '
-            'by = "teachers"'
+            'by = "votes"'
         )
     read: dict[str, Callable[[str], Any]] = {
         "shots": lambda key: teachers.number(key, at_least=1),

@@ -36,8 +36,9 @@ Auto = Literal["auto"]
 
 STUDENT_MODELS = ("auto", "logistic", "forest", "boosting", "shares")
 OWN_CLASS = 'A class of your own is written "package.module:Class"'
-WAYS = ("teachers", "direct", "auto")
-_OF_EITHER = {"teachers": ("by",), "auto": ("by", "neighbours")}  # keys of [method] that need not be the direct one's
+WAYS = ("votes", "direct", "auto")
+_VOTES_BEFORE = "teachers"  # what `init` wrote of 0.2.0.dev0 for "votes"; folders that have it mean the same
+_OF_EITHER = {"votes": ("by",), "auto": ("by", "neighbours")}  # keys of [method] that need not be the direct one's
 _OF_THE_PLANNER = {"teachers": ("count",), "mechanism": ("name", "queries", "strategy")}
 _OF_TEACHERS = (
     ("teachers", None), ("mechanism", None), ("student", None), ("run", "n_jobs"), ("run", "jobs"), ("run", "memory"),
@@ -49,7 +50,7 @@ _OF_TEACHERS = (
 class MethodSettings:
     """``[method]``: what learns from the private rows, and for the direct method how."""
 
-    by: Literal["teachers", "direct", "auto"] = "teachers"  # auto until the planner has chosen
+    by: Literal["votes", "direct", "auto"] = "votes"  # auto until the planner has chosen
     feature_map: str | Path = "auto"  # a path names a fitted transformer, written by skops
     text: tuple[str, ...] = ()
     rounds: int | None = None
@@ -74,7 +75,7 @@ class TeacherSettings:
     count: int | Auto = "auto"
     partition: Literal["auto", "hash", "balanced", "unit"] = "auto"
     prior_matching: bool = False
-    batched: bool | None = None  # None where nothing is said: as the run was begun, and a new one True
+    batched: bool = True
     fields: Mapping[str, Any] = field(default_factory=dict)  # of teachers that are prompts or a command
 
 
@@ -218,7 +219,7 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
             count=teachers.count_or("count", ("auto",), at_least=1),  # type: ignore[arg-type]
             partition=teachers.choice("partition", ("auto", "hash", "balanced", "unit")),  # type: ignore[arg-type]
             prior_matching=teachers.flag("prior_matching"),
-            batched=teachers.optional("batched", teachers.flag),
+            batched=teachers.flag("batched"),
             fields=command or prompts,
         ),
         mechanism=MechanismSettings(
@@ -264,7 +265,7 @@ def _public(data: Section, method: MethodSettings, document: Mapping[str, Any], 
 def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSettings:
     """Read ``[method]``, and refuse what belongs to the other method: it would be obeyed by nothing."""
     method = Section("method", document, MethodSettings)
-    by = method.choice("by", WAYS)
+    by = "votes" if method.given.get("by") == _VOTES_BEFORE else method.choice("by", WAYS)
     if by == "auto":
         _refuse_what_is_chosen(document)
     if by == "direct":
@@ -275,7 +276,7 @@ def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSetting
             if (key is None and there) or key in there
         ]
         if others:
-            _refuse_of_other_method(others, "teachers", 'and [method] by = "direct" has none', 'by = "teachers"')
+            _refuse_of_other_method(others, "votes of teachers", 'and [method] by = "direct" has none', 'by = "votes"')
     elif more := [f"[method] {key}" for key in method.given if key not in _OF_EITHER[by] and not _is_open(key, method)]:
         _refuse_of_other_method(more, "the direct method", "and this run has teachers", '[method] by = "direct"')
     if method.given.get("neighbours") == "add-or-remove" and "n_records" not in document.get("data", {}):
@@ -312,7 +313,7 @@ def _refuse_what_is_chosen(document: Mapping[str, Any]) -> None:
         named = chosen[0] if one else f"{', '.join(chosen[:-1])} and {chosen[-1]}"
         raise InvalidParameter(
             f'{named} {"is" if one else "are"} what [method] by = "auto" leaves to the planner; leave '
-            f'{"it" if one else "them"} out, or set by = "teachers"'
+            f'{"it" if one else "them"} out, or set by = "votes"'
         )
 
 

@@ -23,7 +23,7 @@ from quorate.run.published import is_finished, read_facts
 from quorate.run.settings import Settings, read_settings
 
 PURPOSES = {
-    "teachers": LABEL,
+    "votes": LABEL,
     "direct": GRADIENT_ROUND,
     "auto": LABEL,
 }  # what the newest reservation of a method pays for first

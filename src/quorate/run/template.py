@@ -32,7 +32,7 @@ classes = ["no", "yes"]        # every label there may be, declared: reading the
 # private_query = "select …"   # where private is the URL of a database; likewise public_query and evaluation_query
 
 [method]
-by = "teachers"                # "teachers" vote on public rows; "direct" fits a linear model on the private rows
+by = "votes"                   # "votes" of teachers on public rows; "direct" fits a linear model on the private rows
 #                              # themselves, and takes feature_map, text, rounds and clip here: then leave out
 #                              # [teachers], [mechanism], [student] and n_jobs; "auto" is the first row of quorate plan
 # neighbours = "auto"          # "direct": epsilon is for "add-or-remove" or "replace" of a unit; "auto" is the first

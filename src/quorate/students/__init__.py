@@ -54,11 +54,4 @@ __all__ = [
     "class_probabilities",
 ]
 
-_RENAMED = {
-    "Lesson": "quorate.students:StudentData",
-    "FromAnswers": "quorate.students:AutoStudent",
-    "FromLabels": "quorate.students:LabelStudent",
-    "FromNoisyLabels": "quorate.students:NoiseAwareStudent",
-    "FromValues": "quorate.students:VoteShareStudent",
-}
-__getattr__ = on_demand(__name__, _RENAMED)
+__getattr__ = on_demand(__name__)

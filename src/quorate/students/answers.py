@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from quorate.stored_names import stored_as
 from quorate.students.labels import LabelStudent
 from quorate.students.student import EstimatorStudent, Student
 from quorate.students.student_data import StudentData
 from quorate.students.values import VoteShareStudent
 
 
+@stored_as("quorate.students.answers.AutoStudent")
 @dataclass(frozen=True)
 class AutoStudent(EstimatorStudent):
     """Make the most of whatever was released: what a bare classifier given as ``student=`` does.

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from quorate.data import take
+from quorate.stored_names import stored_as
 from quorate.students.declared import fit_student
 from quorate.students.student import EstimatorStudent
 from quorate.students.student_data import StudentData
 
 
+@stored_as("quorate.students.labels.LabelStudent")
 @dataclass(frozen=True)
 class LabelStudent(EstimatorStudent):
     """Fit the classifier on the points that got a label.

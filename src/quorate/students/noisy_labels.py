@@ -11,6 +11,7 @@ from quorate.arguments import one_of
 from quorate.data import take
 from quorate.data.feature_maps.pool_coordinates import as_numbers
 from quorate.mechanisms import Mechanism
+from quorate.stored_names import stored_as
 from quorate.students.label_noise import LabelNoise, label_noise
 from quorate.students.labels import LabelStudent
 from quorate.students.shares import Loss, VoteShares, most_probable
@@ -22,6 +23,7 @@ from quorate.types import FloatArray, IntArray
 STRAY = 0.01  # of the labels may be anything: what a model does not know about the shares
 
 
+@stored_as("quorate.students.noisy_labels.NoiseAwareStudent")
 @dataclass(frozen=True)
 class NoiseAwareStudent(EstimatorStudent):
     r"""Learn the vote shares from released classes whose flip probability is known, and teach the whole pool by them.

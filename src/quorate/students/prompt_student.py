@@ -24,11 +24,13 @@ from quorate.ensemble.prompted.prompt import INSTRUCTION, names_of
 from quorate.errors import InvalidParameter, PreconditionFailed, SeededNoiseRefused
 from quorate.labelling import Released
 from quorate.mechanisms import NoisyHalfLeads, NoisyVotes
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
 FORMAT = "quorate prompt 1"
 
 
+@stored_as("quorate.students.prompt_student.PromptStudent")
 @dataclass(frozen=True)
 class PromptStudent:
     """A prompt that may be published.

@@ -11,11 +11,13 @@ from quorate.arguments import count, real
 from quorate.data import n_rows, take
 from quorate.ensemble.unfitted import may_have
 from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
 from quorate.students.declared import class_probabilities, fit_student
 from quorate.students.student import EstimatorStudent
 from quorate.students.student_data import StudentData
 
 
+@stored_as("quorate.students.self_training.SelfTraining")
 @dataclass(frozen=True)
 class SelfTraining(EstimatorStudent):
     """Fit on released labels; take over the predictions that are sure enough; fit again, until none is new.

@@ -10,6 +10,7 @@ import numpy as np
 from quorate.ambient import unwarned
 from quorate.arguments import count, one_of, real
 from quorate.data import n_rows
+from quorate.stored_names import stored_as
 from quorate.students.declared import fit_student, spread
 from quorate.students.student import EstimatorStudent
 from quorate.students.student_data import StudentData
@@ -19,6 +20,7 @@ from quorate.types import FloatArray
 MAX_ITERATIONS = 1_000
 
 
+@stored_as("quorate.students.spreading.SpreadLabels")
 @dataclass(frozen=True)
 class SpreadLabels(EstimatorStudent):
     """Spread the released labels over the graph of nearest public neighbours, and teach the whole pool.

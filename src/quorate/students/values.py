@@ -14,6 +14,7 @@ from quorate.data import take
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, as_numbers
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import Mechanism
+from quorate.stored_names import stored_as
 from quorate.students.gaussian_process import ProcessShares, fit_process_shares
 from quorate.students.labels import LabelStudent
 from quorate.students.shares import VoteShares, fit_vote_shares
@@ -33,6 +34,7 @@ Model: TypeAlias = VoteShares | ProcessShares | TreeShares
 Form: TypeAlias = tuple[PoolCoordinates, Callable[[Any, FloatArray, PoolCoordinates], Model]]
 
 
+@stored_as("quorate.students.values.VoteShareStudent")
 @dataclass(frozen=True)
 class VoteShareStudent(EstimatorStudent):
     r"""Learn the vote shares from all noisy votes at once, and teach the classifier the whole pool by them.

@@ -10,12 +10,14 @@ import numpy as np
 from quorate.arguments import count
 from quorate.data import take
 from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
 from quorate.students.declared import fit_student, takes_weights
 from quorate.students.student import EstimatorStudent
 from quorate.students.student_data import StudentData
 from quorate.students.values import VoteShareStudent
 
 
+@stored_as("quorate.students.voting_class.VotingClass")
 @dataclass(frozen=True)
 class VotingClass(EstimatorStudent):
     r"""Learn a vote of hypotheses by AdaBoost, from the labels that were released.

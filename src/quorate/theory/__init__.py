@@ -211,9 +211,4 @@ __all__ = [
     "relative_entropy",
 ]
 
-_MOVED = dict.fromkeys(
-    ("recipe", "PublicFacts", "Recipe", "rows_per_teacher", "mechanism_for", "schedule_event", "unanimous_right"),
-    "quorate.planning",
-)
-
-__getattr__ = on_demand(__name__, _MOVED)
+__getattr__ = on_demand(__name__)

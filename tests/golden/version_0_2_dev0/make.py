@@ -1,4 +1,4 @@
-"""How the archives in this folder were made, before a relation could be chosen: runs and a fit, killed in their rounds.
+"""How the archives in this folder were made, in the main before a relation could be chosen: runs and fits, killed.
 
 ``python tests/golden/version_0_2_dev0/make.py`` with that version alone. Nothing in them is secret: the rows are drawn
 here, and each key protects these rows only. They are not made anew: that later versions go on with what was begun is
@@ -47,12 +47,34 @@ DIRECT = 'by = "direct"\nrounds = 5\nfeature_map = "linear"'
 DECLARED = "n_records = 240"
 VOTES = 'by = "teachers"\n[teachers]\ncount = 12\n[mechanism]\nname = "NoisyCounts"\nqueries = "all"'
 
+ALONE = "jobs = 1\nallow_hopeless = true"
+STRATEGY = (
+    'by = "teachers"\n[teachers]\ncount = 12\n[mechanism]\nname = "GaussianNoisyMax"\nqueries = 40\nstrategy = "margin"'
+)
+COMMAND = VOTES.replace("count = 12", 'count = 12\ncommand = ["python3", "teach.py"]')
+ADDED = f'{DIRECT}\nneighbours = "add-or-remove"'
+TEACH = """import csv
+import sys
+
+train, questions, votes = sys.argv[1:]
+rows = list(csv.reader(open(train)))[1:]
+with open(votes, "w") as file:
+    for question in list(csv.reader(open(questions)))[1:]:
+        nearest = min(rows, key=lambda row: abs(float(row[0]) - float(question[0])))
+        file.write(nearest[-1] + "\\n")
+"""
+
 #: Name of a run: what it asks for, and the number of the block that it was killed at.
 RUNS = {
     "direct-run": ({"data": DECLARED, "epsilon": 1.0, "method": DIRECT, "run": ""}, 3),
     "direct-run-read": ({"data": "", "epsilon": 1.0, "method": DIRECT, "run": ""}, 3),
-    "votes-run": ({"data": DECLARED, "epsilon": 12.0, "method": VOTES, "run": "jobs = 1\nallow_hopeless = true"}, 1),
+    "votes-run": ({"data": DECLARED, "epsilon": 12.0, "method": VOTES, "run": ALONE}, 1),
+    "votes-strategy": ({"data": DECLARED, "epsilon": 12.0, "method": STRATEGY, "run": ALONE}, 2),
+    "votes-command": ({"data": DECLARED, "epsilon": 12.0, "method": COMMAND, "run": ALONE}, 1),
 }
+
+#: The same, of runs that state a relation: begun by the code that asked for one first.
+STATED = {"direct-relation": ({"data": DECLARED, "epsilon": 1.0, "method": ADDED, "run": ""}, 3)}
 
 AT_A_BLOCK = """
 import os, signal, sys
@@ -101,6 +123,8 @@ def folder(root: Path, settings: dict[str, object]) -> None:
     (root / "private.csv").write_text("\n".join(["age,bmi,ward,ill", *people(N, 1)[1]]) + "\n")
     (root / "public.csv").write_text("\n".join(["age,bmi,ward", *people(N_PUBLIC, 2)[0]]) + "\n")
     (root / "quorate.toml").write_text(SETTINGS.format(**settings))
+    if settings["method"] == COMMAND:
+        (root / "teach.py").write_text(TEACH)
 
 
 def with_ids(ids: list[object]) -> str:
@@ -144,13 +168,14 @@ def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
 if __name__ == "__main__":
     from quorate import PrivateLogisticRegression
 
-    if "neighbours" in inspect.signature(PrivateLogisticRegression).parameters:
-        sys.exit("these were begun before a relation could be chosen, and are not made with another version")
-    for name, (settings, block) in RUNS.items():
+    stated = "neighbours" in inspect.signature(PrivateLogisticRegression).parameters
+    for name, (settings, block) in (STATED if stated else RUNS).items():
         with TemporaryDirectory() as place:
             Path(place, "run").mkdir()
             folder(Path(place, "run"), settings)
             pack(name, Path(place), RUN, block)
+    if stated:
+        sys.exit("the others were begun before a relation could be chosen, and are not made with another version")
     with TemporaryDirectory() as place:
         Path(place, "run").mkdir()
         numbers(Path(place, "run"))

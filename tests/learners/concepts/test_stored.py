@@ -9,7 +9,7 @@ from tiny_worlds import WORLDS, Lookup
 
 from quorate.learners import concepts as room
 from quorate.learners.concepts import FiniteClass, Member
-from quorate.release.described import described
+from quorate.release.model_digest import described
 
 
 def written(value):

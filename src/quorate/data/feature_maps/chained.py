@@ -13,9 +13,11 @@ from quorate.data.feature_maps.rbf import RBFMap
 from quorate.data.feature_maps.scale import in_one_unit
 from quorate.data.feature_maps.shared_patches import SharedPatches
 from quorate.data.feature_maps.trees import TreeLeaves
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray
 
 
+@stored_as("quorate.data.feature_maps.chained.ChainedMap")
 @dataclass(frozen=True, slots=True, eq=False)
 class ChainedMap:
     """Images of the second map, of the numbers that the first makes of a row.

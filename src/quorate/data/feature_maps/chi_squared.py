@@ -10,6 +10,7 @@ import numpy as np
 
 from quorate.data.feature_maps.exact import MANTISSA_BITS
 from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray
 
 BITS = 24  # images are multiples of 2^-24
@@ -19,6 +20,7 @@ _LEAST = 1e-8
 _BLOCK = 1_024  # rows at once
 
 
+@stored_as("quorate.data.feature_maps.chi_squared.ChiSquaredMap")
 @dataclass(frozen=True, slots=True, eq=False)
 class ChiSquaredMap:
     r"""Features :math:`K_{mm}^{-1/2}(k(x, x_1), \dots)` with :math:`k(x, y) = \sum_j 2 x_j y_j / (x_j + y_j)`.

@@ -22,6 +22,7 @@ import numpy as np
 from quorate.data.feature_maps.exact import bits_for, squared_lengths, to_grid
 from quorate.data.feature_maps.factored import SINGLE_BITS, FactoredRows
 from quorate.deferred import optimize
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray
 
 LEAST_SHARE = 1e-8  # eigenvalues below this share of the largest are dropped
@@ -65,6 +66,7 @@ class FeatureMap(Protocol):
         """Split weights of features into those of the transformer's columns and the intercepts."""
 
 
+@stored_as("quorate.data.feature_maps.coordinates.Spectrum")
 @dataclass(frozen=True, slots=True, eq=False)
 class Spectrum:
     """Eigenpairs of the pool's second moment, largest first.
@@ -141,6 +143,7 @@ def dual_eigenpairs(features: Any) -> tuple[FloatArray, FloatArray]:
     return values[kept], dual[:, kept]
 
 
+@stored_as("quorate.data.feature_maps.coordinates.PublicCoordinates")
 @dataclass(frozen=True, slots=True, eq=False)
 class PublicCoordinates:
     """A feature map and a whitening, both functions of public data alone.

@@ -15,6 +15,7 @@ from quorate.data.feature_maps.scale import has_spread, in_one_unit
 from quorate.data.feature_maps.shared_patches import SharedPatches
 from quorate.data.rows import Rows
 from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray
 
 WIDE = 256  # columns beyond which leading directions of the pool stand in for them
@@ -23,6 +24,7 @@ OF_IMAGES = 128  # directions of patches
 LEAST = 1e-6  # share of the leading variance below which a direction says nothing of other images
 
 
+@stored_as("quorate.data.feature_maps.directions.PoolDirections")
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolDirections:
     r"""The leading 64 singular directions of a wide pool, in one common unit: a typical public row has length one.

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from quorate.deferred import sparse
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
 SINGLE_BITS = 24  # of the mantissa of a float32
@@ -27,6 +28,7 @@ _SELDOM, _NEVER = -1, -2
 OFTEN = 256  # words with the largest rows in the matrix: for them one product of matrices is quicker
 
 
+@stored_as("quorate.data.feature_maps.factored.FactoredRows")
 @dataclass(frozen=True, slots=True, eq=False)
 class FactoredRows:
     """Integer coordinates of sparse rows, as images times a matrix.

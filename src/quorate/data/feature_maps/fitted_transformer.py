@@ -19,6 +19,7 @@ from quorate.data.columns import families
 from quorate.data.rows import Rows, is_frame, n_rows, take
 from quorate.deferred import sparse
 from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
 
 _WORDS = ("CountVectorizer", "TfidfVectorizer", "HashingVectorizer")
 _TESTED = (*_WORDS, "TfidfTransformer")  # of sklearn.feature_extraction.text
@@ -28,6 +29,7 @@ _FIT_BEFORE = (
 )
 
 
+@stored_as("quorate.data.feature_maps.fitted_transformer.FittedTransformer")
 @dataclass(frozen=True, slots=True, eq=False)
 class FittedTransformer:
     """Rows to numbers by a fitted transformer, each row by itself.

@@ -12,12 +12,14 @@ from quorate.data.feature_maps.exact import unit_rows
 from quorate.data.feature_maps.scale import PoolScale
 from quorate.data.rows import kind
 from quorate.deferred import sparse
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray
 
 BITS = 20  # images are multiples of 2^-20
 COARSE_BITS = 10  # or of 2^-10, where products with a matrix are to be exact in single precision
 
 
+@stored_as("quorate.data.feature_maps.linear.LinearMap")
 @dataclass(frozen=True, slots=True)
 class LinearMap:
     r"""Each row :math:`x/\|x\|` with a constant 1 appended; it needs nothing from the pool but its width.

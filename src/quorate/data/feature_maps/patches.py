@@ -9,6 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray
 
 SIZE = 6  # a patch is 6 × 6 pixels
@@ -35,6 +36,7 @@ def has_patches(shape: tuple[int, ...]) -> bool:
     return len(shape) == 2 and shape[0] == shape[1] >= SMALLEST
 
 
+@stored_as("quorate.data.feature_maps.patches.PatchFeatures")
 @dataclass(frozen=True, slots=True, eq=False)
 class PatchFeatures:
     r"""What the patches of an image share with centroids, summed over 3 × 3 regions, and its square root.

@@ -13,12 +13,14 @@ from quorate.data.feature_maps.directions import DIRECTIONS, is_wide
 from quorate.data.feature_maps.scale import has_spread
 from quorate.data.feature_maps.standardizer import PoolStandardizer
 from quorate.data.rows import kind, take
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray
 
 LANDMARKS = 500  # public points that the kernel is told by
 BLOCK = 4_096  # points that are estimated at once: beyond, a kernel takes much memory
 
 
+@stored_as("quorate.data.feature_maps.pool_coordinates.PoolCoordinates")
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolCoordinates:
     r"""Coordinates :math:`z` of points, with mean zero and typical length one in the pool.

@@ -10,6 +10,7 @@ import numpy as np
 from quorate.data.feature_maps.exact import exp, squared_lengths
 from quorate.data.feature_maps.scale import BITS as ROW_BITS
 from quorate.data.feature_maps.scale import PoolScale
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray
 
 BITS = 24  # images are multiples of 2^-24
@@ -18,6 +19,7 @@ WIDTH = 0.7  # of the kernel: gamma = 0.7 / median squared distance in the pool
 _LEAST = 1e-8  # eigenvalues of the landmarks' kernel below this share of the largest are left out
 
 
+@stored_as("quorate.data.feature_maps.rbf.RBFMap")
 @dataclass(frozen=True, slots=True, eq=False)
 class RBFMap:
     r"""Features :math:`K_{mm}^{-1/2}\,(k(x, x_1), \dots, k(x, x_m))` with :math:`k(x, x') = e^{-\gamma\|x - x'\|^2}`.

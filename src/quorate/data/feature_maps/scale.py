@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.rows import kind
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray
 
 BITS = 12  # scaled rows are multiples of 2^-12
@@ -18,6 +19,7 @@ _NARROW = 1e-14  # a range below which scikit-learn takes columns for constant, 
 SHARED = 16  # columns from which a common range says that they are one quantity
 
 
+@stored_as("quorate.data.feature_maps.scale.PoolScale")
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolScale:
     """Entries ``(x - mean)/scale``, cut off at ±4 and put on a grid.

@@ -8,11 +8,13 @@ from hashlib import blake2b
 import numpy as np
 
 from quorate.data.feature_maps.patches import PatchFeatures
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray
 
 MOST_NUMBERS = 2**25  # that are remembered: a quarter of a gigabyte, of some 18,000 images
 
 
+@stored_as("quorate.data.feature_maps.shared_patches.RememberedPatches")
 @dataclass(frozen=True, slots=True, eq=False)
 class RememberedPatches(PatchFeatures):
     """The same features, bit for bit, remembered by the pixels that they were computed from: for public rows alone."""
@@ -31,6 +33,7 @@ class RememberedPatches(PatchFeatures):
         return made
 
 
+@stored_as("quorate.data.feature_maps.shared_patches.SharedPatches")
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedPatches:
     """Patches of public images, learned once for each pool.

@@ -10,9 +10,11 @@ import numpy as np
 from quorate.data.feature_maps.linear import LinearMap
 from quorate.data.feature_maps.rbf import RBFMap
 from quorate.deferred import linalg
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray
 
 
+@stored_as("quorate.data.feature_maps.stacked.StackedMap")
 @dataclass(frozen=True, slots=True, eq=False)
 class StackedMap:
     """Linear and Gaussian-kernel features of the same scaled rows, in one vector.

@@ -10,9 +10,11 @@ import numpy as np
 
 from quorate.data.feature_maps.scale import deviations, means
 from quorate.data.rows import kind
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray
 
 
+@stored_as("quorate.data.feature_maps.standardizer.PoolStandardizer")
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolStandardizer:
     r"""Affine change of public points :math:`z = (x - \bar x)/r`, column by column.

@@ -9,12 +9,14 @@ import numpy as np
 
 from quorate.data.feature_maps.patches import linear_step
 from quorate.deferred import sparse
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
 TREES = 100
 DEPTH = 5
 
 
+@stored_as("quorate.data.feature_maps.trees.TreeLeaves")
 @dataclass(frozen=True, slots=True, eq=False)
 class TreeLeaves:
     """For each tree, an indicator of the leaf that a row falls into. Trees are arrays, and no objects that run.

@@ -32,6 +32,7 @@ from quorate.ensemble.command.words import SCRIPTS, absent, failing, is_file, la
 from quorate.ensemble.isolation import ONE_THREAD
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, Voter, other_classes
 from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.stored_names import stored_as
 
 if TYPE_CHECKING:
     from quorate.types import IntArray
@@ -57,7 +58,7 @@ class _Whereabouts:
         self.path = path
 
     def __getstate__(self) -> None:
-        """Tell nothing: see :func:`quorate.release.described.described`."""
+        """Tell nothing: see :func:`quorate.release.model_digest.described`."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Travel to a worker with its path."""
@@ -67,6 +68,7 @@ class _Whereabouts:
         return "a folder"
 
 
+@stored_as("quorate.ensemble.command.teacher.CommandTeacher")
 class CommandTeacher:
     """Train and vote by calling a command with the paths of files.
 
@@ -312,6 +314,7 @@ class CommandTeacher:
         return [str(base / word) if is_file(base / word) else word for word in self.command]
 
 
+@stored_as("quorate.ensemble.command.teacher.CommandVoter")
 @dataclass(frozen=True, eq=False)
 class CommandVoter:
     """A teacher that has been trained, or is trained anew at every question.

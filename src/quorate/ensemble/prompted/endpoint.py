@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.stored_names import stored_as
 
 if TYPE_CHECKING:
     from quorate.ensemble.prompted.wire import Place
@@ -61,6 +62,7 @@ class Unanswered(Exception):
         super().__init__(told)
 
 
+@stored_as("quorate.ensemble.prompted.endpoint.ChatEndpoint")
 @dataclass(frozen=True)
 class ChatEndpoint:
     """Where prompts go.

@@ -20,11 +20,13 @@ from quorate.data.cell_text import is_missing
 from quorate.data.fixed_types import fixed_types
 from quorate.data.rows import kind
 from quorate.errors import DataRefused, InvalidParameter
+from quorate.stored_names import stored_as
 
 INSTRUCTION = "Label the last row. Rows before it are examples, each with its label."
 _CHOOSE = "Answer with exactly one of these labels and nothing else: {labels}"
 
 
+@stored_as("quorate.ensemble.prompted.prompt.Prompt")
 @dataclass(frozen=True, slots=True)
 class Prompt:
     """The template, with all that is the same in every prompt.

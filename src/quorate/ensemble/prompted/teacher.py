@@ -17,6 +17,7 @@ from quorate.ensemble.prompted.examples import Choice, most_similar, spread_over
 from quorate.ensemble.prompted.prompt import INSTRUCTION, Prompt, names_of, row_texts
 from quorate.ensemble.teachers import ABSTAINED, AbstainingVoter, Voter
 from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.stored_names import stored_as
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,6 +38,7 @@ PATIENCE = 300.0  # seconds for the reply to a public row, at least
 PAUSES = (1.0, 5.0, 15.0)  # seconds before it is asked about once more
 
 
+@stored_as("quorate.ensemble.prompted.teacher.ChatTeacher")
 class ChatTeacher:
     """Train a teacher by showing a few rows of its shard to a language model.
 
@@ -203,6 +205,7 @@ class ChatTeacher:
         )
 
 
+@stored_as("quorate.ensemble.prompted.teacher.ChatVoter")
 @dataclass(frozen=True)
 class ChatVoter:
     """One teacher: texts of its shard with their codes, and how to ask.

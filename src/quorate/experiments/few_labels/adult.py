@@ -18,7 +18,7 @@ from quorate.learners import UNLABELLED, GenericLearner
 from quorate.learners.concepts import Concept, ConceptClass, FiniteClass, Rectangles, Stump, Thresholds
 from quorate.learners.concepts.protocol import Points
 from quorate.learners.sanitizers import MWEM, Tree
-from quorate.renamed import stored_as
+from quorate.stored_names import stored_as
 from quorate.types import IntArray, Watch
 
 AGE_BITS = 7  # 0 to 127 years, or hours a week

@@ -9,9 +9,11 @@ import numpy as np
 
 from quorate.data.canonical import row_digests
 from quorate.labelling.active.strategy import History, Strategy
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 
+@stored_as("quorate.labelling.active.core_set.CoreSet")
 @dataclass(frozen=True)
 class CoreSet(Strategy):
     """Ask the point that is farthest from all asked ones, again and again: greedy k-centre.

@@ -25,6 +25,7 @@ from quorate.labelling.active.erm import Erm, seed_of
 from quorate.labelling.active.strategy import History, Strategy, compared
 from quorate.labelling.active.stream import doubling, next_questions
 from quorate.outcomes import Caution, Severity, caution
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
 ASKS_EVERYTHING = "asks-everything"  # the code of a caution
@@ -38,6 +39,7 @@ def _linear() -> Any:
     return LogisticRegression(C=1e3, max_iter=300)
 
 
+@stored_as("quorate.labelling.active.disagreement.Disagreement")
 @dataclass(frozen=True)
 class Disagreement(Strategy):
     """Ask where a hypothesis that is hardly worse would say something else.
@@ -125,6 +127,7 @@ class Disagreement(Strategy):
         return lambda rows, codes: _Belief(erm, self.c0, history.n_classes, pool, rows[codes >= 0], codes[codes >= 0])
 
 
+@stored_as("quorate.labelling.active.disagreement.Examined")
 @dataclass(frozen=True, slots=True, eq=False)
 class Examined:
     """What forcing the other label did to each point.

@@ -9,9 +9,11 @@ import numpy as np
 
 from quorate.ambient import unwarned
 from quorate.data import take
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
 
+@stored_as("quorate.labelling.active.erm.Erm")
 @dataclass(frozen=True, slots=True, eq=False)
 class Erm:
     """A learner and the seed of whatever in it is random.

@@ -10,9 +10,11 @@ import numpy as np
 from quorate.ambient import unwarned
 from quorate.labelling.active.erm import seed_of
 from quorate.labelling.active.strategy import History, Strategy
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 
+@stored_as("quorate.labelling.active.k_means.KMeans")
 @dataclass(frozen=True)
 class KMeans(Strategy):
     """Cut the pool into n clusters, and ask the point nearest to the centre of each.

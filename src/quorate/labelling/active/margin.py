@@ -13,11 +13,13 @@ from quorate.ensemble.unfitted import may_have
 from quorate.errors import InvalidParameter
 from quorate.labelling.active.erm import Erm, seed_of
 from quorate.labelling.active.strategy import History, Strategy
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 BATCHES = 10
 
 
+@stored_as("quorate.labelling.active.margin.Margin")
 @dataclass(frozen=True)
 class Margin(Strategy):
     """Ask, in batches, the points whose two likeliest classes are nearest to each other.

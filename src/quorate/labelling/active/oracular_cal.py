@@ -25,9 +25,11 @@ from quorate.arguments import count, real
 from quorate.labelling.active.strategy import History, Strategy, compared
 from quorate.labelling.active.stream import doubling, next_questions
 from quorate.outcomes import Caution
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
 
+@stored_as("quorate.labelling.active.oracular_cal.OracularCAL")
 @dataclass(frozen=True)
 class OracularCAL(Strategy):
     """Ask where a linear model could still be turned over cheaply; two classes.

@@ -8,9 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from quorate.labelling.active.strategy import History, Strategy
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 
+@stored_as("quorate.labelling.active.random_subset.Random")
 @dataclass(frozen=True)
 class Random(Strategy):
     """Ask n points at random: the first n of the stream, whatever is answered.

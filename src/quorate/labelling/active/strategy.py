@@ -11,6 +11,7 @@ import numpy as np
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
 from quorate.outcomes import Caution, Severity, caution
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 GAIN_IS_UNCERTAIN = "gain-over-random-is-uncertain"
@@ -24,6 +25,7 @@ def compared(words: str) -> Caution:
     return caution(GAIN_IS_UNCERTAIN, Severity.NOTE, f"{words}. {COMPARE}")
 
 
+@stored_as("quorate.labelling.active.strategy.History")
 @dataclass(frozen=True, slots=True, eq=False)
 class History:
     """What a strategy may know of the past, and all that it may know of the private side.

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from quorate.arguments import count, real
 from quorate.labelling.active.strategy import History, Strategy
 from quorate.labelling.active.stream import next_questions, up_to_powers_of_two
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 
+@stored_as("quorate.labelling.active.version_space.thresholds")
 def thresholds(pool: Any) -> IntArray:
     """Label the pool by every threshold on its first column: class 1 from the threshold on.
 
@@ -42,6 +44,7 @@ def thresholds(pool: Any) -> IntArray:
     return (values[None, :] >= cuts[:, None]).astype(np.int64)
 
 
+@stored_as("quorate.labelling.active.version_space.VersionSpace")
 @dataclass(frozen=True)
 class VersionSpace(Strategy):
     r"""Ask where the hypotheses that are left disagree (LZCW21 Alg. 4); two classes.

@@ -6,26 +6,8 @@ Begin with ``relabelling`` (Algorithm 1), then ``learner`` (Algorithm 2). Lemma 
 improves on.
 """
 
-from typing import Any
-
 from quorate.learners.agnostic.learner import AgnosticLearner
 from quorate.learners.agnostic.prediction import AgnosticPrediction
 from quorate.learners.agnostic.subsampled import SubsampledAgnostic
-from quorate.renamed import found_in
 
 __all__ = ["AgnosticLearner", "AgnosticPrediction", "SubsampledAgnostic"]
-
-
-def __getattr__(name: str) -> Any:
-    """Find what version 0.1 had here, in one module, where it is now."""
-    return found_in(
-        __name__,
-        name,
-        [
-            f"{__name__}.{file}"
-            for file in (
-                "learner",
-                "relabelling",
-            )
-        ],
-    )

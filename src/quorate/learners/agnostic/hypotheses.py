@@ -13,11 +13,13 @@ from quorate.learners.concepts.protocol import Concept
 from quorate.mechanisms import PrivatePrediction
 from quorate.noise import NoiseSource
 from quorate.release import Account, DrawnBlock
+from quorate.stored_names import stored_as
 from quorate.types import IntArray, Secret
 
 PURPOSE = "prediction"
 
 
+@stored_as("quorate.learners.agnostic.hypotheses.Hypotheses")
 @dataclass(kw_only=True, slots=True)
 class Hypotheses:
     """Secret concepts, and all that ``ask`` needs of a fit: nothing that is drawn or counted is a public attribute."""

@@ -33,7 +33,7 @@ from quorate.learners.private_learner import PrivateLearner
 from quorate.learners.sample import UNLABELLED, CodedLabels
 from quorate.learners.transformed_learner import BaseFit
 from quorate.noise import NoiseSource
-from quorate.renamed import stored_as
+from quorate.stored_names import stored_as
 
 _THEOREM = "LWY25 Theorem 3.6, every constant stated,"
 

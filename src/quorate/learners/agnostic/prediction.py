@@ -35,11 +35,13 @@ from quorate.release import Account, Charge, RollbackGuard, draw, guarantee_of, 
 from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget, floor_epsilon
+from quorate.stored_names import stored_as
 from quorate.types import Secret
 
 _THEOREM = "LWY25 Theorem 4.2, every constant stated,"
 
 
+@stored_as("quorate.learners.agnostic.prediction.AgnosticPrediction")
 class AgnosticPrediction(BaseEstimator):
     r"""Answer single queries about as well as the best concept of the class, each answer private; no model leaves.
 

@@ -45,7 +45,7 @@ from math import expm1, inf, log, log1p
 from quorate.accounting import ApproxDP, PureDP
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
-from quorate.renamed import stored_as
+from quorate.stored_names import stored_as
 
 _LOG_4 = log(4)
 _UP = 1 + 2**-40  # above the rounding of a few float operations; they never cancel, since M − 1 ≥ 3 e^{ε_e}

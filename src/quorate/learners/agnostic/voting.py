@@ -24,6 +24,7 @@ from quorate.learners.agnostic.bound import EVENTS, Growth, consistent_error, di
 from quorate.learners.agnostic.price import AgnosticPrice
 from quorate.learners.agnostic.search import best_split
 from quorate.mechanisms import PrivatePrediction
+from quorate.stored_names import stored_as
 
 _WRONG_SHARES = (0.2, 0.27, 1 / 3, 0.4)  # t
 _ERRORS = tuple(2.0**-k for k in (1, 2, 3, 5, 8, 12))  # the α for which LWY25 would take r hypotheses
@@ -32,6 +33,7 @@ _LEAST_SHARE = 4.0**-6
 _STEPS = 30  # of a bisection: to nine digits
 
 
+@stored_as("quorate.learners.agnostic.voting.PredictionPlan")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PredictionPlan:
     """How predictions will be made: public, and fixed before any private row is used.

@@ -5,23 +5,3 @@ one row replaced, and how many rows there are, and are sampled, is public. Here 
 algorithm; those that are not printed in BNS15 or LWY25 are also the best that hold for every pure one. What a sample
 does to one algorithm of a paper stands with that algorithm. Begin with ``price`` and ``without_replacement``.
 """
-
-from typing import Any
-
-from quorate.renamed import found_in
-
-
-def __getattr__(name: str) -> Any:
-    """Find what version 0.1 had here, in one module, where it is now."""
-    return found_in(
-        __name__,
-        name,
-        [
-            f"{__name__}.{file}"
-            for file in (
-                "price",
-                "without_replacement",
-                "counts",
-            )
-        ],
-    )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.arguments import real
-from quorate.renamed import stored_as
+from quorate.stored_names import stored_as
 
 SLACK = 2.0**-40  #: more than the rounding of any formula here; the longest has some thousand operations
 LARGEST_EPSILON = 500.0  #: e^500 is a float; no larger ε is a promise

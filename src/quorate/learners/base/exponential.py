@@ -21,7 +21,7 @@ from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, Priv
 from quorate.learners.single_choice import chosen
 from quorate.mechanisms import Exponential, PermuteAndFlip
 from quorate.noise import NoiseSource
-from quorate.renamed import stored_as
+from quorate.stored_names import stored_as
 
 Selection = Literal["permute-and-flip", "exponential"]
 

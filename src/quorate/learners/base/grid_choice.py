@@ -17,6 +17,7 @@ from quorate.errors import InvalidParameter
 from quorate.learners.amplification.random_subsets import random_integers
 from quorate.noise import NoiseSource
 from quorate.noise.fixed_point import WEIGHT_BITS, exp_negative
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 _UNIFORM_WORDS = 4
@@ -24,6 +25,7 @@ LARGEST_GRID = 2**62
 _MANY, _LARGEST_TABLE = 64, 8192
 
 
+@stored_as("quorate.learners.base.grid_choice.GridChoice")
 @dataclass(frozen=True, slots=True)
 class GridChoice:
     r"""Choose candidate t of 0 … N − 1 with probability proportional to :math:`e^{\varepsilon q(t)/(2\Delta)}`.

@@ -14,9 +14,11 @@ from quorate.arguments import real
 from quorate.errors import InvalidParameter
 from quorate.learners.base.grid_choice import LARGEST_GRID, GridChoice
 from quorate.noise import NoiseSource
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 
+@stored_as("quorate.learners.base.noisy_quantile.NoisyQuantile")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class NoisyQuantile:
     r"""Choose a whole number t of [low, high] that about a share q of the values lie below.

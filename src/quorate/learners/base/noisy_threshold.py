@@ -18,7 +18,7 @@ from quorate.learners.concepts.protocol import Points
 from quorate.learners.concepts.thresholds import Threshold, Thresholds
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
 from quorate.noise import NoiseSource
-from quorate.renamed import stored_as
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 _DENSE = 8

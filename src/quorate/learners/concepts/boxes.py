@@ -15,12 +15,14 @@ from numpy.typing import NDArray
 
 from quorate.learners.concepts.protocol import Labels, Points
 from quorate.learners.concepts.weighing import signed_weights
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 _TABLE_CELLS = 1 << 25  # of a table of cumulative sums
 _BLOCK_CELLS = 1 << 22  # looked at together where there is no such table
 
 
+@stored_as("quorate.learners.concepts.boxes.BoxConcepts")
 @dataclass(frozen=True, eq=False)
 class BoxConcepts:
     """Boxes in a fixed order: corners ``(n_concepts, n_features)``, both included; ``low > high`` is empty."""

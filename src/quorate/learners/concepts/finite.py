@@ -16,12 +16,14 @@ from quorate.learners.concepts.enumeration import DICHOTOMY_LIMIT, refuse_beyond
 from quorate.learners.concepts.protocol import Labels, Points
 from quorate.learners.concepts.reading import real_points
 from quorate.learners.concepts.weighing import signed_weights, unit_scores
+from quorate.stored_names import stored_as
 from quorate.theory.bns15_bounds import sauer
 from quorate.types import FloatArray, IntArray
 
 _BLOCK_CELLS = 1 << 22
 
 
+@stored_as("quorate.learners.concepts.finite.Member")
 @dataclass(frozen=True, slots=True)
 class Member:
     """One classifier of a finite class.
@@ -75,6 +77,7 @@ class Member:
         return predicted if predicted.shape == (len(points),) and predicted.dtype.kind in "biuf" else None
 
 
+@stored_as("quorate.learners.concepts.finite.MemberConcepts")
 @dataclass(frozen=True, eq=False)
 class MemberConcepts:
     """Classifiers in the order of their list."""
@@ -97,6 +100,7 @@ class MemberConcepts:
         return np.array([ones - signed[member.labels(points) == 1].sum() for member in self.members], dtype=np.int64)
 
 
+@stored_as("quorate.learners.concepts.finite.FiniteClass")
 @dataclass(frozen=True, repr=False)
 class FiniteClass:
     r"""The functions that finitely many fitted classifiers compute.

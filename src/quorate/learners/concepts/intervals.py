@@ -16,9 +16,11 @@ from quorate.learners.concepts.enumeration import DICHOTOMY_LIMIT, refuse_beyond
 from quorate.learners.concepts.protocol import Labels, Points
 from quorate.learners.concepts.reading import grid_bits, grid_points
 from quorate.learners.concepts.weighing import signed_weights, unit_scores
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 
+@stored_as("quorate.learners.concepts.intervals.Interval")
 @dataclass(frozen=True, slots=True)
 class Interval:
     """Label x 1 where ``low <= x <= high``; the empty interval, all 0, is ``Interval(1, 0)``.
@@ -45,6 +47,7 @@ class Interval:
         return ((points[:, 0] >= self.low) & (points[:, 0] <= self.high)).astype(np.uint8)
 
 
+@stored_as("quorate.learners.concepts.intervals.IntervalConcepts")
 @dataclass(frozen=True, eq=False)
 class IntervalConcepts(BoxConcepts):
     """Intervals in a fixed order: ends ``(n_concepts, 1)``, both included."""
@@ -53,6 +56,7 @@ class IntervalConcepts(BoxConcepts):
         return Interval(self.low[index, 0], self.high[index, 0])
 
 
+@stored_as("quorate.learners.concepts.intervals.Intervals")
 @dataclass(frozen=True)
 class Intervals:
     r"""All intervals of :math:`\{0, \dots, 2^{bits} - 1\}`, the empty one included.

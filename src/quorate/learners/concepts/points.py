@@ -13,9 +13,11 @@ from quorate.learners.concepts.enumeration import DICHOTOMY_LIMIT, refuse_beyond
 from quorate.learners.concepts.protocol import Labels, Points
 from quorate.learners.concepts.reading import grid_bits, grid_points
 from quorate.learners.concepts.weighing import prefix_sums, signed_weights, unit_scores
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 
+@stored_as("quorate.learners.concepts.points.PointFunction")
 @dataclass(frozen=True, slots=True)
 class PointFunction:
     """Label `value` 1 and every other point 0.
@@ -36,6 +38,7 @@ class PointFunction:
         return np.asarray(points[:, 0] == self.value, dtype=np.uint8)
 
 
+@stored_as("quorate.learners.concepts.points.PointConcepts")
 @dataclass(frozen=True, eq=False)
 class PointConcepts:
     """Point functions in a fixed order, by their values ``(n_concepts,)``, which differ."""
@@ -58,6 +61,7 @@ class PointConcepts:
         return ones - _weights_at(self.values, *prefix_sums(points[:, 0], signed))
 
 
+@stored_as("quorate.learners.concepts.points.PointFunctions")
 @dataclass(frozen=True)
 class PointFunctions:
     r"""The :math:`2^{bits}` functions that label one point of :math:`\{0, \dots, 2^{bits} - 1\}` 1.

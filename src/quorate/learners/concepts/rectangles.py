@@ -22,10 +22,12 @@ from quorate.learners.concepts.enumeration import (
 from quorate.learners.concepts.protocol import Labels, Points
 from quorate.learners.concepts.reading import grid_bits, grid_points
 from quorate.learners.concepts.weighing import signed_weights, unit_scores
+from quorate.stored_names import stored_as
 from quorate.theory.bns15_bounds import sauer
 from quorate.types import IntArray
 
 
+@stored_as("quorate.learners.concepts.rectangles.Rectangle")
 @dataclass(frozen=True, slots=True)
 class Rectangle:
     """Label x 1 where ``low[j] <= x[j] <= high[j]`` in every column j; all 0 is ``low = (1, …), high = (0, …)``.
@@ -55,6 +57,7 @@ class Rectangle:
         return np.asarray(((points >= self.low) & (points <= self.high)).all(axis=1), dtype=np.uint8)
 
 
+@stored_as("quorate.learners.concepts.rectangles.RectangleConcepts")
 @dataclass(frozen=True, eq=False)
 class RectangleConcepts(BoxConcepts):
     """Rectangles in a fixed order: corners ``(n_concepts, n_features)``, both included."""
@@ -63,6 +66,7 @@ class RectangleConcepts(BoxConcepts):
         return Rectangle(tuple(self.low[index].tolist()), tuple(self.high[index].tolist()))
 
 
+@stored_as("quorate.learners.concepts.rectangles.Rectangles")
 @dataclass(frozen=True)
 class Rectangles:
     r"""All axis-aligned rectangles of a grid, the empty one included.

@@ -19,6 +19,7 @@ from quorate.learners.concepts.enumeration import (
 from quorate.learners.concepts.protocol import Labels, Points
 from quorate.learners.concepts.reading import real_points
 from quorate.learners.concepts.weighing import gaps, over_gaps, prefix_sums, signed_weights, unit_scores
+from quorate.stored_names import stored_as
 from quorate.theory.bns15_bounds import sauer
 from quorate.types import FloatArray, IntArray
 
@@ -27,6 +28,7 @@ Side = Literal["<=", ">"]
 _BLOCK_CELLS = 1 << 20
 
 
+@stored_as("quorate.learners.concepts.stumps.Stump")
 @dataclass(frozen=True, slots=True)
 class Stump:
     """Label x 1 where ``x[column] <= threshold``, or where it is above.
@@ -54,6 +56,7 @@ class Stump:
         return np.asarray(inside, dtype=np.uint8)
 
 
+@stored_as("quorate.learners.concepts.stumps.StumpConcepts")
 @dataclass(frozen=True, eq=False)
 class StumpConcepts:
     """Stumps in a fixed order: column, threshold and direction ``(n_concepts,)`` each."""
@@ -86,6 +89,7 @@ class StumpConcepts:
         return ones - inside
 
 
+@stored_as("quorate.learners.concepts.stumps.Stumps")
 @dataclass(frozen=True)
 class Stumps:
     r"""Decision stumps on real columns: :math:`x_j \le t` or :math:`x_j > t`, for every column j and real t.

@@ -18,12 +18,14 @@ from quorate.learners.concepts.enumeration import (
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Concepts, Labels, Points
 from quorate.learners.concepts.relabelling import relabelling_scores_by_erm
 from quorate.learners.concepts.weighing import signed_weights, unit_scores
+from quorate.stored_names import stored_as
 from quorate.theory.bns15_bounds import sauer
 from quorate.types import IntArray
 
 _BLOCK_CELLS = 1 << 22
 
 
+@stored_as("quorate.learners.concepts.symmetric_difference.Xor")
 @dataclass(frozen=True, slots=True)
 class Xor:
     """Label x 1 where two concepts differ.
@@ -43,6 +45,7 @@ class Xor:
         return self.first.labels(points) ^ self.second.labels(points)
 
 
+@stored_as("quorate.learners.concepts.symmetric_difference.XorConcepts")
 @dataclass(frozen=True, eq=False)
 class XorConcepts:
     """Differences in a fixed order: pairs ``(n_concepts,)`` of places among some concepts."""
@@ -78,6 +81,7 @@ class XorConcepts:
         return ones - inside
 
 
+@stored_as("quorate.learners.concepts.symmetric_difference.SymmetricDifference")
 @dataclass(frozen=True)
 class SymmetricDifference:
     r"""The class :math:`C^{\oplus} = \{h \oplus f : h, f \in C\}` of differences.

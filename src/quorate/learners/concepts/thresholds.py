@@ -13,9 +13,11 @@ from quorate.learners.concepts.enumeration import DICHOTOMY_LIMIT, refuse_beyond
 from quorate.learners.concepts.protocol import Labels, Points
 from quorate.learners.concepts.reading import grid_bits, grid_points
 from quorate.learners.concepts.weighing import gaps, over_gaps, prefix_sums, signed_weights, unit_scores
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 
+@stored_as("quorate.learners.concepts.thresholds.Threshold")
 @dataclass(frozen=True, slots=True)
 class Threshold:
     """Label x 1 where ``x < cut``.
@@ -36,6 +38,7 @@ class Threshold:
         return (points[:, 0] < self.cut).astype(np.uint8)
 
 
+@stored_as("quorate.learners.concepts.thresholds.ThresholdConcepts")
 @dataclass(frozen=True, eq=False)
 class ThresholdConcepts:
     """Thresholds in a fixed order, by their cuts ``(n_concepts,)``."""
@@ -60,6 +63,7 @@ class ThresholdConcepts:
         return mistakes
 
 
+@stored_as("quorate.learners.concepts.thresholds.Thresholds")
 @dataclass(frozen=True)
 class Thresholds:
     r"""The thresholds :math:`c_j(x) = 1` iff :math:`x < j`, for :math:`0 \le j \le 2^{bits}`.

@@ -26,7 +26,7 @@ from quorate.learners.sanitizers.mwem import MWEM
 from quorate.learners.sanitizers.protocol import Sanitizer
 from quorate.noise import NoiseSource
 from quorate.release.target import floor_budget, floor_epsilon
-from quorate.renamed import stored_as
+from quorate.stored_names import stored_as
 
 # How α is shared out: what a net may miss; that and what the sanitizer errs by; the error of the best concept in H.
 _NET, _SEEN, _BEST = 1 / 40, 3 / 40, 1 / 10

@@ -29,7 +29,7 @@ from quorate.learners.concepts.points import PointFunctions
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.learners.concepts.thresholds import Thresholds
 from quorate.noise import NoiseSource
-from quorate.renamed import stored_as
+from quorate.stored_names import stored_as
 
 #: In how many gaps of a net on a line two concepts of these classes may differ.
 _GAPS: Final[dict[type, int]] = {Thresholds: 1, PointFunctions: 2, Intervals: 2}

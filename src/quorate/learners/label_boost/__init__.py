@@ -5,24 +5,6 @@ Begin with ``procedure`` (Algorithm 2, LabelBoostProcedure), then ``learner`` (A
 Rules for a random part of the rows stand in :mod:`quorate.learners.amplification`.
 """
 
-from typing import Any
-
 from quorate.learners.label_boost.learner import LabelBoost
-from quorate.renamed import found_in
 
 __all__ = ["LabelBoost"]
-
-
-def __getattr__(name: str) -> Any:
-    """Find what version 0.1 had here, in one module, where it is now."""
-    return found_in(
-        __name__,
-        name,
-        [
-            f"{__name__}.{file}"
-            for file in (
-                "learner",
-                "procedure",
-            )
-        ],
-    )

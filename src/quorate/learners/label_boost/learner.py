@@ -20,7 +20,7 @@ from quorate.learners.label_boost.tight import TightConstants
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.noise import NoiseSource
-from quorate.renamed import stored_as
+from quorate.stored_names import stored_as
 
 BoostConstants: TypeAlias = Literal["paper", "tight"]
 

@@ -11,9 +11,11 @@ from quorate.learners.amplification.price import Price
 from quorate.learners.amplification.without_replacement import bns15_claim_4_3
 from quorate.learners.label_boost.schedule import BoostSchedule, Round, iteration_accuracy
 from quorate.learners.label_boost.task import MOST_ROUNDS, BoostTask, too_few_labels
+from quorate.stored_names import stored_as
 from quorate.theory.bns15_learners import bns15_algorithm_3_taken, bns15_claim_4_9_labelled
 
 
+@stored_as("quorate.learners.label_boost.paper.PaperConstants")
 @dataclass(frozen=True, slots=True)
 class PaperConstants:
     r"""The constants of BNS15's Algorithm 3 as printed: 90000n, 30000n, 300n, 1/100, 1/300, and (1, 41δ).

@@ -16,7 +16,7 @@ from quorate.learners.amplification.price import Price, worst_of
 from quorate.learners.amplification.with_replacement import with_replacement
 from quorate.learners.amplification.without_replacement import without_replacement
 from quorate.learners.label_boost.price import relabelling
-from quorate.renamed import stored_as
+from quorate.stored_names import stored_as
 from quorate.theory.bns15_bounds import bns15_theorem_b_5, sauer
 from quorate.theory.bns15_learners import bns15_algorithm_3_accuracy, bns15_claim_4_2_points
 

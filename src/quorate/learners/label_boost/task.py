@@ -9,6 +9,7 @@ from quorate.errors import InvalidParameter
 from quorate.learners.amplification.price import Price
 from quorate.learners.concepts import DICHOTOMY_LIMIT
 from quorate.learners.label_boost.schedule import BoostSchedule, rows_of_theorem_b_5, rows_to_generalise
+from quorate.stored_names import stored_as
 from quorate.theory.bns15_bounds import sauer
 
 #: No choice among more candidates than this: their scores would fill the memory.
@@ -18,6 +19,7 @@ MOST_CANDIDATES: Final = DICHOTOMY_LIMIT
 MOST_ROUNDS: Final = 64
 
 
+@stored_as("quorate.learners.label_boost.task.BoostTask")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BoostTask:
     r"""What both sets of constants are worked out from; all of it public.

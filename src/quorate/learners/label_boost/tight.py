@@ -27,10 +27,12 @@ from quorate.learners.label_boost.schedule import (
     price_of,
 )
 from quorate.learners.label_boost.task import MOST_ROUNDS, BoostTask, too_few_labels
+from quorate.stored_names import stored_as
 
 _GRID = tuple(0.25 * step for step in range(1, 17))  # of ε₀: the optimum is flat
 
 
+@stored_as("quorate.learners.label_boost.tight.TightConstants")
 @dataclass(frozen=True, slots=True)
 class TightConstants:
     r"""The largest keep-rates that give the target back in every iteration, by the tighter rules.

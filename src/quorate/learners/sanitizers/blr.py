@@ -25,6 +25,7 @@ from quorate.learners.single_choice import chosen
 from quorate.mechanisms import Exponential
 from quorate.noise import NoiseSource
 from quorate.noise.arguments import MAX_SCALE
+from quorate.stored_names import stored_as
 from quorate.theory.bns15_bounds import bns15_theorem_b_6
 from quorate.types import IntArray
 
@@ -55,6 +56,7 @@ def theorem_size(vc_dimension: int, alpha: float) -> int:
     return int(bns15_theorem_b_6(_XOR_FACTOR * vc_dimension, alpha, 1.0)) + 1
 
 
+@stored_as("quorate.learners.sanitizers.blr.BLR")
 @dataclass(frozen=True, slots=True)
 class BLR:
     r"""Choose one of all multisets of a size, the better ones more often (Blum, Ligett and Roth).

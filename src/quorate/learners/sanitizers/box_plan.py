@@ -12,10 +12,12 @@ from quorate.learners.concepts.protocol import ConceptClass
 from quorate.learners.concepts.rectangles import Rectangles
 from quorate.learners.sanitizers.budget import least_scale, share
 from quorate.learners.sanitizers.tree_plan import TreePlan
+from quorate.stored_names import stored_as
 
 _COLUMNS = Fraction(3, 4)  # of ε, for the trees of all columns; what is left goes to the counts of the boxes
 
 
+@stored_as("quorate.learners.sanitizers.box_plan.BoxPlan")
 @dataclass(frozen=True, slots=True)
 class BoxPlan:
     r"""How d columns are cut, and what noise the boxes between the cuts get: a function of public facts alone.

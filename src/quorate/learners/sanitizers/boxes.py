@@ -56,11 +56,13 @@ from quorate.learners.sanitizers.noisy_tree import PrefixCounts, noisy_prefix_co
 from quorate.learners.sanitizers.synthetic import rounded_weights
 from quorate.learners.sanitizers.tree_bound import interval_error
 from quorate.noise import NoiseSource, discrete_laplace
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
 _COPIES = 200  # of a released point in the mean, beside the one that each has
 
 
+@stored_as("quorate.learners.sanitizers.boxes.Boxes")
 @dataclass(frozen=True, slots=True)
 class Boxes:
     r"""Sanitize rows for axis-aligned rectangles, on a grid of any size, in a few columns.

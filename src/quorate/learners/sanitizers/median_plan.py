@@ -11,6 +11,7 @@ from quorate.errors import InvalidParameter
 from quorate.learners.sanitizers.budget import share
 from quorate.learners.sanitizers.quasi_concave import Search
 from quorate.learners.sanitizers.tree_plan import TreePlan
+from quorate.stored_names import stored_as
 
 #: Of ε: what the counts between the splits cost. The splits have the rest.
 COUNTS = Fraction(1, 5)
@@ -23,6 +24,7 @@ _BETA = 0.1
 _DOWN = 1 - Fraction(1, 2**40)
 
 
+@stored_as("quorate.learners.sanitizers.median_plan.MedianPlan")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MedianPlan:
     r"""What a release of medians is made with.

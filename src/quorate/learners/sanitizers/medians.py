@@ -55,6 +55,7 @@ from quorate.learners.sanitizers.symmetric_difference_queries import bits_and_in
 from quorate.learners.sanitizers.synthetic import quantile_points
 from quorate.learners.sanitizers.tree_bound import interval_error
 from quorate.noise import NoiseSource
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 _PLANS = 4096
@@ -62,6 +63,7 @@ _LEVELS = 10
 _FINER = 3  # exact medians would make gaps so many times smaller than those asked for
 
 
+@stored_as("quorate.learners.sanitizers.medians.Medians")
 @dataclass(frozen=True, slots=True)
 class Medians:
     r"""Sanitize points on a line by medians of medians: thresholds, intervals and points of a grid of :math:`2^{bits}`.

@@ -23,6 +23,7 @@ from quorate.learners.sanitizers.synthetic import rounded_weights
 from quorate.learners.single_choice import chosen
 from quorate.mechanisms import Exponential
 from quorate.noise import NoiseSource, discrete_laplace
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
 _COPIES = 250  # synthetic points for each domain point: a rounding error of at most 1/1000
@@ -31,6 +32,7 @@ _MOST_ROUNDS = 1000
 _NOMINAL_BETA = 0.1  # the number of rounds is chosen for it; a bound holds for every β
 
 
+@stored_as("quorate.learners.sanitizers.mwem.Measurement")
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """What one round releases: a query, by its place in the table, and how many rows it was measured to hold.
@@ -45,6 +47,7 @@ class Measurement:
     rows: int
 
 
+@stored_as("quorate.learners.sanitizers.mwem.MWEM")
 @dataclass(frozen=True, slots=True)
 class MWEM:
     r"""Sanitize points of a finite domain by multiplicative weights and the exponential mechanism.

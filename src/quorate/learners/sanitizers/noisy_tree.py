@@ -28,9 +28,11 @@ import numpy as np
 
 from quorate.learners.sanitizers.tree_plan import TreePlan
 from quorate.noise import NoiseSource, discrete_laplace
+from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
 
+@stored_as("quorate.learners.sanitizers.noisy_tree.PrefixCounts")
 @dataclass(frozen=True, slots=True, eq=False)
 class PrefixCounts:
     """Estimated numbers of rows below the borders of a partition of the grid; released, so public.

@@ -41,11 +41,13 @@ from quorate.learners.base.grid_choice import GridChoice
 from quorate.learners.sanitizers.budget import share
 from quorate.mechanisms import DistanceToInstability
 from quorate.noise import NoiseSource
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 _EACH = 1 + 1e-9  # errors are rounded up, far above what floats do to them
 
 
+@stored_as("quorate.learners.sanitizers.quasi_concave.Steps")
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
     """A quasi-concave score on 0 … size − 1, as runs of one value each; private.
@@ -104,6 +106,7 @@ class Steps:
         return first, int(self.scores[peak] - self.at(beside).max())
 
 
+@stored_as("quorate.learners.sanitizers.quasi_concave.Search")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Search:
     """The public side of a choice: its budget, and the score that is lost but for a probability β.

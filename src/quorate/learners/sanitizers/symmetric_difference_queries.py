@@ -16,6 +16,7 @@ from quorate.learners.concepts.intervals import Intervals
 from quorate.learners.concepts.points import PointFunctions
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.learners.concepts.thresholds import Thresholds
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 #: Largest table of queries, in cells (n_queries × n_domain).
@@ -67,6 +68,7 @@ def refuse_outside(points: Points, concept_class: ConceptClass, domain: PublicDo
         raise DataRefused(_OUTSIDE)
 
 
+@stored_as("quorate.learners.sanitizers.symmetric_difference_queries.XorQueries")
 @dataclass(frozen=True, slots=True, eq=False)
 class XorQueries:
     r"""The distinct members of :math:`C^\oplus` on a small domain, one of each pair of complements, without ∅.

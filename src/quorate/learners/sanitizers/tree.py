@@ -17,8 +17,10 @@ from quorate.learners.sanitizers.synthetic import quantile_points
 from quorate.learners.sanitizers.tree_bound import interval_error
 from quorate.learners.sanitizers.tree_plan import TreePlan
 from quorate.noise import NoiseSource
+from quorate.stored_names import stored_as
 
 
+@stored_as("quorate.learners.sanitizers.tree.Tree")
 @dataclass(frozen=True, slots=True)
 class Tree:
     r"""Sanitize points on a line: thresholds, intervals and points of a grid of :math:`2^{bits}`.

@@ -10,6 +10,7 @@ from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
 from quorate.learners.sanitizers.budget import least_scale
 from quorate.noise.arguments import checked_scale
+from quorate.stored_names import stored_as
 
 #: Largest number of bits of a grid: one past its last point is still an int64.
 MAX_BITS = 62
@@ -20,6 +21,7 @@ OPEN_ALL_BITS = 20
 _LEAST_THRESHOLD = 9.0  # scales, before the logarithm of how many nodes there may be
 
 
+@stored_as("quorate.learners.sanitizers.tree_plan.TreePlan")
 @dataclass(frozen=True, slots=True)
 class TreePlan:
     r"""How a grid of :math:`2^{bits}` points is halved into nodes, what noise their counts get, which are opened.

@@ -29,7 +29,7 @@ from quorate.learners.sub_sampling.price import Asked, subsampling
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution, Severity, caution
-from quorate.renamed import stored_as
+from quorate.stored_names import stored_as
 from quorate.types import IntArray, Secret
 
 #: What programs decide by: fewer labels are asked for than were requested.

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quorate.direct.schema import Schema
-from quorate.pipeline.direct.config import DirectConfig, plan_key, schema_before_rules
+from quorate.pipeline.direct.config import DirectConfig, plan_key
 from quorate.pipeline.direct.relation import BEGUN_BEFORE, ChosenRelation, choose_relation
 from quorate.pipeline.stages import StageStore, coordinates_stage
 from quorate.release.session import LedgerTerms
@@ -19,15 +19,14 @@ class BegunRun:
 
     config: DirectConfig
     schema: Schema
-    public: Any
     stages: StageStore
     facts: dict[str, Any]
     terms: LedgerTerms
     client: str
     named: Callable[[str], str]
 
-    def found(self, *, n_was_read: bool, unit: str) -> tuple[Schema, str, bytes | None, ChosenRelation]:
-        """Return the schema, the key of the plan, the plan that was kept, and the relation.
+    def found(self, *, n_was_read: bool, unit: str) -> tuple[str, bytes | None, ChosenRelation]:
+        """Return the key of the plan, the plan that was kept, and the relation.
 
         A run that was begun before a relation could be chosen goes on so, unless adding and removing is asked for: its
         noise is that for replacing a unit.
@@ -39,15 +38,10 @@ class BegunRun:
             return (*chosen, BEGUN_BEFORE)
         relation = choose_relation(self.config.neighbours, n_was_read=n_was_read, held=self.terms.relation, unit=unit)
         key = plan_key(self.config, self.schema, neighbours=relation.noise, **self.facts)
-        return self.schema, key, self.stages.load(coordinates_stage(key), key), relation
+        return key, self.stages.load(coordinates_stage(key), key), relation
 
-    def _begun_before(self) -> tuple[Schema, str, bytes | None] | None:
+    def _begun_before(self) -> tuple[str, bytes | None] | None:
         key = plan_key(self.config, self.schema, neighbours=None, **self.facts)
         kept = self.stages.load(coordinates_stage(key), key)
-        if kept is not None or self.terms.holds(f"{self.named(key)} ", self.client):
-            return self.schema, key, kept
-        if (earlier := schema_before_rules(self.config, self.schema, self.public)) is None:
-            return None
-        key = plan_key(self.config, earlier, neighbours=None, **self.facts)
-        kept = self.stages.load(coordinates_stage(key), key)
-        return None if kept is None else (earlier, key, kept)
+        begun = kept is not None or self.terms.holds(f"{self.named(key)} ", self.client)
+        return (key, kept) if begun else None

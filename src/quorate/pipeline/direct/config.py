@@ -14,7 +14,7 @@ from quorate.data.feature_maps.patches import has_patches
 from quorate.data.labels import Label
 from quorate.direct.plan import FeatureMapName
 from quorate.direct.schema import Schema
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import InvalidParameter
 from quorate.ledger.budget import Composition
 
 #: What ``neighbours`` may be.
@@ -74,16 +74,6 @@ def schema_of(config: DirectConfig, X: Any, public: Any) -> Schema:
         raise InvalidParameter(f"{what} needs a public pool to tell directions; give public=PublicPool(X_public)")
     one_of("feature_map", config.feature_map, ("auto", "linear"), hint="Without a public pool there is no other")
     return Schema.without_pool(X, config.schema)
-
-
-def schema_before_rules(config: DirectConfig, schema: Schema, public: Any) -> Schema | None:
-    """Return the schema of runs that were begun before there was a rule for kinds of columns, where it is another."""
-    if public is None or not _ruled(config, schema) or public.given.named:
-        return None
-    try:
-        return Schema.of(public.rows(), text=config.text, ruled=False)
-    except (InvalidParameter, DataRefused):  # so that no such run was begun
-        return None
 
 
 def _ruled(config: DirectConfig, schema: Schema) -> dict[str, str]:

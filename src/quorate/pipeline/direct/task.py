@@ -309,14 +309,13 @@ def prepare_direct(
     begun = BegunRun(
         config=config,
         schema=schema,
-        public=public,
         stages=stages or NoStages(),
         facts=facts,
         terms=terms or LedgerTerms(),
         client=client_of(seeded=noise.seeded),
         named=lambda key: charge_beginning(key, data, unit, **named),
     )
-    schema, key, kept, relation = begun.found(n_was_read=declared is None, unit=unit)
+    key, kept, relation = begun.found(n_was_read=declared is None, unit=unit)
     facts |= {"neighbours": relation.noise, "rho": rho_of(epsilon, delta, config.composition)}
     plan, schema = _planned(config, schema, public, kept, facts)
     if kept is not None and public is not None:

@@ -20,6 +20,7 @@ import numpy as np
 from quorate.data.labels import Label
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.run.votes_file import VotesFile
+from quorate.stored_names import stored_as
 from quorate.types import Secret
 
 FORMAT = "quorate votes of a site 2"
@@ -156,6 +157,7 @@ def sign(votes: VotesFile, statement: Statement, pem: bytes) -> bytes:
     return (json.dumps(content, ensure_ascii=True) + "\n").encode("ascii")
 
 
+@stored_as("quorate.run.sites.signed_votes.verified")
 def verified(content: bytes, key: str, *, name: str) -> SignedVotes:
     """Return the votes of a file once its signature is verified.
 

@@ -20,8 +20,7 @@ from sklearn.preprocessing import FunctionTransformer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from quorate.mechanisms import ConfidentNoisyMax
-from quorate.release.described import described, described_mechanism
-from quorate.release.own_code import code_digest
+from quorate.release.model_digest import code_digest, described, described_mechanism
 
 POOL = np.random.default_rng(2).normal(size=(120, 4))
 
@@ -156,7 +155,7 @@ def test_the_code_of_a_users_own_is_told_another_one_after_an_edit(tmp_path: Pat
 @pytest.mark.heavy
 def test_the_code_of_a_users_own_is_told_alike_in_every_process(tmp_path: Path) -> None:
     first = digest_of(tmp_path, OWN_MODULE, HELPER)
-    program = "import an_own; from quorate.release.own_code import code_digest; print(code_digest(an_own.Louder))"
+    program = "import an_own; from quorate.release.model_digest import code_digest; print(code_digest(an_own.Louder))"
     for seed in ("1", "2"):  # in which sets of texts have other orders
         environment = {**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONHASHSEED": seed}
         done = subprocess.run(

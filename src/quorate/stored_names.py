@@ -1,0 +1,68 @@
+"""Names that outlive a move: what keys, stored models and facts call a class, wherever its file stands.
+
+Keys of charges and of stages are digests of text with the names of classes in it. Were a name the path of a file,
+moving the file would charge a run again. So each class of this package that a key can meet is given its name, which is
+where it first stood, and keeps it when it moves or is renamed. A class of a user's own is called by its module.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
+
+_STORED = "__stored_name__"
+Named = TypeVar("Named", bound=Callable[..., Any])
+
+#: Of a class of this package that has moved since 0.2.0.dev0, or of a module of which all have, the paths then and now.
+#: Models that skops wrote hold the path of each class, and are opened by this table.
+PLACES: Final[Mapping[str, str]] = {}
+
+
+def stored_as(name: str) -> Callable[[Named], Named]:
+    """Decorate a class or function with the name that keys have for it, wherever it moves.
+
+    Examples
+    --------
+    >>> @stored_as("quorate.learners.agnostic_price.AgnosticPrice")
+    ... class Price:
+    ...     pass
+    >>> stored_name(Price)
+    'quorate.learners.agnostic_price.AgnosticPrice'
+    """
+
+    def named(thing: Named) -> Named:
+        setattr(thing, _STORED, name)
+        return thing
+
+    return named
+
+
+def stored_name(thing: Any) -> str:
+    """Return the name that keys have for a class or function; a subclass has its own.
+
+    Examples
+    --------
+    >>> stored_name(ValueError)
+    'builtins.ValueError'
+    """
+    kept: str | None = getattr(thing, "__dict__", {}).get(_STORED)
+    return f"{thing.__module__}.{thing.__qualname__}" if kept is None else kept
+
+
+def is_named(thing: Any) -> bool:
+    """Whether a class or function was given a name."""
+    return _STORED in getattr(thing, "__dict__", {})
+
+
+def place_of(path: str, places: Mapping[str, str] | None = None) -> str:
+    """Return where a class is now that was written down with its module.
+
+    Examples
+    --------
+    >>> moved = {"quorate.old": "quorate.new", "quorate.old.Rule": "quorate.rules.Line"}
+    >>> place_of("quorate.old.Rule", moved), place_of("quorate.old.Other", moved), place_of("sklearn.svm.SVC", moved)
+    ('quorate.rules.Line', 'quorate.new.Other', 'sklearn.svm.SVC')
+    """
+    places = PLACES if places is None else places
+    module, _, name = path.rpartition(".")
+    return places.get(path) or f"{places.get(module, module)}.{name}"
