@@ -58,9 +58,13 @@ def scheduled(mechanism: Any, answers: int, runs: int | None = None) -> Callable
 
 
 def of(name: str, runs: int | None = None) -> Callable[[], Any]:
-    """Return the audit of a registered mechanism at the noise that ε = 1 buys."""
-    at = reference(name)
-    return scheduled(at.mechanism, at.setting.answers, runs)
+    """Return the audit of a registered mechanism at the noise that ε = 1 buys; that is worked out when it is called."""
+
+    def audit() -> Any:
+        at = reference(name)
+        return scheduled(at.mechanism, at.setting.answers, runs)()
+
+    return audit
 
 
 class Calls:

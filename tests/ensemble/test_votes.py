@@ -491,6 +491,7 @@ def test_a_single_tree_that_fails_or_warns_abstains_without_a_word(monkeypatch, 
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.heavy
 def test_a_single_tree_for_which_memory_ends_is_asked_in_a_process_of_its_own(monkeypatch):
     [voter] = trees(1)
     expected = counted_by([voter], np.zeros((5, 3)))

@@ -123,6 +123,7 @@ def test_a_twin_that_draws_the_lost_round_again_is_caught(left: Path, monkeypatc
     assert "a round was drawn twice" in faults(left)
 
 
+@pytest.mark.heavy
 def test_a_twin_that_charges_again_is_caught(left: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(DrawnBlock, "noise", noting(left.parent / "drawn"))
     with Ledger(left) as ledger:

@@ -275,4 +275,4 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 TestLedgerMachine = LedgerMachine.TestCase
-TestLedgerMachine.settings = settings(max_examples=120, stateful_step_count=30, deadline=None)
+TestLedgerMachine.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)

@@ -510,11 +510,16 @@ def forgetting_others() -> Iterator[None]:
         yield
 
 
-FEW = settings(max_examples=25, stateful_step_count=25, deadline=None)
+FEW = settings(max_examples=12, stateful_step_count=25, deadline=None)
 UNTIL_FOUND = settings(max_examples=300, stateful_step_count=50, deadline=None, phases=[Phase.generate], database=None)
 
 TestLedgerMachine = LedgerMachine.TestCase
 TestLedgerMachine.settings = FEW
+
+
+@pytest.mark.heavy
+def test_many_acts_of_one_server_keep_every_promise() -> None:
+    run_state_machine_as_test(LedgerMachine, settings=settings(FEW, max_examples=60))  # type: ignore[no-untyped-call]
 
 
 @pytest.fixture
