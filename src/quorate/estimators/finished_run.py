@@ -12,9 +12,11 @@ from sklearn.base import ClassifierMixin
 
 from quorate.accounting import Guarantee
 from quorate.arguments import for_shell
+from quorate.data.columns import families
 from quorate.data.reading import has_named_columns
+from quorate.data.rows import is_frame
 from quorate.data.table_reader import TableReader
-from quorate.errors import InvalidParameter, PreconditionFailed, act
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, act
 from quorate.estimators.shown import ShownEstimator, Standing
 from quorate.release.files import file_to_write
 from quorate.report import Facts, render_html, render_text
@@ -25,7 +27,7 @@ from quorate.run.folder import RunFolder
 from quorate.run.opened_student import student_from
 from quorate.run.published import FACTS, STUDENT, is_finished, read_facts, read_published
 from quorate.run.settings import read_settings
-from quorate.run.student_rows import public_table, reader_of
+from quorate.run.student_rows import public_table, reader_of, reader_of_columns
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray
@@ -199,8 +201,20 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
         self._fitted()
         X = _one_image_a_row(X)
         if self._reader is None:
-            self._reader = self._reader_of_run() if self._is_run else TableReader()
+            self._reader = self._reader_of_run() if self._is_run else self._reader_of_export(X)
         return self._reader(X)
+
+    def _reader_of_export(self, X: Any) -> TableReader:
+        """Return what reads tables by what was exported; an earlier version exported nothing about their columns."""
+        file = self._facts.student_file
+        if file is not None and file.columns is not None:
+            return reader_of_columns(file.columns)
+        if is_frame(X) and (dated := [name for name, held in families(X).items() if held == "time"]):
+            raise DataRefused(
+                f"column {dated[0]!r} of X holds dates or times, and {self.path} does not say how the run read them: "
+                "an earlier version exported it. Run and export it again, or give load() the folder of the run"
+            )
+        return TableReader()
 
     def _reader_of_run(self) -> TableReader:
         """Return what reads tables as the run did; one that changes nothing where its tables have no columns."""

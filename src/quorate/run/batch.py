@@ -40,7 +40,7 @@ from quorate.run.published import PROMPT, is_finished, read_facts
 from quorate.run.run_settings import RunSettings
 from quorate.run.settings import MechanismSettings, Settings, settings_of
 from quorate.run.stages import FolderStages
-from quorate.run.student_rows import student_file
+from quorate.run.student_rows import published_columns, student_file
 from quorate.run.tables import (
     pool_of,
     private_ids,
@@ -298,6 +298,7 @@ def publish(batch: LoadedRun, result: RunResult, made: Facts) -> Facts:
             text=teacher.text,
         ).to_json()
     rows = student_file(task.inputs.public, task.views.student.kinds, images=batch.settings.data.images is not None)
+    rows = replace(rows, columns=published_columns(batch.settings, result.student, task.inputs.public))
     return publish_run(batch.folder, result.student, made, more, rows=rows, seeded=task.noise.seeded)
 
 

@@ -49,7 +49,7 @@ from quorate.run.prepared import (
 )
 from quorate.run.settings import Settings, settings_of
 from quorate.run.stages import FolderStages
-from quorate.run.student_rows import student_file
+from quorate.run.student_rows import published_columns, student_file
 from quorate.run.tables import (
     pool_of,
     private_ids,
@@ -316,6 +316,7 @@ def execute_direct(
             direct_facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
         )
     rows = student_file(task.schema.pool, task.schema.kinds, images=run.settings.data.images is not None)
+    rows = replace(rows, columns=published_columns(run.settings, result.model, task.schema.pool))
     return publish_run(folder, result.model, made, {}, rows=rows, seeded=task.noise.seeded)
 
 

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from quorate.data.column_kinds import ColumnKinds, column_kinds
+from quorate.data.column_kinds import ColumnKind, ColumnKinds, changed_kinds, column_kinds
+from quorate.data.columns import Family
 from quorate.data.declared import declared_columns
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, is_frame, kind
 from quorate.data.table_reader import TableReader
 from quorate.errors import PreconditionFailed
 from quorate.report import StudentFile
+from quorate.report.student_file import TableColumn
 from quorate.run.settings import Settings
 from quorate.run.tables import pool_of, read_pool
 
@@ -73,6 +75,31 @@ def reader_of(settings: Settings, student: Any, pool: Rows) -> TableReader:
     if settings.data.public is None and is_frame(pool):
         kinds = ColumnKinds(commas=frozenset(pool.columns))  # as the private cells of a declared table are read
     return TableReader.of(pool, kinds, left_out=settings.data.left_out)
+
+
+def published_columns(settings: Settings, student: Any, pool: Rows) -> tuple[TableColumn, ...] | None:
+    """Return how the tables of a run are read, to be published; None where they have no columns of their own.
+
+    The label, the unit and what else is no feature stay unnamed: they are columns of the private table alone.
+    """
+    data = settings.data
+    if data.images is not None or not is_frame(pool):
+        return None
+    if not has_named_columns(data.private if data.public is None else data.public):
+        return None
+    reader = reader_of(settings, student, pool)
+    return tuple(
+        TableColumn(name=name, holds=family, read_as=reader.kinds.kinds.get(name), comma=name in reader.kinds.commas)
+        for name, family in reader.families.items()
+    )
+
+
+def reader_of_columns(columns: tuple[TableColumn, ...]) -> TableReader:
+    """Return what reads tables by what was published of their columns, as :func:`reader_of` does in the run."""
+    held = {column.name: cast(Family, column.holds) for column in columns}
+    kinds = {column.name: cast(ColumnKind, column.read_as) for column in columns if column.read_as is not None}
+    commas = frozenset(column.name for column in columns if column.comma)
+    return TableReader(held, ColumnKinds(kinds, changed_kinds(kinds, held), commas=commas))
 
 
 def student_file(pool: Rows, kinds: ColumnKinds, *, images: bool) -> StudentFile:
