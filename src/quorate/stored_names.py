@@ -19,6 +19,13 @@ PLACES: Final[Mapping[str, str]] = {
     "quorate.students.labels": "quorate.students.student",
     "quorate.students.self_training": "quorate.students.semi_supervised",
     "quorate.students.spreading": "quorate.students.semi_supervised",
+    "quorate.labelling.active.oracular_cal": "quorate.labelling.active.disagreement",
+    "quorate.labelling.active.random_subset": "quorate.labelling.active.strategy",
+    "quorate.labelling.active.core_set": "quorate.labelling.active.uncertainty",
+    "quorate.labelling.active.erm": "quorate.labelling.active.uncertainty",
+    "quorate.labelling.active.k_means": "quorate.labelling.active.uncertainty",
+    "quorate.labelling.active.margin": "quorate.labelling.active.uncertainty",
+    "quorate.labelling.memo": "quorate.labelling.questions",
 }
 
 
