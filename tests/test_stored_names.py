@@ -108,7 +108,9 @@ def named() -> dict[str, object]:
         found |= {
             f"{module}.{within}{name}": thing
             for name, thing in vars(room).items()
-            if inspect.isfunction(thing) and is_named(thing) and thing.__module__ == module
+            if inspect.isfunction(thing)
+            and is_named(thing)
+            and (thing.__module__, thing.__qualname__) == (module, within + name)
         }
     return found
 

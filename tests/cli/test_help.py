@@ -43,7 +43,7 @@ LOOKING = (
     "arguments",
     "types",
     "outcomes",
-    "renamed",
+    "stored_names",
     "deferred",
     "plugins",
     "accounting",

@@ -55,6 +55,7 @@ def learned(voter: Any) -> dict[str, Any]:
 
 
 @pytest.mark.default_cases(1)
+@pytest.mark.heavy_cases(10)
 @pytest.mark.parametrize("is_sparse", [False, True])
 @pytest.mark.parametrize(("n_classes", "n_columns"), [(2, 8), (2, 60), (3, 5), (4, 60)])
 @pytest.mark.parametrize(

@@ -83,6 +83,7 @@ def memory_mapped(pids: set[str]) -> list[str]:
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(3)
 @pytest.mark.parametrize(
     ("work", "way", "number", "group"),
     [

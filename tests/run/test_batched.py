@@ -37,28 +37,6 @@ def run(root: Path) -> tuple[int, str]:
 
 
 @pytest.mark.heavy
-def test_a_run_of_fitted_teachers_goes_on_where_nothing_is_said(tmp_path: Path) -> None:
-    """As one of version 0.1, which knew no other teachers: no second charge, the same votes and labels."""
-    root = said_of(write(tmp_path / "run", mechanism="online_answers = 2"), "false")
-    assert run(root)[0] == 0
-    before, votes = charges(root), (root / "private" / "votes.stage").read_bytes()
-    labels = (root / "public" / "labels.csv").read_bytes()
-
-    said_of(root, None)
-    assert not load_run(root).task.batched
-    assert run(root)[0] == 0
-    assert (charges(root), (root / "private" / "votes.stage").read_bytes()) == (before, votes)
-    assert (root / "public" / "labels.csv").read_bytes() == labels
-    assert command("ask", root, root / "public.csv", "--json")[0] in (0, 3)  # asked of the same teachers, or answered
-    for stage in (root / "private").glob("*.stage"):  # then its charge is what tells
-        stage.unlink()
-    assert not load_run(root).task.batched
-    assert run(root)[0] == 0
-    assert charges(root) == before
-    assert (root / "private" / "votes.stage").read_bytes() == votes
-
-
-@pytest.mark.heavy
 def test_a_new_run_solves_its_teachers_and_the_other_way_is_another_release(tmp_path: Path) -> None:
     root = write(tmp_path / "run")
     assert run(root)[0] == 0

@@ -167,7 +167,7 @@ def alive(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_a_worker_killed_in_the_middle_changes_no_byte(cluster: Cluster, here: Path, tmp_path: Path) -> None:
     root = copied(here, tmp_path / "run", "hold")
     tree = run(root, cluster)

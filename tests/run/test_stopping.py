@@ -156,8 +156,8 @@ def stopped_at_random_moments(make_run: Any, moments: int, chance: random.Random
 
 
 @pytest.mark.heavy
-def test_sigterm_at_random_moments_leaves_no_process_and_one_charge(make_run: Any) -> None:
-    assert len(stopped_at_random_moments(make_run, 3, random.Random(20261130), 1)) == 3
+def test_sigterm_at_a_random_moment_leaves_no_process_and_one_charge(make_run: Any) -> None:
+    assert len(stopped_at_random_moments(make_run, 1, random.Random(20261130), 1)) == 1
 
 
 @pytest.mark.faults

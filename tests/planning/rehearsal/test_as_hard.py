@@ -206,7 +206,7 @@ def test_rules_without_the_curve_miss_the_easy_and_the_hard_task(task: tuple[Tas
     assert max(abs(each.accuracy - came) for each, came in zip(told, measured, strict=True)) > 0.06
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_the_direct_method_is_told_by_a_teacher_of_many_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin: told by a teacher of a shard, which a steep curve does not resemble, it is far off."""
     made = Task(0.02)
@@ -242,7 +242,7 @@ def test_a_commonest_class_that_is_rarer_than_all_are_on_average_is_refused(n_cl
     assert quorate.plan(commonest=0.33, **{**how, "n_classes": 3}).commonest == 0.33  # 1/3, as it is typed
 
 
-@pytest.mark.heavy
+@pytest.mark.faults
 def test_made_up_rows_in_place_of_the_public_ones_are_told() -> None:
     pool = np.random.default_rng(0).normal(size=(M, 3))
     shared: dict[str, Any] = {"classes": [0, 1], "n_records": N, "learning_curve": [(20, 0.7)], **BUDGET, **VOTES}
@@ -255,6 +255,7 @@ def test_made_up_rows_in_place_of_the_public_ones_are_told() -> None:
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(1)
 @pytest.mark.parametrize(("rows", "said"), [(30, False), (300, True), (4, True)])
 def test_a_first_row_of_which_the_curve_says_nothing_is_told(rows: int, said: bool) -> None:
     how: dict[str, Any] = {"n_classes": 2, "n_records": N, "n_public": M, "width": 3, **BUDGET, **VOTES}

@@ -158,6 +158,7 @@ def test_of_two_public_rows_no_more_is_expected_than_runs_have_also_below_a_gues
 
 
 @pytest.mark.heavy
+@pytest.mark.heavy_cases(3)
 @pytest.mark.parametrize("n_public", [1, 2, 3, 24, 25])
 @pytest.mark.parametrize(
     "how", [{"rehearse": "rules"}, {"rehearse": "synthetic"}, {"learning_curve": [(20, 0.72)]}], ids=str

@@ -20,6 +20,7 @@ from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 
+@stored_as("quorate.labelling.active.version_space.thresholds")
 def thresholds(pool: Any) -> IntArray:
     """Label the pool by every threshold on its first column: class 1 from the threshold on.
 
