@@ -15,7 +15,18 @@ Named = TypeVar("Named", bound=Callable[..., Any])
 
 #: Of a class of this package that has moved since 0.2.0.dev0, or of a module of which all have, the paths then and now.
 #: Models that skops wrote hold the path of each class, and are opened by this table.
-PLACES: Final[Mapping[str, str]] = {}
+PLACES: Final[Mapping[str, str]] = {
+    "quorate.students.labels": "quorate.students.student",
+    "quorate.students.self_training": "quorate.students.semi_supervised",
+    "quorate.students.spreading": "quorate.students.semi_supervised",
+    "quorate.labelling.active.oracular_cal": "quorate.labelling.active.disagreement",
+    "quorate.labelling.active.random_subset": "quorate.labelling.active.strategy",
+    "quorate.labelling.active.core_set": "quorate.labelling.active.uncertainty",
+    "quorate.labelling.active.erm": "quorate.labelling.active.uncertainty",
+    "quorate.labelling.active.k_means": "quorate.labelling.active.uncertainty",
+    "quorate.labelling.active.margin": "quorate.labelling.active.uncertainty",
+    "quorate.labelling.memo": "quorate.labelling.questions",
+}
 
 
 def stored_as(name: str) -> Callable[[Named], Named]:

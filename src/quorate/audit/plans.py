@@ -1,7 +1,7 @@
 """Which attacks are made on one run of a mechanism: what is asked, on which votes, how often, and what it claims.
 
 A plan is made of public settings alone, before anything is drawn; whatever answers can be put to it, also a twin with a
-fault (:mod:`quorate.audit.faults`).
+fault (:mod:`quorate.audit.measured_sizes`).
 """
 
 from __future__ import annotations
@@ -17,14 +17,21 @@ from quorate.accounting import Event, Repeated
 from quorate.accounting import epsilon as price
 from quorate.accounting.gaussian import epsilon_of_gaussian
 from quorate.audit.claims import GaussianClaim
-from quorate.audit.equal_votes import audit_equal_votes, shared_noise_seen
-from quorate.audit.expected_answers import ExpectedAnswers, answers_after_cutoff, answers_at_threshold, can_be_summed
+from quorate.audit.exact_sparse_vector import ExpectedAnswers, answers_after_cutoff, answers_at_threshold, can_be_summed
 from quorate.audit.goodness_of_fit import GoodnessOfFit, audit_answers
-from quorate.audit.hard_votes import HardVotes, claim_on, every_second, hard_votes
-from quorate.audit.many_answers import ContrastsOfAnswers, SumOfAnswers
-from quorate.audit.sampled import AuditResult, audit_mechanism, source_of
-from quorate.audit.scans import PLACES, Neighbours, leads, pair_that_differs, votes_cast
-from quorate.audit.step_by_step import StepByStep
+from quorate.audit.hard_votes import (
+    PLACES,
+    HardVotes,
+    Neighbours,
+    claim_on,
+    every_second,
+    hard_votes,
+    leads,
+    pair_that_differs,
+    votes_cast,
+)
+from quorate.audit.many_answers import ContrastsOfAnswers, SumOfAnswers, audit_equal_votes, shared_noise_seen
+from quorate.audit.sampled import AuditResult, StepByStep, audit_mechanism, source_of
 from quorate.mechanisms import StableSparseVector
 from quorate.types import Watch
 

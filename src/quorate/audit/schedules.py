@@ -24,7 +24,7 @@ from typing import Any
 from quorate.accounting import Composed, Event, PureDP, Repeated
 from quorate.accounting import epsilon as price
 from quorate.arguments import count, real
-from quorate.audit.expected_answers import can_be_summed, form_of_stages
+from quorate.audit.exact_sparse_vector import can_be_summed, form_of_stages
 from quorate.audit.goodness_of_fit import GoodnessOfFit
 from quorate.audit.plans import FEWEST, Attack, planned, share_of, sparse_vector_of
 from quorate.mechanisms import StableSparseVector

@@ -25,7 +25,7 @@ from quorate.data import PublicPool
 from quorate.ensemble import ClassifierTeacher, count_votes, hash_shards, train_teachers
 from quorate.errors import PreconditionFailed
 from quorate.estimators import PrivateClassifier
-from quorate.experiments import direct_lines, public_features
+from quorate.experiments import noisy_gradient_descent, public_features
 from quorate.experiments.convolutional import NO_TORCH as NOT_INSTALLED
 from quorate.experiments.convolutional import convolutional, torch_is_there
 from quorate.experiments.measured import Experiment, Measured, Scored, scored, summed
@@ -50,7 +50,7 @@ VALUES, LABELLED, VOTE = "noisy counts, Gaussian process, SVC", "labels by noisy
 NETWORK = "noisy counts, Gaussian process, network"
 KERNEL, PATCHES = "public coordinates, kernel, direct", "public coordinates, patches, direct"
 METHODS = (
-    DEFAULT, VALUES, LABELLED, NETWORK, VOTE, public_features.NET, KERNEL, PATCHES, direct_lines.PLAIN,
+    DEFAULT, VALUES, LABELLED, NETWORK, VOTE, public_features.NET, KERNEL, PATCHES, noisy_gradient_descent.PLAIN,
 )  # fmt: skip
 BY_DEFAULT = tuple(name for name in METHODS if name != public_features.NET)  # which takes minutes
 OF_TORCH = (NETWORK, public_features.NET)
@@ -173,9 +173,9 @@ def votes(parts: Split, epsilon: float, seed: int, *, groups: Any = None) -> Sco
 def direct_score(method: str, parts: Split, epsilon: float, seed: int, *, groups: Any = None, **more: Any) -> Scored:
     """Fit a direct method to images, and score it; with `groups` the unit is a person."""
     asked: dict[str, Any] = {"classes": range(10), "delta": DELTA, "groups": groups, **more}
-    if method == direct_lines.PLAIN:
-        return direct_lines.plain(parts, epsilon, seed, **asked)
-    return direct_lines.public_coordinates(parts, epsilon, seed, feature_map=MAPS[method], **asked)
+    if method == noisy_gradient_descent.PLAIN:
+        return noisy_gradient_descent.plain(parts, epsilon, seed, **asked)
+    return noisy_gradient_descent.public_coordinates(parts, epsilon, seed, feature_map=MAPS[method], **asked)
 
 
 NOTES = (

@@ -5,7 +5,8 @@ T steps of noise :math:`\sigma` compose into one Gaussian mechanism of parameter
 exactly. Steps have momentum, and what is returned is the mean of the second half of the iterates.
 
 It is a yardstick for accuracy, and no tool: its noise is floating point, from a seeded generator. Use a maintained
-library to train such a model on data that are private.
+library to train such a model on data that are private. Beside it stands the shipped direct method, which has the public
+pool (:func:`public_coordinates`).
 
 References
 ----------
@@ -15,6 +16,8 @@ arXiv:1905.02383, Corollary 3.3, for the composition.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -22,7 +25,11 @@ import numpy as np
 
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.arguments import count, one_of, real
+from quorate.data import PublicPool
 from quorate.deferred import special
+from quorate.estimators import PrivateLogisticRegression
+from quorate.experiments.measured import Scored, scored
+from quorate.experiments.sources import Split
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
@@ -164,3 +171,56 @@ def unit_rows(X: Any) -> Any:
     from sklearn.preprocessing import normalize
 
     return normalize(X)
+
+
+PUBLIC, PLAIN = "public coordinates, direct", "noisy gradient descent, direct"
+
+
+def public_coordinates(
+    parts: Split, epsilon: float, seed: int, *, classes: Sequence[int] = (0, 1), **more: Any
+) -> Scored:
+    """Fit the shipped direct method by its defaults, and score it; `more` are arguments of the estimator.
+
+    ε is for replacing one unit, as that of :func:`plain` is, which it stands beside.
+
+    Parameters
+    ----------
+    parts : Split
+        Rows in their roles; δ is one by the number of private rows, unless `more` has another.
+    epsilon : float
+        The budget.
+    seed : int
+        Of the noise.
+    classes : sequence of int
+        The declared classes.
+    """
+    n, begun = len(parts.y_private), time.process_time()
+    asked = {"delta": 1 / n, "n_records": n, "neighbours": "replace", **more}  # as the yardstick beside it
+    groups = asked.pop("groups", None)
+    model = PrivateLogisticRegression(classes=list(classes), epsilon=epsilon, unsafe_noise_seed=seed, **asked)
+    model.fit(parts.X_private, parts.y_private, public=PublicPool(parts.X_public), groups=groups)
+    spent = time.process_time() - begun
+    return scored(model.predict(parts.X_test), parts.y_test, cpu_seconds=spent, dimension=model.plan_.dimension)
+
+
+def plain(
+    parts: Split,
+    epsilon: float,
+    seed: int,
+    *,
+    classes: Sequence[int] = (0, 1),
+    delta: float | None = None,
+    groups: Any = None,
+) -> Scored:
+    """Fit the yardstick without public rows, whose clip was fixed beforehand, and score it."""
+    begun = time.process_time()
+    rule = noisy_gradient_descent(
+        parts.X_private,
+        parts.y_private,
+        epsilon=epsilon,
+        delta=1 / len(parts.y_private) if delta is None else delta,
+        rng=np.random.default_rng(seed),
+        n_classes=len(classes),
+        groups=groups,
+    )
+    return scored(rule.predict(parts.X_test), parts.y_test, cpu_seconds=time.process_time() - begun)

@@ -15,7 +15,7 @@ from quorate.ensemble import Teacher
 from quorate.errors import InvalidParameter
 from quorate.planning.expected import Basis
 from quorate.students import Student
-from quorate.students.shared_coordinates import SharedCoordinates
+from quorate.students.student import SharedCoordinates
 from quorate.types import FloatArray, IntArray
 
 FEWEST = 40  # labelled public rows below which nothing is rehearsed
