@@ -30,16 +30,7 @@ PLACES: Final[Mapping[str, str]] = {
 
 
 def stored_as(name: str) -> Callable[[Named], Named]:
-    """Decorate a class or function with the name that keys have for it, wherever it moves.
-
-    Examples
-    --------
-    >>> @stored_as("quorate.learners.agnostic_price.AgnosticPrice")
-    ... class Price:
-    ...     pass
-    >>> stored_name(Price)
-    'quorate.learners.agnostic_price.AgnosticPrice'
-    """
+    """Decorate a class or function with the name that keys have for it, wherever it moves."""
 
     def named(thing: Named) -> Named:
         setattr(thing, _STORED, name)
@@ -49,13 +40,7 @@ def stored_as(name: str) -> Callable[[Named], Named]:
 
 
 def stored_name(thing: Any) -> str:
-    """Return the name that keys have for a class or function; a subclass has its own.
-
-    Examples
-    --------
-    >>> stored_name(ValueError)
-    'builtins.ValueError'
-    """
+    """Return the name that keys have for a class or function; a subclass has its own."""
     kept: str | None = getattr(thing, "__dict__", {}).get(_STORED)
     return f"{thing.__module__}.{thing.__qualname__}" if kept is None else kept
 
@@ -66,14 +51,7 @@ def is_named(thing: Any) -> bool:
 
 
 def place_of(path: str, places: Mapping[str, str] | None = None) -> str:
-    """Return where a class is now that was written down with its module.
-
-    Examples
-    --------
-    >>> moved = {"quorate.old": "quorate.new", "quorate.old.Rule": "quorate.rules.Line"}
-    >>> place_of("quorate.old.Rule", moved), place_of("quorate.old.Other", moved), place_of("sklearn.svm.SVC", moved)
-    ('quorate.rules.Line', 'quorate.new.Other', 'sklearn.svm.SVC')
-    """
+    """Return where a class is now that was written down with its module."""
     places = PLACES if places is None else places
     module, _, name = path.rpartition(".")
     return places.get(path) or f"{places.get(module, module)}.{name}"

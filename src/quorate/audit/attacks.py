@@ -42,11 +42,6 @@ def as_matrix(blocks: Sequence[Any], n_runs: int) -> FloatArray:
 
     Each block is an array whose first axis is the run, or a list with one outcome a run: a number, None (declined),
     a string, or a sequence of such. What is not a number gets a code, the same in all blocks.
-
-    Examples
-    --------
-    >>> as_matrix([[0, None], [[1, 2]]], 3)[:, 0].tolist()
-    [0.0, -1.0, 1.0]
     """
     coder = _Coder()
     parts = [
@@ -91,14 +86,7 @@ class _Coder:
 
 
 def categories(matrix: FloatArray) -> tuple[IntArray, int]:
-    """Number the distinct rows of `matrix`: ``(n_runs,)`` codes from 0, and a number that is above them all.
-
-    Examples
-    --------
-    >>> codes, above = categories(np.array([[2.0, 1.0], [0.0, 1.0], [2.0, 1.0]]))
-    >>> bool(codes[0] == codes[2] != codes[1]), bool(codes.max() < above)
-    (True, True)
-    """
+    """Number the distinct rows of `matrix`: ``(n_runs,)`` codes from 0, and a number that is above them all."""
     codes = np.zeros(len(matrix), dtype=np.int64)
     n = 1
     for column in matrix.T:
@@ -132,14 +120,8 @@ _MOST_PARTS = 8  # that are looked at one by one
 def scores(matrix: FloatArray, bits: IntArray, fitted: slice) -> Iterator[tuple[str, FloatArray]]:
     """Yield ``(name, score of every run)``; scores are learned on the `fitted` runs alone.
 
-    Parameters
-    ----------
-    matrix : FloatArray
-        Outcomes ``(n_runs, width)``.
-    bits : IntArray
-        The secret bit of every run.
-    fitted : slice
-        The runs whose bits may be looked at.
+    `matrix`: outcomes ``(n_runs, width)``. `bits`: the secret bit of every run. `fitted`: the runs whose bits may be
+    looked at.
     """
     yield "likelihood ratio of the whole answer", _likelihood_ratio(matrix, bits, fitted)
     encoded, lookup = _encoding(matrix, fitted)

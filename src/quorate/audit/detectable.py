@@ -217,10 +217,7 @@ def stored_sizes() -> tuple[DetectableSize, ...]:
 def read_sizes(text: str) -> tuple[DetectableSize, ...]:
     """Read what :func:`write_sizes` wrote.
 
-    Raises
-    ------
-    InvalidParameter
-        If it is no such table.
+    Raises InvalidParameter if it is no such table.
     """
     try:
         tree = json.loads(text)

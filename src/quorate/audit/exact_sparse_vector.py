@@ -248,14 +248,7 @@ class ExpectedAnswers:
 
 
 def form_of_stages(mechanism: StableSparseVector) -> SparseVectorForm:
-    """Return the form of sparse vector that a mechanism's stages are priced as.
-
-    Examples
-    --------
-    >>> form = form_of_stages(StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=1, n_queries=9))
-    >>> form.costly, form.cutoff, form.resets
-    ('below', 1, True)
-    """
+    """Return the form of sparse vector that a mechanism's stages are priced as."""
     noise = mechanism.stage_noise
     return SparseVectorForm(
         threshold_noise=_law(noise.threshold_scale, one_sided=noise.one_sided),
@@ -337,17 +330,7 @@ def pattern_distribution(form: SparseVectorForm, values: list[int]) -> tuple[Int
 
     After the last costly answer of the cut-off a pattern goes on with 0.
 
-    Raises
-    ------
-    InvalidParameter
-        If the form does not pay for "below", or keeps its threshold after a costly answer.
-
-    Examples
-    --------
-    >>> form = form_of_stages(StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=1, n_queries=9))
-    >>> patterns, probabilities = pattern_distribution(form, [form.threshold, form.threshold])
-    >>> patterns.tolist(), probabilities.round(3).tolist()
-    ([[0, 0], [1, 0], [1, 1]], [0.801, 0.111, 0.088])
+    Raises InvalidParameter if the form does not pay for "below", or keeps its threshold after a costly answer.
     """
     if form.costly != "below" or not form.resets:
         raise InvalidParameter('form must have costly="below" and resets=True; stages are independent then')

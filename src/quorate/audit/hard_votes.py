@@ -233,14 +233,7 @@ _FEW = 16  # different answers that are taken for classes
 
 
 def leads(mechanism: Any, n_teachers: int, n_classes: int) -> tuple[Neighbours, ...]:
-    """Return votes of all teachers for two classes, at every lead, and those with one vote moved.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import GaussianNoisyMax
-    >>> [[side.tolist() for side in pair] for pair in leads(GaussianNoisyMax(5.0), 2, 3)]
-    [[[2, 0, 0], [1, 1, 0]], [[1, 1, 0], [0, 2, 0]]]
-    """
+    """Return votes of all teachers for two classes, at every lead, and those with one vote moved."""
 
     def votes(second: int) -> IntArray:
         counts = np.zeros(n_classes, dtype=np.int64)
@@ -254,13 +247,7 @@ def leads(mechanism: Any, n_teachers: int, n_classes: int) -> tuple[Neighbours, 
 
 
 def votes_cast(n_teachers: int, n_classes: int) -> tuple[Neighbours, ...]:
-    """Return votes of every number of teachers, all for one class or three quarters, and those with one vote less.
-
-    Examples
-    --------
-    >>> [[side.tolist() for side in pair] for pair in votes_cast(4, 2)[-2:]]
-    [[[4, 0], [3, 0]], [[3, 1], [2, 1]]]
-    """
+    """Return votes of every number of teachers, all for one class or three quarters, and those with one vote less."""
 
     def pairs() -> Iterator[Neighbours]:
         for place in _places(n_teachers):

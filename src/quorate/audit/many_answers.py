@@ -135,22 +135,13 @@ def audit_equal_votes(
 ) -> GoodnessOfFit:
     """Compare how often answers to equal votes agree with how often independent ones do.
 
-    Parameters
-    ----------
-    mechanism : mechanism
-        Answers each query by itself.
-    votes : IntArray, (n_classes,)
-        Made-up votes of every query.
-    n_queries : int
-        Of a run, at least 2.
-    confidence : float
-        In (0, 1): answers that are independent are flagged with probability at most ``1 − confidence``.
-    runs : int
-        At least 40.
-    noise : NoiseSource
-        Of the audit.
-    name : str
-        Of the comparison.
+    `mechanism`: answers each query by itself.
+    `votes`: made-up votes of every query.
+    `n_queries`: of a run, at least 2.
+    `confidence`: in (0, 1): answers that are independent are flagged with probability at most ``1 − confidence``.
+    `runs`: at least 40.
+    `noise`: of the audit.
+    `name`: of the comparison.
     """
     counts = np.broadcast_to(votes, (runs, n_queries, len(votes)))
     answers = _answers_of_runs(mechanism, counts, noise)

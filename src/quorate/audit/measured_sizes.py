@@ -54,12 +54,7 @@ _VANISHING = 1e-9  # times a noise of some votes, it is below any integer
 class FaultyTest:
     """A distance-to-instability test whose noise is scaled; its threshold is the one that was charged for.
 
-    Parameters
-    ----------
-    mechanism : DistanceToInstability
-        The correct one.
-    factor : float
-        By which its noise is multiplied; 1 for none of the fault.
+    `mechanism`: the correct one. `factor`: by which its noise is multiplied; 1 for none of the fault.
     """
 
     mechanism: DistanceToInstability
@@ -77,15 +72,9 @@ class FaultyTest:
 class FaultyStages:
     """A sparse vector on many streams at once, whose noise is scaled, or left out for some of the queries.
 
-    Parameters
-    ----------
-    mechanism : StableSparseVector
-        The correct one.
-    factor : float, default 1
-        By which the noise of thresholds and queries is multiplied.
-    every : int, default 0
-        Of so many queries in a row one is compared as it is with the threshold as it is; 0 for none. Where in a stream
-        the first one stands is drawn, as if the mechanism had answered other streams before.
+    `mechanism`: the correct one. `factor`: by which the noise of thresholds and queries is multiplied. `every`: of so
+    many queries in a row one is compared as it is with the threshold as it is; 0 for none. Where in a stream the first
+    one stands is drawn, as if the mechanism had answered other streams before.
     """
 
     mechanism: StableSparseVector
@@ -131,12 +120,8 @@ class FaultyStages:
 class BareAnswers:
     """A mechanism that answers every so manyth query without its noise.
 
-    Parameters
-    ----------
-    mechanism : mechanism
-        The correct one, which answers each query by itself.
-    every : int
-        1 for all answers, 2 for every second one, and so on.
+    `mechanism`: the correct one, which answers each query by itself. `every`: 1 for all answers, 2 for every second
+    one, and so on.
     """
 
     mechanism: Any
@@ -152,16 +137,7 @@ class BareAnswers:
 
 @singledispatch
 def noise_times(mechanism: Any, factor: float) -> Any:
-    """Return a mechanism whose noise is multiplied by `factor` > 0, and nothing else changed.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import ConfidentNoisyMax, Exponential
-    >>> noise_times(ConfidentNoisyMax(threshold=200, sigma_threshold=150, sigma_answer=40), 0.5)
-    ConfidentNoisyMax(threshold=200.0, sigma_threshold=75.0, sigma_answer=20.0, form='histogram')
-    >>> noise_times(Exponential(epsilon=1.0), 0.5)  # its noise is that of Gumbel, of scale 2Δ/ε
-    Exponential(epsilon=2.0, sensitivity=1.0)
-    """
+    """Return a mechanism whose noise is multiplied by `factor` > 0, and nothing else changed."""
     kind = type(mechanism)
     scaled = {
         name: getattr(mechanism, name) * (factor if falls_with(kind, name) else 1 / factor)
@@ -186,28 +162,12 @@ def _(mechanism: SoftLabel, factor: float) -> FaultyStages:
 
 
 def less_noise(mechanism: Mechanism, percent: int) -> Any:
-    """Return a mechanism whose noise is smaller by `percent`; a sparse vector, of the streams that it would get.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import NoisyCounts
-    >>> less_noise(NoisyCounts(sigma=40.0), 25)
-    NoisyCounts(sigma=30.0, form='histogram')
-    """
+    """Return a mechanism whose noise is smaller by `percent`; a sparse vector, of the streams that it would get."""
     return noise_times(mechanism, (100 - percent) / 100)
 
 
 def bare_answers(mechanism: Mechanism, every: int) -> Any:
-    """Return a mechanism that answers one query in `every` without noise; a sparse vector, as in :func:`less_noise`.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import NoisyCounts
-    >>> from quorate.noise import SeededNoise
-    >>> faulty = bare_answers(NoisyCounts(sigma=40.0), 2)
-    >>> faulty.release_many(np.full((4, 2), 125), SeededNoise(0)).tolist()
-    [[165, 136], [125, 125], [182, 110], [125, 125]]
-    """
+    """Return a mechanism that answers one query in `every` without noise; a sparse vector, as in :func:`less_noise`."""
     sparse = getattr(mechanism, "sparse_vector", None)
     return BareAnswers(mechanism, every) if sparse is None else FaultyStages(sparse, every=every)
 
@@ -216,12 +176,8 @@ def bare_answers(mechanism: Mechanism, every: int) -> Any:
 class Fault:
     """One kind of fault.
 
-    Attributes
-    ----------
-    sizes : tuple of int
-        What can be asked for, from the grossest fault to the smallest.
-    of : callable
-        ``of(mechanism, size)`` is the mechanism with the fault.
+    `sizes`: what can be asked for, from the grossest fault to the smallest. `of`: ``of(mechanism, size)`` is the
+    mechanism with the fault.
     """
 
     sizes: tuple[int, ...]
@@ -258,14 +214,8 @@ _PILOT_SEED = 1_000_000  # from here on, so that no audit that counts is among t
 class Reference:
     """A mechanism at the setting at which it is measured.
 
-    Attributes
-    ----------
-    mechanism : mechanism
-        The correct one, with the noise that its budget buys.
-    event : Event
-        What is charged for the whole run.
-    parts : tuple of PlannedAttack or PlannedComparison
-        What an audit of it does.
+    `mechanism`: the correct one, with the noise that its budget buys. `event`: what is charged for the whole run.
+    `parts`: what an audit of it does.
     """
 
     mechanism: Mechanism
@@ -310,18 +260,7 @@ def reference(name: str) -> Reference:
     audit takes longer with more answers, and what it can see depends on the claim for all of them together more than on
     their number.
 
-    Parameters
-    ----------
-    name : str
-        A key of :data:`quorate.mechanisms.REGISTERED`.
-
-    Examples
-    --------
-    >>> measured_at = reference("NoisyCounts")
-    >>> measured_at.mechanism.form, measured_at.event.times, len(measured_at.parts)
-    ('binary', 50, 6)
-    >>> reference("PrivatePrediction").event.times
-    1
+    `name`: a key of :data:`quorate.mechanisms.REGISTERED`.
     """
     kind = REGISTERED[name]
     given = {field: value for field, (value, _) in required_fields(kind).items()}
@@ -345,12 +284,7 @@ def reference(name: str) -> Reference:
 def measure(name: str, fault: str) -> DetectableSize:
     """Measure one row of the table; takes up to some minutes of CPU.
 
-    Parameters
-    ----------
-    name : str
-        A registered mechanism.
-    fault : str
-        A key of :data:`~quorate.audit.measured_sizes.FAULTS`.
+    `name`: a registered mechanism. `fault`: a key of :data:`~quorate.audit.measured_sizes.FAULTS`.
     """
     measured_at, sizes = reference(name), FAULTS[fault].sizes
 
@@ -392,13 +326,7 @@ def rows_of(names: Iterable[str], kept: Iterable[DetectableSize] = ()) -> Iterat
 
 
 def audits_needed(error: float) -> int:
-    """Return how many audits must all find a fault that is found with probability 0.9, but for an error.
-
-    Examples
-    --------
-    >>> audits_needed(0.025)
-    36
-    """
+    """Return how many audits must all find a fault that is found with probability 0.9, but for an error."""
     return ceil(log(error) / log(PROBABILITY))
 
 

@@ -91,18 +91,9 @@ class Attack:
 class PlannedAttack:
     """An attack that is still to be made.
 
-    Attributes
-    ----------
-    name : str
-        What is attacked, and on which votes.
-    neighbours : pair of arrays
-        Made-up votes, as :func:`~quorate.audit.audit_mechanism` takes them.
-    event : Event
-        What the attack may at most prove.
-    runs : int
-        How often the mechanism is run.
-    asked : callable
-        Makes of a mechanism what is attacked: the mechanism, or what tells its answers as a few sums.
+    `name`: what is attacked, and on which votes. `neighbours`: made-up votes, as :func:`~quorate.audit.audit_mechanism`
+    takes them. `event`: what the attack may at most prove. `runs`: how often the mechanism is run. `asked`: makes of a
+    mechanism what is attacked: the mechanism, or what tells its answers as a few sums.
     """
 
     name: str
@@ -145,18 +136,8 @@ class PlannedAttack:
 class PlannedScan:
     """An attack on one answer whose neighbours are chosen among many, on draws of their own.
 
-    Attributes
-    ----------
-    name : str
-        What is scanned.
-    sees : str
-        Which faults show, and how large.
-    pairs : tuple of pairs of arrays
-        Made-up votes of one answer.
-    event : Event
-        Of one answer.
-    runs : int
-        On the neighbours that are chosen.
+    `name`: what is scanned. `sees`: which faults show, and how large. `pairs`: made-up votes of one answer. `event`: of
+    one answer. `runs`: on the neighbours that are chosen.
     """
 
     name: str
@@ -178,16 +159,8 @@ class PlannedScan:
 class PlannedPairs:
     """A comparison of a run's answers to equal votes with each other.
 
-    Attributes
-    ----------
-    name : str
-        What is compared.
-    votes : HardVotes
-        Of every query; those of the second neighbour, since on a tie some mechanisms need no noise at all.
-    answers : int
-        Of a run, at least 2.
-    runs : int
-        How often it is run.
+    `name`: what is compared. `votes`: of every query; those of the second neighbour, since on a tie some mechanisms
+    need no noise at all. `answers`: of a run, at least 2. `runs`: how often it is run.
     """
 
     name: str
@@ -228,14 +201,8 @@ class PlannedPairs:
 class PlannedComparison:
     """A comparison of a sparse vector's answers with their exact distribution that is still to be made.
 
-    Attributes
-    ----------
-    expected : ExpectedAnswers
-        The stream, and the answers that it should get.
-    runs : int
-        How often the stream is asked.
-    stages_spent : int or None
-        None where the stream is handed over whole; else it is asked query by query, after so many spent stages.
+    `expected`: the stream, and the answers that it should get. `runs`: how often the stream is asked. `stages_spent`:
+    none where the stream is handed over whole; else it is asked query by query, after so many spent stages.
     """
 
     expected: ExpectedAnswers = field(repr=False)
@@ -283,29 +250,9 @@ def sparse_vector_of(mechanism: Any) -> StableSparseVector | None:
 def planned(mechanism: Any, event: Event, n_teachers: int, n_classes: int, runs: int) -> tuple[Planned, ...]:
     """Return the attacks on a run of `mechanism` that was charged `event`, and then the comparisons.
 
-    Parameters
-    ----------
-    mechanism : mechanism
-        Any of :mod:`quorate.mechanisms`, or one with the same methods.
-    event : Event
-        What was charged for the whole run.
-    n_teachers, n_classes : int
-        K and C; both public.
-    runs : int
-        Of the attack on one answer; whole schedules, which draw more noise, get as many as fit.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import NoisyCounts
-    >>> mechanism = NoisyCounts(sigma=40.0, form="binary")
-    >>> for each in planned(mechanism, mechanism.schedule(1_000), 250, 2, 100_000):
-    ...     print(each.name, each.runs)
-    one answer: two classes tie 100000
-    all 1,000 answers: two classes tie 50000
-    every second of 1,000 answers: two classes tie 10000
-    256 answers to equal votes: two classes tie 300
-    one answer: at every lead 10000
-    one answer: at every number of votes cast, one more or less 10000
+    `mechanism`: any of :mod:`quorate.mechanisms`, or one with the same methods. `event`: what was charged for the whole
+    run. `n_teachers`, `n_classes`: k and C; both public. `runs`: of the attack on one answer; whole schedules, which
+    draw more noise, get as many as fit.
     """
     hard = hard_votes(mechanism, n_teachers, n_classes)
     sparse = sparse_vector_of(mechanism)

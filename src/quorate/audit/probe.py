@@ -45,18 +45,9 @@ def neighbours_of(
 ) -> Iterator[tuple[Touched, NeighbouringTable]]:
     """Yield tables that differ from `table` in the rows of one unit.
 
-    Parameters
-    ----------
-    table : NeighbouringTable
-        Of at least two units.
-    unit : object
-        A value of ``table.units``.
-    change : {"add", "remove", "replace"}
-        "add" appends a copy of the unit's rows, with other labels, as a unit that was not there.
-    classes : array
-        Labels to choose from.
-    rng : numpy.random.Generator
-        Chooses the rows that come in.
+    `table`: of at least two units. `unit`: a value of ``table.units``. `change`: "add" appends a copy of the unit's
+    rows, with other labels, as a unit that was not there. `classes`: labels to choose from. `rng`: chooses the rows
+    that come in.
     """
     mine = np.flatnonzero(table.units == unit)
     others = np.flatnonzero(table.units != unit)

@@ -161,18 +161,9 @@ _BLOCK = 4_000_000  # at once
 class NoisyRounds:
     """Rounds at fixed weights on units that are public rows with labels; told are projections of the noisy sums.
 
-    Attributes
-    ----------
-    plan : DirectPlan
-        Contributions and noise.
-    rows : Rows
-        Encoded public rows; a unit is the number of one, or :data:`ABSENT`, and a label.
-    weights : FloatArray, (n_coordinates, n_outputs)
-        At which the rounds are gone.
-    direction : FloatArray, (n_coordinates * n_outputs,)
-        Of length one: noisy sums are projected on it.
-    rounds : int
-        How many.
+    `plan`: contributions and noise. `rows`: encoded public rows; a unit is the number of one, or :data:`ABSENT`, and a
+    label. `weights`: at which the rounds are gone. `direction`: of length one: noisy sums are projected on it.
+    `rounds`: how many.
     """
 
     plan: DirectPlan

@@ -177,17 +177,7 @@ def audit_mechanism(
 
 
 def run_block(mechanism: Any, pair: NDArray[Any], bits: IntArray, noise: NoiseSource) -> Any:
-    """Run the mechanism once for each bit; return the outcomes, the run first.
-
-    Examples
-    --------
-    >>> from quorate.noise import SeededNoise
-    >>> class Echo:
-    ...     def release(self, counts, noise):
-    ...         return int(counts[0])
-    >>> run_block(Echo(), np.array([[5, 1], [4, 2]]), np.array([0, 1, 1]), SeededNoise(0))
-    [5, 4, 4]
-    """
+    """Run the mechanism once for each bit; return the outcomes, the run first."""
     streams = pair.ndim == 3
     interactive = getattr(mechanism, "takes_streams", hasattr(mechanism, "step"))
     if not hasattr(mechanism, "release_many"):
@@ -210,11 +200,6 @@ def may_travel(mechanism: Any, pair: NDArray[Any]) -> bool:
     Copies of a generator, or of a state, repeat each other's noise. So a mechanism travels only if it is a frozen
     dataclass of plain values *and* behaves like one: it reads the noise handed in, and gives the same answers for the
     same noise. Anything else stays in one process.
-
-    Examples
-    --------
-    >>> may_travel(object(), np.zeros((2, 2), dtype=np.int64))
-    False
     """
     return _is_plain(mechanism, top=True) and _depends_on_noise_alone(mechanism, pair)
 

@@ -57,12 +57,8 @@ class StageLoss:
 class Charge:
     """What a ledger was charged for, beside what is released; each has its price at `delta`.
 
-    Attributes
-    ----------
-    charged, released : Event
-        As it stands in the ledger; as the code that releases declares it.
-    delta : float
-        At which ε is told.
+    `charged`, `released`: as it stands in the ledger; as the code that releases declares it. `delta`: at which ε is
+    told.
     """
 
     charged: Event

@@ -40,14 +40,6 @@ def fingerprint(model: object) -> str:
 
     It reads what pickling would write, with two differences: padding inside records, which holds whatever the memory
     held, is left out; and an object that refuses to be written is read by its attributes.
-
-    Examples
-    --------
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> X = [[0.0], [1.0], [2.0]]
-    >>> one, two, three = (DecisionTreeClassifier().fit(X, y) for y in ([0, 1, 1], [0, 1, 1], [0, 0, 1]))
-    >>> fingerprint(one) == fingerprint(two), fingerprint(one) == fingerprint(three)
-    (True, False)
     """
     digest = _Digest()
     digest.add(model)

@@ -307,13 +307,7 @@ def _ruled(series: Any, family: Family, rows: int) -> ColumnKind:
 
 
 def text_column_kind(cells: Sequence[str | None], rows: int) -> ColumnKind:
-    """Decide on a column of text, by the rule of :func:`column_kinds`.
-
-    Examples
-    --------
-    >>> text_column_kind(["10:30", "11:00"] * 10, 20), text_column_kind([f"{i:05d}" for i in range(30)], 30)
-    ('time', 'dropped')
-    """
+    """Decide on a column of text, by the rule of :func:`column_kinds`."""
     counts = Counter(cell for cell in cells if cell is not None and cell.strip())
     present = counts.total()
     if counts and (clock := text_kind(_some(counts))) is not None:

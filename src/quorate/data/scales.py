@@ -31,14 +31,9 @@ EXACT = 1e-5  # how near to 0 and 1 a mean and a standard deviation are, where a
 class Scales:
     """What the scales of two tables look like.
 
-    Attributes
-    ----------
-    differing : tuple of str
-        Columns whose private values are spread out, or lie, elsewhere than the public ones.
-    fitted : tuple of str
-        Columns whose private values have been scaled by what was fitted on all of them: a mean of 0 and a standard
-        deviation of 1, or a range of 0 to 1 that does not look like that of shares, scores or pixels, where the public
-        values have not.
+    `differing`: columns whose private values are spread out, or lie, elsewhere than the public ones. `fitted`: columns
+    whose private values have been scaled by what was fitted on all of them: a mean of 0 and a standard deviation of 1,
+    or a range of 0 to 1 that does not look like that of shares, scores or pixels, where the public values have not.
     """
 
     differing: tuple[str, ...]
@@ -48,27 +43,8 @@ class Scales:
 def compared_scales(private: Rows, public: Rows) -> Secret[Scales]:
     """Compare the numeric columns of two tables of one schema.
 
-    Parameters
-    ----------
-    private, public : Rows
-        Feature tables, the columns in the same order. Sparse ones are not looked at.
-
-    Returns
-    -------
-    Secret[Scales]
-
-    Notes
-    -----
-    Privacy: depends on the private table and is covered by no guarantee. Reveal it to the owner alone.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> ages, others = rng.normal(50, 15, (200, 1)), rng.normal(50, 15, (100, 1))
-    >>> compared_scales(ages, others).reveal()
-    Scales(differing=(), fitted=())
-    >>> compared_scales((ages - ages.mean()) / ages.std(), others).reveal()
-    Scales(differing=('column 0',), fitted=('column 0',))
+    `private`, `public`: feature tables, the columns in the same order. Sparse ones are not looked at. Privacy: depends
+    on the private table and is covered by no guarantee. Reveal it to the owner alone.
     """
     differing: list[str] = []
     standardised: list[str] = []

@@ -77,23 +77,9 @@ def load(path: str | Path, *, trusted: Sequence[str] = ()) -> FinishedRun:
 class FinishedRun(ClassifierMixin, ShownEstimator):
     """A run that is finished. Made by :func:`quorate.load`; there is nothing to fit.
 
-    Parameters
-    ----------
-    path : path
-        Where it is.
-    trusted : sequence of str
-        Types of the user's own that the student holds.
-
-    Attributes
-    ----------
-    student_ : estimator
-        What the run published.
-    guarantee_ : Guarantee
-        What was promised, and its caveats.
-    classes_ : (n_classes,) array
-        The declared classes.
-    n_features_in_, feature_names_in_
-        As the student tells them, where it does.
+    `path`: where it is. `trusted`: types of the user's own that the student holds. `student_`: what the run published.
+    `guarantee_`: what was promised, and its caveats. `classes_`: the declared classes. `n_features_in_`,
+    `feature_names_in_`: as the student tells them, where it does.
     """
 
     _reader: TableReader | None
@@ -105,10 +91,7 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
     def fit(self, X: Any, y: Any = None) -> NoReturn:
         """Refuse: a finished run is fitted.
 
-        Raises
-        ------
-        PreconditionFailed
-            Always.
+        Raises PreconditionFailed always.
         """
         raise PreconditionFailed(
             f"{self.path} is a finished run, which is fitted already; predict() asks its student. A new one is made by "
@@ -127,23 +110,10 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
     def ask(self, X: Any) -> list[Any]:
         """Ask the teachers, from the answers that the run kept back, as ``quorate ask`` does.
 
-        Parameters
-        ----------
-        X : (n_queries, n_features)
-            Points to classify, with the columns of the public file.
-
-        Returns
-        -------
-        list
-            A class for each point, or None where there is no answer. A point that was answered before gets the same
-            answer and costs nothing.
-
-        Raises
-        ------
-        PreconditionFailed
-            If the run has no teachers here: it was exported, or has another method; or kept no answers back.
-        BudgetExhausted
-            If fewer answers are left than there are new points; nothing is drawn then.
+        `X`: points to classify, with the columns of the public file. Returns: a class for each point, or None where
+        there is no answer. A point that was answered before gets the same answer and costs nothing. Raises
+        PreconditionFailed if the run has no teachers here: it was exported, or has another method; or kept no answers
+        back; BudgetExhausted if fewer answers are left than there are new points; nothing is drawn then.
         """
         self._fitted()
         partition = self._facts.setup.partition

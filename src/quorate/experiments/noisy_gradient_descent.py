@@ -42,11 +42,7 @@ _MOVED = {"replace": 2.0, "add or remove": 1.0}  # lengths of c by which one cha
 class LinearRule:
     """The class with the largest ``x·weights + intercept``, for rows scaled to length one; 1 where one score is > 0.
 
-    Attributes
-    ----------
-    weights : FloatArray, (n_features,) or (n_features, n_classes)
-        One score for two classes, else one a class.
-    intercept : float or FloatArray, (n_classes,)
+    `weights`: one score for two classes, else one a class.
 
     Examples
     --------
@@ -77,38 +73,17 @@ def noisy_gradient_descent(
 ) -> LinearRule:
     r"""Fit a linear rule to labelled rows with (ε, δ)-differential privacy for a record, or for a group of them.
 
-    Parameters
-    ----------
-    X : (n_rows, n_features) array or sparse matrix
-        Each row is divided by its own length.
-    codes : IntArray
-        ``(n_rows,)``, from 0.
-    epsilon, delta : float
-        ε > 0, 0 < δ < 1.
-    rng : numpy.random.Generator
-        Of the noise.
-    neighbours : {"replace", "add or remove"}
-        What changes; the number of units is public either way. Replacing one moves the sum of clipped gradients by
-        up to 2c, adding or removing one by c.
-    steps : int
-        T ≥ 1.
-    n_classes : int
-        C ≥ 2: one logit for two classes, else softmax.
-    groups : (n_rows,), optional
-        Whose row it is: then the unit is a person, whose gradient is the mean over their rows.
+    `X`: each row is divided by its own length.
+    `codes`: ``(n_rows,)``, from 0.
+    `epsilon`, `delta`: ε > 0, 0 < δ < 1.
+    `rng`: of the noise.
+    `neighbours`: what changes; the number of units is public either way. Replacing one moves the sum of clipped
+        gradients by up to 2c, adding or removing one by c.
+    `steps`: t ≥ 1.
+    `n_classes`: c ≥ 2: one logit for two classes, else softmax.
+    `groups`: whose row it is: then the unit is a person, whose gradient is the mean over their rows.
 
-    Raises
-    ------
-    InvalidParameter
-        If a number is out of range.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(4_000, 2))
-    >>> rule = noisy_gradient_descent(X, (X[:, 0] > 0).astype(int), epsilon=1.0, delta=1e-5, rng=rng)
-    >>> bool(np.mean(rule.predict(X) == (X[:, 0] > 0)) > 0.95)
-    True
+    Raises InvalidParameter if a number is out of range.
     """
     mu = mu_of_gaussian(real("epsilon", epsilon, above=0), real("delta", delta, above=0, below=1))
     steps = count("steps", steps, at_least=1)
@@ -140,14 +115,8 @@ def _slopes(logits: FloatArray, codes: IntArray) -> FloatArray:
 def sum_of_clipped(rows: Any, slopes: FloatArray, people: list[IntArray] | None) -> FloatArray:
     """Return the sum of the units' gradients, each cut off at the clip, ``(n_features + 1, n_outputs)``.
 
-    Parameters
-    ----------
-    rows : (n_rows, n_features) array or sparse matrix
-        Of length one; the constant 1 comes on top, so that a row's gradient is √2 times its slope long.
-    slopes : FloatArray, (n_rows, n_outputs)
-        Of the loss in the logits.
-    people : list of (n_own,) integers, or None
-        The rows of each person; None where every row is a unit.
+    `rows`: of length one; the constant 1 comes on top, so that a row's gradient is √2 times its slope long. `slopes`:
+    of the loss in the logits. `people`: the rows of each person; None where every row is a unit.
     """
     if people is None:
         lengths = np.sqrt(2) * np.sqrt((slopes**2).sum(axis=1))
@@ -183,16 +152,8 @@ def public_coordinates(
 
     ε is for replacing one unit, as that of :func:`plain` is, which it stands beside.
 
-    Parameters
-    ----------
-    parts : Split
-        Rows in their roles; δ is one by the number of private rows, unless `more` has another.
-    epsilon : float
-        The budget.
-    seed : int
-        Of the noise.
-    classes : sequence of int
-        The declared classes.
+    `parts`: rows in their roles; δ is one by the number of private rows, unless `more` has another. `epsilon`: the
+    budget. `seed`: of the noise. `classes`: the declared classes.
     """
     n, begun = len(parts.y_private), time.process_time()
     asked = {"delta": 1 / n, "n_records": n, "neighbours": "replace", **more}  # as the yardstick beside it

@@ -55,27 +55,16 @@ def reproduce_writers(
 ) -> Experiment:
     """Learn digits from writers, each of whom is protected with all that they wrote.
 
-    Parameters
-    ----------
-    repeats : int
-        Divisions of the test images into 5,000 public and 5,000 held out. The first is the published order's halves.
-    epsilons : sequence of float
-        Budgets; δ is 1e-5.
-    methods : sequence of str, optional
-        Among :data:`METHODS`; all by default.
-    seed : int
-        Of divisions, shards and noise.
-    files : path, optional
-        Where the data set is, with ``mnist/writers.npz``.
-    command : str
-        For the record.
-    watch : callable, optional
-        ``watch(stage, done, total)``.
+    `repeats`: divisions of the test images into 5,000 public and 5,000 held out. The first is the published order's
+        halves.
+    `epsilons`: budgets; δ is 1e-5.
+    `methods`: among :data:`METHODS`; all by default.
+    `seed`: of divisions, shards and noise.
+    `files`: where the data set is, with ``mnist/writers.npz``.
+    `command`: for the record.
+    `watch`: ``watch(stage, done, total)``.
 
-    Raises
-    ------
-    PreconditionFailed
-        If the data set is not there.
+    Raises PreconditionFailed if the data set is not there.
     """
     repeats, seed, begun = count("repeats", repeats, at_least=1), count("seed", seed), time.monotonic()
     chosen = tuple(one_of("method", name, METHODS) for name in methods or METHODS)

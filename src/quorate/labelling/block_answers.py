@@ -36,14 +36,7 @@ CHARGED = "what was charged stays charged, and the queries of this block count a
 
 
 def guarded(mechanism: Any) -> Any:
-    """Return what is asked in place of a mechanism: itself, or for one of a user's own a guard around it.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import NoisyCounts
-    >>> guarded(NoisyCounts(sigma=5.0))
-    NoisyCounts(sigma=5.0, form='histogram')
-    """
+    """Return what is asked in place of a mechanism: itself, or for one of a user's own a guard around it."""
     return _Guarded(mechanism) if is_own(mechanism) else mechanism
 
 
@@ -141,22 +134,13 @@ class Answering(Protocol):
 
         -1 stands for declined, and -2 for never asked.
 
-        Parameters
-        ----------
-        purpose : str
-            What pays.
-        count : int
-            Queries of the block.
-        rows : callable
-            From the drawn block to what the mechanism looks at, one row a query.
-        source : NoiseSource
-            Where noise comes from.
-        predictions : FloatArray, optional
-            For an interactive mechanism: a student's class probabilities ``(count, n_classes)``.
-        record : callable, optional
-            From the answers to what the ledger stores.
-        parts : sequence of Part, optional
-            The requests of several clients that share the block.
+        `purpose`: what pays.
+        `count`: queries of the block.
+        `rows`: from the drawn block to what the mechanism looks at, one row a query.
+        `source`: where noise comes from.
+        `predictions`: for an interactive mechanism: a student's class probabilities ``(count, n_classes)``.
+        `record`: from the answers to what the ledger stores.
+        `parts`: the requests of several clients that share the block.
         """
 
     @property

@@ -159,14 +159,8 @@ class ClientAnswer:
 class PlannedBlock:
     """Requests that are drawn as one block.
 
-    Parameters
-    ----------
-    share : SharedDraw
-        Their parts.
-    requests : list of int
-        Which requests they are.
-    rows : list of int
-        The queries of the block, as positions in the digests of all requests, one after another.
+    `share`: their parts. `requests`: which requests they are. `rows`: the queries of the block, as positions in the
+    digests of all requests, one after another.
     """
 
     share: SharedDraw
@@ -177,18 +171,9 @@ class PlannedBlock:
 class Planning:
     """Goes through requests in order; each is free, joins a block, or is refused by itself.
 
-    Parameters
-    ----------
-    requests : sequence of ClientRequest
-        All that wait.
-    memo : Memo
-        What was answered before; its lock is held.
-    reservation : Reservation
-        What pays.
-    purposes : sequence of str
-        What pays first, and then. A request is paid for by one of them.
-    closed : callable or None
-        From a number of queries to the refusal, where the mechanism is closed.
+    `requests`: all that wait. `memo`: what was answered before; its lock is held. `reservation`: what pays. `purposes`:
+    what pays first, and then. A request is paid for by one of them. `closed`: from a number of queries to the refusal,
+    where the mechanism is closed.
     """
 
     def __init__(

@@ -152,21 +152,7 @@ class Released:
 class ReleaseBuilder:
     """Collects blocks of answers into one :class:`Released`. What is never put comes out interrupted.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What released the answers.
-    n_queries, n_classes : int
-        Sizes of the whole.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import NoisyCounts
-    >>> builder = ReleaseBuilder(NoisyCounts(5.0, "binary"), n_queries=3, n_classes=2)
-    >>> builder.put(0, 2, [7, -1])
-    >>> builder.put(2, 1, None)
-    >>> builder.released().codes.tolist()
-    [1, 0, -1]
+    `mechanism`: what released the answers. `n_queries`, `n_classes`: sizes of the whole.
     """
 
     def __init__(self, mechanism: Mechanism, *, n_queries: int, n_classes: int) -> None:
@@ -207,13 +193,6 @@ def never_asked(mechanism: Mechanism, answers: IntArray) -> NDArray[np.bool_]:
     A run of T stages is over when they are used up, so a query that is noted as declined after that was not asked.
     Stages that a process took with it when it ended leave no trace in the answers: of what version 0.1 stored, such a
     query stays declined. What is returned depends on released answers alone.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import StableSparseVector
-    >>> mechanism = StableSparseVector(1.0, 1e-5, cutoff=2, n_queries=100)
-    >>> never_asked(mechanism, np.array([-1, 0, -1, -1, -2])).tolist()
-    [False, False, False, True, True]
     """
     noted: NDArray[np.bool_] = answers == NEVER_ASKED
     if not isinstance(mechanism, StreamMechanism):

@@ -36,16 +36,9 @@ _HOLDS = ("number", "text", "time", "missing")
 class TableColumn(Plain):
     """How a table's column is read before the student meets it: from the public pool and the settings alone.
 
-    Parameters
-    ----------
-    name : str
-        Its name.
-    holds : {"number", "text", "time", "missing"}
-        What it holds in the public pool.
-    read_as : str or None
-        "number", "category", "text", "date", "time", "duration" or "dropped"; None where it is read as it is.
-    comma : bool
-        Whether the decimal mark of its numbers may be a comma.
+    `name`: its name. `holds`: what it holds in the public pool. `read_as`: "number", "category", "text", "date",
+    "time", "duration" or "dropped"; None where it is read as it is. `comma`: whether the decimal mark of its numbers
+    may be a comma.
     """
 
     name: str

@@ -32,14 +32,7 @@ def student_kinds(settings: Settings, pool: Rows, student: Any) -> ColumnKinds:
     That is nothing for a Pipeline of the owner's own, which reads the table as it is; and for a student that was made
     before there was a rule, which is told by what its encoder takes for texts.
 
-    Parameters
-    ----------
-    settings : Settings
-        Of its run.
-    pool : Rows
-        The public rows.
-    student : estimator
-        As it was published.
+    `settings`: of its run. `pool`: the public rows. `student`: as it was published.
     """
     direct, encoder = settings.method.by == "direct", encoder_of(student)
     if settings.data.public is None or not is_frame(pool) or not (direct or encoder is not None):
@@ -55,10 +48,7 @@ def student_kinds(settings: Settings, pool: Rows, student: Any) -> ColumnKinds:
 def public_table(settings: Settings) -> Rows:
     """Read the public rows of a run, or make up what was declared of its columns.
 
-    Raises
-    ------
-    PreconditionFailed
-        If there is neither.
+    Raises PreconditionFailed if there is neither.
     """
     data = settings.data
     if data.public is not None:
@@ -105,14 +95,8 @@ def reader_of_columns(columns: tuple[TableColumn, ...]) -> TableReader:
 def student_file(pool: Rows, kinds: ColumnKinds, *, images: bool) -> StudentFile:
     """Say what rows a student takes; what must be trusted to open its file is known once it is written.
 
-    Parameters
-    ----------
-    pool : Rows
-        The public rows, or what was declared of their columns.
-    kinds : ColumnKinds
-        By which the student's rows are read.
-    images : bool
-        Whether they are pixels of images.
+    `pool`: the public rows, or what was declared of their columns. `kinds`: by which the student's rows are read.
+    `images`: whether they are pixels of images.
     """
     if images:
         return StudentFile(
@@ -128,12 +112,7 @@ def student_file(pool: Rows, kinds: ColumnKinds, *, images: bool) -> StudentFile
 def public_rows_of(settings: Settings, student: Any) -> Rows:
     """Read the public rows of a run, as its student takes them.
 
-    Raises
-    ------
-    PreconditionFailed
-        If the run has none.
-    DataRefused
-        If they cannot be read.
+    Raises PreconditionFailed if the run has none; DataRefused if they cannot be read.
     """
     data = settings.data
     if data.public is None:

@@ -72,16 +72,8 @@ class HalfLeadNoise:
 class CountNoise:
     """Independent noise on every count; the largest is released.
 
-    Parameters
-    ----------
-    n_teachers : int
-        K.
-    scale : float
-        Of the noise, in votes.
-    log_distribution : callable
-        log F at scale 1, and its slope.
-    nodes, log_weights : FloatArray
-        ``(n_nodes,)``, values of T at scale 1 and the logarithm of their probabilities.
+    `n_teachers`: k. `scale`: of the noise, in votes. `log_distribution`: log F at scale 1, and its slope. `nodes`,
+    `log_weights`: ``(n_nodes,)``, values of T at scale 1 and the logarithm of their probabilities.
     """
 
     n_teachers: int
@@ -139,16 +131,7 @@ class ExponentialNoise:
 def label_noise(mechanism: Mechanism, n_teachers: int) -> LabelNoise:
     """Return what is known about the labels of `mechanism`.
 
-    Raises
-    ------
-    InvalidParameter
-        If the labels are exact, or how likely each is has no such form.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import GaussianNoisyMax
-    >>> label_noise(GaussianNoisyMax(sigma=40.0, form="binary"), 101)
-    HalfLeadNoise(sigma=40.0, n_teachers=101)
+    Raises InvalidParameter if the labels are exact, or how likely each is has no such form.
     """
     noise = mechanism.answer_noise
     if noise is not None and mechanism.takes == "votes":  # a label that a student had confirmed has none
@@ -276,16 +259,7 @@ class NoiseAwareStudent(EstimatorStudent):
 
 
 def loss_of(noise: LabelNoise, codes: IntArray, *, n_classes: int) -> Loss:
-    """Return minus the log likelihood of the labels as a function of the shares, with its slope.
-
-    Examples
-    --------
-    >>> from quorate.students.noisy_labels import ExponentialNoise
-    >>> loss = loss_of(ExponentialNoise(rate=0.05, n_teachers=100), np.array([1]), n_classes=2)
-    >>> value, _ = loss(np.array([[0.4, 0.6]]))
-    >>> bool(np.isclose(value, -np.log(0.99 / (1 + np.exp(-1.0)) + 0.005)))
-    True
-    """
+    """Return minus the log likelihood of the labels as a function of the shares, with its slope."""
 
     def loss(shares: FloatArray) -> tuple[float, FloatArray]:
         log_p, slopes = noise.log_likelihood(shares, codes)

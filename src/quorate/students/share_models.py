@@ -41,12 +41,7 @@ SHARPEST = 100.0  # factor on shares, beyond which a softmax of them is a step
 class ProcessShares:
     """The posterior mean.
 
-    Attributes
-    ----------
-    geometry : PoolCoordinates
-        Of the kernel.
-    weights, intercepts : FloatArray
-        ``(n_classes, n_kernel_features)`` and ``(n_classes,)``.
+    `geometry`: of the kernel. `weights`, `intercepts`: ``(n_classes, n_kernel_features)`` and ``(n_classes,)``.
     """
 
     geometry: PoolCoordinates
@@ -67,12 +62,8 @@ class ProcessShares:
 
         They are a softmax of the posterior mean, times the factor that brings them nearest to the shares on the pool.
 
-        Parameters
-        ----------
-        rows : (n_public, n_features)
-            The pool as the classifier is to see it: what the geometry was read off, or a frame of it.
-        classes : sequence
-            The declared classes.
+        `rows`: the pool as the classifier is to see it: what the geometry was read off, or a frame of it. `classes`:
+        the declared classes.
         """
         from sklearn.pipeline import Pipeline
 
@@ -91,33 +82,11 @@ class ProcessShares:
 def fit_process_shares(X: Any, shares: FloatArray, *, noise_sd: float, geometry: PoolCoordinates) -> ProcessShares:
     r"""Return the posterior mean given noisy shares.
 
-    Parameters
-    ----------
-    X : (n_queries, n_features) array or sparse matrix
-        The public points that were answered.
-    shares : FloatArray
-        ``(n_queries, n_classes)``, unbiased, with noise; NaN never.
-    noise_sd : float
-        τ > 0, the standard deviation of the noise of each share.
-    geometry : PoolCoordinates
-        Of the kernel.
-
-    Raises
-    ------
-    InvalidParameter
-        If `shares` has not one finite row for each of X, or `noise_sd` is not > 0.
-
-    Notes
-    -----
-    Each class is a regression of its own. Two shares :math:`1/2 \mp v` with one noise between them are two
-    regressions whose answers are each other's mirror image, so here τ is the noise of one share in either form.
-
-    Examples
-    --------
-    >>> X = np.array([[-1.0], [0.0], [1.0]])
-    >>> noisy = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
-    >>> fit_process_shares(X, noisy, noise_sd=0.01, geometry=PoolCoordinates.of(X).kernel(X))(X).round(1).tolist()
-    [[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]]
+    `X`: the public points that were answered. `shares`: ``(n_queries, n_classes)``, unbiased, with noise; NaN never.
+    `noise_sd`: τ > 0, the standard deviation of the noise of each share. `geometry`: of the kernel. Raises
+    InvalidParameter if `shares` has not one finite row for each of X, or `noise_sd` is not > 0. Each class is a
+    regression of its own. Two shares :math:`1/2 \mp v` with one noise between them are two regressions whose answers
+    are each other's mirror image, so here τ is the noise of one share in either form.
     """
     check_shares(X, shares)
     fair = 1 / shares.shape[1]
@@ -137,12 +106,8 @@ LEAVES = 8
 class TreeShares:
     """The fitted trees.
 
-    Attributes
-    ----------
-    geometry : PoolCoordinates
-        What the trees see: the points, or the leading directions of a wide pool.
-    regressors : tuple of estimators
-        One for each class.
+    `geometry`: what the trees see: the points, or the leading directions of a wide pool. `regressors`: one for each
+    class.
     """
 
     geometry: PoolCoordinates
@@ -157,12 +122,8 @@ class TreeShares:
 
         As of any forest, whoever loads it has to trust ``sklearn.tree._tree.Tree``, a part of scikit-learn.
 
-        Parameters
-        ----------
-        rows : (n_public, n_features)
-            The pool as the classifier is to see it: what the geometry was read off, or a frame of it.
-        classes : sequence
-            The declared classes.
+        `rows`: the pool as the classifier is to see it: what the geometry was read off, or a frame of it. `classes`:
+        the declared classes.
         """
         from sklearn.compose import ColumnTransformer
         from sklearn.ensemble import ExtraTreesClassifier
@@ -196,19 +157,8 @@ def dense(points: Any) -> FloatArray:
 def fit_tree_shares(X: Any, shares: FloatArray, *, geometry: PoolCoordinates) -> TreeShares:
     """Fit the trees to noisy shares.
 
-    Parameters
-    ----------
-    X : (n_queries, n_features) array or sparse matrix
-        The public points that were answered.
-    shares : FloatArray
-        ``(n_queries, n_classes)``, unbiased, with noise; NaN never.
-    geometry : PoolCoordinates
-        Of all public points.
-
-    Raises
-    ------
-    InvalidParameter
-        If `shares` has not one finite row for each of X.
+    `X`: the public points that were answered. `shares`: ``(n_queries, n_classes)``, unbiased, with noise; NaN never.
+    `geometry`: of all public points. Raises InvalidParameter if `shares` has not one finite row for each of X.
 
     Examples
     --------

@@ -55,19 +55,7 @@ Loss: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
 class VoteShares:
     """The fitted model.
 
-    Attributes
-    ----------
-    geometry : PoolCoordinates
-        How points are measured.
-    weights, intercepts : FloatArray
-        ``(n_classes, n_coordinates)`` and ``(n_classes,)``.
-
-    Examples
-    --------
-    >>> geometry = PoolCoordinates.of(np.array([[-1.0], [1.0]]))
-    >>> model = VoteShares(geometry, np.array([[-1.0], [1.0]]), np.zeros(2))
-    >>> model(np.array([[0.0], [9.0]])).round(2).tolist()
-    [[0.5, 0.5], [0.0, 1.0]]
+    `geometry`: how points are measured. `weights`, `intercepts`: ``(n_classes, n_coordinates)`` and ``(n_classes,)``.
     """
 
     geometry: PoolCoordinates
@@ -85,12 +73,8 @@ class VoteShares:
     def classifier(self, rows: Any, classes: Any) -> Any:
         """Return the same model as a fitted scikit-learn Pipeline that ends in a logistic regression.
 
-        Parameters
-        ----------
-        rows : (n_public, n_features)
-            The pool as the classifier is to see it: what `geometry` was read off, or a frame of it.
-        classes : sequence
-            The declared classes.
+        `rows`: the pool as the classifier is to see it: what `geometry` was read off, or a frame of it. `classes`: the
+        declared classes.
         """
         from sklearn.pipeline import Pipeline
 
@@ -118,37 +102,12 @@ def logistic_of(weights: FloatArray, intercepts: FloatArray, classes: Any) -> An
 def fit_vote_shares(X: Any, shares: FloatArray, *, noise_sd: float, geometry: PoolCoordinates) -> VoteShares:
     r"""Fit the model to noisy shares.
 
-    Parameters
-    ----------
-    X : (n_queries, n_features) array or sparse matrix
-        The public points that were answered.
-    shares : FloatArray
-        ``(n_queries, n_classes)``, unbiased, with noise; outside [0, 1] now and then, NaN never.
-    noise_sd : float
-        τ > 0, the standard deviation of the noise of one share, which is independent of that of any other.
-    geometry : PoolCoordinates
-        Of all public points.
-
-    Returns
-    -------
-    VoteShares
-
-    Raises
-    ------
-    InvalidParameter
-        If `shares` has not one finite row for each of X, or `noise_sd` is not > 0.
-
-    Notes
-    -----
-    Two shares :math:`1/2 \mp v` that carry one noise of standard deviation τ with opposite signs have equal
-    residuals, and are told as independent shares with noise :math:`\sqrt2\,\tau`.
-
-    Examples
-    --------
-    >>> X = np.array([[-1.0], [0.0], [1.0]])
-    >>> noisy = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
-    >>> fit_vote_shares(X, noisy, noise_sd=0.1, geometry=PoolCoordinates.of(X))(X).round(1).tolist()
-    [[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]]
+    `X`: the public points that were answered. `shares`: ``(n_queries, n_classes)``, unbiased, with noise; outside [0,
+    1] now and then, NaN never. `noise_sd`: τ > 0, the standard deviation of the noise of one share, which is
+    independent of that of any other. `geometry`: of all public points. Raises InvalidParameter if `shares` has not one
+    finite row for each of X, or `noise_sd` is not > 0. Two shares :math:`1/2 \mp v` that carry one noise of standard
+    deviation τ with opposite signs have equal residuals, and are told as independent shares with noise
+    :math:`\sqrt2\,\tau`.
     """
     check_shares(X, shares)
     precision = 1.0 / real("noise_sd", noise_sd, above=0) ** 2
@@ -213,19 +172,12 @@ def _even_units(rows: Any, standard: PoolStandardizer, curvature: float) -> Any:
 def onto_simplex(rows: FloatArray) -> FloatArray:
     r"""Project each row ``(n, n_classes)`` onto the shares: at least 0, of sum one, at the least Euclidean distance.
 
-    Notes
-    -----
     The projection is :math:`\max(y_c - t, 0)` with the one t for which it sums to one. So what a row lacks of one is
     shared equally.
 
     References
     ----------
     Duchi, Shalev-Shwartz, Singer and Chandra (2008), Figure 1.
-
-    Examples
-    --------
-    >>> onto_simplex(np.array([[0.5, 0.3, 0.0], [1.4, -0.2, 0.1]])).round(4).tolist()
-    [[0.5667, 0.3667, 0.0667], [1.0, 0.0, 0.0]]
     """
     descending = -np.sort(-rows, axis=1)
     excess = (np.cumsum(descending, axis=1) - 1) / np.arange(1, rows.shape[1] + 1)
@@ -256,13 +208,6 @@ def fit_on_vote_shares(estimator: Any, data: StudentData, shares: FloatArray, *,
 
 
 def once_per_class(shares: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
-    """Row numbers, class codes and weights of a training set in which each point stands once for each class.
-
-    Examples
-    --------
-    >>> which, codes, weights = once_per_class(np.array([[0.25, 0.75], [1.0, 0.0]]))
-    >>> which.tolist(), codes.tolist(), weights.tolist()
-    ([0, 0, 1], [0, 1, 0], [0.25, 0.75, 1.0])
-    """
+    """Row numbers, class codes and weights of a training set in which each point stands once for each class."""
     which, codes = np.nonzero(shares > NO_WEIGHT)
     return which, codes, shares[which, codes]

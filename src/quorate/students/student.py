@@ -34,14 +34,6 @@ class SharedCoordinates:
     """Coordinates of a pool, and those of a kernel, as they were read off before.
 
     A plan fits dozens of students of one pool; a run fits one, and finds nothing here.
-
-    Examples
-    --------
-    >>> pool, shared = np.random.default_rng(0).normal(size=(100, 3)), SharedCoordinates()
-    >>> shared.of(pool) is shared.of(pool.copy()), shared.kernel(pool) is shared.kernel(pool)
-    (True, True)
-    >>> shared.of(pool) is shared.of(pool + 1.0)
-    False
     """
 
     _known: dict[tuple[str, bool, bytes], PoolCoordinates] = field(default_factory=dict, repr=False)
@@ -202,15 +194,8 @@ class Student(Protocol):
 class EstimatorStudent:
     """A student that teaches one classifier; every mechanism will do.
 
-    Parameters
-    ----------
-    estimator : estimator, optional
-        Any unfitted scikit-learn classifier or Pipeline; it stays as it is. By default a logistic regression.
-
-    Raises
-    ------
-    InvalidParameter
-        If `estimator` is a class, or a student already.
+    `estimator`: any unfitted scikit-learn classifier or Pipeline; it stays as it is. By default a logistic regression.
+    Raises InvalidParameter if `estimator` is a class, or a student already.
     """
 
     estimator: Any = None

@@ -27,18 +27,9 @@ STOPPED = -2
 class SparseVector:
     """Say 1 for each value above a noisy threshold and 0 for the others; stop after `cutoff` times 1.
 
-    Attributes
-    ----------
-    threshold_scale, query_scale : float
-        Laplace scales in votes; 0 for no noise.
-    cutoff : int or None
-        How many times 1 ends the stream.
-    resets : bool
-        Whether each 1 draws a new noisy threshold.
-    tells_value : bool
-        Whether the noisy value is told in place of 1.
-    threshold : int
-        In votes.
+    `threshold_scale`, `query_scale`: laplace scales in votes; 0 for no noise. `cutoff`: how many times 1 ends the
+    stream. `resets`: whether each 1 draws a new noisy threshold. `tells_value`: whether the noisy value is told in
+    place of 1. `threshold`: in votes.
     """
 
     threshold_scale: float

@@ -247,20 +247,10 @@ def up_to_powers_of_two(n_points: int) -> Iterator[range]:
 def next_questions(epochs: Iterator[range], history: History, learn: Learn) -> IntArray:
     """Go through the stream up to the first epoch with a question, and return that epoch's questions.
 
-    Parameters
-    ----------
-    epochs : iterator of range
-        Rows of the pool, epoch by epoch.
-    history : History
-        What was asked; an epoch in which something was asked has been asked as a whole.
-    learn : callable
-        ``learn(rows, codes)`` gives the belief that follows from the points seen so far, in their order; a code is the
-        class released, or that taken for granted, or -1 for none.
-
-    Returns
-    -------
-    IntArray
-        Rows to ask; none where the stream has ended.
+    `epochs`: rows of the pool, epoch by epoch. `history`: what was asked; an epoch in which something was asked has
+    been asked as a whole. `learn`: ``learn(rows, codes)`` gives the belief that follows from the points seen so far, in
+    their order; a code is the class released, or that taken for granted, or -1 for none. Returns: rows to ask; none
+    where the stream has ended.
 
     Examples
     --------

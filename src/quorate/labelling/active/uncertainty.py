@@ -178,12 +178,7 @@ class CoreSet(Strategy):
 class Erm:
     """A learner and the seed of whatever in it is random.
 
-    Parameters
-    ----------
-    learner : estimator
-        Unfitted; a clone is fitted each time.
-    seed : int
-        Becomes every ``random_state`` that is still None.
+    `learner`: unfitted; a clone is fitted each time. `seed`: becomes every ``random_state`` that is still None.
 
     Examples
     --------
