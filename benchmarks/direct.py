@@ -27,11 +27,9 @@ from recipe import parts as parts_of
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
-from quorate.experiments.direct_lines import plain, public_coordinates
-from quorate.experiments.noisy_gradient_descent import noisy_gradient_descent
-from quorate.experiments.recipes import best_recipe
+from quorate.experiments.noisy_gradient_descent import noisy_gradient_descent, plain, public_coordinates
 from quorate.experiments.sources import Split, a9a, folder_of_files, imdb, mushroom, split
-from quorate.experiments.table4 import classifier, fitted_score
+from quorate.experiments.table4 import best_recipe, classifier, fitted_score
 
 SETS = {"mushroom": mushroom, "a9a": a9a, "imdb": imdb, "imdb-5000": imdb}
 WITHOUT_FILES = ("mushroom", "a9a")

@@ -233,7 +233,7 @@ def test_the_tests_mirror_the_rooms() -> None:
 # --- inside a room --------------------------------------------------------------------------------------------------
 
 LONGEST_FUNCTION = 60  # lines, docstring not counted: what can be seen at once
-LONGEST_FILE = 400
+LONGEST_FILE = 450
 
 
 def name_of(path: Path) -> str:

@@ -69,13 +69,6 @@ def unwarned() -> Iterator[None]:
     """Let no warning of the block be shown, or raised as an error, in this thread; other threads' warnings are heard.
 
     For what other libraries say of rows and models: it may quote a row, or depend on one.
-
-    Examples
-    --------
-    >>> with warnings.catch_warnings():
-    ...     warnings.simplefilter("error")
-    ...     with unwarned():
-    ...         warnings.warn("not heard", stacklevel=1)
     """
     _stand_first(warnings.filters)  # type: ignore[arg-type]
     before = _unheard.set(True)
@@ -97,16 +90,7 @@ def _stand_first(filters: list[Any]) -> None:
 
 @contextmanager
 def own_switches() -> Iterator[None]:
-    """Have NumPy, decimals and scikit-learn work as they do by default, in this thread, until the end of the block.
-
-    Examples
-    --------
-    >>> from decimal import Decimal, getcontext
-    >>> with localcontext(Context(prec=3)):
-    ...     with own_switches():
-    ...         getcontext().prec
-    28
-    """
+    """Have NumPy, decimals and scikit-learn work as they do by default, in this thread, until the end of the block."""
     import numpy as np
 
     with ExitStack() as stack:
@@ -133,13 +117,6 @@ def one_thread() -> Iterator[None]:
     For work that is small, or done by processes: a thread a processor waits for the others by spinning. Some libraries
     have a number for each thread, others one for the process, of which a block that began within another thread's would
     put back what that one had set; so the last block to end puts back what was there before the first.
-
-    Examples
-    --------
-    >>> from threadpoolctl import threadpool_info
-    >>> with one_thread():
-    ...     {library["num_threads"] for library in threadpool_info()}
-    {1}
     """
     from threadpoolctl import ThreadpoolController
 

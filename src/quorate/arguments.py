@@ -55,18 +55,7 @@ def real(
 ) -> float:
     """Return `value` as a finite float inside the bounds; those of `above` and `below` are outside.
 
-    Raises
-    ------
-    InvalidParameter
-        If it is not a number, not finite, or out of bounds.
-
-    Examples
-    --------
-    >>> real("epsilon", 1, above=0)
-    1.0
-    >>> real("delta", 1.0, at_least=0, below=1)
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: delta must be a number >= 0 and < 1, got 1.0
+    Raises InvalidParameter if it is not a number, not finite, or out of bounds.
     """
     signs = ((">", above), (">=", at_least), ("<", below), ("<=", at_most))
     bounds = " and ".join(f"{sign} {bound:g}" for sign, bound in signs if bound is not None)
@@ -91,10 +80,7 @@ def real(
 def truth(name: str, value: object) -> bool:
     """Check a truth value.
 
-    Raises
-    ------
-    InvalidParameter
-        If it is anything but True or False.
+    Raises InvalidParameter if it is anything but True or False.
 
     Examples
     --------
@@ -107,13 +93,7 @@ def truth(name: str, value: object) -> bool:
 
 
 def count(name: str, value: object, *, at_least: int = 0, hint: str = "") -> int:
-    """Return `value` as an int of at least `at_least`; integral floats and booleans are refused.
-
-    Examples
-    --------
-    >>> count("n_teachers", 250, at_least=1)
-    250
-    """
+    """Return `value` as an int of at least `at_least`; integral floats and booleans are refused."""
     if not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= at_least:
         return int(value)
     hint = hint or _without_quotes(value)

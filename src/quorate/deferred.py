@@ -85,15 +85,9 @@ def load_ahead_of_skops() -> None:
 def on_demand(room: str) -> Callable[[str], Any]:
     """Return a room's ``__getattr__``: it loads a file of the room when a name of that file is first asked for.
 
-    Parameters
-    ----------
-    room : str
-        The ``__name__`` of a package whose ``__init__`` imports its names under ``if TYPE_CHECKING:``. Type checkers
-        and readers see these imports as they stand; a program makes the ones that it uses.
-
-    Notes
-    -----
-    A name that a file of the room has too cannot be listed there, since Python binds such a name to the file.
+    `room`: the ``__name__`` of a package whose ``__init__`` imports its names under ``if TYPE_CHECKING:``. Type
+    checkers and readers see these imports as they stand; a program makes the ones that it uses. A name that a file of
+    the room has too cannot be listed there, since Python binds such a name to the file.
 
     Examples
     --------

@@ -50,19 +50,7 @@ _charged: ContextVar[str | None] = ContextVar("_charged", default=None)
 
 @contextmanager
 def act() -> Iterator[None]:
-    """Begin an act of a user, such as a fit, a question or a command: its errors say what its ledgers were charged.
-
-    Examples
-    --------
-    >>> with act():
-    ...     print(InvalidParameter("before").charged)
-    ...     note_charge()
-    ...     print(InvalidParameter("after").charged)
-    nothing was charged
-    what was charged stays charged, and is never charged twice
-    >>> InvalidParameter("of a function").charged is None
-    True
-    """
+    """Begin an act of a user, such as a fit, a question or a command: its errors say what its ledgers were charged."""
     before = _charged.get()
     if before is None:
         _charged.set(NOTHING_CHARGED)
@@ -95,22 +83,10 @@ def note_charge(words: str = STANDS) -> None:
 class QuorateError(Exception):
     """Base of every error raised on purpose.
 
-    Parameters
-    ----------
-    message : str
-        One line: what, why it matters, what to do.
-    charged : str, optional
-        What was charged, as the command line prints it after the message. By default what the ledgers of the act say
-        (:func:`act`), whatever kind of error it is; None where nobody knows.
-
-    Attributes
-    ----------
-    charged : str or None
-        As above.
-    code : str
-        Stable code, ``QUO-Exxx``; never reused.
-    exit_code : int
-        What the command line exits with.
+    `message`: one line: what, why it matters, what to do. `charged`: what was charged, as the command line prints it
+    after the message. By default what the ledgers of the act say (:func:`act`), whatever kind of error it is; None
+    where nobody knows. `charged`: as above. `code`: stable code, ``QUO-Exxx``; never reused. `exit_code`: what the
+    command line exits with.
     """
 
     code: ClassVar[str] = "QUO-E000"
@@ -146,12 +122,8 @@ class UnsupportedEvent(InvalidParameter):
 class BudgetExhausted(QuorateError):
     """The charge would pass the budget; nothing was drawn, nothing was charged.
 
-    Attributes
-    ----------
-    spent, requested, limit : float
-        In the unit named by `unit` ("ε", "ρ", "answers" or "stages").
-    also : BudgetExhausted or None
-        Likewise of another unit whose limit the same charge would pass: δ beside ε.
+    `spent`, `requested`, `limit`: in the unit named by `unit` ("ε", "ρ", "answers" or "stages"). `also`: likewise of
+    another unit whose limit the same charge would pass: δ beside ε.
     """
 
     code = "QUO-E003"
@@ -185,12 +157,7 @@ class BudgetExhausted(QuorateError):
 class QuotaExhausted(QuorateError):
     """The charge would pass the quota of one client; nothing was drawn, nothing was charged. Others may go on.
 
-    Attributes
-    ----------
-    client : str
-        Whose quota it is.
-    spent, requested, limit : int
-        In answers.
+    `client`: whose quota it is. `spent`, `requested`, `limit`: in answers.
     """
 
     code = "QUO-E013"
@@ -218,10 +185,7 @@ class DataRefused(PreconditionFailed, ValueError):
 class LedgerMismatch(PreconditionFailed):
     """The ledger was opened for other data, or with another budget or composition.
 
-    Attributes
-    ----------
-    budget : (float, float) or None
-        ε and δ that the ledger has, where others were asked for.
+    `budget`: ε and δ that the ledger has, where others were asked for.
     """
 
     code = "QUO-E006"

@@ -37,24 +37,9 @@ class Severity(StrEnum):
 class Caution:
     """One thing that its owner should hear before a budget is spent, whether or not it applies here.
 
-    Parameters
-    ----------
-    code : str
-        What programs decide by; it never changes its meaning.
-    severity : Severity
-        How much hangs on it.
-    outcome : Outcome
-        ``FAILED`` where it applies, ``PASSED`` where it was looked for and does not, ``NOT_RUN`` where it could not be
-        looked for.
-    words : str
-        One sentence for people, without a full stop; empty where the caution does not apply.
-
-    Examples
-    --------
-    >>> caution = Caution(code="delta-gives-away-a-unit", severity=Severity.SERIOUS, outcome=Outcome.FAILED,
-    ...                   words="delta is above one in the number of units")
-    >>> caution.applies, caution.tree()["severity"]
-    (True, 'serious')
+    `code`: what programs decide by; it never changes its meaning. `severity`: how much hangs on it. `outcome`:
+    ``FAILED`` where it applies, ``PASSED`` where it was looked for and does not, ``NOT_RUN`` where it could not be
+    looked for. `words`: one sentence for people, without a full stop; empty where the caution does not apply.
     """
 
     code: str
@@ -92,10 +77,7 @@ def caution(code: str, severity: Severity, words: str | None) -> Caution:
 def warn_of(cautions: Iterable[Caution]) -> None:
     """Give a warning for each caution that applies and is more than a note; its message begins with the code.
 
-    Warns
-    -----
-    QuorateWarning
-        At the line that called quorate.
+    Warns QuorateWarning at the line that called quorate.
 
     Examples
     --------

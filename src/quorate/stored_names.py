@@ -15,20 +15,22 @@ Named = TypeVar("Named", bound=Callable[..., Any])
 
 #: Of a class of this package that has moved since 0.2.0.dev0, or of a module of which all have, the paths then and now.
 #: Models that skops wrote hold the path of each class, and are opened by this table.
-PLACES: Final[Mapping[str, str]] = {}
+PLACES: Final[Mapping[str, str]] = {
+    "quorate.students.labels": "quorate.students.student",
+    "quorate.students.self_training": "quorate.students.semi_supervised",
+    "quorate.students.spreading": "quorate.students.semi_supervised",
+    "quorate.labelling.active.oracular_cal": "quorate.labelling.active.disagreement",
+    "quorate.labelling.active.random_subset": "quorate.labelling.active.strategy",
+    "quorate.labelling.active.core_set": "quorate.labelling.active.uncertainty",
+    "quorate.labelling.active.erm": "quorate.labelling.active.uncertainty",
+    "quorate.labelling.active.k_means": "quorate.labelling.active.uncertainty",
+    "quorate.labelling.active.margin": "quorate.labelling.active.uncertainty",
+    "quorate.labelling.memo": "quorate.labelling.questions",
+}
 
 
 def stored_as(name: str) -> Callable[[Named], Named]:
-    """Decorate a class or function with the name that keys have for it, wherever it moves.
-
-    Examples
-    --------
-    >>> @stored_as("quorate.learners.agnostic_price.AgnosticPrice")
-    ... class Price:
-    ...     pass
-    >>> stored_name(Price)
-    'quorate.learners.agnostic_price.AgnosticPrice'
-    """
+    """Decorate a class or function with the name that keys have for it, wherever it moves."""
 
     def named(thing: Named) -> Named:
         setattr(thing, _STORED, name)
@@ -38,13 +40,7 @@ def stored_as(name: str) -> Callable[[Named], Named]:
 
 
 def stored_name(thing: Any) -> str:
-    """Return the name that keys have for a class or function; a subclass has its own.
-
-    Examples
-    --------
-    >>> stored_name(ValueError)
-    'builtins.ValueError'
-    """
+    """Return the name that keys have for a class or function; a subclass has its own."""
     kept: str | None = getattr(thing, "__dict__", {}).get(_STORED)
     return f"{thing.__module__}.{thing.__qualname__}" if kept is None else kept
 
@@ -55,14 +51,7 @@ def is_named(thing: Any) -> bool:
 
 
 def place_of(path: str, places: Mapping[str, str] | None = None) -> str:
-    """Return where a class is now that was written down with its module.
-
-    Examples
-    --------
-    >>> moved = {"quorate.old": "quorate.new", "quorate.old.Rule": "quorate.rules.Line"}
-    >>> place_of("quorate.old.Rule", moved), place_of("quorate.old.Other", moved), place_of("sklearn.svm.SVC", moved)
-    ('quorate.rules.Line', 'quorate.new.Other', 'sklearn.svm.SVC')
-    """
+    """Return where a class is now that was written down with its module."""
     places = PLACES if places is None else places
     module, _, name = path.rpartition(".")
     return places.get(path) or f"{places.get(module, module)}.{name}"

@@ -29,16 +29,6 @@ class Secret(Generic[T]):
     Its repr, str and format tell nothing, not even a size. It has no length, no truth value, no order and no
     equality beyond identity, and it refuses to be pickled, copied, iterated, hashed into a set by value, or
     turned into an array. :meth:`reveal` is the only way in: every use of it can be found by its name.
-
-    Examples
-    --------
-    >>> votes = Secret([180, 40, 30])
-    >>> votes
-    Secret(…)
-    >>> f"{votes} {votes:>20}"
-    'Secret(…) Secret(…)'
-    >>> sum(votes.reveal())
-    250
     """
 
     __slots__ = ("__value",)
@@ -71,12 +61,6 @@ def derive(key: Secret[bytes], purpose: str, index: int = 0) -> bytes:
 
     Outputs for different ``(purpose, index)`` are independent to anyone without the key, so a value derived for
     a public use (which queries are asked) tells nothing about one derived for a private use (the partition).
-
-    Examples
-    --------
-    >>> key = Secret(bytes(32))
-    >>> derive(key, "partition") != derive(key, "teacher", 7)
-    True
     """
     message = purpose.encode() + b"\x00" + index.to_bytes(8, "big")
     return blake2b(message, key=key.reveal(), digest_size=32).digest()

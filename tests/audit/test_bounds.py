@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest, norm
 
 from quorate.audit import ApproxClaim, GaussianClaim, PureClaim, audit_mechanism
-from quorate.audit.bounds import (
+from quorate.audit.claims import (
     approx_epsilon_lower,
     gaussian_mu_lower,
     proportion_lower,

@@ -10,8 +10,7 @@ from scipy.special import ndtri
 
 from quorate.audit import DiscreteGaussianLaw, DiscreteLaplaceLaw, GeometricLaw, Negated, NoNoise, SparseVectorForm
 from quorate.audit.cheats import CHEATS, HONEST, Case, faulty_noise, one_place
-from quorate.audit.cheats.sparse_vector import STOPPED, SparseVector
-from quorate.audit.cheats.stability import OneSidedStage
+from quorate.audit.cheats.sparse_vector import STOPPED, OneSidedStage, SparseVector
 from quorate.noise import SeededNoise
 
 CONFIDENCE = 1 - 1e-6

@@ -11,21 +11,26 @@ import pytest
 
 from quorate.audit import answers_at_threshold, audit_answers, audit_schedule, hard_votes
 from quorate.audit.detectable import DetectableSize, read_sizes, setting_of, sizes_for, stored_sizes, write_sizes
-from quorate.audit.faults import FAULTS, BareAnswers, FaultyStages, bare_answers, less_noise, noise_times
 from quorate.audit.many_answers import SumOfAnswers
 from quorate.audit.measured_sizes import (
     CONFIDENCE,
     DELTA,
     ERROR,
+    FAULTS,
     N_CLASSES,
     N_TEACHERS,
     PROBABILITY,
     RUNS,
+    BareAnswers,
+    FaultyStages,
     _last,
     _passed,
     _strongest,
     audits_needed,
+    bare_answers,
+    less_noise,
     measure,
+    noise_times,
     reference,
     rows_of,
 )

@@ -17,7 +17,7 @@ from quorate.audit import (
     answers_at_threshold,
     audit_answers,
 )
-from quorate.audit.expected_answers import can_be_summed, form_of_stages, pattern_distribution
+from quorate.audit.exact_sparse_vector import can_be_summed, form_of_stages, pattern_distribution
 from quorate.audit.goodness_of_fit import _chosen, _events, _probability
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import DECLINED, StableSparseVector, distance_to_instability

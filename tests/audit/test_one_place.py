@@ -13,8 +13,8 @@ from quorate.accounting import DiscreteGaussian, Repeated
 from quorate.audit import ScheduleAudit, audit_schedule
 from quorate.audit.cheats.noisy_max import NoisyMax
 from quorate.audit.cheats.one_place import BareNearUnanimity, ExactAtOneLead, HalvesShareNoise, TurnedByParity
-from quorate.audit.equal_votes import audit_equal_votes, compared
-from quorate.audit.scans import PLACES, leads, votes_cast
+from quorate.audit.hard_votes import PLACES, leads, votes_cast
+from quorate.audit.many_answers import audit_equal_votes, compared
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts, NoisySum
 from quorate.noise import SeededNoise, discrete_gaussian
 from quorate.release import DrawnBlock

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from quorate.accounting import Repeated
-from quorate.audit import ScheduleAudit, audit_rounds, round_noise
+from quorate.audit import ScheduleAudit, audit_rounds
 from quorate.audit import rounds as module
 from quorate.direct import contributions, descend
 from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct
@@ -24,8 +24,8 @@ EPSILON = 8.0  # at which few runs tell much
 @pytest.fixture(autouse=True)
 def few_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Enough for the faults below."""
-    monkeypatch.setattr(round_noise, "_LEAST_NUMBERS", 1_000)
-    monkeypatch.setattr(round_noise, "_MOST_RUNS", 20)
+    monkeypatch.setattr(module, "_LEAST_NUMBERS", 1_000)
+    monkeypatch.setattr(module, "_MOST_RUNS", 20)
 
 
 def planned(n_classes: int = 2) -> DirectPlan:

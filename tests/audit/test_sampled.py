@@ -13,10 +13,8 @@ import pytest
 
 from quorate.accounting import DiscreteGaussian, PureDP
 from quorate.audit import ApproxClaim, AuditResult, GaussianClaim, PureClaim, audit_mechanism, claim_of, tied_neighbours
-from quorate.audit.attacks import Guess, best_guess, scores
-from quorate.audit.outcomes import ENDED, as_matrix, categories
-from quorate.audit.picklability import may_travel
-from quorate.audit.releases import run_block
+from quorate.audit.attacks import ENDED, Guess, as_matrix, best_guess, categories, scores
+from quorate.audit.sampled import may_travel, run_block
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import (
     ConfidentNoisyMax,

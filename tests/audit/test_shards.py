@@ -22,9 +22,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from quorate.audit import Forbidden, ShardAudit, Surfaces, audit_shards, diagnosis, find_leaks
-from quorate.audit.fingerprint import fingerprint
-from quorate.audit.neighbouring import CHANGES, Change
+from quorate.audit import Forbidden, ShardAudit, Surfaces, audit_shards, find_leaks, probe
+from quorate.audit.probe import CHANGES, Change
+from quorate.audit.shards import fingerprint
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.noise import SeededNoise
 
@@ -137,9 +137,9 @@ def as_many_teachers_as_rows_allow(X: Any, y: Any, groups: Any) -> list[Any]:
 
 
 LEAKS: dict[str, tuple[Callable[..., Any], str]] = {
-    "pooled scaler": (pooled_scaler, diagnosis.POOLED_FEATURES),
-    "block splitting": (blocks, diagnosis.BY_POSITION),
-    "shared stopping rule": (shared_stopping, diagnosis.SHARED_STOPPING),
+    "pooled scaler": (pooled_scaler, probe.POOLED_FEATURES),
+    "block splitting": (blocks, probe.BY_POSITION),
+    "shared stopping rule": (shared_stopping, probe.SHARED_STOPPING),
 }
 
 
@@ -178,7 +178,7 @@ def test_people_whose_rows_lie_in_several_shards_are_found(seed: int) -> None:
     X, y = table(seed)
     groups = np.repeat(np.arange(N // 4), 4)
     found = audit_shards(split_by_row, X, y, groups, classes=[0, 1], changes=["replace"], seed=seed)
-    assert found.causes[0] == diagnosis.SEVERAL_SHARDS
+    assert found.causes[0] == probe.SEVERAL_SHARDS
     assert found.worst > 1
     assert not audit_shards(correct, X, y, groups, classes=[0, 1], seed=seed).violated
 
@@ -186,9 +186,9 @@ def test_people_whose_rows_lie_in_several_shards_are_found(seed: int) -> None:
 @pytest.mark.parametrize(
     ("pipeline", "cause"),
     [
-        (passed_on_generator, diagnosis.CHAIN),
-        (pooled_class_weights, diagnosis.POOLED_LABELS),
-        (as_many_teachers_as_rows_allow, diagnosis.RESIZED),
+        (passed_on_generator, probe.CHAIN),
+        (pooled_class_weights, probe.POOLED_LABELS),
+        (as_many_teachers_as_rows_allow, probe.RESIZED),
     ],
 )
 def test_other_leaks_are_caught_and_named(pipeline: Callable[..., Any], cause: str) -> None:
@@ -238,7 +238,7 @@ def test_the_balanced_partition_moves_others_when_a_unit_goes_which_it_does_not_
         GaussianNB(), X, y, classes=[0, 1], n_teachers=4, partition="balanced", changes=["remove"], units=2, seed=2
     )
     assert found.violated
-    assert found.causes[0] == diagnosis.BY_POSITION
+    assert found.causes[0] == probe.BY_POSITION
 
 
 @pytest.mark.heavy
@@ -289,7 +289,7 @@ def test_a_training_that_one_unit_can_stop_is_caught() -> None:
     y = (np.arange(40) < 4).astype(int)  # one 1 in each shard
     found = audit_shards(stops_at_a_shard_of_one_class, X, y, classes=[0, 1], units=40, changes=["remove"], seed=3)
     assert found.violated
-    assert found.causes == (diagnosis.STOPPED,)
+    assert found.causes == (probe.STOPPED,)
     assert sum(probe.stopped for probe in found.probes) == 4
 
 

@@ -92,3 +92,39 @@ def test_pixels_are_not_accused(seed: int, divided_by: float) -> None:
     rare = rng.random((3_000, 60)) < np.linspace(0.001, 0.5, 60)
     pixels = np.where(rare, np.minimum(rng.geometric(0.01, rare.shape), 255), 0) / divided_by
     assert found(pixels[:2_000], pixels[2_000:]) == Scales((), ())
+
+
+RNG_KINDS = {
+    "shares": lambda rng, shape: np.round(rng.beta(0.3, 0.3, shape), 2),
+    "scores": lambda rng, shape: rng.integers(0, 101, shape) / 100,
+    "answers": lambda rng, shape: rng.integers(0, 7, shape) / 6,
+    "saturated": lambda rng, shape: np.clip(rng.normal(0.5, 0.4, shape), 0, 1),
+    "images": lambda rng, shape: np.clip(rng.uniform(0, 1, shape[1]) * (1 + rng.normal(0, 0.5, shape)), 0, 1),
+}
+
+
+@pytest.mark.default_cases(5)
+@pytest.mark.parametrize("n_columns", [1, 5, 300])
+@pytest.mark.parametrize("kind", RNG_KINDS)
+def test_what_lies_between_0_and_1_by_itself_is_not_accused(kind: str, n_columns: int) -> None:
+    """Few public rows, so that these do not reach both ends."""
+    rng = np.random.default_rng(3)
+    for n in (60, 2_000):
+        rows = [RNG_KINDS[kind](rng, (size, n_columns)) for size in (n, FEWEST)]
+        assert found(*rows).fitted == (), n
+
+
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize("n_columns", [1, 5, 300])
+@pytest.mark.parametrize("whole", [False, True])
+def test_what_a_scaler_brought_between_0_and_1_is_seen(whole: bool, n_columns: int) -> None:
+    """Numbers that tie at both ends too: 17 to 90 years, as 73rds."""
+    rng = np.random.default_rng(4)
+    rows = rng.integers(17, 91, (2_000, n_columns)) if whole else rng.lognormal(0, 1, (2_000, n_columns))
+    scaled = MinMaxScaler().fit_transform(rows.astype(float))
+    assert len(found(scaled, scaled[:FEWEST] * 0.98 + 0.01).fitted) == n_columns
+
+
+def test_the_narrowest_gap_between_two_numbers_is_no_step() -> None:
+    rows = np.concatenate([[0.0, 5e-324, 1.0], np.linspace(0.1, 0.9, 97)])[:, None]
+    assert found(rows, np.linspace(0.1, 0.9, 60)[:, None]).fitted == ()  # two rows are at 0

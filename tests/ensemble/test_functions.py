@@ -54,6 +54,7 @@ def test_a_value_comes_back_from_its_text(value: Any) -> None:
     assert typed(decode_value(encode_value(value))) == typed(value)
 
 
+@pytest.mark.heavy
 @given(one=discrete, other=discrete)
 def test_two_values_have_one_text_exactly_where_they_are_equal_and_of_one_type(one: Any, other: Any) -> None:
     assert (encode_value(one) == encode_value(other)) == (typed(one) == typed(other))

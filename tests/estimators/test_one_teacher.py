@@ -154,6 +154,7 @@ def test_a_balanced_partition_keeps_that_promise_for_replacing_only() -> None:
     assert sum(a != b for a, b in zip(before, removed, strict=True)) > 1
 
 
+@pytest.mark.heavy
 def test_a_row_by_position_is_blanked_in_place_or_appended() -> None:
     key = bytes(range(32))
     before = trained(X, Y, None, key)

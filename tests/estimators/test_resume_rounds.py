@@ -150,6 +150,7 @@ OTHERS: dict[str, tuple[dict[str, Any], dict[str, Any], type[Exception], str]] =
 }
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", OTHERS)
 def test_what_is_not_the_same_fit_is_refused_and_changes_nothing(name: str, left: Path) -> None:
     settings, given, error, said = OTHERS[name]

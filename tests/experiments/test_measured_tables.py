@@ -10,7 +10,7 @@ from types import ModuleType
 
 import pytest
 
-from quorate.experiments import direct_lines, table4
+from quorate.experiments import noisy_gradient_descent, table4
 
 DOCS = Path(__file__).parents[2] / "docs"
 SLOW = {"adult", "domain", "vc", "epsilon", "table4-a9a"}
@@ -58,10 +58,9 @@ def test_a_method_that_has_changed_is_caught(tables: ModuleType, monkeypatch: py
     kept, lines = tables.kept()["table4-mushroom"]["first"], (table4.DIRECT, table4.MAJORITY)
     first, names = tables.one_split("mushroom", *lines), {f"mushroom: {line}" for line in lines}
     held = {name: kept[name] for name in names}
-    plain = direct_lines.noisy_gradient_descent
-    monkeypatch.setattr(
-        direct_lines, "noisy_gradient_descent", lambda X, y, **how: plain(X, y, **how | {"epsilon": how["epsilon"] / 2})
-    )
+    module, name = noisy_gradient_descent, "noisy_gradient_descent"
+    plain = module.noisy_gradient_descent
+    monkeypatch.setattr(module, name, lambda X, y, **how: plain(X, y, **how | {"epsilon": how["epsilon"] / 2}))
     assert tables.moved(held, first()).keys() == {f"mushroom: {table4.DIRECT}"}
 
 

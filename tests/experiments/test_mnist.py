@@ -12,7 +12,6 @@ from quorate.errors import PreconditionFailed
 from quorate.experiments import mnist as module
 from quorate.experiments import public_features, reproduce_mnist
 from quorate.experiments.convolutional import convolutional, torch_is_there
-from quorate.experiments.direct_lines import PLAIN
 from quorate.experiments.measured import scored
 from quorate.experiments.mnist import (
     DEFAULT,
@@ -26,6 +25,7 @@ from quorate.experiments.mnist import (
     VOTE,
     upright,
 )
+from quorate.experiments.noisy_gradient_descent import PLAIN
 from quorate.experiments.sources import Split
 from quorate.types import FloatArray
 

@@ -13,7 +13,6 @@ from quorate.cli.group import main
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.experiments import reproduce_table4
 from quorate.experiments.linear_ensemble import LinearEnsemble
-from quorate.experiments.recipes import best_recipe
 from quorate.experiments.sources import mushroom, split
 from quorate.experiments.table4 import (
     ASQ,
@@ -28,6 +27,7 @@ from quorate.experiments.table4 import (
     PUBLIC,
     RANDOM,
     REFERENCES,
+    best_recipe,
 )
 from quorate.labelling.active import OracularCAL, Random
 

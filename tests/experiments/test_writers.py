@@ -10,7 +10,7 @@ from quorate.cli.group import main
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.experiments import mnist, reproduce_writers
 from quorate.experiments import writers as module
-from quorate.experiments.direct_lines import PLAIN
+from quorate.experiments.noisy_gradient_descent import PLAIN
 from quorate.experiments.writers import BEST, DEFAULT, FIXED, METHODS
 
 

@@ -16,8 +16,8 @@ from tests.labelling.doubles import vector
 from quorate.accounting import Repeated
 from quorate.errors import BudgetExhausted, InvalidParameter
 from quorate.labelling import answering, label, stages_of
-from quorate.labelling.memo import Memo
 from quorate.labelling.online import OnlineAnswers
+from quorate.labelling.questions import Memo
 from quorate.ledger import Budget, Ledger, MemoryStore
 from quorate.mechanisms import (
     ConfidentNoisyMax,

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from tests.labelling.doubles import vector
 
 from quorate.labelling import answering, label, stages_of, stored_labels
-from quorate.labelling.never_asked import never_asked
-from quorate.labelling.released import ReleaseBuilder
+from quorate.labelling.released import ReleaseBuilder, never_asked
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import DECLINED, GaussianNoisyMax, SoftLabel
 from quorate.noise import OSNoise

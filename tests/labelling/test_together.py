@@ -18,7 +18,7 @@ from quorate.errors import (
     TeachersSilent,
 )
 from quorate.labelling import ClientRequest, Memo, OnlineAnswers, stages_of
-from quorate.labelling.together import Planning
+from quorate.labelling.questions import Planning
 from quorate.ledger import Budget, Ledger, MemoryStore
 from quorate.mechanisms import NoisyCounts, StableSparseVector
 from quorate.noise import OSNoise

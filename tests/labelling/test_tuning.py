@@ -182,6 +182,7 @@ class TestChooseTeachers:
         ]
         assert reservation.stored == [[chosen.index]]
 
+    @pytest.mark.heavy
     def test_nothing_is_drawn_when_something_is_wrong(self):
         good = paid(PermuteAndFlip(epsilon=10.0, sensitivity=100))
         for options in (

@@ -18,7 +18,7 @@ from quorate.planning import FEW_PUBLIC_ROWS
 from quorate.run.methods import METHODS
 
 WAYS: dict[str, dict[str, Any]] = {
-    "teachers": {},
+    "votes": {},
     "direct": {
         "method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None,
         "data.n_records": 400, "method.rounds": 4,

@@ -16,7 +16,7 @@ import pytest
 from quorate.accounting import PureDP
 from quorate.errors import InvalidParameter
 from quorate.labelling import DataDependentRelease, release_data_dependent_total
-from quorate.labelling.guarded import guarded
+from quorate.labelling.block_answers import guarded
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import NOISE, Answerable, Classes, GaussianNoisyMax, SoftLabel, StreamMechanism
 from quorate.noise import SeededNoise, discrete_laplace

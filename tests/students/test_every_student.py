@@ -36,7 +36,7 @@ from quorate.students import (
     as_student,
     class_probabilities,
 )
-from quorate.students.shared_coordinates import SharedCoordinates
+from quorate.students.student import SharedCoordinates
 from quorate.types import Secret
 
 CASES = {

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.errors import InvalidParameter
-from quorate.students.gaussian_process import fit_process_shares
+from quorate.students.share_models import fit_process_shares
 
 FALSE_ALARM = 1e-6
 

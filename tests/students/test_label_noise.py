@@ -24,7 +24,7 @@ from quorate.mechanisms import (
     StableSparseVector,
 )
 from quorate.noise import SeededNoise
-from quorate.students.label_noise import label_noise
+from quorate.students.noisy_labels import label_noise
 
 FALSE_ALARM = 1e-6
 WIDE = np.arange(-400, 401)
@@ -195,7 +195,7 @@ def test_many_labels_are_read_in_blocks_with_the_same_result(monkeypatch):
     codes = np.arange(11) % 3
     noise = label_noise(GaussianNoisyMax(20.0), 100)
     whole = noise.log_likelihood(shares, codes)
-    monkeypatch.setattr("quorate.students.label_noise.BLOCK", 4)
+    monkeypatch.setattr("quorate.students.noisy_labels.BLOCK", 4)
     for part, expected in zip(noise.log_likelihood(shares, codes), whole, strict=True):
         np.testing.assert_array_equal(part, expected)
 

@@ -17,8 +17,7 @@ from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import ConfidentNoisyMax, LaplaceNoisyMax, StableSparseVector
 from quorate.students import LabelStudent, NoiseAwareStudent
-from quorate.students.label_noise import label_noise
-from quorate.students.noisy_labels import STRAY, loss_of
+from quorate.students.noisy_labels import STRAY, label_noise, loss_of
 from quorate.students.shares import PRIOR_VARIANCE
 
 

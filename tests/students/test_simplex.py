@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.optimize import brentq
 
-from quorate.students.simplex import onto_simplex
+from quorate.students.shares import onto_simplex
 
 ROWS = arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(2, 6)), elements=st.floats(-50, 50))
 

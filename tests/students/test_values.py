@@ -17,11 +17,9 @@ from quorate.deferred import skops
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, StableSparseVector
 from quorate.students import AutoStudent, LabelStudent, VoteShareStudent, class_probabilities
-from quorate.students.gaussian_process import ProcessShares, fit_process_shares
-from quorate.students.shares import VoteShares, fit_vote_shares
-from quorate.students.tree_shares import TreeShares
+from quorate.students.share_models import ProcessShares, TreeShares, fit_process_shares
+from quorate.students.shares import VoteShares, fit_vote_shares, once_per_class
 from quorate.students.values import best_of, errors_by_folds, gain
-from quorate.students.whole_pool import once_per_class
 
 
 @pytest.mark.parametrize(("n_classes", "noise"), [(2, np.sqrt(2) * 40.0), (3, 40.0)])

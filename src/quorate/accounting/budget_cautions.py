@@ -22,16 +22,8 @@ def delta_cautions(
 ) -> tuple[Caution, Caution]:
     """Look whether δ is above one in the number of units; where the number is not known, say that nobody looked.
 
-    Parameters
-    ----------
-    n : int or None
-        Number of units, where it is declared or treated as public.
-    delta : float
-        δ of the whole release.
-    unit : str
-        The word for one of them.
-    declared : str or None
-        What declares their number; None where nothing does.
+    `n`: number of units, where it is declared or treated as public. `delta`: δ of the whole release. `unit`: the word
+    for one of them. `declared`: what declares their number; None where nothing does.
 
     Examples
     --------

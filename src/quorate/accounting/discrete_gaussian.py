@@ -55,14 +55,7 @@ def unit_shifts(l2_sensitivity: float) -> int | None:
 def log_delta(epsilon: float, sigma: float, shifts: int) -> float:
     """Return log δ at ε ≥ 0 for `shifts` unit shifts under noise σ, rounded up.
 
-    Parameters
-    ----------
-    epsilon : float
-        ε ≥ 0, in nats.
-    sigma : float
-        σ > 0, in votes.
-    shifts : int
-        Unit shifts in all answers together, ≥ 1.
+    `epsilon`: ε ≥ 0, in nats. `sigma`: σ > 0, in votes. `shifts`: unit shifts in all answers together, ≥ 1.
 
     Examples
     --------
@@ -84,26 +77,11 @@ def sum_law(
 ) -> tuple[FloatArray, FloatArray, float] | None:
     r"""Return the law of the privacy loss of `shifts` unit shifts, listed where it matters.
 
-    Parameters
-    ----------
-    sigma : float
-        σ > 0, in votes.
-    shifts : int
-        n ≥ 1.
-    tilt : float
-        θ ≥ 0: the losses are listed where they carry weight in the law, or in the law weighted by
-        :math:`e^{\theta L}`.
-    step : float
-        Losses need not lie closer than so many nats: what is between is split over two of them.
-
-    Returns
-    -------
-    losses, log_weights : ndarray
-        Each ``(n_losses,)``: increasing losses in nats, the log of their probabilities, rounded up.
-    beyond : float
-        Probability of the larger losses that are not listed (smaller ones are listed as the least loss).
-    None
-        Where the law is too wide, or σ too small, to be listed.
+    `sigma`: σ > 0, in votes. `shifts`: n ≥ 1. `tilt`: θ ≥ 0: the losses are listed where they carry weight in the law,
+    or in the law weighted by :math:`e^{\theta L}`. `step`: losses need not lie closer than so many nats: what is
+    between is split over two of them. Returns: `losses, log_weights`: each ``(n_losses,)``: increasing losses in nats,
+    the log of their probabilities, rounded up. `beyond`: probability of the larger losses that are not listed (smaller
+    ones are listed as the least loss). Where the law is too wide, or σ too small, to be listed.
 
     Examples
     --------
@@ -294,16 +272,9 @@ def _by_fft(epsilon: float, sigma: float, shifts: int) -> float:
 def _tilted_sum(sigma: float, shifts: int, centre: float) -> tuple[float, float, FloatArray, float, float]:
     r"""Return the law of the sum of noises, each weighted by :math:`e^{cz/\sigma^2}` (which moves its centre to c).
 
-    Returns
-    -------
-    log_mass : float
-        log of :math:`E[e^{cS/\sigma^2}]`; ``P(S=s) = mass · masses[s − s0] · e^{−cs/σ²}``.
-    s0 : float
-        The sum that ``masses[0]`` belongs to.
-    masses : ndarray
-        The weighted law on a window; sums to 1.
-    cut, error : float
-        Weighted mass outside the window; round-off of each entry of `masses`.
+    Returns: `log_mass`: log of :math:`E[e^{cS/\sigma^2}]`; ``P(S=s) = mass · masses[s − s0] · e^{−cs/σ²}``. `s0`: the
+    sum that ``masses[0]`` belongs to. `masses`: the weighted law on a window; sums to 1. `cut, error`: weighted mass
+    outside the window; round-off of each entry of `masses`.
     """
     reach = ceil(14 * sigma) + 2
     z = np.arange(floor(centre) - reach, floor(centre) + reach + 1, dtype=np.float64)

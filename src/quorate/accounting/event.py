@@ -102,10 +102,7 @@ def _tree(event: Event) -> dict[str, Any]:
 def kind_of(event: Event) -> str:
     """Return the name that the JSON of an event has.
 
-    Raises
-    ------
-    UnsupportedEvent
-        If the event is of a kind that has no published JSON.
+    Raises UnsupportedEvent if the event is of a kind that has no published JSON.
     """
     kind = _NAMES.get(type(event))
     if kind is None:

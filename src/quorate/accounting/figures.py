@@ -23,35 +23,17 @@ def _significant(value: float, digits: int, rounding: str) -> str:
 
 
 def at_most(value: float, digits: int = 4) -> str:
-    """Write a bound from above (a spent ε, a δ), rounded up to `digits` significant digits.
-
-    Examples
-    --------
-    >>> at_most(0.99981), at_most(1.0), at_most(1e-5), at_most(0.0)
-    ('0.9999', '1', '1e-5', '0')
-    """
+    """Write a bound from above (a spent ε, a δ), rounded up to `digits` significant digits."""
     return _significant(value, digits, ROUND_CEILING)
 
 
 def at_least(value: float, digits: int = 4) -> str:
-    """Write a bound from below (what is left, the noise there is), rounded down to `digits` significant digits.
-
-    Examples
-    --------
-    >>> at_least(0.00019999), at_least(40.123456, 6), at_least(123456.0)
-    ('0.0001999', '40.1234', '123,400')
-    """
+    """Write a bound from below (what is left, the noise there is), rounded down to `digits` significant digits."""
     return _significant(value, digits, ROUND_FLOOR)
 
 
 def several(n: int, noun: str) -> str:
-    """Write a count with its noun.
-
-    Examples
-    --------
-    >>> several(1, "teacher"), several(1000, "teacher"), several(2, "class"), several(3, "entry")
-    ('1 teacher', '1,000 teachers', '2 classes', '3 entries')
-    """
+    """Write a count with its noun."""
     return f"{n:,} {noun if n == 1 else plural(noun)}"
 
 

@@ -24,28 +24,10 @@ _ERFCX = 2.0**-47  # of erfcx, relative; measured up to 2^-50
 def log_delta(epsilon: FloatArray | float, mu: float) -> FloatArray:
     r"""Return :math:`\log\delta(\varepsilon;\mu)`, rounded up, for ε of any sign.
 
-    Parameters
-    ----------
-    epsilon : array of float or float
-        ε in nats; negative values are the curve read in the other direction.
-    mu : float
-        μ > 0.
-
-    Returns
-    -------
-    ndarray
-        Of the shape of `epsilon`; each at most 0.
-
-    Notes
-    -----
-    With Mills' ratio :math:`R(x) = \Phi(-x)/\varphi(x)` and :math:`e^\varepsilon\varphi(x + \mu) = \varphi(x)` for
-    :math:`x = \varepsilon/\mu - \mu/2`, the curve is :math:`\varphi(x)\,(R(x) - R(x+\mu))`: the two large numbers
-    of the formula above never meet.
-
-    Examples
-    --------
-    >>> round(float(np.exp(log_delta(1.0, 0.2844))), 7)
-    2.55e-05
+    `epsilon`: ε in nats; negative values are the curve read in the other direction. `mu`: μ > 0. Returns: of the shape
+    of `epsilon`; each at most 0. With Mills' ratio :math:`R(x) = \Phi(-x)/\varphi(x)` and :math:`e^\varepsilon\varphi(x
+    + \mu) = \varphi(x)` for :math:`x = \varepsilon/\mu - \mu/2`, the curve is :math:`\varphi(x)\,(R(x) - R(x+\mu))`:
+    the two large numbers of the formula above never meet.
     """
     eps = np.asarray(epsilon, dtype=np.float64)
     x = eps / mu - mu / 2
@@ -69,26 +51,12 @@ def log_delta(epsilon: FloatArray | float, mu: float) -> FloatArray:
 
 
 def delta_of_gaussian(epsilon: float, mu: float) -> float:
-    """Return δ at ε for total sensitivity-to-noise ratio μ, rounded up.
-
-    Examples
-    --------
-    >>> f"{delta_of_gaussian(1.0, 1.0):.6f}"
-    '0.126937'
-    """
+    """Return δ at ε for total sensitivity-to-noise ratio μ, rounded up."""
     return 0.0 if mu == 0 else exp(float(log_delta(epsilon, mu)))
 
 
 def epsilon_of_gaussian(delta: float, mu: float) -> float:
-    """Return the least ε at δ for total sensitivity-to-noise ratio μ, rounded up; infinite at δ = 0.
-
-    Examples
-    --------
-    977 binary answers at σ = 40, where LZCW21 Alg. 1 prints 3.90:
-
-    >>> f"{epsilon_of_gaussian(1 / 39073, 977**0.5 / 40):.4f}"
-    '3.1201'
-    """
+    """Return the least ε at δ for total sensitivity-to-noise ratio μ, rounded up; infinite at δ = 0."""
     if mu == 0:
         return 0.0
     if delta <= 0:
@@ -97,13 +65,7 @@ def epsilon_of_gaussian(delta: float, mu: float) -> float:
 
 
 def mu_of_gaussian(epsilon: float, delta: float) -> float:
-    """Return the largest μ that is (ε, δ)-DP, rounded down.
-
-    Examples
-    --------
-    >>> f"{mu_of_gaussian(1.0, 1 / 39073):.6f}"
-    '0.284485'
-    """
+    """Return the largest μ that is (ε, δ)-DP, rounded down."""
     if delta >= 1:
         return inf
     target = log(delta) * (1 + 2.0**-52)  # a negative number: rounded down

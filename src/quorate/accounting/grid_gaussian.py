@@ -47,13 +47,7 @@ _STEPS = 50
 
 
 def distance_of(event: GridGaussian) -> float:
-    """Return the total variation between one release and the ideal one, rounded up.
-
-    Examples
-    --------
-    >>> f"{distance_of(GridGaussian(2.0**30, 2.0**28, 1_000)):.3g}"
-    '1.75e-17'
-    """
+    """Return the total variation between one release and the ideal one, rounded up."""
     return event.numbers * (DISTANCE / event.sigma / event.sigma + SAMPLER) * (1 + 2.0**-50)
 
 
@@ -65,19 +59,9 @@ def lost_delta(distance: float, epsilon: float) -> float:
 def least_epsilon_with(ideal: Callable[[float], float], distance: float, delta: float) -> float:
     r"""Return an ε with ``ideal(delta - lost_delta(distance, ε)) <= ε``, the least up to rounding; infinite for none.
 
-    Parameters
-    ----------
-    ideal : callable
-        ε of the ideal noise as a function of δ; not increasing, never below the truth.
-    distance : float
-        D ≥ 0.
-    delta : float
-        δ in [0, 1).
-
-    Notes
-    -----
-    The iteration starts below the answer and climbs, since ``ideal`` grows as its δ shrinks. Whatever it ends on is
-    checked, so that rounding cannot make it too small.
+    `ideal`: ε of the ideal noise as a function of δ; not increasing, never below the truth. `distance`: d ≥ 0. `delta`:
+    δ in [0, 1). The iteration starts below the answer and climbs, since ``ideal`` grows as its δ shrinks. Whatever it
+    ends on is checked, so that rounding cannot make it too small.
     """
     epsilon = ideal(delta)
     for _ in range(_STEPS):

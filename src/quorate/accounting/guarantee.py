@@ -39,12 +39,8 @@ SCHEMA_VERSION: Final = 1
 class OtherRelation:
     """What the same release promises for another relation: its own ε, at the same δ.
 
-    Parameters
-    ----------
-    neighbours : str
-        What may happen to one unit, as a phrase: ``"replace one person"``.
-    epsilon, delta : float
-        ε ≥ 0 and δ in [0, 1].
+    `neighbours`: what may happen to one unit, as a phrase: ``"replace one person"``. `epsilon`, `delta`: ε ≥ 0 and δ in
+    [0, 1].
     """
 
     neighbours: str

@@ -17,14 +17,8 @@ def least_epsilon(log_delta: Callable[[float], float], delta: float, *, start: f
 
     It is found in floats: what it returns was checked to satisfy the inequality, `delta` rounded down.
 
-    Parameters
-    ----------
-    log_delta : callable
-        log δ as a function of ε ≥ 0: continuous, not increasing, an upper bound of the truth.
-    delta : float
-        δ > 0.
-    start : float
-        A first guess of the size of the answer.
+    `log_delta`: log δ as a function of ε ≥ 0: continuous, not increasing, an upper bound of the truth. `delta`: δ > 0.
+    `start`: a first guess of the size of the answer.
 
     Examples
     --------

@@ -40,14 +40,8 @@ _FINE, _COARSE = 4e-4, 4e-2  # √n θh, for a price of its square/8 of δ: of o
 class LossLaw:
     """An upper bound of a privacy-loss distribution: atoms, a continuous Gaussian part, and an infinite part.
 
-    Attributes
-    ----------
-    losses, log_weights : ndarray
-        ``(n_atoms,)`` each: losses in nats, log probabilities (rounded up, so they may sum to a little over 1).
-    beyond : float
-        Probability of an infinite loss.
-    mu : float
-        μ ≥ 0 of the independent continuous Gaussian part.
+    `losses`, `log_weights`: ``(n_atoms,)`` each: losses in nats, log probabilities (rounded up, so they may sum to a
+    little over 1). `beyond`: probability of an infinite loss. `mu`: μ ≥ 0 of the independent continuous Gaussian part.
     """
 
     losses: FloatArray
@@ -56,14 +50,7 @@ class LossLaw:
     mu: float = 0.0
 
     def log_delta(self, epsilon: float) -> float:
-        """Return log δ at ε, rounded up.
-
-        Examples
-        --------
-        >>> law = LossLaw(losses=np.array([-1.0, 1.0]), log_weights=np.log([0.25, 0.75]))
-        >>> round(float(np.exp(law.log_delta(0.0))), 4)
-        0.4741
-        """
+        """Return log δ at ε, rounded up."""
         if self.mu > 0:
             terms = self.log_weights + gaussian.log_delta(epsilon - self.losses, self.mu)
         else:
@@ -87,14 +74,7 @@ NO_LOSS = LossLaw(losses=np.zeros(1), log_weights=np.zeros(1))
 
 
 def outer(first: LossLaw, second: LossLaw) -> LossLaw:
-    """Return the law of the sum of two independent losses, atom by atom: exact.
-
-    Examples
-    --------
-    >>> coin = LossLaw(losses=np.array([-1.0, 1.0]), log_weights=np.log([0.25, 0.75]))
-    >>> outer(coin, coin).losses
-    array([-2.,  0.,  0.,  2.])
-    """
+    """Return the law of the sum of two independent losses, atom by atom: exact."""
     return LossLaw(
         losses=sum_up(first.losses[:, None], second.losses).ravel(),
         log_weights=np.add.outer(first.log_weights, second.log_weights).ravel(),
@@ -130,24 +110,9 @@ def coarse_step(tilt: float, n_laws: int) -> float:
 def on_grid(laws: list[LossLaw], tilt: float, mu: float, *, step: float | None = None) -> LossLaw:
     """Return a law that dominates the sum of the independent losses `laws` and a Gaussian part `mu`.
 
-    Parameters
-    ----------
-    laws : list of LossLaw
-        With atoms alone (μ = 0).
-    tilt : float
-        θ > 0: the Rényi order of interest, less one.
-    mu : float
-        μ of the continuous part, kept aside.
-    step : float, optional
-        The grid step in nats; without it one that costs 2·10⁻⁸ of δ. Larger where the grid would be too long.
-
-    Examples
-    --------
-    >>> coin = LossLaw(losses=np.array([-1.0, 1.0]), log_weights=np.log([0.25, 0.75]))
-    >>> law = on_grid([coin, coin], tilt=2.0, mu=0.0)
-    >>> exact = outer(coin, coin).log_delta(0.5)
-    >>> bool(0 <= law.log_delta(0.5) - exact < 1e-7)
-    True
+    `laws`: with atoms alone (μ = 0). `tilt`: θ > 0: the Rényi order of interest, less one. `mu`: μ of the continuous
+    part, kept aside. `step`: the grid step in nats; without it one that costs 2·10⁻⁸ of δ. Larger where the grid would
+    be too long.
     """
     trimmed = [_trim(law, tilt) for law in laws]
     spread = sum(float(np.ptp(law.losses)) for law in trimmed)

@@ -176,17 +176,7 @@ class Neighbouring:
 def weakest(relations: Iterable[Neighbouring]) -> Neighbouring | None:
     """Return the relation for which guarantees for each of `relations` hold together; None where none is known.
 
-    Parameters
-    ----------
-    relations : iterable of Neighbouring
-        At least one, all of one unit.
-
-    Examples
-    --------
-    >>> weakest([Neighbouring.of("replace", "person"), Neighbouring.of("add-remove-replace", "person")]).stated
-    'replace one person'
-    >>> weakest(Neighbouring.of(change, "person") for change in ("add-or-remove", "replace")) is None
-    True
+    `relations`: at least one, all of one unit.
     """
     every = list(dict.fromkeys(relations))
     if len(every) == 1:

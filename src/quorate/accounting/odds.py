@@ -76,23 +76,8 @@ def worlds_told_apart_by(delta_at_zero: float, pairs: int = PAIRS) -> int:
     That is the total variation distance of the release between the two worlds, and the best observer is right with
     probability :math:`(1 + δ(0))/2` (Dong, Roth and Su 2022, Section 2.1): often much less than one (ε, δ) allows.
 
-    Parameters
-    ----------
-    delta_at_zero : float
-        δ of the release at ε = 0, rounded up, in [0, 1].
-    pairs : int
-        How many pairs.
-
-    Returns
-    -------
-    int
-        Rounded up, in ``[pairs / 2, pairs]``.
-
-    Examples
-    --------
-    >>> from quorate.accounting import Gaussian, delta
-    >>> worlds_told_apart_by(delta(Gaussian(3.73, 1.0), 0.0))  # which is ε = 1, δ = 1e-5: that alone allows 732
-    554
+    `delta_at_zero`: δ of the release at ε = 0, rounded up, in [0, 1]. `pairs`: how many pairs. Returns: rounded up, in
+    ``[pairs / 2, pairs]``.
     """
     _check(0.0, delta_at_zero)
     return min(pairs, ceil(pairs * (1 + Fraction(delta_at_zero)) / 2))

@@ -18,13 +18,7 @@ _TINY = 2.0**-900  # below, the error of a product may itself be rounded
 
 
 def quotient_up(numerator: float, denominator: float) -> float:
-    """Return the least float at or above `numerator` / `denominator`, both > 0.
-
-    Examples
-    --------
-    >>> quotient_up(1.0, 3.0), quotient_up(1.0, 4.0)
-    (0.33333333333333337, 0.25)
-    """
+    """Return the least float at or above `numerator` / `denominator`, both > 0."""
     nearest = numerator / denominator
     if isfinite(nearest) and Fraction(nearest) * Fraction(denominator) < Fraction(numerator):
         return nextafter(nearest, inf)
@@ -32,13 +26,7 @@ def quotient_up(numerator: float, denominator: float) -> float:
 
 
 def product_up(whole: FloatArray, number: float) -> FloatArray:
-    """Return the least floats at or above `whole` · `number`, for whole numbers below 2^53.
-
-    Examples
-    --------
-    >>> product_up(np.array([-3.0, 0.0, 3.0]), 0.1).tolist()
-    [-0.3, 0.0, 0.30000000000000004]
-    """
+    """Return the least floats at or above `whole` · `number`, for whole numbers below 2^53."""
     product = whole * number
     (a, b), (c, d) = _halves(whole), _halves(np.asarray(number))
     error = ((a * c - product) + a * d + b * c) + b * d
@@ -47,13 +35,7 @@ def product_up(whole: FloatArray, number: float) -> FloatArray:
 
 
 def sum_up(first: FloatArray, second: FloatArray) -> FloatArray:
-    """Return the least floats at or above `first` + `second`.
-
-    Examples
-    --------
-    >>> sum_up(np.array([1.0, 0.1]), np.array([2.0**-60, 0.2])).tolist()
-    [1.0000000000000002, 0.30000000000000004]
-    """
+    """Return the least floats at or above `first` + `second`."""
     total = first + second
     share = total - first
     error = (first - (total - share)) + (second - share)

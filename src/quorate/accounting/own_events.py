@@ -142,10 +142,7 @@ def unknown_kinds(text: str) -> tuple[str, ...]:
 def stands_for(event: Event) -> Event:
     """Return the event of quorate's that prices this one: itself, but for an event that was registered so.
 
-    Raises
-    ------
-    InvalidParameter
-        If the rule returns something else than an event of quorate's, or one that costs nothing.
+    Raises InvalidParameter if the rule returns something else than an event of quorate's, or one that costs nothing.
     """
     rule = _PRICED_AS.get(type(event))
     if rule is None:

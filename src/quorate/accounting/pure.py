@@ -27,28 +27,10 @@ _LARGEST = 1e290  # beyond, products with Rényi orders are no floats
 def randomized_response_law(epsilon: float, times: int, tilt: float = 0.0) -> tuple[FloatArray, FloatArray, float]:
     """Return the law of the summed privacy loss of `times` rounds of randomized response.
 
-    Parameters
-    ----------
-    epsilon : float
-        ε₀ > 0 of one round.
-    times : int
-        T ≥ 1.
-    tilt : float
-        θ ≥ 0: where to look. Of many rounds only those sums are listed that carry weight, in the law itself or in
-        the law weighted by :math:`e^{θ·loss}`.
-
-    Returns
-    -------
-    losses, log_weights : ndarray
-        Each ``(n_losses,)``, increasing losses in nats and the log of their probabilities, rounded up.
-    beyond : float
-        Probability of the larger losses that are not listed (smaller ones are listed as the least loss).
-
-    Examples
-    --------
-    >>> losses, log_weights, beyond = randomized_response_law(log(3), 1)
-    >>> np.exp(log_weights).round(2), beyond
-    (array([0.25, 0.75]), 0.0)
+    `epsilon`: ε₀ > 0 of one round. `times`: t ≥ 1. `tilt`: θ ≥ 0: where to look. Of many rounds only those sums are
+    listed that carry weight, in the law itself or in the law weighted by :math:`e^{θ·loss}`. Returns: `losses,
+    log_weights`: each ``(n_losses,)``, increasing losses in nats and the log of their probabilities, rounded up.
+    `beyond`: probability of the larger losses that are not listed (smaller ones are listed as the least loss).
     """
     low, high = 0, times
     if times > 20_000:  # 15 standard deviations of a binomial leave less than 2e-49 (Hoeffding: exp(−2·15²/4))
@@ -77,11 +59,6 @@ def renyi_of_rounds(epsilon: float, orders: FloatArray) -> FloatArray:
 
     :math:`D_a = \frac{1}{a-1}\log\frac{\cosh((a-\frac12)\varepsilon)}{\cosh(\varepsilon/2)}`, with the difference of
     the two cosines written as a product of two sines, so that small ε keep all their digits.
-
-    Examples
-    --------
-    >>> renyi_of_rounds(1.0, np.array([2.0, 1e6])).round(4)
-    array([0.7353, 1.    ])
     """
     a = np.asarray(orders, dtype=np.float64)
     if epsilon > _LARGEST:
@@ -98,16 +75,9 @@ def renyi_of_rounds(epsilon: float, orders: FloatArray) -> FloatArray:
 def zcdp_of_rounds(epsilon: float) -> float:
     r"""Return the least ρ for which every ε-DP mechanism is ρ-zCDP: :math:`\varepsilon\tanh(\varepsilon/2)`.
 
-    Notes
-    -----
     At most :math:`\varepsilon^2/2` (Bun and Steinke 2016, Prop. 3.3). Proof: with :math:`w = (a-\frac12)^2`,
-    :math:`(a-1)(a\rho - D_a) = (w - \frac14)\rho - \log\cosh(\varepsilon\sqrt w) + \log\cosh(\varepsilon/2)` is
-    convex in w, because :math:`\tanh(x)/x` falls, and at w = 1/4 (order 1) it is 0 with derivative
-    :math:`\rho - \varepsilon\tanh(\varepsilon/2) = 0`. It is the least, being the Kullback-Leibler divergence.
-
-    Examples
-    --------
-    >>> round(zcdp_of_rounds(1.0), 6)
-    0.462117
+    :math:`(a-1)(a\rho - D_a) = (w - \frac14)\rho - \log\cosh(\varepsilon\sqrt w) + \log\cosh(\varepsilon/2)` is convex
+    in w, because :math:`\tanh(x)/x` falls, and at w = 1/4 (order 1) it is 0 with derivative :math:`\rho -
+    \varepsilon\tanh(\varepsilon/2) = 0`. It is the least, being the Kullback-Leibler divergence.
     """
     return max(epsilon * tanh(epsilon / 2) * (1 + 2.0**-48), ulp(0.0)) if epsilon > 0 else 0.0

@@ -142,14 +142,7 @@ def _least(objective: Curve) -> tuple[float, float]:
 
 
 def epsilon_of_curve(curve: Curve, delta: float) -> tuple[float, float]:
-    """Return (ε at δ, the order that gave it) for the mechanism whose Rényi curve is `curve`; ε is rounded up.
-
-    Examples
-    --------
-    >>> epsilon, order = epsilon_of_curve(lambda a: a / 2, 1e-5)
-    >>> round(epsilon, 4), round(order, 2)
-    (4.7284, 5.43)
-    """
+    """Return (ε at δ, the order that gave it) for the mechanism whose Rényi curve is `curve`; ε is rounded up."""
     if delta <= 0:
         return inf, inf
 
@@ -164,14 +157,7 @@ def epsilon_of_curve(curve: Curve, delta: float) -> tuple[float, float]:
 
 
 def delta_of_curve(curve: Curve, epsilon: float) -> tuple[float, float]:
-    """Return (δ at ε, the order that gave it) for the mechanism whose Rényi curve is `curve`; δ is rounded up.
-
-    Examples
-    --------
-    >>> delta, order = delta_of_curve(lambda a: a / 2, 4.7284)
-    >>> f"{delta:.2e}"
-    '1.00e-05'
-    """
+    """Return (δ at ε, the order that gave it) for the mechanism whose Rényi curve is `curve`; δ is rounded up."""
 
     def objective(a: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):

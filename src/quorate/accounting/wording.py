@@ -64,13 +64,7 @@ def guesses(neighbouring: Neighbouring, right: int, *, published: str = PUBLISHE
 
 
 def factor(epsilon: float) -> str:
-    """Return e^ε, rounded up; as a power of e where it is no float.
-
-    Examples
-    --------
-    >>> factor(0), factor(1), factor(64), factor(800)
-    ('1', '2.719', '6.236e27', 'e^800')
-    """
+    """Return e^ε, rounded up; as a power of e where it is no float."""
     if epsilon > _LARGEST_EXPONENT:
         return f"e^{rounded_up(epsilon)}"
     return rounded_up(exp(epsilon) * (1 + 2**-50)) if epsilon else "1"
@@ -78,13 +72,7 @@ def factor(epsilon: float) -> str:
 
 @plain_decimals()
 def rounded_up(number: float, digits: int = 4) -> str:
-    """Return `number` with `digits` significant digits, rounded up: a printed ε is never below the charged one.
-
-    Examples
-    --------
-    >>> rounded_up(1.00001), rounded_up(3.12), rounded_up(1e-5)
-    ('1.001', '3.12', '1e-5')
-    """
+    """Return `number` with `digits` significant digits, rounded up: a printed ε is never below the charged one."""
     exact = Decimal(repr(number))  # the shortest decimal of the float: 3.12 stays 3.12
     if exact == 0:
         return "0"

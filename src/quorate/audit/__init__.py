@@ -29,28 +29,42 @@ a run or a folder: those hand in what is theirs. Begin with :mod:`~quorate.audit
 """
 
 from quorate.audit import cheats
+from quorate.audit.attacks import Reconstruction, reconstruct
 from quorate.audit.canary import Canary, Target, audit_target
 from quorate.audit.claims import ApproxClaim, Claim, GaussianClaim, PureClaim, claim_of
 from quorate.audit.detectable import DetectableSize, Setting, Sizes, setting_of, sizes_for, stored_sizes
-from quorate.audit.exact import exact_delta, hockey_stick, stability_test_delta, threshold_test_delta
-from quorate.audit.exact_sparse_vector import SparseVectorForm, WorstLoss, failure_probability
-from quorate.audit.expected_answers import ExpectedAnswers, answers_after_cutoff, answers_at_threshold
+from quorate.audit.exact import (
+    DiscreteGaussianLaw,
+    DiscreteLaplaceLaw,
+    GeometricLaw,
+    Law,
+    Negated,
+    NoNoise,
+    exact_delta,
+    hockey_stick,
+    stability_test_delta,
+    threshold_test_delta,
+)
+from quorate.audit.exact_sparse_vector import (
+    ExpectedAnswers,
+    SparseVectorForm,
+    WorstLoss,
+    answers_after_cutoff,
+    answers_at_threshold,
+    failure_probability,
+)
 from quorate.audit.forbidden import Forbidden
 from quorate.audit.goodness_of_fit import GoodnessOfFit, audit_answers
 from quorate.audit.hard_votes import HardVotes, claim_on, hard_votes
-from quorate.audit.lattice import DiscreteGaussianLaw, DiscreteLaplaceLaw, GeometricLaw, Law, Negated, NoNoise
 from quorate.audit.leaks import Leak, find_leaks
 from quorate.audit.many_answers import ContrastsOfAnswers, SumOfAnswers
 from quorate.audit.plans import Attack
 from quorate.audit.price import PriceFault, price_faults
 from quorate.audit.probe import Probe
-from quorate.audit.releases import Releases
-from quorate.audit.repeated_queries import Reconstruction, reconstruct
 from quorate.audit.rounds import audit_rounds
-from quorate.audit.sampled import AuditResult, audit_mechanism, tied_neighbours
+from quorate.audit.sampled import AuditResult, Releases, StepByStep, audit_mechanism, tied_neighbours
 from quorate.audit.schedules import ScheduleAudit, StageLoss, audit_schedule
 from quorate.audit.shards import ShardAudit, audit_shards
-from quorate.audit.step_by_step import StepByStep
 from quorate.audit.surfaces import Surface, Surfaces
 
 __all__ = [

@@ -1,5 +1,7 @@
 """Attacks on a secret bit: a score for each outcome, learned on some runs, and the event "the score is high".
 
+The answers of many runs (classes, ⊥, noisy counts, whole streams) are one matrix of numbers, and a score is one of
+
 =============================================== ====================================================================
 likelihood ratio of the whole answer            the strongest where the outcomes are few
 linear score of the parts of the answer         many small changes that add up
@@ -11,19 +13,102 @@ how often consecutive parts agree               one draw of noise that several a
 
 Every number that a score is made with (weights, means, spreads, which values a column has) is computed on the fitted
 runs alone, so a score is a fixed function of an outcome by the time it meets the runs that are tested.
+
+The averaging attack (:func:`reconstruct`) needs no score: it takes the mean of the answers to one repeated question.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from numbers import Real
+from typing import Any
 
 import numpy as np
 
+from quorate.arguments import count
 from quorate.audit.claims import Claim, Tally
-from quorate.audit.outcomes import categories
 from quorate.data.feature_maps.scale import deviations
 from quorate.types import FloatArray, IntArray
+
+#: Stands where a stream has ended before the longest one.
+ENDED = -(2.0**53)
+
+DECLINED = -1.0
+
+
+def as_matrix(blocks: Sequence[Any], n_runs: int) -> FloatArray:
+    """Return the outcomes of all runs, ``(n_runs, width)``.
+
+    Each block is an array whose first axis is the run, or a list with one outcome a run: a number, None (declined),
+    a string, or a sequence of such. What is not a number gets a code, the same in all blocks.
+    """
+    coder = _Coder()
+    parts = [
+        np.asarray(block, dtype=np.float64).reshape(len(block), -1)
+        if isinstance(block, np.ndarray) and block.dtype.kind in "biuf"
+        else coder.rows(block)
+        for block in blocks
+    ]
+    width = max(part.shape[1] for part in parts)
+    matrix = np.full((n_runs, width), ENDED)
+    row = 0
+    for part in parts:
+        matrix[row : row + len(part), : part.shape[1]] = part
+        row += len(part)
+    return matrix
+
+
+class _Coder:
+    """Numbers stay what they are; anything else is numbered in the order of its first appearance."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, float] = {}
+
+    def rows(self, outcomes: Iterable[Any]) -> FloatArray:
+        rows = [list(self._flat(outcome)) for outcome in outcomes]
+        width = max((len(row) for row in rows), default=0) or 1
+        return np.array([row + [ENDED] * (width - len(row)) for row in rows], dtype=np.float64)
+
+    def _flat(self, outcome: Any) -> Iterable[float]:
+        if outcome is None:
+            yield DECLINED
+        elif isinstance(outcome, (Real, np.generic)) and np.isfinite(float(outcome)):
+            yield float(outcome)
+        elif isinstance(outcome, np.ndarray) and outcome.dtype.kind in "biuf":
+            yield from outcome.astype(np.float64).ravel().tolist()
+        elif isinstance(outcome, (list, tuple, np.ndarray)):
+            for each in outcome:
+                yield from self._flat(each)
+        else:
+            # Far from any class or count, so that a code is not taken for an answer.
+            yield self._codes.setdefault(repr(outcome), -1e9 - len(self._codes))
+
+
+def categories(matrix: FloatArray) -> tuple[IntArray, int]:
+    """Number the distinct rows of `matrix`: ``(n_runs,)`` codes from 0, and a number that is above them all."""
+    codes = np.zeros(len(matrix), dtype=np.int64)
+    n = 1
+    for column in matrix.T:
+        digits, base = _digits(column)
+        if n * base >= 2**62:
+            codes, n = _squeeze(codes)
+        codes = codes * base + digits
+        n *= base
+    return (codes, n) if n <= 4 * len(matrix) else _squeeze(codes)
+
+
+def _digits(column: FloatArray) -> tuple[IntArray, int]:
+    low, high = column.min(), column.max()
+    if high - low < 4_096 and np.all(column == np.rint(column)):
+        return (column - low).astype(np.int64), int(high - low) + 1
+    return _squeeze(column)
+
+
+def _squeeze(values: Any) -> tuple[IntArray, int]:
+    distinct, codes = np.unique(values, return_inverse=True)
+    return codes.astype(np.int64), distinct.size
+
 
 _FEW = 16  # a column of at most so many values is taken as classes, one weight each
 _MOST_WEIGHTS = 1_024
@@ -35,14 +120,8 @@ _MOST_PARTS = 8  # that are looked at one by one
 def scores(matrix: FloatArray, bits: IntArray, fitted: slice) -> Iterator[tuple[str, FloatArray]]:
     """Yield ``(name, score of every run)``; scores are learned on the `fitted` runs alone.
 
-    Parameters
-    ----------
-    matrix : FloatArray
-        Outcomes ``(n_runs, width)``.
-    bits : IntArray
-        The secret bit of every run.
-    fitted : slice
-        The runs whose bits may be looked at.
+    `matrix`: outcomes ``(n_runs, width)``. `bits`: the secret bit of every run. `fitted`: the runs whose bits may be
+    looked at.
     """
     yield "likelihood ratio of the whole answer", _likelihood_ratio(matrix, bits, fitted)
     encoded, lookup = _encoding(matrix, fitted)
@@ -184,3 +263,61 @@ def best_guess(
         surely, proven = surely - 1, claim.lower_bound(tally, level)
     best = int(np.argmax(proven))
     return Guess(float(high[i[best]]), float(low[j[best]])), (surely, float(proven[best]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Reconstruction:
+    """What repeated answers tell.
+
+    Attributes
+    ----------
+    mean : FloatArray
+        The mean answer, of the shape of one answer: where noise is fresh each time, it tends to the exact votes.
+    standard_error : FloatArray
+        Its standard error as an attacker would take it.
+    asked : int
+        How often was asked.
+    distinct : int
+        How many different answers came. With a memo it is 1, and the mean holds the noise of one answer.
+    """
+
+    mean: FloatArray
+    standard_error: FloatArray
+    asked: int
+    distinct: int
+
+    @property
+    def learned_more(self) -> bool:
+        """Whether asking again told anything that the first answer did not."""
+        return self.distinct > 1
+
+
+def reconstruct(ask: Callable[[], Any], times: int) -> Reconstruction:
+    """Ask `times` times and average.
+
+    Parameters
+    ----------
+    ask : callable
+        Asks one and the same question; returns a number or an array of numbers (noisy counts, or a class code).
+    times : int
+        At least 2.
+
+    Examples
+    --------
+    >>> from quorate.mechanisms import NoisyCounts
+    >>> from quorate.noise import SeededNoise
+    >>> votes, noise, mechanism = np.array([170, 60, 20]), SeededNoise(0), NoisyCounts(sigma=40.0)
+    >>> found = reconstruct(lambda: mechanism.release(votes, noise), 4_000)  # no memo, and nobody counts
+    >>> bool(np.all(np.abs(found.mean - votes) < 4 * found.standard_error)), bool(found.standard_error.max() < 1)
+    (True, True)
+    >>> first = mechanism.release(votes, noise)
+    >>> reconstruct(lambda: first, 4_000).learned_more  # a memo
+    False
+    """
+    answers = np.array([ask() for _ in range(count("times", times, at_least=2))], dtype=np.float64)
+    return Reconstruction(
+        mean=np.asarray(answers.mean(axis=0)),
+        standard_error=np.where(np.ptp(answers, axis=0) > 0, answers.std(axis=0, ddof=1), 0.0) / np.sqrt(len(answers)),
+        asked=len(answers),
+        distinct=len(np.unique(answers, axis=0)),
+    )

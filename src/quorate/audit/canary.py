@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from quorate.arguments import one_of
 from quorate.audit.claims import Claim
-from quorate.audit.neighbouring import Change
+from quorate.audit.probe import Change
 from quorate.audit.sampled import AuditResult, audit_mechanism
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource

@@ -1,4 +1,9 @@
-"""What a mechanism claims about one neighbouring pair, and how far counts of an attack contradict it."""
+r"""What a mechanism claims about one neighbouring pair, and how far counts of an attack contradict it.
+
+A claim is contradicted by a lower bound on the true loss. Let :math:`\underline p(k, n, \alpha)` and
+:math:`\overline p(k, n, \alpha)` be the Clopper–Pearson bounds of a binomial proportion: each function here that
+returns a bound returns a number that exceeds the true loss with probability at most α.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +11,69 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from quorate.accounting import Event
 from quorate.arguments import real
-from quorate.audit.bounds import approx_epsilon_lower, gaussian_mu_lower, pure_epsilon_lower
+from quorate.deferred import special
 from quorate.types import FloatArray
+
+
+def proportion_lower(successes: ArrayLike, trials: ArrayLike, alpha: float) -> FloatArray:
+    """Return the Clopper–Pearson lower bound of a proportion, at level ``1 − alpha``; 0 where nothing was tried."""
+    k, n = np.asarray(successes, dtype=np.float64), np.asarray(trials, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        bound = special.betaincinv(np.maximum(k, 1e-300), n - k + 1, alpha)
+    return np.where(k > 0, bound, 0.0)
+
+
+def proportion_upper(successes: ArrayLike, trials: ArrayLike, alpha: float) -> FloatArray:
+    """Return the Clopper–Pearson upper bound of a proportion, at level ``1 − alpha``; 1 where nothing was tried."""
+    k, n = np.asarray(successes, dtype=np.float64), np.asarray(trials, dtype=np.float64)
+    with np.errstate(invalid="ignore"):
+        bound = special.betainccinv(k + 1, np.maximum(n - k, 1e-300), alpha)
+    return np.where(k < n, bound, 1.0)
+
+
+def pure_epsilon_lower(correct: ArrayLike, guesses: ArrayLike, alpha: float) -> FloatArray:
+    r"""Bound ε from below by the right guesses of a uniform secret bit: :math:`\mathrm{logit}\,\underline p`.
+
+    Under ε-DP a guess, made whenever the attacker likes, is right with probability at most
+    :math:`e^\varepsilon/(1+e^\varepsilon)`, whatever the others were; abstentions are not counted.
+    """
+    return np.maximum(0.0, special.logit(np.maximum(proportion_lower(correct, guesses, alpha), 0.5)))
+
+
+def approx_epsilon_lower(
+    hits_1: ArrayLike, runs_1: ArrayLike, hits_0: ArrayLike, runs_0: ArrayLike, delta: float, alpha: float
+) -> FloatArray:
+    r"""Bound ε of an (ε, δ) claim from below: :math:`\ln((\underline p_1 - \delta)/\overline p_0)`, each at α/2.
+
+    `hits_1` of `runs_1` runs on one data set and `hits_0` of `runs_0` on its neighbour gave the event.
+    """
+    above = proportion_lower(hits_1, runs_1, alpha / 2) - delta
+    below = proportion_upper(hits_0, runs_0, alpha / 2)
+    return np.where(above > below, np.log(np.maximum(above, 1e-300) / below), 0.0)
+
+
+def gaussian_mu_lower(
+    hits_1: ArrayLike, runs_1: ArrayLike, hits_0: ArrayLike, runs_0: ArrayLike, alpha: float
+) -> FloatArray:
+    r"""Bound a Gaussian trade-off μ from below: :math:`\Phi^{-1}(1-\overline{FNR})-\Phi^{-1}(\overline{FPR})`."""
+    true_positives = proportion_lower(hits_1, runs_1, alpha / 2)
+    false_positives = proportion_upper(hits_0, runs_0, alpha / 2)
+    with np.errstate(invalid="ignore"):  # -inf minus inf where nothing was counted
+        return np.maximum(
+            0.0, np.nan_to_num(special.ndtri(true_positives) - special.ndtri(false_positives), nan=0.0, neginf=0.0)
+        )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tally:
     """How often an attack said 1 and 0 on either data set; arrays of one shape, one entry an attack.
 
-    Attributes
-    ----------
-    said_1_of_1, said_1_of_0 : FloatArray
-        Runs on data set 1 and 0 in which the attack said 1.
-    said_0_of_1, said_0_of_0 : FloatArray
-        The same for 0; where it said neither, it abstained.
-    runs_1, runs_0 : FloatArray
-        Runs on either data set, abstentions included.
+    `said_1_of_1`, `said_1_of_0`: runs on data set 1 and 0 in which the attack said 1. `said_0_of_1`, `said_0_of_0`: the
+    same for 0; where it said neither, it abstained. `runs_1`, `runs_0`: runs on either data set, abstentions included.
     """
 
     said_1_of_1: FloatArray

@@ -19,7 +19,7 @@ from typing import Any
 
 from quorate.accounting import Event, Repeated
 from quorate.accounting import epsilon as price
-from quorate.audit.bounds import proportion_lower
+from quorate.audit.claims import proportion_lower
 from quorate.audit.goodness_of_fit import GoodnessOfFit
 from quorate.audit.plans import Attack, sparse_vector_of
 from quorate.audit.schedules import ScheduleAudit
@@ -99,7 +99,7 @@ class DetectableSize:
     setting : Setting
         What was audited.
     fault : str
-        Its kind: a key of :data:`quorate.audit.faults.FAULTS`.
+        Its kind: a key of :data:`quorate.audit.measured_sizes.FAULTS`.
     size : int
         Of the fault: per cent of noise that is missing, or of how many answers one has no noise.
     found : bool
@@ -217,10 +217,7 @@ def stored_sizes() -> tuple[DetectableSize, ...]:
 def read_sizes(text: str) -> tuple[DetectableSize, ...]:
     """Read what :func:`write_sizes` wrote.
 
-    Raises
-    ------
-    InvalidParameter
-        If it is no such table.
+    Raises InvalidParameter if it is no such table.
     """
     try:
         tree = json.loads(text)

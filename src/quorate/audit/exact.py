@@ -3,20 +3,258 @@ r"""The exact audit of mechanisms with few outcomes: the hockey-stick divergence
 Where a mechanism gives outcome o with probability :math:`P(o)` on a data set and :math:`Q(o)` on its neighbour,
 :math:`\delta(\varepsilon) = \sum_o [P(o) - e^\varepsilon Q(o)]_+`. Nothing is sampled, so a single pair with more than
 the claimed δ disproves a claim.
+
+The laws of integer noise that are summed over stand here in closed form, with their tails in log space. They are
+written from the definitions and not from the samplers or the accountant, so that each can be checked by the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from math import exp
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from quorate.arguments import real
-from quorate.audit.lattice import Law
 from quorate.errors import InvalidParameter
+from quorate.types import FloatArray, IntArray
+
+_LOG_SMALLEST = -690.0  # e^-690: about the smallest normal float
+
+
+class Law(Protocol):
+    """The law of an integer noise X."""
+
+    def log_pmf(self, x: ArrayLike) -> FloatArray:
+        """Return log P(X = x)."""
+        ...
+
+    def log_above(self, x: ArrayLike) -> FloatArray:
+        """Return log P(X > x)."""
+        ...
+
+    def log_at_most(self, x: ArrayLike) -> FloatArray:
+        """Return log P(X ≤ x)."""
+        ...
+
+    def support(self) -> IntArray:
+        """Return the integers that matter: all of them, but for a mass below e⁻⁶⁹⁰."""
+        ...
+
+    @property
+    def width(self) -> float:
+        """How wide the law is, in votes: its scale or σ."""
+        ...
+
+
+@dataclass(frozen=True)
+class DiscreteLaplaceLaw:
+    r""":math:`P(x) = \frac{1-r}{1+r} r^{|x|}`, :math:`r = e^{-1/scale}`.
+
+    Examples
+    --------
+    >>> law = DiscreteLaplaceLaw(2.0)
+    >>> float(np.exp(law.log_pmf(law.support())).sum().round(12))
+    1.0
+    """
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", real("scale", self.scale, above=0))
+
+    @property
+    def width(self) -> float:
+        """The scale."""
+        return self.scale
+
+    def log_pmf(self, x: ArrayLike) -> FloatArray:
+        """Return log P(X = x)."""
+        ratio = np.exp(-1 / self.scale)
+        return np.asarray(np.log1p(-ratio) - np.log1p(ratio) - np.abs(x) / self.scale)
+
+    def log_above(self, x: ArrayLike) -> FloatArray:
+        """Return log P(X > x)."""
+        x = np.asarray(x, dtype=np.float64)
+        norm = np.log1p(np.exp(-1 / self.scale))
+        right = -(np.maximum(x, -1) + 1) / self.scale - norm  # P(X > x), x ≥ −1
+        left = np.log1p(-np.exp(np.minimum(x, -1) / self.scale - norm))  # 1 − P(X ≤ x), x ≤ −1
+        return np.asarray(np.where(x >= 0, right, left))
+
+    def log_at_most(self, x: ArrayLike) -> FloatArray:
+        """Return log P(X ≤ x)."""
+        return self.log_above(-np.asarray(x) - 1)
+
+    def support(self) -> IntArray:
+        """Return the integers that matter."""
+        reach = int(np.ceil(-_LOG_SMALLEST * self.scale))
+        return np.arange(-reach, reach + 1)
+
+
+@dataclass(frozen=True)
+class GeometricLaw:
+    r""":math:`P(k) = (1-r) r^k` on 0, 1, 2, …, :math:`r = e^{-1/scale}`.
+
+    Examples
+    --------
+    >>> float(np.exp(GeometricLaw(2.0).log_above(3)).round(6))  # e^{-4/2}
+    0.135335
+    """
+
+    scale: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", real("scale", self.scale, above=0))
+
+    @property
+    def width(self) -> float:
+        """The scale."""
+        return self.scale
+
+    def log_pmf(self, x: ArrayLike) -> FloatArray:
+        """Return log P(X = x)."""
+        x = np.asarray(x, dtype=np.float64)
+        return np.where(x >= 0, np.log(-np.expm1(-1 / self.scale)) - x / self.scale, -np.inf)
+
+    def log_above(self, x: ArrayLike) -> FloatArray:
+        """Return log P(X > x)."""
+        return -(np.maximum(np.asarray(x, dtype=np.float64), -1) + 1) / self.scale
+
+    def log_at_most(self, x: ArrayLike) -> FloatArray:
+        """Return log P(X ≤ x)."""
+        x = np.asarray(x, dtype=np.float64)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(-np.expm1(-(np.maximum(x, -1) + 1) / self.scale)))
+
+    def support(self) -> IntArray:
+        """Return the integers that matter."""
+        return np.arange(int(np.ceil(-_LOG_SMALLEST * self.scale)) + 1)
+
+
+@dataclass(frozen=True)
+class DiscreteGaussianLaw:
+    r""":math:`P(x) \propto e^{-x^2/(2\sigma^2)}`.
+
+    Examples
+    --------
+    >>> float(np.exp(DiscreteGaussianLaw(1.0).log_pmf(0)).round(6))
+    0.398942
+    """
+
+    sigma: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma", real("sigma", self.sigma, above=0))
+
+    @property
+    def width(self) -> float:
+        """The σ."""
+        return self.sigma
+
+    @cached_property
+    def _reach(self) -> int:
+        return int(np.ceil(self.sigma * np.sqrt(-2 * _LOG_SMALLEST))) + 1
+
+    @cached_property
+    def _weights(self) -> FloatArray:
+        """Log weights of −reach, …, reach, normalised."""
+        weights = -(self.support().astype(np.float64) ** 2) / (2 * self.sigma**2)
+        return np.asarray(weights - np.logaddexp.reduce(weights))
+
+    @cached_property
+    def _tails(self) -> FloatArray:
+        """Log P(X ≥ x) for x = −reach, …, reach + 1."""
+        return np.append(np.logaddexp.accumulate(self._weights[::-1])[::-1], -np.inf)
+
+    def log_pmf(self, x: ArrayLike) -> FloatArray:
+        """Return log P(X = x)."""
+        x = np.asarray(x, dtype=np.int64)
+        inside = np.abs(x) <= self._reach
+        return np.where(inside, self._weights[np.clip(x, -self._reach, self._reach) + self._reach], -np.inf)
+
+    def log_above(self, x: ArrayLike) -> FloatArray:
+        """Return log P(X > x)."""
+        x = np.asarray(x, dtype=np.int64)
+        tail = self._tails[np.clip(x + 1, -self._reach, self._reach + 1) + self._reach]
+        return np.asarray(np.minimum(tail, 0.0))
+
+    def log_at_most(self, x: ArrayLike) -> FloatArray:
+        """Return log P(X ≤ x)."""
+        return self.log_above(-np.asarray(x, dtype=np.int64) - 1)
+
+    def support(self) -> IntArray:
+        """Return the integers that matter."""
+        return np.arange(-self._reach, self._reach + 1)
+
+
+@dataclass(frozen=True)
+class NoNoise:
+    """The constant 0: what a broken mechanism adds.
+
+    Examples
+    --------
+    >>> NoNoise().log_above(-1).tolist()
+    0.0
+    """
+
+    @property
+    def width(self) -> float:
+        """One vote."""
+        return 1.0
+
+    def log_pmf(self, x: ArrayLike) -> FloatArray:
+        """Return log P(X = x)."""
+        return np.where(np.asarray(x) == 0, 0.0, -np.inf)
+
+    def log_above(self, x: ArrayLike) -> FloatArray:
+        """Return log P(X > x)."""
+        return np.where(np.asarray(x) < 0, 0.0, -np.inf)
+
+    def log_at_most(self, x: ArrayLike) -> FloatArray:
+        """Return log P(X ≤ x)."""
+        return np.where(np.asarray(x) >= 0, 0.0, -np.inf)
+
+    def support(self) -> IntArray:
+        """Return 0."""
+        return np.zeros(1, dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Negated:
+    """The law of −X, for noise that is subtracted.
+
+    Examples
+    --------
+    >>> float(Negated(GeometricLaw(2.0)).log_above(-1)) == float(GeometricLaw(2.0).log_pmf(0))
+    True
+    """
+
+    law: Law
+
+    @property
+    def width(self) -> float:
+        """That of the law."""
+        return self.law.width
+
+    def log_pmf(self, x: ArrayLike) -> FloatArray:
+        """Return log P(−X = x)."""
+        return self.law.log_pmf(-np.asarray(x))
+
+    def log_above(self, x: ArrayLike) -> FloatArray:
+        """Return log P(−X > x)."""
+        return self.law.log_at_most(-np.asarray(x) - 1)
+
+    def log_at_most(self, x: ArrayLike) -> FloatArray:
+        """Return log P(−X ≤ x)."""
+        return self.law.log_above(-np.asarray(x) - 1)
+
+    def support(self) -> IntArray:
+        """Return the integers that matter."""
+        return -self.law.support()[::-1]
 
 
 def hockey_stick(p: ArrayLike, q: ArrayLike, epsilon: float) -> float:

@@ -148,16 +148,10 @@ def _writings(text: str) -> set[str]:
 class Run:
     """The runs of consecutive values by which one array is recognised.
 
-    Attributes
-    ----------
-    values : FloatArray
-        The array, flat.
-    length : int
-        How many consecutive values are compared: all of them in a short array; in a long one as many as carry
-        ``RUN_BITS`` bits of Shannon entropy, so that a few hundred 0s and 1s need a longer run than vote counts.
-    probes : NDArray
-        ``(n_probes, length)``: every ``length``-th window of the array, without those that are nearly constant. A
-        leaked piece of ``2 * length`` values holds at least one of them.
+    `values`: the array, flat. `length`: how many consecutive values are compared: all of them in a short array; in a
+    long one as many as carry ``RUN_BITS`` bits of Shannon entropy, so that a few hundred 0s and 1s need a longer run
+    than vote counts. `probes`: ``(n_probes, length)``: every ``length``-th window of the array, without those that are
+    nearly constant. A leaked piece of ``2 * length`` values holds at least one of them.
     """
 
     values: FloatArray

@@ -20,10 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.arguments import count, real
-from quorate.audit.bounds import proportion_lower
-from quorate.audit.expected_answers import ExpectedAnswers
-from quorate.audit.outcomes import as_matrix
-from quorate.audit.releases import Releases, run_block
+from quorate.audit.attacks import as_matrix
+from quorate.audit.claims import proportion_lower
+from quorate.audit.exact_sparse_vector import ExpectedAnswers
+from quorate.audit.sampled import Releases, run_block
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource, OSNoise, SeededNoise
 from quorate.types import FloatArray, IntArray
@@ -124,7 +124,7 @@ def audit_answers(
 
     Examples
     --------
-    >>> from quorate.audit.expected_answers import answers_at_threshold
+    >>> from quorate.audit.exact_sparse_vector import answers_at_threshold
     >>> from quorate.mechanisms import StableSparseVector
     >>> mechanism = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=2, n_queries=20)
     >>> audit_answers(mechanism, answers_at_threshold(mechanism), 1 - 1e-6, 400, seed=0).violated

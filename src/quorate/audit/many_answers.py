@@ -1,15 +1,41 @@
-"""Many answers of a run told as a few sums, so that thousands of runs of thousands of answers fit into memory."""
+"""All answers of a run at once: as a few sums, and compared with each other where their votes are equal.
+
+The sums (:class:`SumOfAnswers`, :class:`ContrastsOfAnswers`) let thousands of runs of thousands of answers fit into
+memory. The comparison finds noise that any two answers of a run share, at all distances.
+
+The price of many answers is that of independent ones. Queries with the same votes get answers of one law, so that any
+event has one probability p for all of them, and two independent answers agree about it with probability
+:math:`q = p^2 + (1 - p)^2`. One quarter of the runs chooses pairs of queries whose answers are correlated: those that
+surely are, else those at the distance at which all correlations add up to most. The second quarter bounds p, and with
+it q; the other half counts how often the chosen pairs agree. No query is in two pairs, so that the counts of
+independent answers are binomial, whatever was chosen, and the Clopper–Pearson bounds, each at a quarter of the error,
+contradict each other with probability at most :math:`α`.
+
+Runs are answered in batches, each drawn, stored and answered as a run's are, on a ledger in memory: what is compared
+has come the whole way from the reservation to the answer, with the noise that is handed on there.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from itertools import pairwise
+from math import sqrt
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
+from quorate.accounting import PureDP
+from quorate.audit.claims import proportion_lower, proportion_upper
+from quorate.audit.goodness_of_fit import GoodnessOfFit
+from quorate.data.feature_maps.scale import deviations
+from quorate.labelling.block_answers import answering
+from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import DECLINED, QueryMechanism
 from quorate.noise import NoiseSource
-from quorate.types import IntArray
+from quorate.release.purposes import LABEL
+from quorate.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,3 +122,146 @@ def told(mechanism: Any, answers: IntArray, n_classes: int) -> IntArray:
     if getattr(inner, "releases_values", False) or getattr(inner, "takes", "votes") == "sums":
         return answers
     return np.asarray(answers == np.array([DECLINED, *range(n_classes)]), dtype=np.int64)
+
+
+Batch: TypeAlias = Callable[[IntArray, NoiseSource], Any]
+
+BATCHES = 2  # a run is answered in: noise may be shared within one, and between them
+_SURE = 5.0  # standard errors from which two answers are taken for correlated
+
+
+def audit_equal_votes(
+    mechanism: Any, votes: IntArray, n_queries: int, confidence: float, runs: int, noise: NoiseSource, *, name: str
+) -> GoodnessOfFit:
+    """Compare how often answers to equal votes agree with how often independent ones do.
+
+    `mechanism`: answers each query by itself.
+    `votes`: made-up votes of every query.
+    `n_queries`: of a run, at least 2.
+    `confidence`: in (0, 1): answers that are independent are flagged with probability at most ``1 − confidence``.
+    `runs`: at least 40.
+    `noise`: of the audit.
+    `name`: of the comparison.
+    """
+    counts = np.broadcast_to(votes, (runs, n_queries, len(votes)))
+    answers = _answers_of_runs(mechanism, counts, noise)
+    return compared(events(answers, runs // 4), confidence, name=name)
+
+
+def shared_noise_seen(runs: int, n_queries: int) -> float:
+    """Return which share of the answers at one distance must share their noise to be seen, about; at most 1.
+
+    Where half of the answers say one thing: five standard errors on the runs that choose, and on those that count.
+
+    Examples
+    --------
+    >>> round(shared_noise_seen(300, 50), 2)
+    0.12
+    """
+    choosing, counting = (part * n_queries / 2 for part in (runs // 4, runs - runs // 2))
+    return min(1.0, max(_SURE / sqrt(choosing), _SURE / sqrt(counting)))
+
+
+def compared(told_by: NDArray[np.bool_], confidence: float, *, name: str, known: float | None = None) -> GoodnessOfFit:
+    """Compare pairs of independent events of one probability, ``(n_runs, n_places, n_events)``.
+
+    `known` is the probability of each event, where it is not to be learned.
+    """
+    runs, n_places, _ = told_by.shape
+    quarter, half = runs // 4, runs // 2
+    place, pairs, distance = _chosen(told_by[:quarter].astype(np.float64))
+    event = told_by[:, :, place]
+    agree = event[half:, pairs[:, 0]] == event[half:, pairs[:, 1]]
+    alpha = (1 - confidence) / 4
+    seen, n_seen = int(np.count_nonzero(event[quarter:half])), (half - quarter) * n_places
+    least, most = float(proportion_lower(seen, n_seen, alpha)), float(proportion_upper(seen, n_seen, alpha))
+    if known is not None:
+        least = most = known
+    ends = [p * p + (1 - p) * (1 - p) for p in (least, most)]
+    low, high = 0.5 if least <= 0.5 <= most else min(ends), max(ends)
+    hits, trials = int(np.count_nonzero(agree)), agree.size
+    above = float(proportion_lower(hits, trials, alpha)) - high
+    below = low - float(proportion_upper(hits, trials, alpha))
+    return GoodnessOfFit(
+        name=name,
+        event="pairs that were correlated in other runs agree" if distance is None else f"those {distance} apart agree",
+        observed=hits / trials,
+        expected=high if hits > high * trials else max(low, min(high, hits / trials)),
+        distance=max(0.0, above, below),
+        trials=trials,
+        confidence=confidence,
+        seconds=0.0,
+    )
+
+
+def _answers_of_runs(mechanism: Any, counts: IntArray, noise: NoiseSource) -> IntArray:
+    """Answer each of ``(n_runs, n_queries, n_classes)`` in batches of its own; return ``(n_runs, n_queries, …)``."""
+    n_runs, n_queries, n_classes = counts.shape
+    answer = _batches(mechanism, n_runs * n_queries)
+    borders = np.linspace(0, n_queries, BATCHES + 1).astype(np.int64)
+
+    def of_run(run: IntArray, source: NoiseSource) -> IntArray:
+        parts = [run[start:stop] for start, stop in pairwise(borders)]
+        return np.concatenate([np.asarray(answer(part, source)).reshape(len(part), -1) for part in parts])
+
+    found = np.array([of_run(run, noise.at("run", place)) for place, run in enumerate(counts)])
+    return told(mechanism, found, n_classes)
+
+
+def events(answers: IntArray, fitted: int) -> NDArray[np.bool_]:
+    """Return what is said of each answer: a class came, or a value is above the median of the first `fitted` runs."""
+    middle = np.median(answers[:fitted], axis=(0, 1))
+    classes = answers.min() >= 0 and answers.max() <= 1
+    return np.asarray(answers > (0 if classes else middle))
+
+
+def _batches(mechanism: Any, n_answers: int) -> Batch:
+    """Return what answers one batch: as a run does, or by the mechanism itself where it is none of a run's."""
+    if not isinstance(mechanism, QueryMechanism):
+        places = iter(range(n_answers))
+        return lambda counts, noise: mechanism.release_many(counts, noise.at("batch", next(places)))
+    ledger = Ledger(budget=Budget(1.0, 1e-5))  # it pays for nothing: the votes are made up
+    reservation = ledger.reserve(PureDP(1.0), delta=0, purposes={LABEL: n_answers}, key="made-up votes")
+    answers_by = answering(mechanism, reservation)
+    return lambda counts, noise: answers_by.answer(LABEL, len(counts), lambda drawn: counts, noise)[1]
+
+
+def _chosen(told_by: FloatArray) -> tuple[int, IntArray, int | None]:
+    """Return which event, which disjoint pairs ``(n_pairs, 2)``, and their distance, if they have one in common."""
+    spread = deviations(told_by.reshape(-1, told_by.shape[2]))
+    standard = (told_by - told_by.mean(axis=(0, 1))) / np.where(spread > 0, spread, np.inf)
+    errors = np.einsum("rif,rjf->fij", standard, standard, optimize=True) / np.sqrt(len(told_by))
+    best = [(_matched(each), place) for place, each in enumerate(errors)]
+    pairs, place = max(best, key=lambda found: len(found[0]))
+    if len(pairs):
+        apart = np.unique(pairs[:, 1] - pairs[:, 0])
+        return place, pairs, int(apart[0]) if len(apart) == 1 else None
+    place, distance = _distance(errors)
+    first = np.arange(errors.shape[1] - distance)
+    first = first[first // distance % 2 == 0]
+    return place, np.column_stack([first, first + distance]), distance
+
+
+def _matched(errors: FloatArray) -> IntArray:
+    """Return disjoint pairs that surely are correlated, all with one sign, the surest first."""
+    first, second = np.triu_indices(len(errors), 1)
+    sizes = errors[first, second]
+    sizes = sizes * (1 if sizes.max() >= -sizes.min() else -1)
+    free = np.ones(len(errors), dtype=bool)
+    pairs = []
+    for place in np.argsort(-sizes)[: np.count_nonzero(sizes > _SURE)].tolist():
+        i, j = int(first[place]), int(second[place])
+        if free[i] and free[j]:
+            free[[i, j]] = False
+            pairs.append((i, j))
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+def _distance(errors: FloatArray) -> tuple[int, int]:
+    """Return the event, and the distance at which its correlations ``(n_events, n, n)`` add up to most."""
+    n = errors.shape[1]
+    sums = np.array(
+        [np.abs(np.diagonal(errors, d, axis1=1, axis2=2).sum(axis=1)) / np.sqrt(n - d) for d in range(1, n)]
+    )
+    row, place = np.unravel_index(int(np.argmax(sums)), sums.shape)
+    return int(place), int(row) + 1

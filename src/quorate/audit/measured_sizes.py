@@ -1,4 +1,8 @@
-r"""How small a fault an audit finds with probability 0.9, measured: the rows of the stored table.
+"""How small a fault an audit finds with probability 0.9, measured: faults of a size, and the rows of the stored table.
+
+A fault of a size is a shipped mechanism with less noise than was charged for, or with some answers that have none. It
+answers as the mechanism would if it had that fault and no other: thresholds, ties and the order of the answers stay as
+they are. (The faults of :mod:`quorate.audit.cheats` have no size; they are there or not.)
 
 Each registered mechanism is audited at one setting, as ``quorate audit`` audits a run of it, with a fault of one size
 at a time. The attack is chosen beforehand, on audits that are not counted: the one that finds the smallest fault.
@@ -13,19 +17,184 @@ one begins anew with half the error. The errors of all beginnings add up to at m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import cache
-from math import ceil, log
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache, singledispatch
+from math import ceil, floor, log
+from types import MappingProxyType
+from typing import Any, ClassVar, Final
+
+import numpy as np
 
 from quorate.accounting import Event, PureDP
 from quorate.audit.detectable import DetectableSize, Setting, setting_of
-from quorate.audit.faults import FAULTS
 from quorate.audit.plans import Planned, PlannedAttack, PlannedComparison, planned, share_of
-from quorate.mechanisms import REGISTERED, Mechanism, StreamMechanism, required_fields
+from quorate.mechanisms import (
+    DECLINED,
+    REGISTERED,
+    DistanceToInstability,
+    Mechanism,
+    SoftLabel,
+    StableSparseVector,
+    StreamMechanism,
+    distance_to_instability,
+    noise_fields,
+    required_fields,
+)
+from quorate.mechanisms.fields import falls_with
+from quorate.noise import NoiseSource, discrete_laplace, geometric
 from quorate.planning.recipe import DEFAULT
 from quorate.planning.schedule import mechanism_for
+from quorate.types import IntArray
+
+_VANISHING = 1e-9  # times a noise of some votes, it is below any integer
+
+
+@dataclass(frozen=True, slots=True)
+class FaultyTest:
+    """A distance-to-instability test whose noise is scaled; its threshold is the one that was charged for.
+
+    `mechanism`: the correct one. `factor`: by which its noise is multiplied; 1 for none of the fault.
+    """
+
+    mechanism: DistanceToInstability
+    factor: float
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer each row of ``(n_queries, n_classes)``."""
+        distances = distance_to_instability(counts)
+        scale = float(np.nextafter(1 / self.mechanism.epsilon, np.inf))
+        passed = distances + discrete_laplace(self.factor * scale, distances.shape, noise) > self.mechanism.threshold
+        return np.where(passed, counts.argmax(axis=1), DECLINED)
+
+
+@dataclass(frozen=True, slots=True)
+class FaultyStages:
+    """A sparse vector on many streams at once, whose noise is scaled, or left out for some of the queries.
+
+    `mechanism`: the correct one. `factor`: by which the noise of thresholds and queries is multiplied. `every`: of so
+    many queries in a row one is compared as it is with the threshold as it is; 0 for none. Where in a stream the first
+    one stands is drawn, as if the mechanism had answered other streams before.
+    """
+
+    mechanism: StableSparseVector
+    factor: float = 1.0
+    every: int = 0
+    takes_streams: ClassVar[bool] = True
+
+    def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer one stream ``(n_queries, n_classes)``."""
+        return np.asarray(self.release_many(np.asarray(counts)[None], noise)[0])
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer each of ``(n_streams, n_queries, n_classes)``."""
+        stage = self.mechanism.stage_noise
+        stage = replace(
+            stage, threshold_scale=self.factor * stage.threshold_scale, query_scale=self.factor * stage.query_scale
+        )
+        n_streams, n_queries, n_classes = counts.shape
+        distances = distance_to_instability(counts.reshape(-1, n_classes)).reshape(n_streams, n_queries)
+        noisy = stage.draw_noisy(distances, noise)
+        draw, direction = (geometric, -1) if stage.one_sided else (discrete_laplace, 1)
+
+        def bars() -> IntArray:
+            return floor(stage.threshold) + direction * draw(stage.threshold_scale, n_streams, noise)
+
+        bar, first = bars(), noise.words(n_streams) % np.uint64(max(1, self.every))
+        answers = np.full((n_streams, n_queries), DECLINED, dtype=np.int64)
+        declined = np.zeros(n_streams, dtype=np.int64)
+        for query in range(n_queries):
+            passed = noisy[:, query] > bar
+            if self.every:
+                bare = (query + first.astype(np.int64)) % self.every == 0
+                passed = np.where(bare, distances[:, query] > floor(stage.threshold), passed)
+            is_open = declined < self.mechanism.cutoff
+            answers[is_open & passed, query] = counts[is_open & passed, query].argmax(axis=1)
+            ended = is_open & ~passed
+            declined += ended
+            bar = np.where(ended, bars(), bar)
+        return answers
+
+
+@dataclass(frozen=True, slots=True)
+class BareAnswers:
+    """A mechanism that answers every so manyth query without its noise.
+
+    `mechanism`: the correct one, which answers each query by itself. `every`: 1 for all answers, 2 for every second
+    one, and so on.
+    """
+
+    mechanism: Any
+    every: int
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer each row of ``(n_queries, n_classes)``."""
+        answers = np.array(self.mechanism.release_many(counts, noise))
+        bare = slice(self.every - 1, None, self.every)
+        answers[bare] = noise_times(self.mechanism, _VANISHING).release_many(counts[bare], noise)
+        return answers
+
+
+@singledispatch
+def noise_times(mechanism: Any, factor: float) -> Any:
+    """Return a mechanism whose noise is multiplied by `factor` > 0, and nothing else changed."""
+    kind = type(mechanism)
+    scaled = {
+        name: getattr(mechanism, name) * (factor if falls_with(kind, name) else 1 / factor)
+        for name in noise_fields(kind)
+    }
+    return replace(mechanism, **scaled)
+
+
+@noise_times.register
+def _(mechanism: DistanceToInstability, factor: float) -> FaultyTest:
+    return FaultyTest(mechanism, factor)
+
+
+@noise_times.register
+def _(mechanism: StableSparseVector, factor: float) -> FaultyStages:
+    return FaultyStages(mechanism, factor)
+
+
+@noise_times.register
+def _(mechanism: SoftLabel, factor: float) -> FaultyStages:
+    return FaultyStages(mechanism.sparse_vector, factor)
+
+
+def less_noise(mechanism: Mechanism, percent: int) -> Any:
+    """Return a mechanism whose noise is smaller by `percent`; a sparse vector, of the streams that it would get."""
+    return noise_times(mechanism, (100 - percent) / 100)
+
+
+def bare_answers(mechanism: Mechanism, every: int) -> Any:
+    """Return a mechanism that answers one query in `every` without noise; a sparse vector, as in :func:`less_noise`."""
+    sparse = getattr(mechanism, "sparse_vector", None)
+    return BareAnswers(mechanism, every) if sparse is None else FaultyStages(sparse, every=every)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One kind of fault.
+
+    `sizes`: what can be asked for, from the grossest fault to the smallest. `of`: ``of(mechanism, size)`` is the
+    mechanism with the fault.
+    """
+
+    sizes: tuple[int, ...]
+    of: Callable[[Any, int], Any]
+
+
+_PERCENT = (*range(1, 20), *range(20, 40, 2), *range(40, 61, 4), *range(65, 96, 5), 99)
+_EVERY = (
+    *range(1, 20), *range(20, 50, 5), *range(50, 100, 10), *range(100, 200, 20), *range(200, 500, 50),
+    *range(500, 1_001, 100),
+)  # fmt: skip
+
+#: Per cent by which all noise is smaller; and of how many answers one has none.
+FAULTS: Final[Mapping[str, Fault]] = MappingProxyType(
+    {"less noise": Fault(_PERCENT[::-1], less_noise), "bare answers": Fault(_EVERY, bare_answers)}
+)
+
 
 PROBABILITY = 0.9
 ERROR = 0.05
@@ -45,14 +214,8 @@ _PILOT_SEED = 1_000_000  # from here on, so that no audit that counts is among t
 class Reference:
     """A mechanism at the setting at which it is measured.
 
-    Attributes
-    ----------
-    mechanism : mechanism
-        The correct one, with the noise that its budget buys.
-    event : Event
-        What is charged for the whole run.
-    parts : tuple of PlannedAttack or PlannedComparison
-        What an audit of it does.
+    `mechanism`: the correct one, with the noise that its budget buys. `event`: what is charged for the whole run.
+    `parts`: what an audit of it does.
     """
 
     mechanism: Mechanism
@@ -97,18 +260,7 @@ def reference(name: str) -> Reference:
     audit takes longer with more answers, and what it can see depends on the claim for all of them together more than on
     their number.
 
-    Parameters
-    ----------
-    name : str
-        A key of :data:`quorate.mechanisms.REGISTERED`.
-
-    Examples
-    --------
-    >>> measured_at = reference("NoisyCounts")
-    >>> measured_at.mechanism.form, measured_at.event.times, len(measured_at.parts)
-    ('binary', 50, 6)
-    >>> reference("PrivatePrediction").event.times
-    1
+    `name`: a key of :data:`quorate.mechanisms.REGISTERED`.
     """
     kind = REGISTERED[name]
     given = {field: value for field, (value, _) in required_fields(kind).items()}
@@ -132,12 +284,7 @@ def reference(name: str) -> Reference:
 def measure(name: str, fault: str) -> DetectableSize:
     """Measure one row of the table; takes up to some minutes of CPU.
 
-    Parameters
-    ----------
-    name : str
-        A registered mechanism.
-    fault : str
-        A key of :data:`~quorate.audit.faults.FAULTS`.
+    `name`: a registered mechanism. `fault`: a key of :data:`~quorate.audit.measured_sizes.FAULTS`.
     """
     measured_at, sizes = reference(name), FAULTS[fault].sizes
 
@@ -179,13 +326,7 @@ def rows_of(names: Iterable[str], kept: Iterable[DetectableSize] = ()) -> Iterat
 
 
 def audits_needed(error: float) -> int:
-    """Return how many audits must all find a fault that is found with probability 0.9, but for an error.
-
-    Examples
-    --------
-    >>> audits_needed(0.025)
-    36
-    """
+    """Return how many audits must all find a fault that is found with probability 0.9, but for an error."""
     return ceil(log(error) / log(PROBABILITY))
 
 

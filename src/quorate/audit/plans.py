@@ -1,7 +1,7 @@
 """Which attacks are made on one run of a mechanism: what is asked, on which votes, how often, and what it claims.
 
 A plan is made of public settings alone, before anything is drawn; whatever answers can be put to it, also a twin with a
-fault (:mod:`quorate.audit.faults`).
+fault (:mod:`quorate.audit.measured_sizes`).
 """
 
 from __future__ import annotations
@@ -17,14 +17,21 @@ from quorate.accounting import Event, Repeated
 from quorate.accounting import epsilon as price
 from quorate.accounting.gaussian import epsilon_of_gaussian
 from quorate.audit.claims import GaussianClaim
-from quorate.audit.equal_votes import audit_equal_votes, shared_noise_seen
-from quorate.audit.expected_answers import ExpectedAnswers, answers_after_cutoff, answers_at_threshold, can_be_summed
+from quorate.audit.exact_sparse_vector import ExpectedAnswers, answers_after_cutoff, answers_at_threshold, can_be_summed
 from quorate.audit.goodness_of_fit import GoodnessOfFit, audit_answers
-from quorate.audit.hard_votes import HardVotes, claim_on, every_second, hard_votes
-from quorate.audit.many_answers import ContrastsOfAnswers, SumOfAnswers
-from quorate.audit.sampled import AuditResult, audit_mechanism, source_of
-from quorate.audit.scans import PLACES, Neighbours, leads, pair_that_differs, votes_cast
-from quorate.audit.step_by_step import StepByStep
+from quorate.audit.hard_votes import (
+    PLACES,
+    HardVotes,
+    Neighbours,
+    claim_on,
+    every_second,
+    hard_votes,
+    leads,
+    pair_that_differs,
+    votes_cast,
+)
+from quorate.audit.many_answers import ContrastsOfAnswers, SumOfAnswers, audit_equal_votes, shared_noise_seen
+from quorate.audit.sampled import AuditResult, StepByStep, audit_mechanism, source_of
 from quorate.mechanisms import StableSparseVector
 from quorate.types import Watch
 
@@ -84,18 +91,9 @@ class Attack:
 class PlannedAttack:
     """An attack that is still to be made.
 
-    Attributes
-    ----------
-    name : str
-        What is attacked, and on which votes.
-    neighbours : pair of arrays
-        Made-up votes, as :func:`~quorate.audit.audit_mechanism` takes them.
-    event : Event
-        What the attack may at most prove.
-    runs : int
-        How often the mechanism is run.
-    asked : callable
-        Makes of a mechanism what is attacked: the mechanism, or what tells its answers as a few sums.
+    `name`: what is attacked, and on which votes. `neighbours`: made-up votes, as :func:`~quorate.audit.audit_mechanism`
+    takes them. `event`: what the attack may at most prove. `runs`: how often the mechanism is run. `asked`: makes of a
+    mechanism what is attacked: the mechanism, or what tells its answers as a few sums.
     """
 
     name: str
@@ -138,18 +136,8 @@ class PlannedAttack:
 class PlannedScan:
     """An attack on one answer whose neighbours are chosen among many, on draws of their own.
 
-    Attributes
-    ----------
-    name : str
-        What is scanned.
-    sees : str
-        Which faults show, and how large.
-    pairs : tuple of pairs of arrays
-        Made-up votes of one answer.
-    event : Event
-        Of one answer.
-    runs : int
-        On the neighbours that are chosen.
+    `name`: what is scanned. `sees`: which faults show, and how large. `pairs`: made-up votes of one answer. `event`: of
+    one answer. `runs`: on the neighbours that are chosen.
     """
 
     name: str
@@ -171,16 +159,8 @@ class PlannedScan:
 class PlannedPairs:
     """A comparison of a run's answers to equal votes with each other.
 
-    Attributes
-    ----------
-    name : str
-        What is compared.
-    votes : HardVotes
-        Of every query; those of the second neighbour, since on a tie some mechanisms need no noise at all.
-    answers : int
-        Of a run, at least 2.
-    runs : int
-        How often it is run.
+    `name`: what is compared. `votes`: of every query; those of the second neighbour, since on a tie some mechanisms
+    need no noise at all. `answers`: of a run, at least 2. `runs`: how often it is run.
     """
 
     name: str
@@ -221,14 +201,8 @@ class PlannedPairs:
 class PlannedComparison:
     """A comparison of a sparse vector's answers with their exact distribution that is still to be made.
 
-    Attributes
-    ----------
-    expected : ExpectedAnswers
-        The stream, and the answers that it should get.
-    runs : int
-        How often the stream is asked.
-    stages_spent : int or None
-        None where the stream is handed over whole; else it is asked query by query, after so many spent stages.
+    `expected`: the stream, and the answers that it should get. `runs`: how often the stream is asked. `stages_spent`:
+    none where the stream is handed over whole; else it is asked query by query, after so many spent stages.
     """
 
     expected: ExpectedAnswers = field(repr=False)
@@ -276,29 +250,9 @@ def sparse_vector_of(mechanism: Any) -> StableSparseVector | None:
 def planned(mechanism: Any, event: Event, n_teachers: int, n_classes: int, runs: int) -> tuple[Planned, ...]:
     """Return the attacks on a run of `mechanism` that was charged `event`, and then the comparisons.
 
-    Parameters
-    ----------
-    mechanism : mechanism
-        Any of :mod:`quorate.mechanisms`, or one with the same methods.
-    event : Event
-        What was charged for the whole run.
-    n_teachers, n_classes : int
-        K and C; both public.
-    runs : int
-        Of the attack on one answer; whole schedules, which draw more noise, get as many as fit.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import NoisyCounts
-    >>> mechanism = NoisyCounts(sigma=40.0, form="binary")
-    >>> for each in planned(mechanism, mechanism.schedule(1_000), 250, 2, 100_000):
-    ...     print(each.name, each.runs)
-    one answer: two classes tie 100000
-    all 1,000 answers: two classes tie 50000
-    every second of 1,000 answers: two classes tie 10000
-    256 answers to equal votes: two classes tie 300
-    one answer: at every lead 10000
-    one answer: at every number of votes cast, one more or less 10000
+    `mechanism`: any of :mod:`quorate.mechanisms`, or one with the same methods. `event`: what was charged for the whole
+    run. `n_teachers`, `n_classes`: k and C; both public. `runs`: of the attack on one answer; whole schedules, which
+    draw more noise, get as many as fit.
     """
     hard = hard_votes(mechanism, n_teachers, n_classes)
     sparse = sparse_vector_of(mechanism)

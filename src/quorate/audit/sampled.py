@@ -1,26 +1,39 @@
-"""The sampled audit: run the shipped code many times on a secret one of two neighbours, and try to guess which."""
+"""The sampled audit: run the shipped code many times on a secret one of two neighbours, and try to guess which.
+
+What is audited has ``release(counts, noise)`` (:class:`Releases`); a sparse vector can also be asked query by query, as
+a service asks it (:class:`StepByStep`), another path through its code than a whole stream. Runs are spread over worker
+processes only where all of a mechanism's randomness is the noise that it is handed.
+"""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import Enum
 from functools import partial
-from typing import Any
+from numbers import Number
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from quorate.arguments import count, real
-from quorate.audit.attacks import best_guess, scores
+from quorate.audit.attacks import as_matrix, best_guess, scores
 from quorate.audit.claims import Claim
-from quorate.audit.outcomes import as_matrix
-from quorate.audit.picklability import may_travel
-from quorate.audit.releases import Releases, run_block
 from quorate.ensemble.lifetime import stay_whatever_it_holds
 from quorate.errors import InvalidParameter
+from quorate.mechanisms import DECLINED, StreamMechanism
 from quorate.noise import NoiseSource, OSNoise, SeededNoise
-from quorate.types import IntArray
+from quorate.types import IntArray, WordArray
+
+
+class Releases(Protocol):
+    """Anything that can be audited: ``release(counts, noise)``, and ``release_many(counts, noise)`` if it has one."""
+
+    def release(self, counts: NDArray[Any], noise: NoiseSource, /) -> Any:
+        """Answer from the counts of one query, or of one stream of queries."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,6 +90,7 @@ class AuditResult:
 
 #: Runs are drawn in blocks, each with a noise address of its own: the result does not depend on `n_jobs`.
 BLOCK = 2**16
+
 
 _LEAST_RUNS = 40
 
@@ -160,6 +174,75 @@ def audit_mechanism(
     blocks = _run_all(mechanism, pair, bits, source, n_jobs, progress)
     found = _measure(as_matrix(blocks, runs), bits, claimed, alpha, confidence)
     return replace(found, seconds=clock() - begun)
+
+
+def run_block(mechanism: Any, pair: NDArray[Any], bits: IntArray, noise: NoiseSource) -> Any:
+    """Run the mechanism once for each bit; return the outcomes, the run first."""
+    streams = pair.ndim == 3
+    interactive = getattr(mechanism, "takes_streams", hasattr(mechanism, "step"))
+    if not hasattr(mechanism, "release_many"):
+        if streams and not interactive:
+            return [[mechanism.release(row, noise) for row in pair[bit]] for bit in bits.tolist()]
+        return [mechanism.release(pair[bit], noise) for bit in bits.tolist()]
+    counts = pair[bits]
+    if not streams or interactive:
+        return mechanism.release_many(counts, noise)
+    answers = mechanism.release_many(counts.reshape(-1, pair.shape[-1]), noise)
+    if isinstance(answers, np.ndarray):
+        return answers.reshape(len(bits), -1)
+    queries = pair.shape[1]
+    return [answers[start : start + queries] for start in range(0, len(answers), queries)]
+
+
+def may_travel(mechanism: Any, pair: NDArray[Any]) -> bool:
+    """Say whether copies of `mechanism` are as good as the original.
+
+    Copies of a generator, or of a state, repeat each other's noise. So a mechanism travels only if it is a frozen
+    dataclass of plain values *and* behaves like one: it reads the noise handed in, and gives the same answers for the
+    same noise. Anything else stays in one process.
+    """
+    return _is_plain(mechanism, top=True) and _depends_on_noise_alone(mechanism, pair)
+
+
+def _is_plain(value: Any, *, top: bool = False) -> bool:
+    if is_dataclass(value) and not isinstance(value, type):
+        frozen = type(value).__dataclass_params__.frozen  # type: ignore[attr-defined]
+        names = {field.name for field in fields(value)}
+        return (
+            frozen and set(getattr(value, "__dict__", {})) <= names and all(_is_plain(getattr(value, n)) for n in names)
+        )
+    if top:
+        return False
+    if isinstance(value, tuple):
+        return all(_is_plain(each) for each in value)
+    return value is None or isinstance(value, (str, bytes, Number, Enum, np.generic))
+
+
+class _Counted:
+    """A seeded source that counts the words it gave."""
+
+    seeded = True
+
+    def __init__(self, source: SeededNoise, counter: list[int]) -> None:
+        self._source, self._counter = source, counter
+
+    def words(self, n: int) -> WordArray:
+        self._counter[0] += n
+        return self._source.words(n)
+
+    def at(self, purpose: str, index: int) -> _Counted:
+        return _Counted(self._source.at(purpose, index), self._counter)
+
+
+def _depends_on_noise_alone(mechanism: Any, pair: NDArray[Any]) -> bool:
+    bits = np.arange(64) % 2
+    answers = []
+    for _ in range(2):
+        counter = [0]
+        answers.append(repr(run_block(mechanism, pair, bits, _Counted(SeededNoise(0), counter))))
+        if counter[0] == 0:
+            return False
+    return answers[0] == answers[1]
 
 
 def source_of(seed: int | None) -> NoiseSource:
@@ -262,3 +345,39 @@ def _run_all(
 def _tell(progress: Callable[[int, int], None] | None, done: list[Any], length: int, runs: int) -> None:
     if progress is not None:
         progress(min(len(done) * length, runs), runs)
+
+
+@dataclass(frozen=True, slots=True)
+class StepByStep:
+    """Answer a stream with ``init`` and ``step`` in place of ``release``; the answers have the same distribution.
+
+    Parameters
+    ----------
+    mechanism : StreamMechanism
+        With ``init(noise, stages_spent, asked)`` and ``step(state, counts, noise)``.
+    stages_spent : int, default 0
+        How many stages were spent before the stream, each on one query.
+
+    Examples
+    --------
+    >>> from quorate.mechanisms import StableSparseVector
+    >>> from quorate.noise import SeededNoise
+    >>> mechanism = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=1, n_queries=100)
+    >>> StepByStep(mechanism).release(np.array([[900, 100], [510, 490], [900, 100]]), SeededNoise(0)).tolist()
+    [0, -1, -1]
+    """
+
+    mechanism: StreamMechanism
+    stages_spent: int = 0
+    takes_streams: ClassVar[bool] = True
+
+    def release(self, counts: NDArray[Any], noise: NoiseSource) -> IntArray:
+        """Answer the rows of `counts` in turn; rows after the end are ``DECLINED``, ``(n_queries,)``."""
+        answers = np.full(len(counts), DECLINED, dtype=np.int64)
+        state = self.mechanism.init(noise, self.stages_spent, self.stages_spent)
+        for place, row in enumerate(counts):
+            if not state.open:
+                break
+            state, answer = self.mechanism.step(state, row, noise)
+            answers[place] = DECLINED if answer is None else answer
+        return answers

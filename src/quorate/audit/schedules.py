@@ -24,7 +24,7 @@ from typing import Any
 from quorate.accounting import Composed, Event, PureDP, Repeated
 from quorate.accounting import epsilon as price
 from quorate.arguments import count, real
-from quorate.audit.expected_answers import can_be_summed, form_of_stages
+from quorate.audit.exact_sparse_vector import can_be_summed, form_of_stages
 from quorate.audit.goodness_of_fit import GoodnessOfFit
 from quorate.audit.plans import FEWEST, Attack, planned, share_of, sparse_vector_of
 from quorate.mechanisms import StableSparseVector
@@ -57,12 +57,8 @@ class StageLoss:
 class Charge:
     """What a ledger was charged for, beside what is released; each has its price at `delta`.
 
-    Attributes
-    ----------
-    charged, released : Event
-        As it stands in the ledger; as the code that releases declares it.
-    delta : float
-        At which ε is told.
+    `charged`, `released`: as it stands in the ledger; as the code that releases declares it. `delta`: at which ε is
+    told.
     """
 
     charged: Event

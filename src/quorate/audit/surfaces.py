@@ -14,8 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from quorate.audit.object_walk import walk
-from quorate.audit.unpacking import Content, unpack
+from quorate.audit.unpacking import Content, unpack, walk
 from quorate.errors import InvalidParameter
 
 R = TypeVar("R")

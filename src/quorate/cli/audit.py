@@ -257,8 +257,7 @@ def _show_sizes(name: str, measure: Path | None, as_json: bool) -> None:
 def _measured(names: tuple[str, ...], path: Path, *, quiet: bool) -> list[DetectableSize]:
     """Measure the rows that a file does not hold; the file is written after each."""
     from quorate.audit.detectable import read_sizes, write_sizes
-    from quorate.audit.faults import FAULTS
-    from quorate.audit.measured_sizes import rows_of
+    from quorate.audit.measured_sizes import FAULTS, rows_of
 
     if not path.resolve().parent.is_dir():
         raise InvalidParameter(f"--measure must name a file in a folder that exists, got {path}; make the folder first")

@@ -70,15 +70,9 @@ def charged_as(look: Callable[[], str | None]) -> Iterator[None]:
 def stopping(at_last: Callable[[], NoReturn]) -> Iterator[None]:
     """Have the block stopped by signals: at once by KeyboardInterrupt, else by `at_last` after two seconds.
 
-    Parameters
-    ----------
-    at_last : callable
-        Called in another thread where the block was told to stop and is still running; says why, and ends the process.
-
-    Notes
-    -----
-    A signal that is ignored (``nohup``, a job in the background) stays ignored. Outside the main thread, where Python
-    hears no signals, the block just runs.
+    `at_last`: called in another thread where the block was told to stop and is still running; says why, and ends the
+    process. A signal that is ignored (``nohup``, a job in the background) stays ignored. Outside the main thread, where
+    Python hears no signals, the block just runs.
     """
     _said.clear()  # an earlier command of this process, broken off, has left its words
     heard = [each for each in _SIGNALS if signal.getsignal(each) not in (signal.SIG_IGN, None)]

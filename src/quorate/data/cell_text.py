@@ -69,19 +69,9 @@ def is_missing(value: Any) -> bool:
 def canonical_text(value: Any) -> str | None:
     """Return what a label or a cell says; None for a missing value and for what says nothing.
 
-    Parameters
-    ----------
-    value : object
-        One cell. A truth value is "1" or "0"; a whole number its digits, from 2⁵³ on those of the nearest float; any
-        other number the shortest text of its float; a text is stripped, in the composed form of Unicode (NFC), and
-        loses the point of ``12.0``.
-
-    Examples
-    --------
-    >>> [canonical_text(cell) for cell in (True, 12, 12.0, 1.5, " 12.0", "007", "1.10", b"yes", 2**60 + 1)]
-    ['1', '12', '12', '1.5', '12', '007', '1.10', 'yes', '1152921504606846976']
-    >>> canonical_text(None), canonical_text([1]), canonical_text(10**5000)
-    (None, None, None)
+    `value`: one cell. A truth value is "1" or "0"; a whole number its digits, from 2⁵³ on those of the nearest float;
+    any other number the shortest text of its float; a text is stripped, in the composed form of Unicode (NFC), and
+    loses the point of ``12.0``.
     """
     if type(value) is str:
         return _of_text(value)
@@ -94,19 +84,8 @@ def canonical_text(value: Any) -> str | None:
 def id_text(value: Any, *, whole_alone: bool = False) -> str | None:
     """Return what a unit id says: as :func:`canonical_text`, but that a whole number is its digits, of any size.
 
-    Parameters
-    ----------
-    value : object
-        One id. An empty one is missing.
-    whole_alone : bool
-        Whether ids are whole numbers below 2⁵³, which floats hold, and anything else is no id.
-
-    Examples
-    --------
-    >>> id_text(2**60 + 1), id_text(" P-7 "), id_text(12.0), id_text("")
-    ('1152921504606846977', 'P-7', '12', None)
-    >>> id_text(2**60 + 1, whole_alone=True), id_text("12", whole_alone=True), id_text("P-7", whole_alone=True)
-    (None, '12', None)
+    `value`: one id. An empty one is missing. `whole_alone`: whether ids are whole numbers below 2⁵³, which floats hold,
+    and anything else is no id.
     """
     try:
         text = None if is_missing(value) else _text(value, _exactly)
@@ -167,16 +146,7 @@ def text_reader(declared: Iterable[str]) -> Callable[[Any], str | None]:
 def reader_of_words(texts: Iterable[str | None]) -> Callable[[Any], str | None]:
     """Return what reads a cell in the words of a public column: what says the same as an entry of it is that entry.
 
-    Parameters
-    ----------
-    texts : iterable of str or None
-        The public entries; where all of them are written truth values, a truth value says the same.
-
-    Examples
-    --------
-    >>> read = reader_of_words(["1.0", "north ", None])
-    >>> [read(cell) for cell in (1, "1", "north", " south", None)]
-    ['1.0', '1.0', 'north ', 'south', None]
+    `texts`: the public entries; where all of them are written truth values, a truth value says the same.
     """
     counts = Counter(text for text in texts if text is not None)
     says = text_reader(counts)

@@ -81,10 +81,7 @@ def refuse_infinite(X: Rows, name: str = "X") -> None:
 def refuse_larger(X: Rows, largest: float, *, name: str = "X", taker: str) -> None:
     """Refuse numbers beyond the largest that a kind of model holds.
 
-    Raises
-    ------
-    DataRefused
-        Naming the columns; not the rows, nor how many.
+    Raises DataRefused naming the columns; not the rows, nor how many.
 
     Examples
     --------

@@ -282,14 +282,18 @@ def column_kinds(pool: Rows, given: GivenKinds | None = None) -> ColumnKinds:
         if given.drop:
             raise InvalidParameter("drop: no column of the public rows is left; name fewer of them")
         kinds = dict.fromkeys(kinds, "category")  # a caution says that nothing is learned from them
-    plain = {"number": "number", "text": "category", "missing": "number"}
-    changed = frozenset(name for name in kinds if kinds[name] != plain.get(found[name]))
     commas = [
         name
         for place, name in enumerate(found)
         if found[name] == "text" and kinds[name] == "number" and _has_commas(column(pool, place))
     ]
-    return ColumnKinds(kinds, changed, frozenset(given.named), frozenset(commas))
+    return ColumnKinds(kinds, changed_kinds(kinds, found), frozenset(given.named), frozenset(commas))
+
+
+def changed_kinds(kinds: Mapping[str, ColumnKind], held: Mapping[str, Family]) -> frozenset[str]:
+    """Return the columns that are read in another way than by what they hold alone."""
+    plain = {"number": "number", "text": "category", "missing": "number"}
+    return frozenset(name for name in kinds if kinds[name] != plain.get(held[name]))
 
 
 def _has_commas(series: Any) -> bool:
@@ -303,13 +307,7 @@ def _ruled(series: Any, family: Family, rows: int) -> ColumnKind:
 
 
 def text_column_kind(cells: Sequence[str | None], rows: int) -> ColumnKind:
-    """Decide on a column of text, by the rule of :func:`column_kinds`.
-
-    Examples
-    --------
-    >>> text_column_kind(["10:30", "11:00"] * 10, 20), text_column_kind([f"{i:05d}" for i in range(30)], 30)
-    ('time', 'dropped')
-    """
+    """Decide on a column of text, by the rule of :func:`column_kinds`."""
     counts = Counter(cell for cell in cells if cell is not None and cell.strip())
     present = counts.total()
     if counts and (clock := text_kind(_some(counts))) is not None:

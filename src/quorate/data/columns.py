@@ -151,10 +151,8 @@ def _pandas_family(series: Any, name: str) -> Family:
 def doubles(series: Any) -> NDArray[np.float64]:
     """Return the values of a number column as 64-bit floats: truth values are 0 and 1, a missing value is NaN.
 
-    Raises
-    ------
-    OverflowError
-        If a whole number among Python objects is beyond the floats; :func:`~quorate.data.check_features` refuses it.
+    Raises OverflowError if a whole number among Python objects is beyond the floats;
+    :func:`~quorate.data.check_features` refuses it.
 
     Examples
     --------
@@ -177,16 +175,7 @@ def doubles(series: Any) -> NDArray[np.float64]:
 def texts(series: Any) -> list[str | None]:
     """Return the values of a text or time column as text: times by their ISO form, None where one is missing.
 
-    Examples
-    --------
-    >>> import datetime, polars
-    >>> texts(polars.Series([datetime.date(2024, 2, 29), None]))
-    ['2024-02-29', None]
-
-    Raises
-    ------
-    DataRefused
-        If Python has no object for a date or a duration of the column; none is quoted.
+    Raises DataRefused if Python has no object for a date or a duration of the column; none is quoted.
     """
     if hasattr(series, "cast"):  # polars
         import polars as pl
@@ -282,10 +271,7 @@ def match_columns(private: Rows, public: Rows, *, called: tuple[str, str] = ("pr
 def refuse_other_columns(names: Sequence[str], wanted: Sequence[str], *, called: tuple[str, str]) -> None:
     """Refuse a table that has not the columns of a public one, in whatever order.
 
-    Raises
-    ------
-    DataRefused
-        Naming the columns, as :func:`other_columns` does.
+    Raises DataRefused naming the columns, as :func:`other_columns` does.
     """
     if set(names) != set(wanted):
         raise DataRefused(f"{other_columns(names, wanted, called=called)[0]}. Give both the same feature columns")
@@ -294,20 +280,9 @@ def refuse_other_columns(names: Sequence[str], wanted: Sequence[str], *, called:
 def other_columns(names: Sequence[str], wanted: Sequence[str], *, called: tuple[str, str]) -> tuple[str, list[str]]:
     """Word how the columns of a table differ from those of a public one, and name what one of them alone has.
 
-    Parameters
-    ----------
-    names, wanted : sequence of str
-        Of the table and of the public one.
-    called : (str, str)
-        What the two are called.
-
-    Returns
-    -------
-    words : str
-        Without a full stop. Where most public columns are lacking, the first line of the table may be a row, which is
-        not quoted.
-    alone : list of str
-        What only one of them has; nothing where the first line may be a row.
+    `names`, `wanted`: of the table and of the public one. `called`: what the two are called. Returns: `words`: without
+    a full stop. Where most public columns are lacking, the first line of the table may be a row, which is not quoted.
+    `alone`: what only one of them has; nothing where the first line may be a row.
 
     Examples
     --------

@@ -68,29 +68,11 @@ def is_database(text: object) -> bool:
 class DatabaseQuery:
     """A table that a query makes of a database. It is only read.
 
-    Parameters
-    ----------
-    url : str
-        ``postgresql://user@host/database`` or ``sqlite:///file.db``, without a password: libpq takes that from
-        ``PGPASSWORD`` or ``~/.pgpass``.
-    query : str
-        One query that reads.
-    setting : str
-        What the settings call it: ``[data] private``.
-    folder : path
-        What the path of an SQLite file is relative to.
-
-    Raises
-    ------
-    InvalidParameter
-        If the URL holds a password, or is none. The message does not quote it.
-
-    Examples
-    --------
-    >>> DatabaseQuery("postgresql://ann:secret@host/clinic", "select 1", "[data] private", Path())
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: [data] private holds a password, and quorate.toml is no place for one; leave it out of the URL, and give it by the environment variable PGPASSWORD or in ~/.pgpass (an @ that is part of a name is %40)
-    """  # noqa: E501  a doctest's message is one line
+    `url`: ``postgresql://user@host/database`` or ``sqlite:///file.db``, without a password: libpq takes that from
+    ``PGPASSWORD`` or ``~/.pgpass``. `query`: one query that reads. `setting`: what the settings call it: ``[data]
+    private``. `folder`: what the path of an SQLite file is relative to. Raises InvalidParameter if the URL holds a
+    password, or is none. The message does not quote it.
+    """
 
     url: str = field(repr=False)
     query: str = field(repr=False)
@@ -157,10 +139,7 @@ class DatabaseQuery:
     def names(self) -> list[str]:
         """Return the names of the columns; no row is fetched.
 
-        Raises
-        ------
-        PreconditionFailed, InvalidParameter
-            If the database cannot be reached, or refuses the query.
+        Raises PreconditionFailed, InvalidParameter if the database cannot be reached, or refuses the query.
         """
         with self._asked(self._of("*", " limit 0")) as cursor:
             return [column[0] for column in cursor.description]
@@ -192,10 +171,7 @@ class DatabaseQuery:
         PostgreSQL says the type of a column. SQLite has types of values alone: a column without a text in it is one of
         numbers.
 
-        Parameters
-        ----------
-        text : sequence of str
-            Columns that are text all the same.
+        `text`: columns that are text all the same.
         """
         import polars as pl
 

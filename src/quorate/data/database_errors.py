@@ -66,12 +66,8 @@ _BY_WORDS_OF_LIBPQ = (
 def refused_by_sqlite(error: sqlite3.Error, outermost: str) -> str:
     """Say why SQLite does not prepare a query.
 
-    Parameters
-    ----------
-    error : sqlite3.Error
-        Of the preparation, which looks at no row.
-    outermost : str
-        The query without strings, comments, and what stands in parentheses.
+    `error`: of the preparation, which looks at no row. `outermost`: the query without strings, comments, and what
+    stands in parentheses.
 
     Examples
     --------

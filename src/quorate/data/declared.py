@@ -19,34 +19,12 @@ _EXPECTED = 'expected bounds of a number ([0, 120]) or the list of its values ([
 def declared_columns(declared: Any) -> tuple[Any, Any]:
     """Return a frame with the declared columns, and their encoder.
 
-    Parameters
-    ----------
-    declared : mapping of str to sequence
-        For each column two numbers that bound it, in its own unit, or the texts that occur in it.
-
-    Returns
-    -------
-    frame : polars.DataFrame, (2, n_columns)
-        Made up of what was declared; its types are those of the columns.
-    encoder : sklearn.compose.ColumnTransformer
-        Fitted on that. Numbers become −1 at their lower bound and 1 at their upper one and are cut off there, a missing
-        one becomes the middle; texts become an indicator of each declared value, and any other text none.
-
-    Raises
-    ------
-    InvalidParameter
-        If a column is declared in another way, naming it.
-
-    Notes
-    -----
-    Privacy: a function of what was declared, which is public. Every number of a row follows from that row, entry by
-    entry.
-
-    Examples
-    --------
-    >>> frame, encoder = declared_columns({"age": [0, 100], "sex": ["F", "M"]})
-    >>> encoder.transform(frame).tolist()
-    [[-1.0, 1.0, 0.0], [1.0, 0.0, 1.0]]
+    `declared`: for each column two numbers that bound it, in its own unit, or the texts that occur in it. Returns:
+    `frame` (polars.DataFrame, (2, n_columns)): made up of what was declared; its types are those of the columns.
+    `encoder`: fitted on that. Numbers become −1 at their lower bound and 1 at their upper one and are cut off there, a
+    missing one becomes the middle; texts become an indicator of each declared value, and any other text none. Raises
+    InvalidParameter if a column is declared in another way, naming it. Privacy: a function of what was declared, which
+    is public. Every number of a row follows from that row, entry by entry.
     """
     import polars as pl
 

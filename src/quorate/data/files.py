@@ -35,10 +35,7 @@ def format_of(path: str | Path) -> str:
 def existing_file(path: str | Path) -> Path:
     """Return the path of a file that is there and may be read.
 
-    Raises
-    ------
-    DataRefused
-        If there is no such file, it is a folder or a spreadsheet, or there is no permission to read it.
+    Raises DataRefused if there is no such file, it is a folder or a spreadsheet, or there is no permission to read it.
 
     Examples
     --------
@@ -63,10 +60,7 @@ def existing_file(path: str | Path) -> Path:
 def read_bytes(path: str | Path) -> bytes:
     """Read a file, decompressing ``.gz`` and ``.xz``.
 
-    Raises
-    ------
-    DataRefused
-        If there is no such file, or it is damaged.
+    Raises DataRefused if there is no such file, or it is damaged.
 
     Examples
     --------
@@ -82,17 +76,8 @@ def read_bytes(path: str | Path) -> bytes:
 def first_line(path: str | Path, *, most: int) -> bytes:
     r"""Read a file of text up to the end of its first line, and no byte further.
 
-    Parameters
-    ----------
-    path : path
-        The file; ``.gz`` and ``.xz`` are decompressed.
-    most : int
-        Bytes after which it is enough.
-
-    Raises
-    ------
-    DataRefused
-        As :func:`read_bytes`.
+    `path`: the file; ``.gz`` and ``.xz`` are decompressed. `most`: bytes after which it is enough. Raises DataRefused
+    as :func:`read_bytes`.
 
     Examples
     --------
@@ -134,10 +119,7 @@ def is_plain(path: Path) -> bool:
 def opened(path: str | Path) -> Any:
     """Open a file to be read as bytes, decompressing ``.gz`` and ``.xz``; a context manager.
 
-    Raises
-    ------
-    DataRefused
-        If there is no such file.
+    Raises DataRefused if there is no such file.
     """
     found = existing_file(path)
     opener = _OPENERS.get(found.suffix.lower())

@@ -83,21 +83,8 @@ def fixed_types(X: Rows, marks: Mapping[str, Any] | None = None) -> Rows:
 def absent_marks(X_public: Rows) -> dict[str, Any]:
     """Tell what stands for a missing value in each column of text or times of a public pandas frame.
 
-    Parameters
-    ----------
-    X_public : Rows
-        The public pool; what is no pandas frame has no marks.
-
-    Returns
-    -------
-    dict
-        By column: the first missing value of the column, or NaN where the pool has none.
-
-    Examples
-    --------
-    >>> import pandas
-    >>> absent_marks(pandas.DataFrame({"age": [39, 50], "sex": ["F", None], "job": ["clerk", "cook"]}, dtype=object))
-    {'sex': None, 'job': nan}
+    `X_public`: the public pool; what is no pandas frame has no marks. Returns: by column: the first missing value of
+    the column, or NaN where the pool has none.
     """
     if kind(X_public) != "pandas":
         return {}
@@ -112,20 +99,7 @@ def absent_marks(X_public: Rows) -> dict[str, Any]:
 def fixed_labels(y: Any) -> list[Any]:
     """Take labels one by one: every number and truth value is a float, every missing one NaN, text is text.
 
-    Parameters
-    ----------
-    y : (n,) array, series or sequence
-        Labels or targets.
-
-    Returns
-    -------
-    list of n values
-        Each a function of the one label. What is neither number nor text stays as it is.
-
-    Examples
-    --------
-    >>> fixed_labels([7, True, "a", None])
-    [7.0, 1.0, 'a', nan]
+    `y`: labels or targets. Returns: each a function of the one label. What is neither number nor text stays as it is.
     """
     if isinstance(y, np.ndarray) and y.dtype.kind in "mM":
         y = y.astype(f"{y.dtype.kind}8[{_TIME_UNIT}]")  # as a list, finer units would be bare whole numbers

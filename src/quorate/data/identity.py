@@ -46,13 +46,6 @@ def as_column(values: Any) -> Any:
 def as_list(values: Any) -> list[Any]:
     """Take a 1-D array, series or sequence as a list of Python values.
 
-    Examples
-    --------
-    >>> as_list(np.array([1, 2]))
-    [1, 2]
-
-    Notes
-    -----
     Privacy: each value is a function of its own cell. A date that Python has no object for is
     :data:`~quorate.data.cell_text.OUT_OF_RANGE`, where the library would have raised, with the date in its message.
     """
@@ -282,14 +275,7 @@ def hardly_repeats(table: Tally) -> bool:
 
 
 def is_same_object(private: Any, public: Rows) -> bool:
-    """Tell whether two tables are one object, or arrays that share memory; no row is looked at for that.
-
-    Examples
-    --------
-    >>> X = np.zeros((4, 2))
-    >>> is_same_object(X, X[::-1]), is_same_object(X, X.copy())
-    (True, False)
-    """
+    """Tell whether two tables are one object, or arrays that share memory; no row is looked at for that."""
     if private is public:
         return True
     return (isinstance(private, np.ndarray) or bool(sparse.issparse(private))) and _share_memory(private, public)

@@ -26,15 +26,7 @@ _OF_A_NUMBER = 16  # bytes of a pixel that is written as text, with the space ar
 class ImageForm:
     """What an image looks like: a public fact.
 
-    Parameters
-    ----------
-    height, width, channels : int
-        Pixels on its sides, and numbers of a pixel: 1 for grey, 3 for colours.
-
-    Examples
-    --------
-    >>> ImageForm(28, 28, 1).shape, ImageForm(32, 32, 3).size
-    ((28, 28), 3072)
+    `height`, `width`, `channels`: pixels on its sides, and numbers of a pixel: 1 for grey, 3 for colours.
     """
 
     height: int
@@ -55,27 +47,9 @@ class ImageForm:
 def public_images(folder: Path, names: Sequence[Any], *, called: str) -> tuple[FloatArray, ImageForm]:
     """Read public images, which tell the form of all.
 
-    Parameters
-    ----------
-    folder : path
-        Where the files are.
-    names : sequence of str
-        File names, relative to the folder.
-    called : str
-        What a message calls the table.
-
-    Returns
-    -------
-    FloatArray, (n_images, height, width) or (n_images, height, width, channels)
-    ImageForm
-        Grey where all of them are, else colours.
-
-    Raises
-    ------
-    DataRefused
-        If a file is missing, is no image, or has another size than the first.
-    PreconditionFailed
-        If Pillow is needed and missing.
+    `folder`: where the files are. `names`: file names, relative to the folder. `called`: what a message calls the
+    table. Returns: grey where all of them are, else colours. Raises DataRefused if a file is missing, is no image, or
+    has another size than the first; PreconditionFailed if Pillow is needed and missing.
     """
     if any(_suffix(name) in _BY_PILLOW for name in names):
         pillow()
@@ -124,10 +98,7 @@ def private_images(folder: Path, names: Sequence[Any], form: ImageForm, *, missi
 
     Whether Pillow is there is asked for public names alone; without it, a private PNG or JPEG file is no image.
 
-    Returns
-    -------
-    FloatArray, (n_images, form.size)
-        Each row a function of its own file alone.
+    Returns: each row a function of its own file alone.
     """
     rows = np.full((len(names), form.size), missing, dtype=np.float64)
     for row, name in zip(rows, names, strict=True):
@@ -198,10 +169,7 @@ def _npy(file: BinaryIO, only: ImageForm | None) -> Any | None:
 def pillow() -> Any:
     """Return Pillow.
 
-    Raises
-    ------
-    PreconditionFailed
-        If it is not installed.
+    Raises PreconditionFailed if it is not installed.
     """
     try:
         from PIL import Image

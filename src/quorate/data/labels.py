@@ -147,17 +147,7 @@ def encode_labels(y: Any, classes: Sequence[Any], *, name: str = "y") -> IntArra
 def codes_of(y: Any, classes: Sequence[Label]) -> IntArray:
     """Return the code of each label, and −1 where it says none of the declared classes.
 
-    Parameters
-    ----------
-    y : (n,) array, series or sequence
-        As for :func:`encode_labels`.
-    classes : sequence of str, int or bool
-        From :func:`check_classes`.
-
-    Examples
-    --------
-    >>> codes_of(["b", None, "c", " a"], ("a", "b")).tolist(), codes_of(["true", 0, "no"], (False, True)).tolist()
-    ([1, -1, -1, 0], [1, 0, -1])
+    `y`: as for :func:`encode_labels`. `classes`: from :func:`check_classes`.
     """
     says = text_reader(map(str, classes))
     known = {says(label): code for code, label in enumerate(classes)}

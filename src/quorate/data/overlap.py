@@ -212,11 +212,8 @@ def _hashed(values: Sequence[str | None], key: bytes) -> WordArray:
 def _sums(numbers: Any, hashes: WordArray | None, key: bytes) -> WordArray:
     """Hash the cells of rows, and add them up: weighed by their columns, and not. Zeros add nothing, as in sparse rows.
 
-    Returns
-    -------
-    (n_rows, 4) array of uint64
-        Two words with the columns in their order, two in any order. Sums are modulo 2⁶⁴, with weights that the key
-        draws, so that other cells of one sum are a chance of 2⁻⁶⁰ or so.
+    Returns: two words with the columns in their order, two in any order. Sums are modulo 2⁶⁴, with weights that the key
+    draws, so that other cells of one sum are a chance of 2⁻⁶⁰ or so.
     """
     one, other = (int.from_bytes(key[start : start + 8], "big") for start in (0, 8))
     if sparse.issparse(numbers):

@@ -18,10 +18,6 @@ _COPIES_OF, _ALIKE = 20, 0.9  # fewer rows occur equally often by chance
 class PackedDigests(Sequence[bytes]):
     """Digests of 16 bytes each, held as one array.
 
-    Parameters
-    ----------
-    array : (n, 16) array of uint8
-
     Examples
     --------
     >>> digests = pack([bytes(16), b"0123456789abcdef"])

@@ -14,11 +14,7 @@ from quorate.data.rows import Rows
 def plain_columns(X: Rows, numbers: Mapping[int, bool]) -> dict[int, Any]:
     """Return the columns of a pandas frame that are not plain already, by their places: floats, or texts and None.
 
-    Parameters
-    ----------
-    X : pandas.DataFrame
-    numbers : mapping of int to bool
-        Which columns are looked at, and whether a column holds numbers, or else texts.
+    `numbers`: which columns are looked at, and whether a column holds numbers, or else texts.
 
     Examples
     --------

@@ -116,10 +116,7 @@ def with_text_names(X: Any, name: str = "X") -> Any:
     pandas takes any name, such as a number, or a tuple for several levels. A name is made a text once, where a frame
     comes in: whoever looks a column up later would look in vain.
 
-    Raises
-    ------
-    DataRefused
-        If two columns are then called the same; `name` is what the message calls the table.
+    Raises DataRefused if two columns are then called the same; `name` is what the message calls the table.
 
     Examples
     --------
@@ -362,13 +359,7 @@ def _refuse_dtype(dtype: np.dtype[Any], name: str) -> None:
 
 
 def is_plain_float_matrix(X: Any) -> bool:
-    """Whether these are finite float64 rows, dense or CSR: all that is computed without an estimator's own checks.
-
-    Examples
-    --------
-    >>> is_plain_float_matrix(np.zeros((2, 3))), is_plain_float_matrix(np.full((2, 3), np.nan))
-    (True, False)
-    """
+    """Whether these are finite float64 rows, dense or CSR: all that is computed without an estimator's own checks."""
     if kind(X) == "sparse":
         return bool(X.format == "csr" and X.dtype == np.float64 and np.isfinite(X.data).all())
     return type(X) is np.ndarray and X.ndim == 2 and X.dtype == np.float64 and bool(np.isfinite(X).all())

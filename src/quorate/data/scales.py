@@ -7,7 +7,9 @@ leaves behind often can: columns on another scale than the public ones, or with 
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 
@@ -18,6 +20,10 @@ from quorate.types import FloatArray, Secret
 FEWEST = 50  # values of a column on either side; fewer say nothing about its scale
 RATIO = 5.0  # of two spreads, beyond which they are called different
 ROUNDING = 1e-9  # of a range from 0 to 1
+STEP = 1e-6  # of a step, how far a whole number of them may be off
+FEW_STEPS = 12  # from 0 to 1, of which nothing can be told: answers from 1 to 7, say
+MANY_STEPS = 1_000  # more are a measurement
+CHOSEN_STEPS = (60, 255, 256, 360, 1000)  # what people divide by; so are the divisors of these
 EXACT = 1e-5  # how near to 0 and 1 a mean and a standard deviation are, where a scaler was fitted on these very rows
 
 
@@ -25,13 +31,9 @@ EXACT = 1e-5  # how near to 0 and 1 a mean and a standard deviation are, where a
 class Scales:
     """What the scales of two tables look like.
 
-    Attributes
-    ----------
-    differing : tuple of str
-        Columns whose private values are spread out, or lie, elsewhere than the public ones.
-    fitted : tuple of str
-        Columns whose private values have been scaled by what was fitted on all of them: a mean of 0 and a standard
-        deviation of 1, or a range of 0 to 1, where the public values have not.
+    `differing`: columns whose private values are spread out, or lie, elsewhere than the public ones. `fitted`: columns
+    whose private values have been scaled by what was fitted on all of them: a mean of 0 and a standard deviation of 1,
+    or a range of 0 to 1 that does not look like that of shares, scores or pixels, where the public values have not.
     """
 
     differing: tuple[str, ...]
@@ -41,30 +43,12 @@ class Scales:
 def compared_scales(private: Rows, public: Rows) -> Secret[Scales]:
     """Compare the numeric columns of two tables of one schema.
 
-    Parameters
-    ----------
-    private, public : Rows
-        Feature tables, the columns in the same order. Sparse ones are not looked at.
-
-    Returns
-    -------
-    Secret[Scales]
-
-    Notes
-    -----
-    Privacy: depends on the private table and is covered by no guarantee. Reveal it to the owner alone.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> ages, others = rng.normal(50, 15, (200, 1)), rng.normal(50, 15, (100, 1))
-    >>> compared_scales(ages, others).reveal()
-    Scales(differing=(), fitted=())
-    >>> compared_scales((ages - ages.mean()) / ages.std(), others).reveal()
-    Scales(differing=('column 0',), fitted=('column 0',))
+    `private`, `public`: feature tables, the columns in the same order. Sparse ones are not looked at. Privacy: depends
+    on the private table and is covered by no guarantee. Reveal it to the owner alone.
     """
     differing: list[str] = []
-    fitted: list[str] = []
+    standardised: list[str] = []
+    reaches: dict[str, Reach] = {}
     if kind(private) == "sparse":
         return Secret(Scales((), ()))
     names = columns(private) or tuple(f"column {position}" for position in range(width(private)))
@@ -75,9 +59,10 @@ def compared_scales(private: Rows, public: Rows) -> Secret[Scales]:
             continue
         if min(_unlike_most(mine), _unlike_most(theirs)) >= FEWEST and _differ(mine, theirs):
             differing.append(name)
-        if _fitted_on(mine) and not _fitted_on(theirs):
-            fitted.append(name)
-    return Secret(Scales(tuple(differing), tuple(fitted)))
+        if _is_standardised(mine) and not _is_standardised(theirs):
+            standardised.append(name)
+        reaches[name] = _reach(mine, theirs)
+    return Secret(Scales(tuple(differing), (*standardised, *_brought_to_one_range(reaches))))
 
 
 def _values(X: Rows, position: int) -> FloatArray:
@@ -119,11 +104,53 @@ def _differ(mine: FloatArray, theirs: FloatArray) -> bool:
     )
 
 
-def _fitted_on(values: FloatArray) -> bool:
-    """Whether these are values that a scaler was fitted on: standardised, or brought to the range from 0 to 1."""
-    standardised = abs(values.mean()) < EXACT and abs(values.std() - 1) < EXACT
-    full = abs(values.min()) < ROUNDING and abs(values.max() - 1) < ROUNDING
-    return bool(standardised or (full and not _are_bytes(values)))
+def _is_standardised(values: FloatArray) -> bool:
+    """Whether these have a mean of 0 and a standard deviation of 1, to the last digits."""
+    return bool(abs(values.mean()) < EXACT and abs(values.std() - 1) < EXACT)
+
+
+class Reach(Enum):
+    """How a private column lies between 0 and 1."""
+
+    PART = 0  # it does not reach both, or the public one does too, or its values are pixels
+    FULL = 1  # it reaches both, as shares, scores and saturated pixels do by themselves
+    STRETCHED = 2  # it reaches both as what a scaler has brought there
+
+
+def _reach(mine: FloatArray, theirs: FloatArray) -> Reach:
+    if not _is_full(mine) or _is_full(theirs) or _are_bytes(mine):
+        return Reach.PART
+    steps = _steps(mine)
+    if steps is None:  # a measurement: one row alone is at each end, where a share has many
+        stretched = np.count_nonzero(mine < ROUNDING) == np.count_nonzero(mine > 1 - ROUNDING) == 1
+    else:  # a count that was divided by what nobody would choose, such as 73: 17 to 90 years
+        stretched = steps > FEW_STEPS and all(chosen % steps for chosen in CHOSEN_STEPS)
+    return Reach.STRETCHED if stretched else Reach.FULL
+
+
+def _is_full(values: FloatArray) -> bool:
+    return bool(abs(values.min()) < ROUNDING and abs(values.max() - 1) < ROUNDING)
+
+
+def _steps(values: FloatArray) -> int | None:
+    """In how many equal steps, of which all values are whole numbers, the range from 0 to 1 is divided, if it is."""
+    distinct = np.unique(values)
+    least = float(np.diff(distinct).min())
+    if least < 1 / (MANY_STEPS + 0.5):
+        return None
+    steps = round(1 / least)
+    off = np.abs(distinct * steps - np.rint(distinct * steps))
+    return steps if bool((off < STEP).all()) else None
+
+
+def _brought_to_one_range(reaches: Mapping[str, Reach]) -> tuple[str, ...]:
+    """Which columns a scaler has brought to the range from 0 to 1, and which are shares or pixels by themselves.
+
+    Some column must look stretched; and half of the columns of full range do, or all columns have the full range.
+    """
+    full = tuple(name for name, reach in reaches.items() if reach is not Reach.PART)
+    stretched = sum(reach is Reach.STRETCHED for reach in reaches.values())
+    return full if stretched and (2 * stretched >= len(full) or len(full) == len(reaches)) else ()
 
 
 def _are_bytes(values: FloatArray) -> bool:

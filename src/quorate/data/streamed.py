@@ -24,27 +24,15 @@ class StreamedFrame:
 
     It answers where a polars frame is looked at column by column or block by block, and nothing else.
 
-    Parameters
-    ----------
-    path : path
-        The file; or a folder of files that are read in the order of their names.
-    called : path
-        What a message calls it: the file that the owner gave.
-    schema : mapping of str to polars type
-        The columns, in order.
-    height : int
-        Number of rows.
-    workspace : Workspace
-        Where its rows may be put aside; it stands as long as the frame does.
-    empty : mapping of str to polars type
-        Columns without a value, and the type that the table beside gives them.
+    `path`: the file; or a folder of files that are read in the order of their names.
+    `called`: what a message calls it: the file that the owner gave.
+    `schema`: the columns, in order.
+    `height`: number of rows.
+    `workspace`: where its rows may be put aside; it stands as long as the frame does.
+    `empty`: columns without a value, and the type that the table beside gives them.
 
-    Raises
-    ------
-    PreconditionFailed
-        By every look at the rows, if the file is another one than when it was opened.
-    DataRefused
-        By every look at the rows, if they cannot be read.
+    Raises PreconditionFailed by every look at the rows, if the file is another one than when it was opened; DataRefused
+    by every look at the rows, if they cannot be read.
     """
 
     def __init__(
@@ -165,21 +153,9 @@ class StreamedFrame:
 class PartedFrame:
     """A table of cells that is read part by part, anew in every pass: what a polars frame tells of itself, no row held.
 
-    Parameters
-    ----------
-    read : callable
-        From names of columns to an iterator of frames of them, a part each.
-    path : path
-        The file.
-    columns : sequence of str
-        The columns, in order.
-    height : int
-        Number of rows.
-
-    Raises
-    ------
-    PreconditionFailed
-        By every pass, if the file is another one than when it was opened.
+    `read`: from names of columns to an iterator of frames of them, a part each. `path`: the file. `columns`: the
+    columns, in order. `height`: number of rows. Raises PreconditionFailed by every pass, if the file is another one
+    than when it was opened.
     """
 
     def __init__(

@@ -17,21 +17,8 @@ from quorate.deferred import sparse
 def summed_cells(rows: Any) -> Any:
     """Return rows as CSR, columns in order, each cell once: the sum of its parts, one after another as they are stored.
 
-    Parameters
-    ----------
-    rows : sparse matrix, (n_rows, n_columns)
-        Of any format and any type of number. Where an index is no column, its row holds what is infinite.
-
-    Returns
-    -------
-    CSR matrix, (n_rows, n_columns)
-        Of the same type, float64 where an index was no column. Each row is a function of that row alone.
-
-    Examples
-    --------
-    >>> parts = sparse.csr_matrix(([1.0, 2.0, 4.0], [1, 0, 1], [0, 3]), shape=(1, 2))
-    >>> summed_cells(parts).toarray().tolist()
-    [[2.0, 5.0]]
+    `rows`: of any format and any type of number. Where an index is no column, its row holds what is infinite. Returns:
+    of the same type, float64 where an index was no column. Each row is a function of that row alone.
     """
     if rows.format == "csr" and _is_plain(rows):
         return rows.copy()  # what follows would return no other

@@ -26,14 +26,8 @@ from quorate.errors import DataRefused
 class TableReader:
     """How the tables of one run are read.
 
-    Parameters
-    ----------
-    families : mapping of str to {"number", "text", "time", "missing"}
-        What the public pool's columns hold, in its order; empty where they have no names.
-    kinds : ColumnKinds
-        What they are read as.
-    left_out : tuple of str
-        Columns that are no features: the label, the unit, and what the owner leaves out.
+    `families`: what the public pool's columns hold, in its order; empty where they have no names. `kinds`: what they
+    are read as. `left_out`: columns that are no features: the label, the unit, and what the owner leaves out.
 
     Examples
     --------
@@ -57,20 +51,14 @@ class TableReader:
     def __call__(self, X: Any, name: str = "X") -> Rows:
         """Return rows as a published student takes them; columns that are read as nothing may be missing.
 
-        Raises
-        ------
-        DataRefused
-            If the columns are others than those of the pool, or one holds something else.
+        Raises DataRefused if the columns are others than those of the pool, or one holds something else.
         """
         return self.kinds(self.as_the_pool(X, name, needed=set(self.families) - set(self.kinds.of("dropped"))))
 
     def as_the_pool(self, X: Any, name: str = "X", *, needed: set[str] | None = None) -> Rows:
         """Return a frame with the columns of the pool, in its order and types; what is no frame comes back as it is.
 
-        Raises
-        ------
-        DataRefused
-            As above. Columns are named, no cell is.
+        Raises DataRefused as above. Columns are named, no cell is.
         """
         if not self.families:
             return X

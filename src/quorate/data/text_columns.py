@@ -12,19 +12,8 @@ from quorate.errors import DataRefused, InvalidParameter
 def refuse_without_text(pool: Rows, text: Sequence[str]) -> None:
     """Refuse columns of the public pool that are named as running text and are none, or lack a text in some row.
 
-    Raises
-    ------
-    InvalidParameter
-        If the pool is no frame, or a column is not one of text.
-    DataRefused
-        If a public row has no text: it would be taken for an empty one.
-
-    Examples
-    --------
-    >>> import polars
-    >>> refuse_without_text(polars.DataFrame({"note": ["good film", None], "stars": [5, 1]}), ["note"])
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: public: column 'note' lacks a text in some rows; drop those rows of the pool
+    Raises InvalidParameter if the pool is no frame, or a column is not one of text; DataRefused if a public row has no
+    text: it would be taken for an empty one.
     """
     if not is_frame(pool):
         raise InvalidParameter("text names columns of a table, and the public pool is an array; give a data frame")

@@ -31,13 +31,7 @@ _NAN = float("nan")
 
 
 def date_number(text: str | None) -> float:
-    """Return the days since 1970-01-01 00:00 UTC; NaN for what is no date in ISO 8601.
-
-    Examples
-    --------
-    >>> date_number("2024-03-01"), date_number("2024-03-01T14:00+02:00"), date_number("01/03/2024")
-    (19783.0, 19783.5, nan)
-    """
+    """Return the days since 1970-01-01 00:00 UTC; NaN for what is no date in ISO 8601."""
     found = None if text is None else _DATE.fullmatch(text.strip())
     if found is None:
         return _NAN
@@ -53,13 +47,7 @@ def date_number(text: str | None) -> float:
 
 
 def clock_number(text: str | None) -> float:
-    """Return the hours since midnight; NaN for what is no time of day in ISO 8601.
-
-    Examples
-    --------
-    >>> clock_number("07:30"), clock_number("18:00:36"), clock_number("25:00")
-    (7.5, 18.01, nan)
-    """
+    """Return the hours since midnight; NaN for what is no time of day in ISO 8601."""
     found = None if text is None else _TIME.fullmatch(text.strip())
     since_midnight = None if found is None else _microseconds(*found.groups())
     return _NAN if since_midnight is None else since_midnight / _HOUR_US
@@ -110,17 +98,7 @@ def time_kind(series: Any) -> TimeKind:
 def time_numbers(series: Any, kind: TimeKind) -> FloatArray:
     """Return a column of times, or of texts, as numbers; NaN where there is no such time.
 
-    Parameters
-    ----------
-    series : pandas or polars Series
-        Of a type of times, or text.
-    kind : {"date", "time", "duration"}
-        What it is read as.
-
-    Returns
-    -------
-    FloatArray, (n,)
-        Days, hours or days; see the module.
+    `series`: of a type of times, or text. `kind`: what it is read as. Returns: days, hours or days; see the module.
 
     Examples
     --------

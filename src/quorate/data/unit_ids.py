@@ -73,15 +73,7 @@ def slot_bytes(groups: Any | None, n: int, *, name: str = "groups") -> Sequence[
 def usable_slots(groups: Any | None, n: int, *, name: str = "groups") -> Sequence[bytes]:
     """Return the slot of each row, as :func:`slot_bytes`; it is empty for a row whose id says nothing.
 
-    Raises
-    ------
-    DataRefused
-        If the column is of floats. No id decides on it.
-
-    Examples
-    --------
-    >>> usable_slots([12, None, [12], "12"], 4)
-    [b'id:12', b'', b'', b'id:12']
+    Raises DataRefused if the column is of floats. No id decides on it.
     """
     if groups is None:
         return PositionKeys(n)
@@ -92,20 +84,8 @@ def usable_slots(groups: Any | None, n: int, *, name: str = "groups") -> Sequenc
 def only_whole_ids(groups: Any) -> Any:
     """Return unit ids of which each is a whole number below 2⁵³, or none, whatever type the column has.
 
-    Parameters
-    ----------
-    groups : (n,) array, series or sequence, or None
-        Such ids as floats hold, so that one that is missing makes no other one another.
-
-    Returns
-    -------
-    list of str or None, a StreamedColumn of them, or None
-        As :func:`slot_bytes` and :func:`usable_slots` take them; none is a row without id.
-
-    Examples
-    --------
-    >>> only_whole_ids(np.array([7.0, np.nan, 7.5, 2.0**60]))
-    ['7', None, None, None]
+    `groups`: such ids as floats hold, so that one that is missing makes no other one another. Returns: as
+    :func:`slot_bytes` and :func:`usable_slots` take them; none is a row without id.
     """
     read = partial(id_text, whole_alone=True)
     if not isinstance(groups, StreamedColumn):
@@ -118,8 +98,6 @@ def only_whole_ids(groups: Any) -> Any:
 def refuse_floating_ids(groups: Any, name: str = "groups") -> None:
     """Refuse a column of unit ids that is of floats: large ids have lost digits, and persons have become one.
 
-    Notes
-    -----
     Privacy: a library makes floats of whole numbers where one of them is missing, so that one private cell may decide
     on this refusal. It is one of the three things that private cells decide in the direct method, and the owner alone
     is told.

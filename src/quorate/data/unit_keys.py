@@ -130,12 +130,7 @@ class _Indexed(UnitKeys):
 class IdKeys(_Indexed):
     """Units known by ids, which are held as one column of text.
 
-    Parameters
-    ----------
-    texts : polars.Series of str, (n_units,)
-        The canonical text of each distinct id.
-    unit_of_row : (n_rows,) array
-        The place of each row's id among them.
+    `texts`: the canonical text of each distinct id. `unit_of_row`: the place of each row's id among them.
     """
 
     def __init__(self, texts: pl.Series, unit_of_row: IntArray) -> None:
@@ -155,12 +150,7 @@ class IdKeys(_Indexed):
 class ListedKeys(_Indexed):
     """Units whose bytes are listed once each.
 
-    Parameters
-    ----------
-    units : list of n_units bytes
-        All different.
-    unit_of_row : (n_rows,) array
-        The place of each row's unit among them.
+    `units`: all different. `unit_of_row`: the place of each row's unit among them.
     """
 
     def __init__(self, units: list[bytes], unit_of_row: IntArray) -> None:
@@ -185,16 +175,7 @@ class ListedKeys(_Indexed):
 def as_unit_keys(unit_keys: Sequence[bytes]) -> UnitKeys:
     """Take the units of rows as distinct ones; they are looked for in a list of bytes.
 
-    Raises
-    ------
-    InvalidParameter
-        If an entry of the list is not bytes.
-
-    Examples
-    --------
-    >>> keys = as_unit_keys([b"ann", b"bob", b"ann"])
-    >>> keys.n_units, keys.units(0, 2), keys.of_rows(np.array([7, 8])).tolist()
-    (2, [b'ann', b'bob'], [7, 8, 7])
+    Raises InvalidParameter if an entry of the list is not bytes.
     """
     if isinstance(unit_keys, UnitKeys):
         return unit_keys

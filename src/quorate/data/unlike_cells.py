@@ -29,18 +29,11 @@ SLIPS = 0.01  # share of cells that may be written in another way now and then
 class UnlikeCells:
     """What private cells lack.
 
-    Attributes
-    ----------
-    empty : tuple of str
-        Columns whose private cells are all missing, though public ones are not.
-    foreign : tuple of str
-        Columns whose private cells say nothing that the public ones say: no entry where an entry is what counts, no
-        word in running text.
-    respelled : tuple of str
-        Columns of which private entries are those of public ones but for blanks, for case or for the form of Unicode,
-        and are other entries to who learns from them.
-    blank : int
-        Rows of an array that hold 0 alone, where no public row does: images that could not be read are such rows.
+    `empty`: columns whose private cells are all missing, though public ones are not. `foreign`: columns whose private
+    cells say nothing that the public ones say: no entry where an entry is what counts, no word in running text.
+    `respelled`: columns of which private entries are those of public ones but for blanks, for case or for the form of
+    Unicode, and are other entries to who learns from them. `blank`: rows of an array that hold 0 alone, where no public
+    row does: images that could not be read are such rows.
     """
 
     empty: tuple[str, ...] = ()
@@ -52,27 +45,9 @@ class UnlikeCells:
 def unlike_cells(private: Rows, public: Rows, kinds: ColumnKinds | None = None) -> Secret[UnlikeCells]:
     """Compare the cells of two tables of one schema.
 
-    Parameters
-    ----------
-    private, public : Rows
-        Feature tables, the columns in the same order. Sparse ones, and tables that stay in their files, are not looked
-        at.
-    kinds : ColumnKinds, optional
-        What each column is read as: of dates, and of columns that are left out, no words are compared.
-
-    Notes
-    -----
-    Privacy: depends on the private table and is covered by no guarantee. Reveal it to the owner alone.
-
-    Examples
-    --------
-    >>> import polars
-    >>> public = polars.DataFrame({"age": [39.0, 50.0] * 10, "town": ["Ulm", "Bonn"] * 10})
-    >>> private = polars.DataFrame({"age": [None] * 20, "town": ["89073", "53111"] * 10}, schema=public.schema)
-    >>> unlike_cells(private, public).reveal()
-    UnlikeCells(empty=('age',), foreign=('town',), respelled=(), blank=0)
-    >>> unlike_cells(public, public).reveal()
-    UnlikeCells(empty=(), foreign=(), respelled=(), blank=0)
+    `private`, `public`: feature tables, the columns in the same order. Sparse ones, and tables that stay in their
+    files, are not looked at. `kinds`: what each column is read as: of dates, and of columns that are left out, no words
+    are compared. Privacy: depends on the private table and is covered by no guarantee. Reveal it to the owner alone.
     """
     if kind(private) == "sparse" or isinstance(private, StreamedFrame) or min(n_rows(private), n_rows(public)) < FEWEST:
         return Secret(UnlikeCells())

@@ -22,21 +22,7 @@ class Workspace:
     What a killed process has left is removed by the next one that asks for a workspace in the same place: a lock that
     ends with its process tells which are in use.
 
-    Parameters
-    ----------
-    parent : callable
-        Where it is to be made.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     workspace = Workspace(lambda: Path(folder))
-    ...     place = workspace.path
-    ...     print(oct(place.stat().st_mode & 0o777), place.parent == Path(folder))
-    ...     workspace.close()
-    ...     print(place.exists())
-    0o700 True
-    False
+    `parent`: where it is to be made.
     """
 
     def __init__(self, parent: Callable[[], Path]) -> None:
@@ -48,10 +34,7 @@ class Workspace:
     def path(self) -> Path:
         """The folder.
 
-        Raises
-        ------
-        PreconditionFailed
-            If it cannot be made.
+        Raises PreconditionFailed if it cannot be made.
         """
         if self._path is None:
             parent = self._parent()

@@ -32,20 +32,12 @@ from quorate.types import FloatArray, IntArray
 class Outline:
     """A run's settings and noise at one budget, for rows that are public: coordinates come from known products.
 
-    Attributes
-    ----------
-    settings : DirectSettings
-        κ, B, T, η.
-    grid : Grid
-        The integers of a contribution.
-    sigma : float
-        Of the noise on each number of a round, in grid steps.
-    n_units, n_outputs : int
-        n₀, and 1 for two classes, else one a class.
-    spectrum : Spectrum
-        Of the pool.
-    neighbours : {"add-or-remove", "replace"}
-        The change of one unit that the noise is for.
+    `settings`: κ, B, T, η.
+    `grid`: the integers of a contribution.
+    `sigma`: of the noise on each number of a round, in grid steps.
+    `n_units`, `n_outputs`: n₀, and 1 for two classes, else one a class.
+    `spectrum`: of the pool.
+    `neighbours`: the change of one unit that the noise is for.
     """
 
     settings: DirectSettings
@@ -95,31 +87,8 @@ class Outline:
 class PlannedBudgets:
     """Plans for one public pool; whatever they share is worked out once.
 
-    Parameters
-    ----------
-    pool : (n_public, n_columns)
-        Public rows, encoded.
-    name : str
-        Of the feature map.
-    patches : SharedPatches, optional
-        Of public images, where others ask for them too.
-
-    Examples
-    --------
-    >>> from quorate.direct.plan import plan_direct
-    >>> planned = PlannedBudgets(np.random.default_rng(0).normal(size=(80, 3)), "linear")
-    >>> task = {"n_classes": 2, "n_units": 500, "epsilon": 1.0, "delta": 1e-5,
-    ...         "neighbours": "add-or-remove"}
-    >>> made, outline = plan_direct(planned.feature_map, planned.pool, **task), planned.outline(**task)
-    >>> (made.noise, made.numbers, made.dimension) == (outline.noise, outline.numbers, outline.dimension)
-    True
-    >>> made.settings == outline.settings, made.sigma == outline.sigma, made.event == outline.event
-    (True, True, True)
-    >>> rows = np.random.default_rng(1).normal(size=(50, 3))
-    >>> bool(np.abs(made.coordinates(rows) - outline.integers(planned.along(rows))).max() <= 1)
-    True
-    >>> np.allclose(planned.along_in_pool(np.array([7, 7, 0])), planned.along(planned.pool[[7, 7, 0]]))
-    True
+    `pool`: public rows, encoded. `name`: of the feature map. `patches`: of public images, where others ask for them
+    too.
     """
 
     pool: Any = field(repr=False)
@@ -148,10 +117,7 @@ class PlannedBudgets:
 
         The arguments are those of :func:`~quorate.direct.plan.plan_direct`.
 
-        Raises
-        ------
-        InvalidParameter
-            As that does.
+        Raises InvalidParameter as that does.
         """
         spectrum, n_outputs = self.moments.spectrum, 1 if n_classes == 2 else n_classes
         mu = mu_of_gaussian(epsilon, delta)

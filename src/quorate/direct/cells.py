@@ -30,13 +30,7 @@ _TRUTH = {"true": 1.0, "false": 0.0}
 
 
 def number(cell: Any) -> float:
-    """Return a cell as a float; NaN for what is no number. Truth values are 0 and 1, also where they are written out.
-
-    Examples
-    --------
-    >>> number("12.5"), number(True), number("false"), number("n/a")
-    (12.5, 1.0, 0.0, nan)
-    """
+    """Return a cell as a float; NaN for what is no number. Truth values are 0 and 1, also written out."""
     try:
         if isinstance(cell, str):
             truth = _TRUTH.get(cell.strip().lower())

@@ -38,14 +38,8 @@ _TRIES = 8
 class Grid:
     """The integers of one run.
 
-    Attributes
-    ----------
-    bits : int
-        Coordinates are multiples of ``2**-bits``.
-    clip : float
-        B > 0: the Euclidean length that a unit's gradient is cut off at.
-    k : int
-        A unit's contribution is a vector of integers of length at most ``2**k``, in steps of ``clip / 2**k``.
+    `bits`: coordinates are multiples of ``2**-bits``. `clip`: b > 0: the Euclidean length that a unit's gradient is cut
+    off at. `k`: a unit's contribution is a vector of integers of length at most ``2**k``, in steps of ``clip / 2**k``.
     """
 
     bits: int
@@ -61,16 +55,8 @@ class Grid:
 def slopes(z: Any, codes: IntArray, weights: FloatArray, bits: int) -> FloatArray:
     """Return how each row would move its logits: ``(n_rows, 1)`` for two classes, ``(n_rows, n_classes)`` for more.
 
-    Parameters
-    ----------
-    z : FloatArray, CSR matrix or FactoredRows, (n_rows, n_coordinates)
-        Integer coordinates, of length at most 2²⁶.
-    codes : IntArray, (n_rows,)
-        Classes.
-    weights : FloatArray, (n_coordinates, n_outputs)
-        Of the coordinates; one output where there are two classes.
-    bits : int
-        Coordinates are multiples of ``2**-bits``.
+    `z`: integer coordinates, of length at most 2²⁶. `codes`: classes. `weights`: of the coordinates; one output where
+    there are two classes. `bits`: coordinates are multiples of ``2**-bits``.
     """
     largest = float(np.linalg.norm(weights, axis=0).max(initial=0.0))
     weight_bits = MANTISSA_BITS - 2 - LENGTH_BITS - ceil(log2(largest * 1.001)) if largest > 0 else 0
@@ -92,18 +78,8 @@ def of_records(
 ) -> IntArray:
     r"""Return the sum of the records' contributions, ``(n_coordinates, n_outputs)`` integers.
 
-    Parameters
-    ----------
-    z : FloatArray, CSR matrix or FactoredRows, (n_records, n_coordinates)
-        Integer coordinates.
-    lengths : FloatArray, (n_records,)
-        Their Euclidean lengths, as :func:`lengths_of` gives them.
-    codes, weights
-        As for :func:`slopes`.
-    grid : Grid
-        The integers of the run.
-    block : int
-        Records a block; the result does not depend on it.
+    `z`: integer coordinates. `lengths`: their Euclidean lengths, as :func:`lengths_of` gives them. `codes`, `weights`:
+    as for :func:`slopes`. `grid`: the integers of the run. `block`: records a block; the result does not depend on it.
     """
     total = np.zeros((z.shape[1], weights.shape[1]), dtype=np.int64)
     for start in range(0, z.shape[0], block):
@@ -191,23 +167,13 @@ def of_groups(
 ) -> IntArray:
     r"""Return the sum of the groups' contributions, ``(n_coordinates, n_outputs)`` integers.
 
-    Parameters
-    ----------
-    z : FloatArray, (n_rows, n_coordinates)
-        Integer coordinates of usable rows; those of one group stand together, in their own order.
-    codes : IntArray, (n_rows,)
-        Classes.
-    starts : IntArray, (n_groups + 1,)
-        Group g has the rows ``starts[g]`` to ``starts[g + 1] - 1``, one at least.
-    weights : FloatArray, (n_coordinates, n_outputs)
-        Of the coordinates.
-    grid : Grid
-        The integers of the run.
-    block : int
-        Rows whose slopes are computed at once; the result does not depend on it.
+    `z`: integer coordinates of usable rows; those of one group stand together, in their own order.
+    `codes`: classes.
+    `starts`: group g has the rows ``starts[g]`` to ``starts[g + 1] - 1``, one at least.
+    `weights`: of the coordinates.
+    `grid`: the integers of the run.
+    `block`: rows whose slopes are computed at once; the result does not depend on it.
 
-    Notes
-    -----
     A group's slopes are integers of at most 2¹⁶ and its coordinates of at most 2²⁶, so the sum over 1,024 of its rows
     is exact. Longer groups are summed in stretches of 1,024 counted from the group's first row, one after another.
     """
@@ -246,14 +212,8 @@ def _of_some_groups(z: Any, slope: FloatArray, starts: IntArray, grid: Grid) -> 
 def group_contribution(z: Any, slope: FloatArray, grid: Grid) -> IntArray:
     """Return one group's integers, of Euclidean length at most ``2**k``.
 
-    Parameters
-    ----------
-    z : FloatArray, (n_own, n_coordinates)
-        Integer coordinates of its rows.
-    slope : FloatArray, (n_own, n_outputs)
-        Integer slopes of its rows, in steps of 2⁻¹⁶.
-    grid : Grid
-        The integers of the run.
+    `z`: integer coordinates of its rows. `slope`: integer slopes of its rows, in steps of 2⁻¹⁶. `grid`: the integers of
+    the run.
     """
     starts = range(0, z.shape[0], GROUP_ROWS)
     stretches = ((z[start : start + GROUP_ROWS], slope[start : start + GROUP_ROWS]) for start in starts)

@@ -39,16 +39,8 @@ ONE_FOLD_FROM = 700  # public rows from which one tenth is held out, once
 class DirectSettings:
     """What every round is done with; public.
 
-    Attributes
-    ----------
-    ridge : float
-        κ.
-    clip : float
-        B, in the unit of z.
-    rounds : int
-        T.
-    rate, momentum : float
-        η, and the share of a step that is kept for the next.
+    `ridge`: κ. `clip`: b, in the unit of z. `rounds`: t. `rate`, `momentum`: η, and the share of a step that is kept
+    for the next.
     """
 
     ridge: float
@@ -67,14 +59,8 @@ WITHOUT_POOL = DirectSettings(
 class PoolMoments:
     """What settings follow from of a pool, at whatever budget: worked out once where several budgets are compared.
 
-    Attributes
-    ----------
-    features : (n_public, n_features)
-        Of public rows.
-    spectrum : Spectrum
-        Of them.
-    held : (n_held, n_features) or None
-        Features of public rows that the spectrum was computed without, if there are any.
+    `features`: of public rows. `spectrum`: of them. `held`: features of public rows that the spectrum was computed
+    without, if there are any.
     """
 
     features: Any = field(repr=False)
@@ -113,14 +99,8 @@ def spectrum_of(features: Any) -> tuple[Spectrum, Any | None]:
 def settings_for(moments: PoolMoments, *, n_classes: int, n_units: int, mu: float) -> DirectSettings:
     """Return the settings of a run with a public pool.
 
-    Parameters
-    ----------
-    moments : PoolMoments
-        Of the pool.
-    n_classes, n_units : int
-        C ≥ 2, n₀ ≥ 1.
-    mu : float
-        The Gaussian parameter that (ε, δ) allows for replacing one unit, > 0.
+    `moments`: of the pool. `n_classes`, `n_units`: c ≥ 2, n₀ ≥ 1. `mu`: the Gaussian parameter that (ε, δ) allows for
+    replacing one unit, > 0.
     """
     two = n_classes == 2
     target = min(RHO[two] * mu * n_units, most_dimensions(n_units), MOST_DIMENSIONS, moments.features.shape[0] / 2)
@@ -137,11 +117,6 @@ def most_dimensions(n_units: int) -> float:
 
     Where labels are hard to predict, a model of more of them fits the labels that it has seen, so that a run with more
     privacy to spend would be the worse one.
-
-    Examples
-    --------
-    >>> [round(most_dimensions(n)) for n in (100, 2_000, 48_000)]
-    [20, 89, 1000]
     """
     return max(n_units / 48, 2 * sqrt(n_units))
 

@@ -15,19 +15,7 @@ from quorate.types import FloatArray
 def published_model(plan: DirectPlan, schema: Schema, weights: FloatArray, classes: tuple[Any, ...]) -> Any:
     """Return a Pipeline: encoder (where there is one), feature map, linear classifier.
 
-    Parameters
-    ----------
-    plan : DirectPlan
-        Of the run.
-    schema : Schema
-        Columns and encoder of the pool.
-    weights : FloatArray, (n_coordinates, n_outputs)
-        Released.
-    classes : tuple
-        The declared classes.
-
-    Notes
-    -----
+    `plan`: of the run. `schema`: columns and encoder of the pool. `weights`: released. `classes`: the declared classes.
     Its parts are scikit-learn's own, so that it opens without quorate. It takes features as they are and not as
     integers on a grid, so that scores differ from those of the rounds by rounding alone.
     """

@@ -69,25 +69,15 @@ def mu_for_settings(mu: float, neighbours: Relation | None) -> float:
 class DirectPlan:
     """What a run does, public in every part.
 
-    Attributes
-    ----------
-    coordinates : PublicCoordinates
-        Rows to integers.
-    settings : DirectSettings
-        κ, B, T, η.
-    grid : Grid
-        The integers of a contribution.
-    sigma : float
-        Of the noise on each number of a round, in grid steps.
-    n_units : int
-        n₀.
-    n_outputs : int
-        1 for two classes, else one a class.
-    dimension : float
-        The effective dimension d(κ).
-    neighbours : {"add-or-remove", "replace"} or None
-        For which change of one unit the noise is the least that ε and δ allow; None where the run was begun before one
-        could be chosen: then it is that for replacing one.
+    `coordinates`: rows to integers.
+    `settings`: κ, B, T, η.
+    `grid`: the integers of a contribution.
+    `sigma`: of the noise on each number of a round, in grid steps.
+    `n_units`: n₀.
+    `n_outputs`: 1 for two classes, else one a class.
+    `dimension`: the effective dimension d(κ).
+    `neighbours`: for which change of one unit the noise is the least that ε and δ allow; None where the run was begun
+        before one could be chosen: then it is that for replacing one.
     """
 
     coordinates: PublicCoordinates = field(repr=False)
@@ -214,29 +204,16 @@ def plan_direct(
 ) -> DirectPlan:
     """Fix a run by public facts alone.
 
-    Parameters
-    ----------
-    feature_map : FeatureMap
-        Rows to features.
-    pool : (n_public, n_columns)
-        Public rows, encoded.
-    n_classes, n_units : int
-        C ≥ 2, n₀ ≥ 1.
-    epsilon, delta : float
-        What the run may cost.
-    rho : float, optional
-        What it may cost where a ledger adds ρ (zCDP), in place of (ε, δ).
-    rounds, clip : int, float, optional
-        T ≥ 1 and B > 0 in place of the defaults.
-    moments : PoolMoments, optional
-        Those of the pool's features, where they are known already.
-    neighbours : {"add-or-remove", "replace"} or None
-        The change of one unit that (ε, δ) is for; None where the run was begun before one could be chosen.
+    `feature_map`: rows to features.
+    `pool`: public rows, encoded.
+    `n_classes`, `n_units`: c ≥ 2, n₀ ≥ 1.
+    `epsilon`, `delta`: what the run may cost.
+    `rho`: what it may cost where a ledger adds ρ (zCDP), in place of (ε, δ).
+    `rounds`, `clip`: t ≥ 1 and B > 0 in place of the defaults.
+    `moments`: those of the pool's features, where they are known already.
+    `neighbours`: the change of one unit that (ε, δ) is for; None where the run was begun before one could be chosen.
 
-    Raises
-    ------
-    InvalidParameter
-        If the pool has no spread, or (ε, δ) is too small for noise that can be drawn.
+    Raises InvalidParameter if the pool has no spread, or (ε, δ) is too small for noise that can be drawn.
     """
     mu = mu_of_gaussian(epsilon, delta) if rho is None else sqrt(2 * rho)
     n_outputs = 1 if n_classes == 2 else n_classes
@@ -321,12 +298,6 @@ def noise_for(
 
     With `rho` the rounds are to cost no more than that ρ: :math:`T\Delta^2/(2\sigma^2) \le \rho`. Discrete noise has
     this price exactly (Canonne, Kamath and Steinke 2020, arXiv:2004.00010, Theorem 14), so nothing is taken of δ.
-
-    Examples
-    --------
-    >>> k, sigma = noise_for(16, 4_000, 1.0, 1e-5, neighbours="add-or-remove")
-    >>> k, 2**33 < sigma < 2**35
-    (30, True)
     """
     lengths = MOVED[neighbours]
     if rho is not None:

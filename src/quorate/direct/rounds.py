@@ -38,14 +38,8 @@ class SummedUnits(Protocol):
 class PrivateUnits:
     """What the private side brings to every round: integer coordinates, codes, and where each unit begins.
 
-    Attributes
-    ----------
-    z : (n_rows, n_coordinates) FloatArray, CSR matrix or FactoredRows
-        Integer coordinates of usable rows, those of one unit together and in their own order.
-    codes : IntArray, (n_rows,)
-        Classes.
-    starts : IntArray, (n_units + 1,), or None
-        Where each unit begins; None where every row is a unit.
+    `z`: integer coordinates of usable rows, those of one unit together and in their own order. `codes`: classes.
+    `starts`: where each unit begins; None where every row is a unit.
     """
 
     z: Any = field(repr=False)

@@ -49,18 +49,10 @@ _QUIET = np.errstate(all="ignore")  # a warning about what a private row holds w
 class Schema:
     """Columns of the pool, and the encoder that makes numbers of them.
 
-    Attributes
-    ----------
-    pool : Rows
-        The public rows, as given.
-    encoder : transformer or None
-        Fitted on the pool; None where rows are numbers without gaps.
-    text : tuple of str
-        Columns of running text that were named for the method: a row without a text in one of them cannot be used.
-    kinds : ColumnKinds
-        What each column is read as.
-    declared : mapping of str to sequence
-        What the owner says of columns where there is no pool: bounds, or the texts that occur.
+    `pool`: the public rows, as given. `encoder`: fitted on the pool; None where rows are numbers without gaps. `text`:
+    columns of running text that were named for the method: a row without a text in one of them cannot be used. `kinds`:
+    what each column is read as. `declared`: what the owner says of columns where there is no pool: bounds, or the texts
+    that occur.
     """
 
     pool: Rows = field(repr=False)
@@ -80,21 +72,9 @@ class Schema:
     ) -> Schema:
         """Read the schema off the public pool.
 
-        Parameters
-        ----------
-        pool : Rows
-            Public rows.
-        transformer : fitted transformer, optional
-            What makes numbers of them in place of the public encoder.
-        text : sequence of str
-            Columns of running text, whose words are weighed.
-        given : GivenKinds, optional
-            What the owner says of columns.
-
-        Raises
-        ------
-        InvalidParameter, DataRefused
-            If the transformer is not fitted or does not fit the pool, or a column of `text` holds none.
+        `pool`: public rows. `transformer`: what makes numbers of them in place of the public encoder. `text`: columns
+        of running text, whose words are weighed. `given`: what the owner says of columns. Raises InvalidParameter,
+        DataRefused if the transformer is not fitted or does not fit the pool, or a column of `text` holds none.
         """
         if transformer is not None:
             return cls._of_transformer(transformer, pool)
@@ -147,18 +127,10 @@ class Schema:
     def without_pool(cls, X: Any, declared: Any = None) -> Schema:
         """Take the schema as it was declared, or read the number of columns off an array of numbers.
 
-        Parameters
-        ----------
-        X : array or sparse matrix
-            Private rows, of which the number of columns is public. A frame where the columns are declared.
-        declared : mapping, optional
-            What the columns hold, as :func:`~quorate.data.declared.declared_columns` takes it.
-
-        Raises
-        ------
-        InvalidParameter
-            If it is a frame without a declared schema, or has no columns: what its columns hold would be read off
-            private rows.
+        `X`: private rows, of which the number of columns is public. A frame where the columns are declared. `declared`:
+        what the columns hold, as :func:`~quorate.data.declared.declared_columns` takes it. Raises InvalidParameter if
+        it is a frame without a declared schema, or has no columns: what its columns hold would be read off private
+        rows.
         """
         if declared is not None:
             frame, encoder = declared_columns(declared)
@@ -188,10 +160,7 @@ class Schema:
     def parsed(self, X: Any, name: str = "X") -> tuple[Rows, NDArray[np.bool_]]:
         """Return private rows in the pool's kind and types, and which of them can be used.
 
-        Raises
-        ------
-        DataRefused
-            If the columns are not those of the pool; no cell is looked at for that.
+        Raises DataRefused if the columns are not those of the pool; no cell is looked at for that.
         """
         rows, _, usable = self.judged(X, name)
         return rows, usable

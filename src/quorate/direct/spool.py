@@ -47,17 +47,9 @@ WIDE = np.iinfo(np.int32).min  # as its first coordinate: a row whose coordinate
 class Spool:
     """Bytes by their place: in memory as far as `size` is small, else in a file that has no name.
 
-    Parameters
-    ----------
-    size : int
-        Bytes there will be, at least; the room for them is taken at once.
-    folder : path, optional
-        Where the file lies, one that its owner alone may enter; by default a temporary one that is gone at once.
-
-    Raises
-    ------
-    PreconditionFailed
-        If the disk has no room, now or when more is written.
+    `size`: bytes there will be, at least; the room for them is taken at once. `folder`: where the file lies, one that
+    its owner alone may enter; by default a temporary one that is gone at once. Raises PreconditionFailed if the disk
+    has no room, now or when more is written.
     """
 
     def __init__(self, size: int, folder: Path | None = None) -> None:
@@ -157,16 +149,8 @@ def _without_name(folder: Path | None) -> int:
 class DenseUnits:
     """Rows of as many integers each, ordered by their units; a class of −1 says that a row is none.
 
-    Attributes
-    ----------
-    spool : Spool
-        Integer coordinates, 32 bits each, row by row.
-    width : int
-        Coordinates of a row.
-    codes : IntArray, (n_rows,)
-        Classes.
-    starts : IntArray, (n_units + 1,), or None
-        Where each unit begins; None where every row is a unit.
+    `spool`: integer coordinates, 32 bits each, row by row. `width`: coordinates of a row. `codes`: classes. `starts`:
+    where each unit begins; None where every row is a unit.
     """
 
     spool: Spool
@@ -261,14 +245,8 @@ class DenseUnits:
 class SparseRecords:
     """Sparse rows, each a unit of its own: images and lengths of the coordinates, or coordinates, block by block.
 
-    Attributes
-    ----------
-    spool : Spool
-        Their arrays, one behind the other.
-    model : FactoredRows or CSR matrix
-        Without a row: what a block is, beside its arrays.
-    blocks : list
-        Of each block the places, shapes and types of its arrays, and the classes of its rows.
+    `spool`: their arrays, one behind the other. `model`: without a row: what a block is, beside its arrays. `blocks`:
+    of each block the places, shapes and types of its arrays, and the classes of its rows.
     """
 
     spool: Spool
@@ -327,21 +305,9 @@ def units_of(
 ) -> PrivateUnits | DenseUnits | SparseRecords:
     """Make the coordinates of all rows that can be used, block by block, for the rounds to read.
 
-    Parameters
-    ----------
-    coordinates : PublicCoordinates
-        Of the plan.
-    private : UsableRows
-        The rows, which are read once.
-    folder : path, optional
-        Where what memory does not hold may lie; by default a temporary folder.
-    watch : callable, optional
-        ``watch(done, total)``, in rows.
-
-    Raises
-    ------
-    PreconditionFailed
-        If the disk has no room for them.
+    `coordinates`: of the plan. `private`: the rows, which are read once. `folder`: where what memory does not hold may
+    lie; by default a temporary folder. `watch`: ``watch(done, total)``, in rows. Raises PreconditionFailed if the disk
+    has no room for them.
     """
     schema = private.table.schema
     form = coordinates.for_rounds if private.units is None else coordinates

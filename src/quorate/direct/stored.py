@@ -39,12 +39,7 @@ Arrays = dict[str, Any]
 def dump_plan(plan: DirectPlan, encoder: Any) -> bytes:
     """Write a plan, and the encoder of the pool that it rests on, as a ``.npz`` without pickle.
 
-    Parameters
-    ----------
-    plan : DirectPlan
-        Any.
-    encoder : transformer, FittedTransformer or None
-        Fitted on the pool, of parts that skops writes.
+    `plan`: any. `encoder`: fitted on the pool, of parts that skops writes.
     """
     from quorate.deferred import skops
 

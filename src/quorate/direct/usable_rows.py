@@ -40,12 +40,8 @@ Watching = Callable[[int, int], None]
 class PrivateTable:
     """A private table of any form as blocks of rows, each parsed by itself.
 
-    Attributes
-    ----------
-    schema : Schema
-        What a row must look like.
-    X : Any
-        The table, as :meth:`Schema.parsed` takes it; or one that is read part by part.
+    `schema`: what a row must look like. `X`: the table, as :meth:`Schema.parsed` takes it; or one that is read part by
+    part.
     """
 
     schema: Schema
@@ -69,17 +65,8 @@ class PrivateTable:
     ) -> Iterator[tuple[int, Rows, NDArray[np.bool_]]]:
         """Yield where a block begins, its rows as the pool has them, and which of them can be used.
 
-        Parameters
-        ----------
-        widest : int
-            Numbers of a row that are held at once, where those are more than its columns.
-        watch : callable, optional
-            ``watch(done, total)``, in rows.
-
-        Raises
-        ------
-        DataRefused
-            As :meth:`Schema.parsed`, of every block alike.
+        `widest`: numbers of a row that are held at once, where those are more than its columns. `watch`: ``watch(done,
+        total)``, in rows. Raises DataRefused as :meth:`Schema.parsed`, of every block alike.
         """
         for start, rows, _, usable in self.judged(widest=widest):
             yield start, rows, usable
@@ -139,16 +126,9 @@ class PrivateTable:
 class UsableRows:
     """The private side: a table, the class of each of its rows, and whose row it is. The rows are read when asked for.
 
-    Attributes
-    ----------
-    table : PrivateTable
-        The rows.
-    codes : IntArray, (n_rows,)
-        Classes; −1 for what is none, and for a row without a unit id where ids are given.
-    units : IntArray or None, (n_rows,)
-        Numbers of units; None where every row is a unit.
-    n_slots : int
-        Units there are, those without a usable row included. Public where it was declared to be, or read.
+    `table`: the rows. `codes`: classes; −1 for what is none, and for a row without a unit id where ids are given.
+    `units`: numbers of units; None where every row is a unit. `n_slots`: units there are, those without a usable row
+    included. Public where it was declared to be, or read.
     """
 
     table: PrivateTable = field(repr=False)
@@ -187,10 +167,7 @@ def labels_and_slots(
 ) -> tuple[IntArray, Sequence[bytes]]:
     """Return the class of each row, read some at a time, and its slot.
 
-    Raises
-    ------
-    DataRefused
-        If there is not one label and one id a row.
+    Raises DataRefused if there is not one label and one id a row.
     """
     labels = np.concatenate([np.empty(0, dtype=np.int64), *map(codes, lists_of(y))])
     slots = usable_slots(groups, n_rows) if groups is None else _listed(groups)

@@ -34,12 +34,7 @@ _ROOM = 2  # how many times the usual shard still has to be solved: what is not 
 class Solved:
     """What a shard's optimum is, on the way to the user's process.
 
-    Parameters
-    ----------
-    optimum : Optimum
-        Coefficients and intercepts.
-    codes : IntArray, (k,)
-        The class code of each label.
+    `optimum`: coefficients and intercepts. `codes`: the class code of each label.
     """
 
     optimum: Optimum = field(repr=False)
@@ -51,16 +46,8 @@ class Solved:
 class BareLinearTeacher:
     """What workers are sent of a teacher that is solved.
 
-    Parameters
-    ----------
-    logistic : bool
-        Whether it is logistic regression, and not ridge classification.
-    strength : float
-        Its `C`, or its `alpha`.
-    fit_intercept : bool
-        Whether there is an intercept.
-    whole : callable
-        Loads the teacher itself.
+    `logistic`: whether it is logistic regression, and not ridge classification. `strength`: its `C`, or its `alpha`.
+    `fit_intercept`: whether there is an intercept. `whole`: loads the teacher itself.
     """
 
     logistic: bool
@@ -108,25 +95,8 @@ def bare(
 ) -> BareLinearTeacher | None:
     """Return what may be sent in place of a teacher; None where it has to be sent as it is.
 
-    Parameters
-    ----------
-    teacher : Teacher
-        Any.
-    whole : callable
-        Loads the same in a worker process; it has to travel there.
-    X : array, CSR matrix or frame
-        The rows of all shards.
-    n_teachers, n_classes : int
-        Shards, and classes.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.tree import DecisionTreeClassifier
-    >>> X = np.zeros((20, 3))
-    >>> bare(ClassifierTeacher(LogisticRegression(C=2.0)), list, X, n_teachers=2, n_classes=2)
-    BareLinearTeacher(logistic=True, strength=2.0, fit_intercept=True)
-    >>> bare(ClassifierTeacher(DecisionTreeClassifier()), list, X, n_teachers=2, n_classes=2)
+    `teacher`: any. `whole`: loads the same in a worker process; it has to travel there. `X`: the rows of all shards.
+    `n_teachers`, `n_classes`: shards, and classes.
     """
     if type(teacher) is not ClassifierTeacher or not teacher.solves or hasattr(teacher.estimator, "steps"):
         return None

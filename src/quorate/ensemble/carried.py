@@ -66,10 +66,7 @@ def carried(model: Any) -> Iterator[Any]:
 def held_by(function: Any) -> list[Any]:
     """Return what a function brings along beside its code, classes and modules left out.
 
-    Parameters
-    ----------
-    function : function, method or functools.partial
-        Of one that belongs to an installed library, the variables of its module are not looked at.
+    `function`: of one that belongs to an installed library, the variables of its module are not looked at.
 
     Examples
     --------

@@ -36,10 +36,7 @@ TRIED = ("param_grid", "param_distributions")  # what a search tries, by the pat
 def names_classes(estimator: Any, classes: Sequence[Any]) -> bool:
     """Tell whether a parameter of an unfitted classifier, or of a part of it, names a class.
 
-    Raises
-    ------
-    InvalidParameter
-        If weights are given for what is none of the classes, or for the second of more than two.
+    Raises InvalidParameter if weights are given for what is none of the classes, or for the second of more than two.
 
     Examples
     --------
@@ -62,19 +59,9 @@ def fit_named(
 ) -> tuple[Any, NDArray[np.int64]]:
     """Fit a classifier of which a parameter names a class on one shard.
 
-    Parameters
-    ----------
-    estimator : object
-        An unfitted copy for this shard alone; its parameters are changed.
-    X, codes : (n_rows, n_features) and (n_rows,)
-        The shard; codes are places in `classes`, two different ones at least.
-    classes : sequence
-        The declared classes.
-
-    Returns
-    -------
-    (object, IntArray)
-        What predicts 0..k-1, and the class code of each, in the order of its probabilities.
+    `estimator`: an unfitted copy for this shard alone; its parameters are changed. `X`, `codes`: the shard; codes are
+    places in `classes`, two different ones at least. `classes`: the declared classes. Returns: what predicts 0..k-1,
+    and the class code of each, in the order of its probabilities.
     """
     declared, present = list(classes), np.unique(codes).tolist()
     alone, order = _takes_numbers_alone(estimator), declared
@@ -103,12 +90,7 @@ def fit_named(
 class LabelledEstimator:
     """A classifier that was fitted on labels, as one that was fitted on 0..k-1.
 
-    Parameters
-    ----------
-    estimator : object
-        Fitted.
-    labels : list, (k,)
-        What it predicts, in the order of its probabilities.
+    `estimator`: fitted. `labels`: what it predicts, in the order of its probabilities.
     """
 
     def __init__(self, estimator: Any, labels: list[Any]) -> None:

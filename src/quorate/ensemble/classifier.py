@@ -240,16 +240,7 @@ class ClassifierVoter:
 
 
 def set_random_states(estimator: Any, seed: int) -> None:
-    """Set every nested ``random_state`` of `estimator` to an int of its own, derived from `seed` and its name.
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> forest = RandomForestClassifier()
-    >>> set_random_states(forest, 5)
-    >>> forest.random_state == RandomForestClassifier().random_state
-    False
-    """
+    """Set every nested ``random_state`` of `estimator` to an int of its own, derived from `seed` and its name."""
     from sklearn.frozen import FrozenEstimator
 
     if not hasattr(estimator, "get_params"):

@@ -27,21 +27,8 @@ def code_type(n_classes: int) -> np.dtype[Any]:
 def add_votes(codes: Any, counts: IntArray) -> None:
     """Add one vote for every voter and row, in place; exact, and the same in any order of voters.
 
-    Parameters
-    ----------
-    codes : integer array, (n_voters, n_rows)
-        From 0 to C - 1, or :data:`~quorate.ensemble.ABSTAINED` (-1), which adds nothing. Others are not looked for.
-    counts : int64 array, (n_rows, n_classes)
-        Is added to.
-
-    Examples
-    --------
-    >>> counts = np.zeros((3, 2), dtype=np.int64)
-    >>> add_votes(np.array([[0, 1, -1], [0, 0, 1]], dtype=np.int8), counts)
-    >>> counts
-    array([[2, 0],
-           [1, 1],
-           [0, 1]])
+    `codes`: from 0 to C - 1, or :data:`~quorate.ensemble.ABSTAINED` (-1), which adds nothing. Others are not looked
+    for. `counts`: is added to.
     """
     n_classes = counts.shape[1]
     if n_classes <= _MOST_COMPARED:

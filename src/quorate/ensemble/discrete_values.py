@@ -21,29 +21,9 @@ DEEPEST = 16  # tuples within tuples
 def encode_value(value: object) -> str:
     """Return the canonical text of a value.
 
-    Parameters
-    ----------
-    value : str, int, bool, or tuple or frozenset of values
-        Numpy's integers, truth values and strings are taken as Python's.
-
-    Returns
-    -------
-    str
-        ASCII; equal for equal values of the same type, and different otherwise.
-
-    Raises
-    ------
-    TypeError
-        If the value is of no discrete type: a float, a list, None, …
-    ValueError
-        If it is nested too deeply, or its text is longer than ``LONGEST`` characters.
-
-    Examples
-    --------
-    >>> encode_value(("age", 3, True))
-    '["tuple",[["str","age"],["int","0x3"],["bool",true]]]'
-    >>> encode_value(frozenset({"b", "a"})) == encode_value(frozenset({"a", "b"}))
-    True
+    `value`: numpy's integers, truth values and strings are taken as Python's. Returns: ASCII; equal for equal values of
+    the same type, and different otherwise. Raises TypeError if the value is of no discrete type: a float, a list, None,
+    …; ValueError if it is nested too deeply, or its text is longer than ``LONGEST`` characters.
     """
     text = json.dumps(_told(value, DEEPEST), separators=(",", ":"), ensure_ascii=True)
     if len(text) > LONGEST:
@@ -54,15 +34,7 @@ def encode_value(value: object) -> str:
 def decode_value(text: str) -> DiscreteValue:
     """Return the value that a canonical text stands for.
 
-    Raises
-    ------
-    ValueError
-        If the text is not one that :func:`encode_value` writes.
-
-    Examples
-    --------
-    >>> decode_value(encode_value(("age", 3, True)))
-    ('age', 3, True)
+    Raises ValueError if the text is not one that :func:`encode_value` writes.
     """
     try:
         value = _read(json.loads(text), DEEPEST)

@@ -51,23 +51,10 @@ def map_elsewhere(
 ) -> Iterator[tuple[int, bytes | None]]:
     """Yield ``(number, result)`` for every item, in no particular order; None for an item that failed.
 
-    Parameters
-    ----------
-    scheduler : DaskScheduler
-        Whose workers do it.
-    work : callable
-        As in :func:`~quorate.ensemble.workers.isolated_map`.
-    items : iterable of (int, item)
-        Asked for when the next task is about to be sent, so that few of them are held.
-    size : int, default 64
-        Items of a task.
-
-    Raises
-    ------
-    Interrupted
-        If the scheduler is gone, or no worker is left.
-    PreconditionFailed
-        If a worker is not set up as this machine is, or cannot load what it is to do.
+    `scheduler`: whose workers do it. `work`: as in :func:`~quorate.ensemble.workers.isolated_map`. `items`: asked for
+    when the next task is about to be sent, so that few of them are held. `size`: items of a task. Raises Interrupted if
+    the scheduler is gone, or no worker is left; PreconditionFailed if a worker is not set up as this machine is, or
+    cannot load what it is to do.
     """
     with scheduler.connected() as connection:
         sent = put(connection.folder, work)
@@ -89,17 +76,7 @@ def map_elsewhere(
 
 
 def batches_of(items: Iterable[tuple[int, Item]], *, size: int = TASK) -> Iterator[list[tuple[int, Item]]]:
-    """Put items together to tasks: `size` each, and up to 1.78 times as many in the last.
-
-    Examples
-    --------
-    >>> [len(each) for each in batches_of((number, "") for number in range(250))]
-    [64, 64, 64, 58]
-    >>> [len(each) for each in batches_of((number, "") for number in range(130))]
-    [64, 66]
-    >>> [len(each) for each in batches_of(((number, "") for number in range(1000)), size=256)]
-    [256, 256, 256, 232]
-    """
+    """Put items together to tasks: `size` each, and up to 1.78 times as many in the last."""
     before: list[tuple[int, Item]] = []
     batch: list[tuple[int, Item]] = []
     for item in items:

@@ -36,13 +36,7 @@ _MODULE = re.compile(r"[A-Za-z_]\w*(\.\w+)*( |\Z)")
 
 
 def environment() -> dict[str, str]:
-    """Return what must be equal on every worker: names that people know, and their versions.
-
-    Examples
-    --------
-    >>> sorted(environment())[:2], environment()["quorate"] == version("quorate")
-    (['BLAS kernels', 'C library'], True)
-    """
+    """Return what must be equal on every worker: names that people know, and their versions."""
     loaded = (name for module, names in _WHERE_LOADED.items() if module in sys.modules for name in names)
     packages = {name: version_of(name) for name in (*ALWAYS, *loaded)}
     return {"Python": platform.python_version(), **packages, **_arithmetic()}
@@ -51,11 +45,8 @@ def environment() -> dict[str, str]:
 def packages_named(pickled: bytes) -> dict[str, str]:
     """Return the distributions, and their versions, of the loaded modules that a pickle names.
 
-    Parameters
-    ----------
-    pickled : bytes
-        A teacher, say, as it travels. It is read and not run. A pickle within it, as bytes, is read too; a text that
-        happens to be a module's name counts as one.
+    `pickled`: a teacher, say, as it travels. It is read and not run. A pickle within it, as bytes, is read too; a text
+    that happens to be a module's name counts as one.
 
     Examples
     --------

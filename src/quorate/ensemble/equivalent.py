@@ -38,20 +38,7 @@ _DENSE_CELLS = 2**20
 def is_equivalent(estimator: Any) -> bool:
     """Tell whether an unfitted estimator is one that is solved here, bare or as the last step of a Pipeline.
 
-    Parameters
-    ----------
-    estimator : object
-        As :class:`~quorate.ensemble.ClassifierTeacher` takes it.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression, RidgeClassifier
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> is_equivalent(LogisticRegression(C=100)), is_equivalent(make_pipeline(StandardScaler(), RidgeClassifier()))
-    (True, True)
-    >>> is_equivalent(LogisticRegression(class_weight="balanced")), is_equivalent(LogisticRegression(max_iter=5))
-    (False, False)
+    `estimator`: as :class:`~quorate.ensemble.ClassifierTeacher` takes it.
     """
     from sklearn.linear_model import LogisticRegression, RidgeClassifier
     from sklearn.pipeline import Pipeline
@@ -110,28 +97,9 @@ def _positive(value: Any) -> bool:
 def fit_to_optimum(estimator: Any, X: Any, y: IntArray) -> None:
     """Fit an estimator for which :func:`is_equivalent` holds.
 
-    Parameters
-    ----------
-    estimator : object
-        Unfitted. It is as after its own ``fit``, with coefficients at the optimum.
-    X : array, CSR matrix or frame, (n_rows, n_features)
-        One shard.
-    y : IntArray, (n_rows,)
-        Classes 0..k-1, k at least 2, all of which occur.
-
-    Raises
-    ------
-    Exception
-        Whatever the estimator's own ``fit`` raises, where it is left to that or a step of a Pipeline fails.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> X, y = np.array([[-2.0], [-1.0], [1.0], [3.0]]), np.array([0, 1, 0, 1])
-    >>> model, own = LogisticRegression(), LogisticRegression(tol=1e-12).fit(X, y)
-    >>> fit_to_optimum(model, X, y)
-    >>> bool(np.allclose(model.coef_, own.coef_)), model.predict(X).tolist() == own.predict(X).tolist()
-    (True, True)
+    `estimator`: unfitted. It is as after its own ``fit``, with coefficients at the optimum. `X`: one shard. `y`:
+    classes 0..k-1, k at least 2, all of which occur. Raises Exception whatever the estimator's own ``fit`` raises,
+    where it is left to that or a step of a Pipeline fails.
     """
     from sklearn.linear_model import LogisticRegression
 
@@ -150,14 +118,8 @@ def fit_to_optimum(estimator: Any, X: Any, y: IntArray) -> None:
 def optimum(estimator: Any, X: Any, y: IntArray, *, logistic: bool) -> Optimum | None:
     """Return the optimum of a bare estimator on one shard; None where that is left to the estimator's own ``fit``.
 
-    Parameters
-    ----------
-    estimator : object
-        Whatever has the numbers of the estimator: `fit_intercept`, and `C` or `alpha`.
-    X, y
-        As for :func:`fit_to_optimum`.
-    logistic : bool
-        Whether it is logistic regression, and not ridge classification.
+    `estimator`: whatever has the numbers of the estimator: `fit_intercept`, and `C` or `alpha`. `X`, `y`: as for
+    :func:`fit_to_optimum`. `logistic`: whether it is logistic regression, and not ridge classification.
     """
     found = None
     if is_plain_float_matrix(X) and X.shape[1]:

@@ -38,16 +38,7 @@ class Stored(NamedTuple):
 
 
 def put(folder: Path, value: Any) -> Stored:
-    """Write a value into a file of its own, readable by its owner alone.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     stored = put(pathlib.Path(folder), [1, 2])
-    ...     oct((pathlib.Path(folder) / stored.name).stat().st_mode & 0o777), take(pathlib.Path(folder), stored)
-    ('0o600', [1, 2])
-    """
+    """Write a value into a file of its own, readable by its owner alone."""
     from cloudpickle import dumps  # type: ignore[import-untyped]
 
     return _write(folder, [dumps(value)])
@@ -58,13 +49,6 @@ def put_each(folder: Path, pieces: Iterable[Any]) -> Stored:
 
     A list of bytes as one pickle would be copied twice on its way into the file, and twice on its way out. The pieces
     are asked for one by one, so that one is written while it is still in the processor's cache.
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     take_each(pathlib.Path(folder), put_each(pathlib.Path(folder), [b"one", b"", None, b"three"]))
-    [b'one', b'', None, b'three']
     """
     return _write(folder, _pieces_and_lengths(pieces))
 
@@ -104,12 +88,8 @@ def _write(folder: Path, parts: Iterable[bytes]) -> Stored:
 def take(folder: Path, stored: Stored) -> Any:
     """Read a value that :func:`put` wrote here or elsewhere; nothing of a file that is another one now.
 
-    Raises
-    ------
-    PreconditionFailed
-        If the file was altered.
-    FileNotFoundError
-        If it is not there, and has not come after a while.
+    Raises PreconditionFailed if the file was altered; FileNotFoundError if it is not there, and has not come after a
+    while.
     """
     from cloudpickle import loads
 
@@ -190,10 +170,7 @@ def remove(folder: Path, stored: Stored) -> None:
 def check_folder(folder: Path) -> None:
     """Refuse a folder that is not there, or that others than its owner may look into.
 
-    Raises
-    ------
-    PreconditionFailed
-        Which of them, in one line.
+    Raises PreconditionFailed which of them, in one line.
     """
     try:
         found = folder.stat()

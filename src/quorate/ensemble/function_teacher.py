@@ -177,26 +177,9 @@ class FunctionVoter:
 def codes_of(votes: Any, n: int, classes: Sequence[Any] | None, *, strict: bool = False) -> IntArray:
     """Return class codes ``(n,)`` of labels that came from outside; -1 for whatever is none of the classes.
 
-    Parameters
-    ----------
-    votes : sequence
-        Labels of `classes`; None, NaN or "" for no vote.
-    n : int
-        How many there are to be.
-    classes : sequence, optional
-        The label of each code; None: the codes themselves.
-    strict : bool
-        Whether another number of votes, and what is no label, is an error: on public rows alone.
-
-    Raises
-    ------
-    InvalidParameter
-        If `strict`.
-
-    Examples
-    --------
-    >>> codes_of(["b", None, "z"], 3, ["a", "b"]).tolist(), codes_of(["b"], 3, ["a", "b"]).tolist()
-    ([1, -1, -1], [-1, -1, -1])
+    `votes`: labels of `classes`; None, NaN or "" for no vote. `n`: how many there are to be. `classes`: the label of
+    each code; None: the codes themselves. `strict`: whether another number of votes, and what is no label, is an error:
+    on public rows alone. Raises InvalidParameter if `strict`.
     """
     listed = votes.tolist() if hasattr(votes, "tolist") else votes.to_list() if hasattr(votes, "to_list") else votes
     listed = list(listed)

@@ -43,31 +43,12 @@ def split_rows(
 ) -> Secret[tuple[Shard, ...]]:
     """Cut the private rows into shards, each without a trace of the others.
 
-    Parameters
-    ----------
-    X : array, CSR matrix or frame, (n_rows, n_features)
-        Private rows; a shard has the same kind of container, and the column types of
-        :func:`~quorate.data.fixed_types.fixed_types`: a type read off all rows would tell of other shards.
-    y : (n_rows,) array, series or sequence, or None
-        Private labels or targets. Each shard gets an array of float64 where all its own labels are numbers, truth
-        values or missing (NaN), and of objects otherwise: numbers as floats, text as text.
-    shards : Secret[IntArray], (n_rows,)
-        From :func:`~quorate.ensemble.partition_rows`.
-    n_shards : int
-        K.
-    key : Secret[bytes]
-        The run's key, from which the shards' seeds are derived.
-
-    Returns
-    -------
-    Secret[tuple[Shard, ...]], (n_shards,)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X, y = np.arange(6.0).reshape(3, 2), ["a", "b", "c"]
-    >>> split_rows(X, y, Secret(np.array([1, 0, 1])), 2, Secret(bytes(32))).reveal()[1].y
-    array(['a', 'c'], dtype=object)
+    `X`: private rows; a shard has the same kind of container, and the column types of
+    :func:`~quorate.data.fixed_types.fixed_types`: a type read off all rows would tell of other shards. `y`: private
+    labels or targets. Each shard gets an array of float64 where all its own labels are numbers, truth values or missing
+    (NaN), and of objects otherwise: numbers as floats, text as text. `shards`: from
+    :func:`~quorate.ensemble.partition_rows`. `n_shards`: k. `key`: the run's key, from which the shards' seeds are
+    derived.
     """
     labels = None if y is None else fixed_labels(y)
     rows = rows_of_shards(shards.reveal(), n_shards, range(n_shards))
@@ -86,15 +67,7 @@ def split_rows(
 def portable(function: Callable[..., Any], args: tuple[Any, ...] = ()) -> bytes:
     """Return a function and its further arguments as the bytes that worker processes are sent.
 
-    Raises
-    ------
-    InvalidParameter
-        If it cannot be called, or cannot be sent.
-
-    Examples
-    --------
-    >>> portable(len) == portable(len)
-    True
+    Raises InvalidParameter if it cannot be called, or cannot be sent.
     """
     from cloudpickle import dumps  # type: ignore[import-untyped]
 
@@ -119,38 +92,11 @@ def function_values(
 ) -> Secret[list[Values]]:
     """Compute every function on every shard, each in a process of its own.
 
-    Parameters
-    ----------
-    calls : sequence of bytes, (n_functions,)
-        From :func:`portable`. A function is called as ``function(X, y, *args)``.
-    shards : Secret[tuple[Shard, ...]], (n_shards,)
-        From :func:`split_rows`.
-    n_jobs : int, default 1
-        Worker processes.
-    cpu_seconds : float, optional
-        CPU time after which a shard abstains.
-
-    Returns
-    -------
-    Secret[list[Values]], (n_functions, n_shards)
-
-    Raises
-    ------
-    PreconditionFailed
-        If a worker process cannot import what a function is made of.
-
-    Notes
-    -----
-    Privacy: one changed shard changes one value of each function. A shard on which a function raises, crashes, runs
-    out of memory or CPU time, or gives back no discrete value abstains, and nothing it printed, warned of or logged is
-    seen.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> shards = split_rows(np.zeros((3, 1)), None, Secret(np.array([1, 0, 1])), 2, Secret(bytes(32)))
-    >>> function_values([portable(lambda X, y: len(X))], shards).reveal()
-    [['["int","0x1"]', '["int","0x2"]']]
+    `calls`: from :func:`portable`. A function is called as ``function(X, y, *args)``. `shards`: from
+    :func:`split_rows`. `n_jobs`: worker processes. `cpu_seconds`: CPU time after which a shard abstains. Raises
+    PreconditionFailed if a worker process cannot import what a function is made of. Privacy: one changed shard changes
+    one value of each function. A shard on which a function raises, crashes, runs out of memory or CPU time, or gives
+    back no discrete value abstains, and nothing it printed, warned of or logged is seen.
     """
     n_jobs = count("n_jobs", n_jobs, at_least=1)
     if cpu_seconds is not None:

@@ -63,22 +63,10 @@ def in_children(
 ) -> list[bytes | Lost]:
     """Return ``function(item)`` for each item, computed in forked children.
 
-    Parameters
-    ----------
-    function : callable
-        Item to bytes; whatever it raises is ``Lost.FAILED``.
-    items : sequence
-        The work.
-    together : bool
-        Whether items may follow one another in one child. When that child dies, every item without a result is
-        run again in a child of its own, so an item that kills its process loses itself alone.
-    cpu_seconds : float, optional
-        How much CPU time, user and system, one item's process may use. Never wall-clock time: that would let one
-        slow item time others out.
-
-    Returns
-    -------
-    list of (bytes or Lost), (n_items,)
+    `function`: item to bytes; whatever it raises is ``Lost.FAILED``. `items`: the work. `together`: whether items may
+    follow one another in one child. When that child dies, every item without a result is run again in a child of its
+    own, so an item that kills its process loses itself alone. `cpu_seconds`: how much CPU time, user and system, one
+    item's process may use. Never wall-clock time: that would let one slow item time others out.
     """
     results: list[bytes | Lost] = []
     if together and len(items) > 1:

@@ -16,13 +16,6 @@ def largest_number(model: Any) -> float:
     """Return the largest number that a kind of model holds, by its declared parts: trees cast to 32-bit floats.
 
     It is a rule of the kind, and so public: no model has to be asked.
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> largest_number(RandomForestClassifier()), largest_number(LogisticRegression())
-    (3.4028234663852886e+38, inf)
     """
     for part in (*parts(model), *parts(getattr(model, "estimator", None))):  # a teacher says what it trains
         of_sklearn = {base.__name__ for base in type(part).__mro__ if base.__module__.startswith("sklearn.")}

@@ -49,11 +49,6 @@ def new_mark() -> str:
     """Draw the mark of a new pool; where this process carries one (a teacher that uses quorate itself), it goes first.
 
     It comes from the operating system itself: tests pin :mod:`secrets`, and pools of one mark would kill each other.
-
-    Examples
-    --------
-    >>> new_mark() == new_mark()
-    False
     """
     return ":".join([*filter(None, [os.environ.get(MARK)]), os.urandom(8).hex()])
 
@@ -61,18 +56,10 @@ def new_mark() -> str:
 def end_marked(mark: str, *, spare_session: int | None = None) -> None:
     """Kill every process that carries the mark or stands in the session of one that does; return when none is left.
 
-    Parameters
-    ----------
-    mark : str
-        From :func:`new_mark`.
-    spare_session : int, optional
-        A session whose processes are left alone: a worker spares the one that it shares with its fellows.
-
-    Notes
-    -----
-    The session of the calling process is searched for marks alone. Resource trackers of multiprocessing are left to
-    end by themselves, a moment after the last process that uses them: they remove the memory and the files that the
-    dead ones shared.
+    `mark`: from :func:`new_mark`. `spare_session`: a session whose processes are left alone: a worker spares the one
+    that it shares with its fellows. The session of the calling process is searched for marks alone. Resource trackers
+    of multiprocessing are left to end by themselves, a moment after the last process that uses them: they remove the
+    memory and the files that the dead ones shared.
     """
     own = os.getsid(0)
     until = time.monotonic() + _SWEEP_SECONDS
@@ -113,12 +100,7 @@ class _Worker:
 def be_worker(parent: int, mark: str) -> None:
     """Start life as a worker process: deaf to the terminal, gone with its parent or at SIGTERM.
 
-    Parameters
-    ----------
-    parent : int
-        The process that asked for the work.
-    mark : str
-        The mark that this process carries.
+    `parent`: the process that asked for the work. `mark`: the mark that this process carries.
     """
     _Worker.parent, _Worker.mark = parent, mark
     stay_whatever_it_holds()
@@ -170,10 +152,7 @@ def buried(child: int) -> None:
 def be_child(worker: int) -> None:
     """Start life as the child of a worker, in a session of its own: killed with its worker, and to be stopped again.
 
-    Parameters
-    ----------
-    worker : int
-        The process that forked this one.
+    `worker`: the process that forked this one.
     """
     _Worker.parent = _Worker.child = None
     # What the worker holds is never garbage to the child. A collection that looked at all of it would touch, and by

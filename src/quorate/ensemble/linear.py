@@ -47,16 +47,10 @@ _NO_ROWS = np.empty(0, dtype=np.int64)
 class _Alike:
     """Some linear classifiers that know the same classes, side by side: at most as many as a byte counts.
 
-    Attributes
-    ----------
-    numbers : tuple of int, (M,)
-        Which voters they are.
-    weights : FloatArray, (n_features + 1, n_scores × M)
-        Their coefficients, and in the last row their intercepts, all models' of one score side by side; two classes
-        have one score.
-    lengths, largest : FloatArray, (M,)
-        For each model the Euclidean length of the longest weight vector, and the largest intercept without its sign;
-        infinite where it is not a number, which leaves every row open.
+    `numbers`: which voters they are. `weights`: their coefficients, and in the last row their intercepts, all models'
+    of one score side by side; two classes have one score. `lengths`, `largest`: for each model the Euclidean length of
+    the longest weight vector, and the largest intercept without its sign; infinite where it is not a number, which
+    leaves every row open.
     """
 
     numbers: tuple[int, ...]
@@ -83,10 +77,7 @@ class _Alike:
 class LinearVoters:
     """Those of an ensemble's voters that are linear classifiers, stacked once for every count.
 
-    Parameters
-    ----------
-    groups : mapping
-        By the classes that they know, the classifiers that know them, some side by side.
+    `groups`: by the classes that they know, the classifiers that know them, some side by side.
     """
 
     groups: Mapping[tuple[int, ...], tuple[_Alike, ...]]
@@ -118,29 +109,8 @@ class LinearVoters:
     def count(self, X: Any, counts: IntArray, n_jobs: int = 1) -> dict[int, IntArray]:
         """Add their votes to `counts`, in place.
 
-        Parameters
-        ----------
-        X : array or CSR matrix, (n_queries, n_features)
-            For which :func:`~quorate.data.rows.is_plain_float_matrix` holds.
-        counts : IntArray, (n_queries, n_classes)
-            Added to.
-        n_jobs : int
-            Threads of the product.
-
-        Returns
-        -------
-        dict from voter number to IntArray
-            For each voter that was counted, the rows on which it was not, in ascending order.
-
-        Examples
-        --------
-        >>> from sklearn.linear_model import RidgeClassifier
-        >>> voter = ClassifierVoter(RidgeClassifier().fit([[-1.0], [1.0]], [0, 1]), np.array([0, 1]))
-        >>> counts = np.zeros((3, 2), dtype=np.int64)
-        >>> LinearVoters.of([voter] * 5, width=1, n_classes=2).count(np.array([[-2.0], [0.0], [9.0]]), counts)[0]
-        array([1])
-        >>> counts.tolist()
-        [[5, 0], [0, 0], [0, 5]]
+        `X`: for which :func:`~quorate.data.rows.is_plain_float_matrix` holds. `counts`: added to. `n_jobs`: threads of
+        the product. Returns: for each voter that was counted, the rows on which it was not, in ascending order.
         """
         open_rows: dict[int, list[IntArray]] = {}
         # Overflow gives inf or NaN, which the comparisons leave open.
@@ -276,21 +246,7 @@ def votes_of_linear(voter: Voter, X: Any, n_classes: int) -> IntArray | None:
     They are those of its own ``predict``, by the same product and sum. What ``predict`` does beside these, to look at
     the rows and the model, is most of its time for some hundred rows.
 
-    Parameters
-    ----------
-    voter : Voter
-        Any.
-    X : rows, (n_queries, n_features)
-        What it is asked about.
-    n_classes : int
-        C.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import RidgeClassifier
-    >>> voter = ClassifierVoter(RidgeClassifier().fit([[-1.0], [1.0]], [0, 1]), np.array([2, 5]))
-    >>> votes_of_linear(voter, np.array([[-2.0], [9.0]]), n_classes=6).tolist()
-    [2, 5]
+    `voter`: any. `X`: what it is asked about. `n_classes`: c.
     """
     if not is_plain_float_matrix(X) or (codes := _codes_if_linear(voter, X.shape[1], n_classes)) is None:
         return None

@@ -30,18 +30,7 @@ _ATOMS = (type(None), bool, int, float, str)
 
 
 def dump_linear(voters: Sequence[Voter]) -> bytes | None:
-    """Write voters as arrays; None where one of them is anything but a plain fitted logistic regression.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from quorate.ensemble import ClassifierTeacher
-    >>> X, y = np.array([[-1.0], [2.0], [1.0]]), np.array([0, 3, 3])
-    >>> voter = ClassifierTeacher(LogisticRegression()).train(X, y, 0)
-    >>> [again, constant] = load_linear(dump_linear([voter, ConstantVoter(1)]))
-    >>> constant, again.vote(X).tolist(), bool((again.estimator.coef_ == voter.estimator.coef_).all())
-    (ConstantVoter(), [0, 3, 3], True)
-    """
+    """Write voters as arrays; None where one of them is anything but a plain fitted logistic regression."""
     models = [voter.estimator for voter in voters if isinstance(voter, ClassifierVoter | MatchedVoter)]
     if any(type(voter) not in _KINDS for voter in voters) or not all(map(_is_plain, models)):
         return None
@@ -79,10 +68,7 @@ def is_linear_file(data: bytes) -> bool:
 def load_linear(data: bytes) -> tuple[Voter, ...]:
     """Read what :func:`dump_linear` wrote.
 
-    Raises
-    ------
-    Exception
-        Of many kinds, if it was anything else.
+    Raises Exception of many kinds, if it was anything else.
     """
     from sklearn.linear_model import LogisticRegression
 

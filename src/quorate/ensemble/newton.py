@@ -43,14 +43,8 @@ _ARMIJO = 1e-4
 class Optimum(NamedTuple):
     """Where one teacher's objective is least.
 
-    Attributes
-    ----------
-    coef : FloatArray, (n_scores, n_features)
-        One score for two classes, else one a class.
-    intercept : FloatArray, (n_scores,)
-        Zeros where none is fitted.
-    n_iter : int
-        Newton steps taken.
+    `coef`: one score for two classes, else one a class. `intercept`: zeros where none is fitted. `n_iter`: newton steps
+    taken.
     """
 
     coef: FloatArray
@@ -61,12 +55,7 @@ class Optimum(NamedTuple):
 class Step(NamedTuple):
     """A Newton step from the present point.
 
-    Attributes
-    ----------
-    squared_decrement : float
-        The gradient times the step.
-    largest : float
-        The largest change of a margin.
+    `squared_decrement`: the gradient times the step. `largest`: the largest change of a margin.
     """
 
     squared_decrement: float
@@ -92,12 +81,7 @@ class Objective(Protocol):
 def minimise(objective: Objective, value: float) -> int | None:
     """Take damped Newton steps to the optimum; return how many, or None where there is no way on.
 
-    Parameters
-    ----------
-    objective : Objective
-        At its first point.
-    value : float
-        Its value there.
+    `objective`: at its first point. `value`: its value there.
     """
     for taken in range(1, _MOST_STEPS + 1):
         step = objective.step()
@@ -133,16 +117,7 @@ def other_and_loss(margins: FloatArray) -> tuple[FloatArray, float]:
 class InColumns:
     """The objective of two classes in (w, b): for no fewer rows than columns.
 
-    Parameters
-    ----------
-    X : FloatArray, (n_rows, n_features)
-        The shard.
-    signs : FloatArray, (n_rows,)
-        ±1.
-    C : float
-        What the loss is multiplied by.
-    intercept : bool
-        Whether b is fitted.
+    `X`: the shard. `signs`: ±1. `C`: what the loss is multiplied by. `intercept`: whether b is fitted.
     """
 
     def __init__(self, X: FloatArray, signs: FloatArray, C: float, *, intercept: bool) -> None:
@@ -194,16 +169,8 @@ class InColumns:
 class InRows:
     """The objective of two classes in (a, b) with w = Xᵀa: for fewer rows than columns.
 
-    Parameters
-    ----------
-    gram : FloatArray, (n_rows, n_rows)
-        Inner products of the rows.
-    signs : FloatArray, (n_rows,)
-        ±1.
-    C : float
-        What the loss is multiplied by.
-    intercept : bool
-        Whether b is fitted.
+    `gram`: inner products of the rows. `signs`: ±1. `C`: what the loss is multiplied by. `intercept`: whether b is
+    fitted.
     """
 
     def __init__(self, gram: FloatArray, signs: FloatArray, C: float, *, intercept: bool) -> None:

@@ -16,18 +16,7 @@ _WAYS = {"force_row_wise", "force_col_wise"}
 def on_one_thread(estimator: Any) -> None:
     """Set what keeps the parts of `estimator` on one thread; nothing else of it is changed.
 
-    Parameters
-    ----------
-    estimator : object
-        A fresh copy that belongs to one teacher: an estimator, or a Pipeline of some.
-
-    Examples
-    --------
-    >>> from sklearn.ensemble import RandomForestClassifier
-    >>> forest = RandomForestClassifier(n_jobs=-1)
-    >>> on_one_thread(forest)
-    >>> forest.n_jobs
-    1
+    `estimator`: a fresh copy that belongs to one teacher: an estimator, or a Pipeline of some.
     """
     if not hasattr(estimator, "get_params"):
         return

@@ -34,17 +34,8 @@ def is_plain(part: Any) -> bool:
 def made_anew(model: Any, **changed: Any) -> Any | None:
     """Return a new instance with the same constructor arguments, but for those in `changed` that it takes.
 
-    Parameters
-    ----------
-    model : object
-        An instance of a plain class.
-    **changed : object
-        Arguments in place of its own; one that the constructor does not name is left out.
-
-    Returns
-    -------
-    object or None
-        None where an argument is not kept under its own name, or the constructor refuses them.
+    `model`: an instance of a plain class. `**changed`: arguments in place of its own; one that the constructor does not
+    name is left out. Returns: none where an argument is not kept under its own name, or the constructor refuses them.
 
     Examples
     --------

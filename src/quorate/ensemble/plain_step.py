@@ -20,12 +20,8 @@ def _has(method: str) -> Any:
 class PlainStep(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """What scikit-learn needs of a step, around an object of a plain class.
 
-    Parameters
-    ----------
-    model : object
-        With ``fit``, and ``predict`` or ``transform``; it stays as it is.
-    random_state : int, optional
-        Handed to a model that has one.
+    `model`: with ``fit``, and ``predict`` or ``transform``; it stays as it is. `random_state`: handed to a model that
+    has one.
     """
 
     def __init__(self, model: Any, random_state: int | None = None) -> None:

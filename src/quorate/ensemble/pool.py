@@ -40,17 +40,8 @@ _LOOK_UP_SECONDS = 0.2
 class WorkerPool:
     """Worker processes that belong to this process.
 
-    Parameters
-    ----------
-    n_jobs : int
-        How many.
-
-    Attributes
-    ----------
-    owner : int
-        The process that they belong to, and with which they end.
-    imports_from : tuple of str
-        The working directory and the import path that they were given when they started.
+    `n_jobs`: how many. `owner`: the process that they belong to, and with which they end. `imports_from`: the working
+    directory and the import path that they were given when they started.
     """
 
     def __init__(self, n_jobs: int) -> None:
@@ -129,10 +120,7 @@ def _unheard() -> Iterator[None]:
 def refuse_daemon() -> None:
     """Refuse to work in a process that may start no other: teachers are fitted in processes of their own.
 
-    Raises
-    ------
-    PreconditionFailed
-        If this is a daemonic process of multiprocessing.
+    Raises PreconditionFailed if this is a daemonic process of multiprocessing.
     """
     if current_process().daemon:
         raise PreconditionFailed(

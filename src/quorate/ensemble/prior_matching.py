@@ -143,19 +143,7 @@ def positive_scores(estimator: Any, X: Any) -> FloatArray:
 def matching_threshold(scores: FloatArray, base_rate: float) -> float:
     """Return the threshold above which a share `base_rate` of the scores lies, to the nearest number of scores.
 
-    Parameters
-    ----------
-    scores : FloatArray
-        ``(n_scores,)``, at least one.
-    base_rate : float
-        In [0, 1].
-
-    Examples
-    --------
-    >>> matching_threshold(np.array([0.1, 0.4, 0.2, 0.9]), 0.25)
-    0.65
-    >>> matching_threshold(np.array([0.1, 0.4]), 1.0), matching_threshold(np.array([0.1, 0.4]), 0.0)
-    (-inf, inf)
+    `scores`: ``(n_scores,)``, at least one. `base_rate`: in [0, 1].
     """
     above = round(base_rate * len(scores))
     if above == 0:

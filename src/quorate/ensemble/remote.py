@@ -118,10 +118,8 @@ class _NotUnpacked(Exception):
 def do_remotely(task: RemoteTask) -> RemoteResult:
     """Do a task on a Dask worker.
 
-    Raises
-    ------
-    PreconditionFailed
-        If this worker is not set up as the machine that asks: a public fact, told before anything private is read.
+    Raises PreconditionFailed if this worker is not set up as the machine that asks: a public fact, told before anything
+    private is read.
     """
     check_worker(task)
     wanted = _wanted()
@@ -158,10 +156,7 @@ def _begin(task: RemoteTask) -> tuple[WorkerPool, Future[RemoteResult]]:
 def check_worker(task: RemoteTask) -> None:
     """Refuse a worker on which a teacher might become another one, or on which the folder is not to be had.
 
-    Raises
-    ------
-    PreconditionFailed
-        In one line, with the remedy.
+    Raises PreconditionFailed in one line, with the remedy.
     """
     unequal = unlike(task.environment)
     if unequal:

@@ -17,28 +17,9 @@ from quorate.data.rows import n_rows
 def by_halves(answer: Callable[[Any], Any], X: Any, nothing: Callable[[int], Any]) -> Any:
     """Return ``answer(X)``; where that fails, what it says of each half, down to single rows.
 
-    Parameters
-    ----------
-    answer : callable
-        From rows to one item a row; raises where it fails on any of them.
-    X : rows, (n_rows, n_features)
-        About what.
-    nothing : callable
-        From a number of rows to what stands for no answer.
-
-    Raises
-    ------
-    MemoryError
-        Perhaps a neighbour took it: whoever runs the teachers tries again with nothing beside this one.
-
-    Examples
-    --------
-    >>> def root(X):
-    ...     if (X < 0).any():
-    ...         raise ValueError("a negative number")
-    ...     return np.sqrt(X[:, 0])
-    >>> by_halves(root, np.array([[4.0], [-1.0], [9.0]]), lambda n: np.full(n, -1.0))
-    array([ 2., -1.,  3.])
+    `answer`: from rows to one item a row; raises where it fails on any of them. `X`: about what. `nothing`: from a
+    number of rows to what stands for no answer. Raises MemoryError perhaps a neighbour took it: whoever runs the
+    teachers tries again with nothing beside this one.
     """
     n = n_rows(X)
     try:

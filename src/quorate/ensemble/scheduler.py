@@ -132,10 +132,7 @@ class Connection:
     def check(self) -> None:
         """Refuse workers that are set up in another way, and storage that others may look into.
 
-        Raises
-        ------
-        PreconditionFailed
-            In one line, with the remedy; also where no worker comes.
+        Raises PreconditionFailed in one line, with the remedy; also where no worker comes.
         """
         check_folder(self.folder)
         until = time.monotonic() + _FIRST_WORKER_SECONDS
@@ -159,10 +156,7 @@ class Connection:
     def threads(self) -> int:
         """Return how many tasks the workers can do at once.
 
-        Raises
-        ------
-        Interrupted
-            If the scheduler is gone, or all workers have been for a while.
+        Raises Interrupted if the scheduler is gone, or all workers have been for a while.
         """
         now = time.monotonic()
         if now - self._counted > _COUNT_SECONDS or not self._threads:

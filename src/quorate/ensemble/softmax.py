@@ -25,12 +25,7 @@ if TYPE_CHECKING:
 def shares_and_loss(scores: FloatArray, y: IntArray) -> tuple[FloatArray, float]:
     """Return the classes' probabilities, ``(C, n_rows)``, and the sum of the negative log-likelihoods.
 
-    Parameters
-    ----------
-    scores : FloatArray, (C, n_rows)
-        One row a class.
-    y : IntArray, (n_rows,)
-        Class of each row.
+    `scores`: one row a class. `y`: class of each row.
 
     Examples
     --------
@@ -54,18 +49,8 @@ def _one_hot(y: IntArray, n_classes: int) -> FloatArray:
 class SoftmaxInColumns:
     """The objective of C classes in (W, b): for few unknowns.
 
-    Parameters
-    ----------
-    X : FloatArray, (n_rows, n_features)
-        The shard.
-    y : IntArray, (n_rows,)
-        Classes 0..C-1.
-    n_classes : int
-        C.
-    C : float
-        What the loss is multiplied by.
-    intercept : bool
-        Whether b is fitted.
+    `X`: the shard. `y`: classes 0..C-1. `n_classes`: c. `C`: what the loss is multiplied by. `intercept`: whether b is
+    fitted.
     """
 
     def __init__(self, X: FloatArray, y: IntArray, n_classes: int, C: float, *, intercept: bool) -> None:
@@ -128,18 +113,8 @@ class SoftmaxInColumns:
 class SoftmaxInRows:
     """The objective of C classes in (A, b) with w_k = Xᵀa_k: for more unknowns than rows.
 
-    Parameters
-    ----------
-    gram : FloatArray, (n_rows, n_rows)
-        Inner products of the rows.
-    y : IntArray, (n_rows,)
-        Classes 0..C-1.
-    n_classes : int
-        C.
-    C : float
-        What the loss is multiplied by.
-    intercept : bool
-        Whether b is fitted.
+    `gram`: inner products of the rows. `y`: classes 0..C-1. `n_classes`: c. `C`: what the loss is multiplied by.
+    `intercept`: whether b is fitted.
     """
 
     def __init__(self, gram: FloatArray, y: IntArray, n_classes: int, C: float, *, intercept: bool) -> None:

@@ -117,10 +117,7 @@ def untrained(codes: IntArray) -> Voter | None:
 def other_classes(teacher: Teacher, own: Sequence[Any], declared: Sequence[Any]) -> None:
     """Refuse a teacher that was made for other classes: its votes would stand for others than those that are counted.
 
-    Raises
-    ------
-    InvalidParameter
-        If the classes differ, in their order too.
+    Raises InvalidParameter if the classes differ, in their order too.
 
     Examples
     --------

@@ -198,10 +198,7 @@ def train_chunk(
 def pickled_teacher(teacher: Teacher) -> bytes:
     """Return the teacher as it is sent to worker processes.
 
-    Raises
-    ------
-    InvalidParameter
-        If it is none, or cannot be sent.
+    Raises InvalidParameter if it is none, or cannot be sent.
     """
     from cloudpickle import dumps
 
@@ -223,14 +220,8 @@ def pickled_teacher(teacher: Teacher) -> bytes:
 def lightest(teacher: Teacher, pickled: bytes, X: Any, *, n_teachers: int, n_classes: int) -> bytes:
     """Return what workers are sent to train such shards: the numbers alone of a teacher that is solved, or all of it.
 
-    Parameters
-    ----------
-    teacher, pickled : Teacher, bytes
-        The teacher, and itself as it is sent.
-    X : array, CSR matrix or frame
-        The rows of `n_teachers` shards.
-    n_teachers, n_classes : int
-        Shards, and classes.
+    `teacher`, `pickled`: the teacher, and itself as it is sent. `X`: the rows of `n_teachers` shards. `n_teachers`,
+    `n_classes`: shards, and classes.
     """
     from cloudpickle import loads
 

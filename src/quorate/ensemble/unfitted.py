@@ -101,18 +101,9 @@ def may_have(estimator: Any, method: str) -> bool:
 def check_function(function: Any, *, preprocessing: Preprocessing = "inside") -> None:
     """Refuse a function that holds something fitted.
 
-    Parameters
-    ----------
-    function : callable
-        What it holds: the arguments of a ``functools.partial``, the owner of a method, its defaults, what it closes
-        over, the variables of its module that it reads, and the attributes of an object that is called.
-    preprocessing : {"inside", "public"}, default "inside"
-        As :func:`check_unfitted` has it.
-
-    Raises
-    ------
-    InvalidParameter
-        If something of it is fitted.
+    `function`: what it holds: the arguments of a ``functools.partial``, the owner of a method, its defaults, what it
+    closes over, the variables of its module that it reads, and the attributes of an object that is called.
+    `preprocessing`: as :func:`check_unfitted` has it. Raises InvalidParameter if something of it is fitted.
 
     Examples
     --------

@@ -132,11 +132,6 @@ def on_grid(parts: IntArray, grid: int, size: int) -> IntArray:
 
     Every share is rounded down, and the steps left over go to the largest remainders, to the first where they tie. So
     no step is further than 1/G from its share.
-
-    Examples
-    --------
-    >>> on_grid(np.array([1, 1, 1]), 10, 4).tolist()
-    [4, 3, 3, 0]
     """
     total = int(parts.sum())
     floors, remainders = np.divmod(parts * grid, total)

@@ -179,23 +179,9 @@ def votes_of_each(
 ) -> Iterator[tuple[int, IntArray]]:
     """Ask voters in processes of their own, and yield the votes of each when it is done.
 
-    Parameters
-    ----------
-    voters : mapping
-        Who is asked, by number, one a task: the first one that waits is asked as soon as another is done.
-    X : rows, (n_queries, n_features)
-        About what, all at once.
-    n_classes : int
-        C.
-    n_jobs : int, default 1
-        Worker processes.
-    scheduler : DaskScheduler, optional
-        Whose workers ask in their place.
-
-    Yields
-    ------
-    (int, IntArray)
-        A number, and codes ``(n_queries,)``, -1 for no vote.
+    `voters`: who is asked, by number, one a task: the first one that waits is asked as soon as another is done. `X`:
+    about what, all at once. `n_classes`: c. `n_jobs`: worker processes. `scheduler`: whose workers ask in their place.
+    Yields: a number, and codes ``(n_queries,)``, -1 for no vote.
 
     Examples
     --------
@@ -280,19 +266,9 @@ def _asked_here(X: Any, n_classes: int, voter: Voter) -> Any | None:
 def votes_of_prompt(voter: Voter, X: Any, n_classes: int) -> Any:
     """Ask a voter that is a prompt, block by block; where that fails on a row, whatever the reason, it abstains there.
 
-    Parameters
-    ----------
-    voter : Voter
-        Who is asked: a :class:`~quorate.ensemble.ChatVoter`, or one that abstains.
-    X : rows, (n_queries, n_features)
-        About what. A block holds 64 of them: how alike they are to the rows of a shard is one dense table.
-    n_classes : int
-        C.
-
-    Returns
-    -------
-    IntArray, (n_queries,)
-        Codes, -1 for no vote.
+    `voter`: who is asked: a :class:`~quorate.ensemble.ChatVoter`, or one that abstains. `X`: about what. A block holds
+    64 of them: how alike they are to the rows of a shard is one dense table. `n_classes`: c. Returns: codes, -1 for no
+    vote.
     """
     blocks = []
     for start in range(0, n_rows(X), PROMPTS):

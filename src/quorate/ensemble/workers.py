@@ -41,27 +41,16 @@ def isolated_map(
 ) -> Iterator[tuple[int, bytes | None]]:
     """Yield ``(number, result)`` for every number, in no particular order; None for an item that failed.
 
-    Parameters
-    ----------
-    work : callable
-        Run in a worker process on a batch of items; uses
-        :func:`~quorate.ensemble.isolation.in_children` for each.
-    item : callable
-        Builds the item of one number, when it is about to be sent: only batches under way are held.
-    numbers : sequence of int
-        Which items.
-    n_jobs : int
-        How many worker processes work at once. A call that asks for fewer than the last one is served by some of its.
-    batch : int
-        Items sent at once.
-    scheduler : DaskScheduler, optional
-        Whose workers do it in place of processes of this machine; it decides how many items are sent at once.
+    `work`: run in a worker process on a batch of items; uses :func:`~quorate.ensemble.isolation.in_children` for each.
+    `item`: builds the item of one number, when it is about to be sent: only batches under way are held.
+    `numbers`: which items.
+    `n_jobs`: how many worker processes work at once. A call that asks for fewer than the last one is served by some of
+        its.
+    `batch`: items sent at once.
+    `scheduler`: whose workers do it in place of processes of this machine; it decides how many items are sent at once.
 
-    Notes
-    -----
-    An item whose process was killed from outside, or whose worker died, may have suffered for its neighbours
-    (memory is shared). It is run once more with nothing beside it, in a fresh process; if that dies too, it was
-    its own doing.
+    An item whose process was killed from outside, or whose worker died, may have suffered for its neighbours (memory is
+    shared). It is run once more with nothing beside it, in a fresh process; if that dies too, it was its own doing.
     """
     n_jobs = count("n_jobs", n_jobs, at_least=1)
     if scheduler is not None:

@@ -134,10 +134,7 @@ def check_of_teachers(
 ) -> CheckResult:
     """Say what a task of teachers would do and cost on a ledger.
 
-    Raises
-    ------
-    BudgetExhausted, LedgerMismatch
-        If a fit would be refused.
+    Raises BudgetExhausted, LedgerMismatch if a fit would be refused.
     """
     budget = Budget(task.facts.epsilon, task.facts.delta)
     charge = schedule(task, secrets.token_hex(16))
@@ -163,10 +160,7 @@ def check_of_teachers(
 def check_of_rounds(task: DirectTask, given: GivenLedger, *, look: Secret[Look | None] = NO_LOOK) -> CheckResult:
     """Say what a task of the direct method would do and cost on a ledger: from public facts alone, but for a look.
 
-    Raises
-    ------
-    BudgetExhausted, LedgerMismatch, PreconditionFailed
-        If a fit would be refused.
+    Raises BudgetExhausted, LedgerMismatch, PreconditionFailed if a fit would be refused.
     """
     budget = Budget(task.epsilon, task.delta)
     check_affordable(given, task.charge_on, budget=budget, fingerprint=task.fingerprint)

@@ -16,10 +16,7 @@ from quorate.pipeline.check_result import CheckResult
 def check_of_learner(learner: PrivateLearner, X: Any, y: Any, *, groups: Any | None) -> CheckResult:
     """Say what a fit of a private learner would do and cost; whether its ledger has enough left is not looked at.
 
-    Raises
-    ------
-    InvalidParameter, DataRefused
-        As ``fit`` would, before it charges anything.
+    Raises InvalidParameter, DataRefused as ``fit`` would, before it charges anything.
     """
     if callable(y):
         raise InvalidParameter(

@@ -61,10 +61,7 @@ def _are_places(names: list[str]) -> bool:
 def refuse_other_columns(estimator: Any, X: Any) -> None:
     """Refuse what is no frame, or lacks a column, where the fit was on a frame.
 
-    Raises
-    ------
-    DataRefused
-        Naming the columns, which are public.
+    Raises DataRefused naming the columns, which are public.
 
     Examples
     --------
@@ -93,17 +90,8 @@ def refuse_other_columns(estimator: Any, X: Any) -> None:
 def refuse_one_row(X: Any, *, texts: bool) -> None:
     """Refuse one text, one row or one column where a table is expected.
 
-    Parameters
-    ----------
-    X : object
-        What was given as rows.
-    texts : bool
-        Whether a row is one text, so that a list of texts is a table.
-
-    Raises
-    ------
-    DataRefused
-        With what to write instead.
+    `X`: what was given as rows. `texts`: whether a row is one text, so that a list of texts is a table. Raises
+    DataRefused with what to write instead.
 
     Examples
     --------
@@ -136,10 +124,7 @@ def _is_flat(X: Any) -> bool:
 def rows_and_labels(evaluation: Any) -> tuple[Any, Any]:
     """Take ``evaluation=``, which is a pair of rows and labels.
 
-    Raises
-    ------
-    InvalidParameter
-        If it is none; a table alone has no labels.
+    Raises InvalidParameter if it is none; a table alone has no labels.
 
     Examples
     --------

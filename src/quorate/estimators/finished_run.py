@@ -12,9 +12,11 @@ from sklearn.base import ClassifierMixin
 
 from quorate.accounting import Guarantee
 from quorate.arguments import for_shell
+from quorate.data.columns import families
 from quorate.data.reading import has_named_columns
+from quorate.data.rows import is_frame
 from quorate.data.table_reader import TableReader
-from quorate.errors import InvalidParameter, PreconditionFailed, act
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, act
 from quorate.estimators.shown import ShownEstimator, Standing
 from quorate.release.files import file_to_write
 from quorate.report import Facts, render_html, render_text
@@ -25,7 +27,7 @@ from quorate.run.folder import RunFolder
 from quorate.run.opened_student import student_from
 from quorate.run.published import FACTS, STUDENT, is_finished, read_facts, read_published
 from quorate.run.settings import read_settings
-from quorate.run.student_rows import public_table, reader_of
+from quorate.run.student_rows import public_table, reader_of, reader_of_columns
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray
@@ -75,23 +77,9 @@ def load(path: str | Path, *, trusted: Sequence[str] = ()) -> FinishedRun:
 class FinishedRun(ClassifierMixin, ShownEstimator):
     """A run that is finished. Made by :func:`quorate.load`; there is nothing to fit.
 
-    Parameters
-    ----------
-    path : path
-        Where it is.
-    trusted : sequence of str
-        Types of the user's own that the student holds.
-
-    Attributes
-    ----------
-    student_ : estimator
-        What the run published.
-    guarantee_ : Guarantee
-        What was promised, and its caveats.
-    classes_ : (n_classes,) array
-        The declared classes.
-    n_features_in_, feature_names_in_
-        As the student tells them, where it does.
+    `path`: where it is. `trusted`: types of the user's own that the student holds. `student_`: what the run published.
+    `guarantee_`: what was promised, and its caveats. `classes_`: the declared classes. `n_features_in_`,
+    `feature_names_in_`: as the student tells them, where it does.
     """
 
     _reader: TableReader | None
@@ -103,10 +91,7 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
     def fit(self, X: Any, y: Any = None) -> NoReturn:
         """Refuse: a finished run is fitted.
 
-        Raises
-        ------
-        PreconditionFailed
-            Always.
+        Raises PreconditionFailed always.
         """
         raise PreconditionFailed(
             f"{self.path} is a finished run, which is fitted already; predict() asks its student. A new one is made by "
@@ -125,23 +110,10 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
     def ask(self, X: Any) -> list[Any]:
         """Ask the teachers, from the answers that the run kept back, as ``quorate ask`` does.
 
-        Parameters
-        ----------
-        X : (n_queries, n_features)
-            Points to classify, with the columns of the public file.
-
-        Returns
-        -------
-        list
-            A class for each point, or None where there is no answer. A point that was answered before gets the same
-            answer and costs nothing.
-
-        Raises
-        ------
-        PreconditionFailed
-            If the run has no teachers here: it was exported, or has another method; or kept no answers back.
-        BudgetExhausted
-            If fewer answers are left than there are new points; nothing is drawn then.
+        `X`: points to classify, with the columns of the public file. Returns: a class for each point, or None where
+        there is no answer. A point that was answered before gets the same answer and costs nothing. Raises
+        PreconditionFailed if the run has no teachers here: it was exported, or has another method; or kept no answers
+        back; BudgetExhausted if fewer answers are left than there are new points; nothing is drawn then.
         """
         self._fitted()
         partition = self._facts.setup.partition
@@ -199,8 +171,20 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
         self._fitted()
         X = _one_image_a_row(X)
         if self._reader is None:
-            self._reader = self._reader_of_run() if self._is_run else TableReader()
+            self._reader = self._reader_of_run() if self._is_run else self._reader_of_export(X)
         return self._reader(X)
+
+    def _reader_of_export(self, X: Any) -> TableReader:
+        """Return what reads tables by what was exported; an earlier version exported nothing about their columns."""
+        file = self._facts.student_file
+        if file is not None and file.columns is not None:
+            return reader_of_columns(file.columns)
+        if is_frame(X) and (dated := [name for name, held in families(X).items() if held == "time"]):
+            raise DataRefused(
+                f"column {dated[0]!r} of X holds dates or times, and {self.path} does not say how the run read them: "
+                "an earlier version exported it. Run and export it again, or give load() the folder of the run"
+            )
+        return TableReader()
 
     def _reader_of_run(self) -> TableReader:
         """Return what reads tables as the run did; one that changes nothing where its tables have no columns."""

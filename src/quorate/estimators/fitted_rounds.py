@@ -29,20 +29,12 @@ NO_SUCH_FIT = (
 class FittedRounds:
     """One fit by noisy rounds: no private row is among it.
 
-    Parameters
-    ----------
-    task : DirectTask
-        What was asked, without the private rows.
-    result : DirectResult
-        What came of it.
-    account : Account
-        The charge of the fit, on its ledger.
-    metadata : RunMetadata
-        When and by which call.
-    promised : Guarantee
-        What everything that the ledger was charged for guarantees together.
-    left : Standing
-        What the ledger had left when the fit let go of it.
+    `task`: what was asked, without the private rows.
+    `result`: what came of it.
+    `account`: the charge of the fit, on its ledger.
+    `metadata`: when and by which call.
+    `promised`: what everything that the ledger was charged for guarantees together.
+    `left`: what the ledger had left when the fit let go of it.
     """
 
     task: DirectTask
@@ -62,16 +54,8 @@ class FittedRounds:
 def fit_rounds(task: DirectTask, given: GivenLedger, *, metadata: RunMetadata, verbose: bool) -> FittedRounds:
     """Charge a task and go its rounds; or go on with them, free of charge, where the ledger holds them already.
 
-    Parameters
-    ----------
-    task : DirectTask
-        What to do.
-    given : path, Ledger or None
-        The estimator's ``ledger=``.
-    metadata : RunMetadata
-        When and by which call.
-    verbose : bool
-        Whether progress is shown.
+    `task`: what to do. `given`: the estimator's ``ledger=``. `metadata`: when and by which call. `verbose`: whether
+    progress is shown.
     """
     guard = RollbackGuard()
     with session(given, budget=_budget(task), guard=guard, seeded=task.noise.seeded) as ledger:
@@ -81,19 +65,9 @@ def fit_rounds(task: DirectTask, given: GivenLedger, *, metadata: RunMetadata, v
 def resume_rounds(task: DirectTask, given: GivenLedger, *, metadata: RunMetadata, verbose: bool) -> FittedRounds:
     """Go on with the rounds of a task that its ledger was charged for, and charge nothing.
 
-    Parameters
-    ----------
-    task, given, metadata, verbose
-        As for :func:`fit_rounds`.
-
-    Raises
-    ------
-    InvalidParameter
-        If there is no ledger that outlives a process.
-    LedgerMismatch
-        If the ledger was charged for other data.
-    PreconditionFailed
-        If it holds no charge for these rounds with which they can go on, or one in coordinates of other bits.
+    `task`, `given`, `metadata`, `verbose`: as for :func:`fit_rounds`. Raises InvalidParameter if there is no ledger
+    that outlives a process; LedgerMismatch if the ledger was charged for other data; PreconditionFailed if it holds no
+    charge for these rounds with which they can go on, or one in coordinates of other bits.
     """
     guard = RollbackGuard()
     with session(given, budget=None, guard=guard) as ledger:

@@ -40,24 +40,14 @@ from quorate.types import Secret
 class FittedRun:
     """One fit: its task without private rows, what came of it, and the account that pays for questions.
 
-    Parameters
-    ----------
-    task : Task
-        What was asked, without the private rows.
-    result : RunResult
-        Released labels, student and, where answers were kept back, the ensemble.
-    account : Account
-        The charge of the fit, on its ledger.
-    memo : Memo
-        What was answered, by the question.
-    records : PrivateRecords
-        Keyed hashes by which the private rows are known again.
-    metadata : RunMetadata
-        When and by which call; for reports.
-    promised : Guarantee
-        What everything that the ledger was charged for guarantees together.
-    left : Standing
-        What the ledger had left when the fit let go of it.
+    `task`: what was asked, without the private rows.
+    `result`: released labels, student and, where answers were kept back, the ensemble.
+    `account`: the charge of the fit, on its ledger.
+    `memo`: what was answered, by the question.
+    `records`: keyed hashes by which the private rows are known again.
+    `metadata`: when and by which call; for reports.
+    `promised`: what everything that the ledger was charged for guarantees together.
+    `left`: what the ledger had left when the fit let go of it.
     """
 
     task: Task
@@ -91,26 +81,10 @@ class FittedRun:
     def ask(self, rows: Any, given: GivenLedger) -> tuple[list[Any], Standing]:
         """Ask the ensemble about public rows that have the pool's columns.
 
-        Parameters
-        ----------
-        rows : (n_queries, n_features)
-            The rows, matched to the public pool.
-        given : path, Ledger or None
-            The estimator's ``ledger=``.
-
-        Returns
-        -------
-        list
-            A class for each row, or None for declined.
-        Standing
-            What is left after it.
-
-        Raises
-        ------
-        PreconditionFailed
-            If no answers were kept back, or the endpoint of teachers that are prompts is gone; nothing is drawn then.
-        BudgetExhausted
-            If fewer answers are left than there are new points; nothing is drawn then.
+        `rows`: the rows, matched to the public pool. `given`: the estimator's ``ledger=``. Returns: a class for each
+        row, or None for declined. What is left after it. Raises PreconditionFailed if no answers were kept back, or the
+        endpoint of teachers that are prompts is gone; nothing is drawn then; BudgetExhausted if fewer answers are left
+        than there are new points; nothing is drawn then.
         """
         ensemble, task = self.result.ensemble, self.task
         nothing_kept = not task.recipe.online_answers and ensemble is None
@@ -149,10 +123,7 @@ class FittedRun:
     def public_rows(self, X: Any, *, asker: str) -> Any:
         """Take rows that are asked about, with the columns of the public pool.
 
-        Raises
-        ------
-        DataRefused
-            If they have other columns, or values that the student cannot take.
+        Raises DataRefused if they have other columns, or values that the student cannot take.
         """
         pool = self.task.inputs.public
         refuse_one_row(X, texts=pool.shape[1] == 1)
@@ -170,10 +141,7 @@ class FittedRun:
     def evaluation(self, X: Any, y: Any, *, asker: str) -> Any:
         """Take *public* rows with labels, and return their class codes.
 
-        Raises
-        ------
-        DataRefused
-            If more of the private records are among them than chance explains.
+        Raises DataRefused if more of the private records are among them than chance explains.
         """
         codes = encode_labels(y, self.task.inputs.classes, name="evaluation labels")
         _, rows = match_columns(  # in the order of the private columns, so that rows are known again
@@ -213,20 +181,12 @@ def fit_run(
 ) -> FittedRun:
     """Charge a task, go the whole way, and keep what is needed to ask and to report.
 
-    Parameters
-    ----------
-    task : Task
-        With the key that follows from `nonce`.
-    given : path, Ledger or None
-        The estimator's ``ledger=``.
-    nonce : str
-        Names the fit in a ledger that outlives the process.
-    of : callable
-        From a number that names a fit to the task with that fit's key.
-    metadata : RunMetadata
-        When and by which call.
-    verbose : bool
-        Whether progress is shown.
+    `task`: with the key that follows from `nonce`.
+    `given`: the estimator's ``ledger=``.
+    `nonce`: names the fit in a ledger that outlives the process.
+    `of`: from a number that names a fit to the task with that fit's key.
+    `metadata`: when and by which call.
+    `verbose`: whether progress is shown.
     """
     budget, guard = Budget(task.facts.epsilon, task.facts.delta), RollbackGuard()
     with session(given, budget=budget, guard=guard, seeded=task.noise.seeded) as ledger:
@@ -239,27 +199,10 @@ def resume_run(
 ) -> tuple[Task, FittedRun]:
     """Find a task's charge in its ledger, train the same teachers again, and charge nothing.
 
-    Parameters
-    ----------
-    task : Task
-        With any key.
-    given : path or Ledger
-        The estimator's ``ledger=``.
-    of : callable
-        From a number that names a fit to the task with that fit's key.
-    metadata : RunMetadata
-        When and by which call.
-    verbose : bool
-        Whether progress is shown.
-
-    Raises
-    ------
-    InvalidParameter
-        If there is no ledger that outlives a process.
-    LedgerMismatch
-        If the ledger was charged for other data.
-    PreconditionFailed
-        If it holds no fit of these arguments, public rows and versions.
+    `task`: with any key. `given`: the estimator's ``ledger=``. `of`: from a number that names a fit to the task with
+    that fit's key. `metadata`: when and by which call. `verbose`: whether progress is shown. Raises InvalidParameter if
+    there is no ledger that outlives a process; LedgerMismatch if the ledger was charged for other data;
+    PreconditionFailed if it holds no fit of these arguments, public rows and versions.
     """
     guard = RollbackGuard()
     with session(given, budget=None, guard=guard) as ledger:

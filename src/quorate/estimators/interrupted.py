@@ -23,16 +23,8 @@ BY_FIT = f"{BY_RESUME}, and so does the same call of fit"
 def noted(ledger: Ledger, key: str, *, seeded: bool, how: str = BY_RESUME) -> Iterator[None]:
     """Have an interruption of the block, or an error after the charge, say what was charged, and how to go on.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        Open.
-    key : str
-        Idempotency key of the charge.
-    seeded : bool
-        Whether the noise of the fit is seeded.
-    how : str
-        How to go on where the ledger outlives the process: a sentence without a full stop.
+    `ledger`: open. `key`: idempotency key of the charge. `seeded`: whether the noise of the fit is seeded. `how`: how
+    to go on where the ledger outlives the process: a sentence without a full stop.
 
     Examples
     --------

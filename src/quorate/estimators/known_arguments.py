@@ -29,10 +29,7 @@ ELSEWHERE = {
 def known_arguments(init: Callable[P, R]) -> Callable[P, R]:
     """Decorate the constructor of an estimator, so that it refuses arguments which it does not have in plain words.
 
-    Raises
-    ------
-    InvalidParameter
-        The constructor does, naming the argument and the nearest one that there is.
+    Raises InvalidParameter the constructor does, naming the argument and the nearest one that there is.
 
     Examples
     --------
@@ -73,10 +70,7 @@ def tables_by_name(method: Callable[P, R]) -> Callable[P, R]:
 
     What the user's process has switched (:mod:`quorate.ambient`) decides nothing in it.
 
-    Raises
-    ------
-    InvalidParameter
-        The method does, before it looks at any table.
+    Raises InvalidParameter the method does, before it looks at any table.
 
     Examples
     --------

@@ -16,37 +16,12 @@ _LONGEST = 200  # characters of a name
 def question_of(function: Callable[..., Any], args: tuple[Any, ...] = (), *, name: str | None = None) -> str:
     """Return the text that an answer is stored under.
 
-    Parameters
-    ----------
-    function : callable
-        What is computed on each shard.
-    args : tuple
-        Its further arguments.
-    name : str, optional
-        What the user calls the question. The name alone then says which question it is.
-
-    Returns
-    -------
-    str
-        ``"name: …"``, or ``"code: …"`` and a digest of what worker processes are sent (the function, what it closes
-        over and its arguments) and of the function's bytecode, by which an edited function of a module is a new one.
-
-    Raises
-    ------
-    InvalidParameter
-        If the name is no line of text, or the function cannot be sent.
-
-    Notes
-    -----
-    Two texts for one question cost an answer, never privacy. Bytecode and pickles differ between versions of Python:
-    where a ledger is to be used again later, a name is better.
-
-    Examples
-    --------
-    >>> question_of(len, name="rows per shard")
-    'name: rows per shard'
-    >>> question_of(len) == question_of(len), question_of(len) == question_of(max)
-    (True, False)
+    `function`: what is computed on each shard. `args`: its further arguments. `name`: what the user calls the question.
+    The name alone then says which question it is. Returns: ``"name: …"``, or ``"code: …"`` and a digest of what worker
+    processes are sent (the function, what it closes over and its arguments) and of the function's bytecode, by which an
+    edited function of a module is a new one. Raises InvalidParameter if the name is no line of text, or the function
+    cannot be sent. Two texts for one question cost an answer, never privacy. Bytecode and pickles differ between
+    versions of Python: where a ledger is to be used again later, a name is better.
     """
     packed = portable(function, args)
     if name is not None:

@@ -38,12 +38,9 @@ def write_model(model: Any, path: str | Path, *, seeded: bool, public: Any = Non
 
     An ONNX file is compared with the model on `public`, the public rows as the model takes them, before it is written.
 
-    Raises
-    ------
-    SeededNoiseRefused
-        If the noise was seeded: such a model carries no guarantee and does not leave.
-    PreconditionFailed
-        If no file can be written there, its name says that it is a pickle, or the model cannot be converted.
+    Raises SeededNoiseRefused if the noise was seeded: such a model carries no guarantee and does not leave;
+    PreconditionFailed if no file can be written there, its name says that it is a pickle, or the model cannot be
+    converted.
     """
     from quorate.deferred import skops
 

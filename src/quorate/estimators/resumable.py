@@ -23,10 +23,7 @@ OTHER_DATA = (
 def refuse_lost_ledger(given: GivenLedger) -> None:
     """Refuse to resume where no ledger is named, or where there is none.
 
-    Raises
-    ------
-    InvalidParameter, PreconditionFailed
-        Before any table is read.
+    Raises InvalidParameter, PreconditionFailed before any table is read.
     """
     place = ledger_location(given)
     if place is None:
@@ -44,17 +41,8 @@ def refuse_lost_ledger(given: GivenLedger) -> None:
 def refuse_other_ledger(ledger: Ledger, fingerprint: str) -> None:
     """Refuse to resume on an open ledger that is in memory, or that was charged for other data.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        Open.
-    fingerprint : str
-        Keyed hash of the data.
-
-    Raises
-    ------
-    InvalidParameter, LedgerMismatch
-        Before anything is trained or drawn.
+    `ledger`: open. `fingerprint`: keyed hash of the data. Raises InvalidParameter, LedgerMismatch before anything is
+    trained or drawn.
     """
     if not ledger.durable:
         raise InvalidParameter(
@@ -68,18 +56,8 @@ def refuse_other_ledger(ledger: Ledger, fingerprint: str) -> None:
 def charged(task: Task, ledger: Ledger, *, nonce: str, of: Callable[[str], Task], verbose: bool) -> RunResult:
     """Charge a task to an open ledger and go the whole way, so that it can be found there again.
 
-    Parameters
-    ----------
-    task : Task
-        With the key that follows from `nonce`.
-    ledger : Ledger
-        Open.
-    nonce : str
-        Names the fit in a ledger that outlives the process.
-    of : callable
-        From a number that names a fit to the task with that fit's key.
-    verbose : bool
-        Whether progress is shown.
+    `task`: with the key that follows from `nonce`. `ledger`: open. `nonce`: names the fit in a ledger that outlives the
+    process. `of`: from a number that names a fit to the task with that fit's key. `verbose`: whether progress is shown.
     """
     key = charge_name(task, nonce) if ledger.durable else nonce
     with noted(ledger, key, seeded=task.noise.seeded), progress(quiet=not verbose) as watch:
@@ -92,28 +70,10 @@ def charged(task: Task, ledger: Ledger, *, nonce: str, of: Callable[[str], Task]
 def went_on(task: Task, ledger: Ledger, *, of: Callable[[str], Task], verbose: bool) -> tuple[Task, RunResult]:
     """Find a task's charge in an open ledger, train the same teachers again, and charge nothing.
 
-    Parameters
-    ----------
-    task : Task
-        With any key.
-    ledger, of, verbose
-        As for :func:`charged`.
-
-    Returns
-    -------
-    task : Task
-        With the key of the fit.
-    result : RunResult
-        As the fit would have had it.
-
-    Raises
-    ------
-    InvalidParameter
-        If the ledger is in memory.
-    LedgerMismatch
-        If the ledger was charged for other data.
-    PreconditionFailed
-        If it holds no fit of these arguments, public rows and versions.
+    `task`: with any key. `ledger`, `of`, `verbose`: as for :func:`charged`. Returns: `task`: with the key of the fit.
+    `result`: as the fit would have had it. Raises InvalidParameter if the ledger is in memory; LedgerMismatch if the
+    ledger was charged for other data; PreconditionFailed if it holds no fit of these arguments, public rows and
+    versions.
     """
     refuse_other_ledger(ledger, task.fingerprint)
     found = find_fit(ledger, of)

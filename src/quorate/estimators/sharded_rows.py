@@ -47,26 +47,15 @@ class AnswersLeft:
 class CheckedFit:
     """A fit that was checked, before it is charged.
 
-    Attributes
-    ----------
-    mechanism : StableSparseVector
-        The noise, and what it costs.
-    charge : Charge
-        What the whole run is charged.
-    budget : Budget
-        ε and δ of a new ledger.
-    scope : GuaranteeScope
-        Whose data is protected.
-    unit : str
-        The word for it.
-    n_jobs : int
-        Processes.
-    fingerprint : str
-        Keyed hash of the private data.
-    shards : Secret[tuple of Shard]
-        The rows, cut.
-    noise : NoiseSource
-        Where privacy noise comes from.
+    `mechanism`: the noise, and what it costs.
+    `charge`: what the whole run is charged.
+    `budget`: ε and δ of a new ledger.
+    `scope`: whose data is protected.
+    `unit`: the word for it.
+    `n_jobs`: processes.
+    `fingerprint`: keyed hash of the private data.
+    `shards`: the rows, cut.
+    `noise`: where privacy noise comes from.
     """
 
     mechanism: StableSparseVector

@@ -32,14 +32,7 @@ _PLAIN = "white-space:pre-wrap;font-size:12px;margin:.3em 0 0;background:transpa
 class Standing:
     """What a fitted estimator tells of itself: public facts and what its ledger had left when it was last open.
 
-    Parameters
-    ----------
-    guarantee : Guarantee
-        What was promised.
-    left : str
-        What may still be asked and charged, in words.
-    kept : str
-        Where the ledger is.
+    `guarantee`: what was promised. `left`: what may still be asked and charged, in words. `kept`: where the ledger is.
     """
 
     guarantee: Guarantee
@@ -50,14 +43,8 @@ class Standing:
     def of(cls, guarantee: Guarantee, ledger: Ledger, *, answers: str | None = None) -> Standing:
         """Read what is left off an open ledger.
 
-        Parameters
-        ----------
-        guarantee : Guarantee
-            What was promised.
-        ledger : Ledger
-            Open.
-        answers : str, optional
-            What may still be asked, in words; None where there is nothing to ask.
+        `guarantee`: what was promised. `ledger`: open. `answers`: what may still be asked, in words; None where there
+        is nothing to ask.
         """
         budget, left = ledger.budget, ledger.left
         amounts = ""

@@ -116,8 +116,8 @@ class SubsampleAggregate(ShownEstimator):
     --------
     >>> import numpy as np
     >>> from quorate import SubsampleAggregate
-    >>> ages = np.random.default_rng(0).normal(38, 5, (2_000, 1))
-    >>> private = SubsampleAggregate(epsilon=2.0, delta=1e-5, n_shards=100, cutoff=1, n_queries=10).fit(ages)
+    >>> ages = np.random.default_rng(0).normal(38, 5, (1_000, 1))
+    >>> private = SubsampleAggregate(epsilon=4.0, delta=1e-5, n_shards=50, cutoff=1, n_queries=10).fit(ages)
     >>> def median_decade(X, y):
     ...     return round(float(np.median(X)) / 10) * 10
     >>> private.ask(median_decade, name="median age, to ten years")

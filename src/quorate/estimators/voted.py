@@ -60,21 +60,9 @@ class VotedClassifier(Reporting, ClassifierMixin, ShownEstimator):
     def ask(self, X: Any) -> list[Any]:
         """Ask the ensemble: charged to the answers kept back at ``fit``, then to those that a strategy left unasked.
 
-        Parameters
-        ----------
-        X : (n_queries, n_features)
-            Points to classify, with the columns of the public pool.
-
-        Returns
-        -------
-        list
-            A class for each point, or None for declined. A point that was answered before gets the same answer and
-            costs nothing.
-
-        Raises
-        ------
-        BudgetExhausted
-            If fewer answers are left than there are new points; nothing is drawn then.
+        `X`: points to classify, with the columns of the public pool. Returns: a class for each point, or None for
+        declined. A point that was answered before gets the same answer and costs nothing. Raises BudgetExhausted if
+        fewer answers are left than there are new points; nothing is drawn then.
         """
         with act():
             self._student()
@@ -97,15 +85,8 @@ class VotedClassifier(Reporting, ClassifierMixin, ShownEstimator):
     def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
         """Gather what a report says.
 
-        Parameters
-        ----------
-        evaluation : (X, y), optional
-            *Public* rows with labels, to score the student on.
-
-        Raises
-        ------
-        DataRefused
-            If more of the private records are among them than chance explains.
+        `evaluation`: *Public* rows with labels, to score the student on. Raises DataRefused if more of the private
+        records are among them than chance explains.
         """
         self._student()
         utility = Utility()
@@ -119,12 +100,9 @@ class VotedClassifier(Reporting, ClassifierMixin, ShownEstimator):
     def export(self, path: str | Path) -> Path:
         """Write the student with skops, for anybody who has scikit-learn; as ONNX where `path` ends in ``.onnx``.
 
-        Raises
-        ------
-        SeededNoiseRefused
-            If the noise was seeded: such a student carries no guarantee and does not leave.
-        PreconditionFailed
-            If there is no such folder, the name says that the file is a pickle, or the student cannot be converted.
+        Raises SeededNoiseRefused if the noise was seeded: such a student carries no guarantee and does not leave;
+        PreconditionFailed if there is no such folder, the name says that the file is a pickle, or the student cannot be
+        converted.
         """
         student, task = self._student(), self._kept.task
         return write_model(student, path, seeded=task.noise.seeded, public=task.inputs.public)

@@ -23,17 +23,7 @@ def convolutional(seed: int, *, n_classes: int = 10) -> Any:
 
     Two layers of convolution and pooling, one of 128 units with dropout; Adam, twenty epochs.
 
-    Parameters
-    ----------
-    seed : int
-        Of weights and batches.
-    n_classes : int
-        C.
-
-    Raises
-    ------
-    PreconditionFailed
-        If torch or skorch is not installed.
+    `seed`: of weights and batches. `n_classes`: c. Raises PreconditionFailed if torch or skorch is not installed.
     """
     if not torch_is_there():
         raise PreconditionFailed(NO_TORCH)

@@ -32,14 +32,8 @@ ROWS_PER_TEACHER = 100
 class LinearEnsemble:
     """Teachers of one split, and what they vote on its pool.
 
-    Parameters
-    ----------
-    parts : Split
-        Rows in their roles; all of them are public.
-    seed : int
-        Of shards and noise: an experiment that can be made again has no guarantee.
-    n_jobs : int
-        Processes.
+    `parts`: rows in their roles; all of them are public. `seed`: of shards and noise: an experiment that can be made
+    again has no guarantee. `n_jobs`: processes.
     """
 
     def __init__(self, parts: Split, seed: int, *, n_jobs: int = 1) -> None:

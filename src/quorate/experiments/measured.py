@@ -139,13 +139,7 @@ _NL = "\n"
 
 
 def scored(predicted: ArrayLike, truth: ArrayLike, *, n_queries: int | None = None, **more: float) -> Scored:
-    """Score predictions: the share that is right, and the mean of that share over classes that occur.
-
-    Examples
-    --------
-    >>> scored([0, 0, 0, 1], [0, 0, 1, 1]).balanced_accuracy
-    0.75
-    """
+    """Score predictions: the share that is right, and the mean of that share over classes that occur."""
     guess, labels = np.asarray(predicted), np.asarray(truth)
     recall = [float(np.mean(guess[labels == each] == each)) for each in np.unique(labels)]
     return Scored(
@@ -165,15 +159,7 @@ def summed(
     delta: float | None,
     paper_accuracy: float | None = None,
 ) -> Measured:
-    """Bring the repeats of one row together.
-
-    Examples
-    --------
-    >>> repeats = [Scored(accuracy=0.8, balanced_accuracy=0.7), Scored(accuracy=0.9, balanced_accuracy=0.7)]
-    >>> row = summed(repeats, data="made up", method="default", epsilon=1.0, delta=1e-5)
-    >>> round(row.accuracy_mean, 3), round(row.accuracy_se, 3)
-    (0.85, 0.05)
-    """
+    """Bring the repeats of one row together."""
     accuracy = np.array([each.accuracy for each in repeats])
     asked = [each.n_queries for each in repeats if each.n_queries is not None]
     names = list(dict.fromkeys(name for each in repeats for name in each.more))
@@ -201,14 +187,6 @@ def table(rows: Sequence[Measured]) -> str:
     """Lay rows out: a block for each data set, a line for each method, a column for each budget.
 
     A cell is accuracy ± standard error, balanced accuracy in brackets, and what the paper prints after a bar.
-
-    Examples
-    --------
-    >>> row = Measured(data="made up", method="default recipe", epsilon=1.0, delta=1e-5, n_queries=49.0, repeats=10,
-    ...                accuracy_mean=0.951, accuracy_se=0.002, balanced_accuracy_mean=0.949, paper_accuracy=0.7534)
-    >>> print(table([row]), end="")
-    made up (δ = 1e-05, 10 repeats)          ε = 1
-      default recipe                         .951±.002 (.949) | .7534   49 answers
     """
     lines = []
     for data in dict.fromkeys(row.data for row in rows):

@@ -25,7 +25,7 @@ from quorate.data import PublicPool
 from quorate.ensemble import ClassifierTeacher, count_votes, hash_shards, train_teachers
 from quorate.errors import PreconditionFailed
 from quorate.estimators import PrivateClassifier
-from quorate.experiments import direct_lines, public_features
+from quorate.experiments import noisy_gradient_descent, public_features
 from quorate.experiments.convolutional import NO_TORCH as NOT_INSTALLED
 from quorate.experiments.convolutional import convolutional, torch_is_there
 from quorate.experiments.measured import Experiment, Measured, Scored, scored, summed
@@ -50,7 +50,7 @@ VALUES, LABELLED, VOTE = "noisy counts, Gaussian process, SVC", "labels by noisy
 NETWORK = "noisy counts, Gaussian process, network"
 KERNEL, PATCHES = "public coordinates, kernel, direct", "public coordinates, patches, direct"
 METHODS = (
-    DEFAULT, VALUES, LABELLED, NETWORK, VOTE, public_features.NET, KERNEL, PATCHES, direct_lines.PLAIN,
+    DEFAULT, VALUES, LABELLED, NETWORK, VOTE, public_features.NET, KERNEL, PATCHES, noisy_gradient_descent.PLAIN,
 )  # fmt: skip
 BY_DEFAULT = tuple(name for name in METHODS if name != public_features.NET)  # which takes minutes
 OF_TORCH = (NETWORK, public_features.NET)
@@ -71,27 +71,17 @@ def reproduce_mnist(
 ) -> Experiment:
     """Train teachers, release votes, score students.
 
-    Parameters
-    ----------
-    repeats : int
-        Divisions of the test images into 5,000 public and 5,000 held out. The first is the published order's halves.
-    epsilons : sequence of float
-        Budgets; δ is 1e-5.
-    methods : sequence of str, optional
-        Among :data:`METHODS`; by default all but teachers of torch, and a network where torch is installed.
-    seed : int
-        Of divisions, shards and noise.
-    files : path, optional
-        Where the data set is.
-    command : str
-        For the record.
-    watch : callable, optional
-        ``watch(stage, done, total)``.
+    `repeats`: divisions of the test images into 5,000 public and 5,000 held out. The first is the published order's
+        halves.
+    `epsilons`: budgets; δ is 1e-5.
+    `methods`: among :data:`METHODS`; by default all but teachers of torch, and a network where torch is installed.
+    `seed`: of divisions, shards and noise.
+    `files`: where the data set is.
+    `command`: for the record.
+    `watch`: ``watch(stage, done, total)``.
 
-    Raises
-    ------
-    PreconditionFailed
-        If the data set is not there, or a line is named that needs torch where it is not installed.
+    Raises PreconditionFailed if the data set is not there, or a line is named that needs torch where it is not
+    installed.
     """
     repeats, seed, begun = count("repeats", repeats, at_least=1), count("seed", seed), time.monotonic()
     chosen = tuple(one_of("method", name, METHODS) for name in methods or BY_DEFAULT)
@@ -173,9 +163,9 @@ def votes(parts: Split, epsilon: float, seed: int, *, groups: Any = None) -> Sco
 def direct_score(method: str, parts: Split, epsilon: float, seed: int, *, groups: Any = None, **more: Any) -> Scored:
     """Fit a direct method to images, and score it; with `groups` the unit is a person."""
     asked: dict[str, Any] = {"classes": range(10), "delta": DELTA, "groups": groups, **more}
-    if method == direct_lines.PLAIN:
-        return direct_lines.plain(parts, epsilon, seed, **asked)
-    return direct_lines.public_coordinates(parts, epsilon, seed, feature_map=MAPS[method], **asked)
+    if method == noisy_gradient_descent.PLAIN:
+        return noisy_gradient_descent.plain(parts, epsilon, seed, **asked)
+    return noisy_gradient_descent.public_coordinates(parts, epsilon, seed, feature_map=MAPS[method], **asked)
 
 
 NOTES = (
@@ -196,14 +186,8 @@ NOTES = (
 class Digits:
     """One division of the images: teachers, their votes, and the students of either way.
 
-    Parameters
-    ----------
-    private, codes
-        ``(60000, 784)`` upright images and their labels, which play the private ones.
-    pool
-        ``(n_public, 784)`` upright images.
-    seed : int
-        Of shards and noise.
+    `private`, `codes`: ``(60000, 784)`` upright images and their labels, which play the private ones. `pool`:
+    ``(n_public, 784)`` upright images. `seed`: of shards and noise.
     """
 
     def __init__(self, private: FloatArray, codes: Any, pool: FloatArray, seed: int) -> None:
@@ -316,23 +300,8 @@ def as_images(rows: FloatArray) -> FloatArray:
 def upright(images: FloatArray) -> FloatArray:
     """Shear every image so that its main axis stands upright, and centre it sideways; each by itself.
 
-    Parameters
-    ----------
-    images : FloatArray
-        ``(n_images, 784)`` grey values.
-
-    Returns
-    -------
-    FloatArray
-        ``(n_images, 784)``, by linear interpolation along each line of pixels.
-
-    Examples
-    --------
-    >>> leaning = np.zeros((28, 28))
-    >>> leaning[range(4, 24), range(4, 24)] = 1.0
-    >>> stroke = upright(leaning.reshape(1, -1)).reshape(28, 28)
-    >>> int(leaning.sum(axis=0).max()), int(stroke.sum(axis=0).max()) >= 10
-    (1, True)
+    `images`: ``(n_images, 784)`` grey values. Returns: ``(n_images, 784)``, by linear interpolation along each line of
+    pixels.
     """
     out = np.empty((len(images), SIDE * SIDE))
     for first in range(0, len(images), 5_000):

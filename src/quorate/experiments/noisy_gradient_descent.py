@@ -5,7 +5,8 @@ T steps of noise :math:`\sigma` compose into one Gaussian mechanism of parameter
 exactly. Steps have momentum, and what is returned is the mean of the second half of the iterates.
 
 It is a yardstick for accuracy, and no tool: its noise is floating point, from a seeded generator. Use a maintained
-library to train such a model on data that are private.
+library to train such a model on data that are private. Beside it stands the shipped direct method, which has the public
+pool (:func:`public_coordinates`).
 
 References
 ----------
@@ -15,6 +16,8 @@ arXiv:1905.02383, Corollary 3.3, for the composition.
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -22,7 +25,11 @@ import numpy as np
 
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.arguments import count, one_of, real
+from quorate.data import PublicPool
 from quorate.deferred import special
+from quorate.estimators import PrivateLogisticRegression
+from quorate.experiments.measured import Scored, scored
+from quorate.experiments.sources import Split
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
@@ -35,11 +42,7 @@ _MOVED = {"replace": 2.0, "add or remove": 1.0}  # lengths of c by which one cha
 class LinearRule:
     """The class with the largest ``x·weights + intercept``, for rows scaled to length one; 1 where one score is > 0.
 
-    Attributes
-    ----------
-    weights : FloatArray, (n_features,) or (n_features, n_classes)
-        One score for two classes, else one a class.
-    intercept : float or FloatArray, (n_classes,)
+    `weights`: one score for two classes, else one a class.
 
     Examples
     --------
@@ -70,38 +73,17 @@ def noisy_gradient_descent(
 ) -> LinearRule:
     r"""Fit a linear rule to labelled rows with (ε, δ)-differential privacy for a record, or for a group of them.
 
-    Parameters
-    ----------
-    X : (n_rows, n_features) array or sparse matrix
-        Each row is divided by its own length.
-    codes : IntArray
-        ``(n_rows,)``, from 0.
-    epsilon, delta : float
-        ε > 0, 0 < δ < 1.
-    rng : numpy.random.Generator
-        Of the noise.
-    neighbours : {"replace", "add or remove"}
-        What changes; the number of units is public either way. Replacing one moves the sum of clipped gradients by
-        up to 2c, adding or removing one by c.
-    steps : int
-        T ≥ 1.
-    n_classes : int
-        C ≥ 2: one logit for two classes, else softmax.
-    groups : (n_rows,), optional
-        Whose row it is: then the unit is a person, whose gradient is the mean over their rows.
+    `X`: each row is divided by its own length.
+    `codes`: ``(n_rows,)``, from 0.
+    `epsilon`, `delta`: ε > 0, 0 < δ < 1.
+    `rng`: of the noise.
+    `neighbours`: what changes; the number of units is public either way. Replacing one moves the sum of clipped
+        gradients by up to 2c, adding or removing one by c.
+    `steps`: t ≥ 1.
+    `n_classes`: c ≥ 2: one logit for two classes, else softmax.
+    `groups`: whose row it is: then the unit is a person, whose gradient is the mean over their rows.
 
-    Raises
-    ------
-    InvalidParameter
-        If a number is out of range.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> X = rng.normal(size=(4_000, 2))
-    >>> rule = noisy_gradient_descent(X, (X[:, 0] > 0).astype(int), epsilon=1.0, delta=1e-5, rng=rng)
-    >>> bool(np.mean(rule.predict(X) == (X[:, 0] > 0)) > 0.95)
-    True
+    Raises InvalidParameter if a number is out of range.
     """
     mu = mu_of_gaussian(real("epsilon", epsilon, above=0), real("delta", delta, above=0, below=1))
     steps = count("steps", steps, at_least=1)
@@ -133,14 +115,8 @@ def _slopes(logits: FloatArray, codes: IntArray) -> FloatArray:
 def sum_of_clipped(rows: Any, slopes: FloatArray, people: list[IntArray] | None) -> FloatArray:
     """Return the sum of the units' gradients, each cut off at the clip, ``(n_features + 1, n_outputs)``.
 
-    Parameters
-    ----------
-    rows : (n_rows, n_features) array or sparse matrix
-        Of length one; the constant 1 comes on top, so that a row's gradient is √2 times its slope long.
-    slopes : FloatArray, (n_rows, n_outputs)
-        Of the loss in the logits.
-    people : list of (n_own,) integers, or None
-        The rows of each person; None where every row is a unit.
+    `rows`: of length one; the constant 1 comes on top, so that a row's gradient is √2 times its slope long. `slopes`:
+    of the loss in the logits. `people`: the rows of each person; None where every row is a unit.
     """
     if people is None:
         lengths = np.sqrt(2) * np.sqrt((slopes**2).sum(axis=1))
@@ -164,3 +140,48 @@ def unit_rows(X: Any) -> Any:
     from sklearn.preprocessing import normalize
 
     return normalize(X)
+
+
+PUBLIC, PLAIN = "public coordinates, direct", "noisy gradient descent, direct"
+
+
+def public_coordinates(
+    parts: Split, epsilon: float, seed: int, *, classes: Sequence[int] = (0, 1), **more: Any
+) -> Scored:
+    """Fit the shipped direct method by its defaults, and score it; `more` are arguments of the estimator.
+
+    ε is for replacing one unit, as that of :func:`plain` is, which it stands beside.
+
+    `parts`: rows in their roles; δ is one by the number of private rows, unless `more` has another. `epsilon`: the
+    budget. `seed`: of the noise. `classes`: the declared classes.
+    """
+    n, begun = len(parts.y_private), time.process_time()
+    asked = {"delta": 1 / n, "n_records": n, "neighbours": "replace", **more}  # as the yardstick beside it
+    groups = asked.pop("groups", None)
+    model = PrivateLogisticRegression(classes=list(classes), epsilon=epsilon, unsafe_noise_seed=seed, **asked)
+    model.fit(parts.X_private, parts.y_private, public=PublicPool(parts.X_public), groups=groups)
+    spent = time.process_time() - begun
+    return scored(model.predict(parts.X_test), parts.y_test, cpu_seconds=spent, dimension=model.plan_.dimension)
+
+
+def plain(
+    parts: Split,
+    epsilon: float,
+    seed: int,
+    *,
+    classes: Sequence[int] = (0, 1),
+    delta: float | None = None,
+    groups: Any = None,
+) -> Scored:
+    """Fit the yardstick without public rows, whose clip was fixed beforehand, and score it."""
+    begun = time.process_time()
+    rule = noisy_gradient_descent(
+        parts.X_private,
+        parts.y_private,
+        epsilon=epsilon,
+        delta=1 / len(parts.y_private) if delta is None else delta,
+        rng=np.random.default_rng(seed),
+        n_classes=len(classes),
+        groups=groups,
+    )
+    return scored(rule.predict(parts.X_test), parts.y_test, cpu_seconds=time.process_time() - begun)

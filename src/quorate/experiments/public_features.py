@@ -30,19 +30,8 @@ NET = "public patches, torch teachers, SVC"
 def votes_of_nets(parts: Split, epsilon: float, seed: int) -> Scored:
     """Train nets in public coordinates, release noisy counts, and score the student.
 
-    Parameters
-    ----------
-    parts : Split
-        Upright images ``(n, 784)`` of the three sides.
-    epsilon : float
-        Budget; δ is 1e-5.
-    seed : int
-        Of shards and noise.
-
-    Raises
-    ------
-    PreconditionFailed
-        If torch or skorch is not installed.
+    `parts`: upright images ``(n, 784)`` of the three sides. `epsilon`: budget; δ is 1e-5. `seed`: of shards and noise.
+    Raises PreconditionFailed if torch or skorch is not installed.
     """
     from sklearn.svm import SVC
 

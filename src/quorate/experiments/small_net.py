@@ -13,10 +13,7 @@ from quorate.stored_names import stored_as
 class SmallNet(nn.Module):
     """One hidden layer with dropout; ten classes.
 
-    Parameters
-    ----------
-    width, hidden : int
-        Numbers a row, and units of the hidden layer.
+    `width`, `hidden`: numbers a row, and units of the hidden layer.
     """
 
     def __init__(self, width: int, hidden: int) -> None:

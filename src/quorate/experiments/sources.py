@@ -26,17 +26,8 @@ REAL_SIM_FEATURES = 20_958
 class LabelledTable:
     """A data set that is public as a whole.
 
-    Parameters
-    ----------
-    name : str
-        What tables call it.
-    X : (n_rows, n_features) array or sparse matrix
-    codes : IntArray
-        ``(n_rows,)`` class codes.
-    classes : tuple of int
-        The declared classes: the codes themselves.
-    counts_words : bool
-        Whether the columns are counts of words.
+    `name`: what tables call it. `codes`: ``(n_rows,)`` class codes. `classes`: the declared classes: the codes
+    themselves. `counts_words`: whether the columns are counts of words.
     """
 
     name: str
@@ -50,16 +41,8 @@ class LabelledTable:
 class Split:
     """One division of a data set into roles.
 
-    Parameters
-    ----------
-    name : str
-        Of the data set.
-    X_private, y_private
-        Rows that play the private ones.
-    X_public
-        The public pool. Its labels are left behind, so that nothing can look at them.
-    X_test, y_test
-        Rows to score on.
+    `name`: of the data set. `X_private`, `y_private`: rows that play the private ones. `X_public`: the public pool. Its
+    labels are left behind, so that nothing can look at them. `X_test`, `y_test`: rows to score on.
     """
 
     name: str
@@ -73,20 +56,8 @@ class Split:
 def split(data: LabelledTable, seed: int, *, n_public: int | None = None) -> Split:
     """Divide at random: 80 % private, 2 % public, 18 % test (LZCW21 Sect. 6).
 
-    Parameters
-    ----------
-    data : LabelledTable
-        What to divide.
-    seed : int
-        Of the division.
-    n_public : int, optional
-        Public rows instead of 2 %; they are taken from the test part.
-
-    Examples
-    --------
-    >>> parts = split(mushroom(), 0)
-    >>> parts.X_private.shape, parts.X_public.shape, parts.X_test.shape
-    ((6499, 112), (162, 112), (1463, 112))
+    `data`: what to divide. `seed`: of the division. `n_public`: public rows instead of 2 %; they are taken from the
+    test part.
     """
     n = n_rows(data.X)
     order = np.random.default_rng(seed).permutation(n)
@@ -139,22 +110,8 @@ def real_sim(path: Path) -> LabelledTable:
 def weighed_words(private: Any, public: Any, test: Any) -> list[Any]:
     """Return counts as TF-IDF with logarithmic term frequencies; how rare a word is, is read off the public rows.
 
-    Parameters
-    ----------
-    private, public, test : (n_rows, n_words) sparse arrays
-        Counts.
-
-    Returns
-    -------
-    list of sparse arrays
-        Rows of length one; each is a function of its own counts and the public ones.
-
-    Examples
-    --------
-    >>> from scipy.sparse import csr_array
-    >>> counts = csr_array(np.array([[3.0, 0.0, 3.0]]))
-    >>> weighed_words(counts, csr_array(np.eye(3)), counts)[0].toarray().round(3).tolist()
-    [[0.707, 0.0, 0.707]]
+    `private`, `public`, `test`: counts. Returns: rows of length one; each is a function of its own counts and the
+    public ones.
     """
     from scipy.sparse import csr_array
     from sklearn.feature_extraction.text import TfidfTransformer
@@ -183,10 +140,7 @@ def mnist(folder: Path) -> tuple[LabelledTable, LabelledTable]:
 def idx(path: Path) -> NDArray[np.uint8]:
     """Read an idx file: two zero bytes, the type (8: unsigned byte), the number of dimensions, sizes, data.
 
-    Raises
-    ------
-    DataRefused
-        If the file is none, or is cut short.
+    Raises DataRefused if the file is none, or is cut short.
     """
     content = gzip.decompress(path.read_bytes())
     dimensions = content[3] if content[:3] == b"\x00\x00\x08" and len(content) > 3 else 0
@@ -203,10 +157,7 @@ def idx(path: Path) -> NDArray[np.uint8]:
 def found(folder: Path, name: str) -> Path:
     """Return the path of a larger data set's file.
 
-    Raises
-    ------
-    PreconditionFailed
-        If it is not there.
+    Raises PreconditionFailed if it is not there.
     """
     path = folder / name
     if not path.is_file():

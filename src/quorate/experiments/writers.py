@@ -14,9 +14,9 @@ from quorate.arguments import count, one_of
 from quorate.data import PublicPool
 from quorate.direct.descend import descend
 from quorate.direct.model import published_model
-from quorate.experiments import direct_lines
 from quorate.experiments.measured import Experiment, Scored, scored, summed
 from quorate.experiments.mnist import DEFAULT, DELTA, N_PUBLIC, direct_score, upright, votes
+from quorate.experiments.noisy_gradient_descent import PLAIN
 from quorate.experiments.sources import LabelledTable, Split, folder_of_files, found, mnist
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
@@ -29,7 +29,7 @@ EPSILONS = (0.5, 1.0, 2.0)
 CLIPS = (0.125, 0.25, 0.5, 1.0, 2.0)  # of the default's clip; the grid
 
 FIXED, BEST = "public coordinates, clip by default, direct", "public coordinates, best clip of a grid, direct"
-METHODS = (DEFAULT, FIXED, BEST, direct_lines.PLAIN)
+METHODS = (DEFAULT, FIXED, BEST, PLAIN)
 NOTES = (
     (
         "the unit is a writer; accounting is exact, for adding, removing or replacing one writer, and for replacing "
@@ -55,27 +55,16 @@ def reproduce_writers(
 ) -> Experiment:
     """Learn digits from writers, each of whom is protected with all that they wrote.
 
-    Parameters
-    ----------
-    repeats : int
-        Divisions of the test images into 5,000 public and 5,000 held out. The first is the published order's halves.
-    epsilons : sequence of float
-        Budgets; δ is 1e-5.
-    methods : sequence of str, optional
-        Among :data:`METHODS`; all by default.
-    seed : int
-        Of divisions, shards and noise.
-    files : path, optional
-        Where the data set is, with ``mnist/writers.npz``.
-    command : str
-        For the record.
-    watch : callable, optional
-        ``watch(stage, done, total)``.
+    `repeats`: divisions of the test images into 5,000 public and 5,000 held out. The first is the published order's
+        halves.
+    `epsilons`: budgets; δ is 1e-5.
+    `methods`: among :data:`METHODS`; all by default.
+    `seed`: of divisions, shards and noise.
+    `files`: where the data set is, with ``mnist/writers.npz``.
+    `command`: for the record.
+    `watch`: ``watch(stage, done, total)``.
 
-    Raises
-    ------
-    PreconditionFailed
-        If the data set is not there.
+    Raises PreconditionFailed if the data set is not there.
     """
     repeats, seed, begun = count("repeats", repeats, at_least=1), count("seed", seed), time.monotonic()
     chosen = tuple(one_of("method", name, METHODS) for name in methods or METHODS)
@@ -133,8 +122,8 @@ def _scores(
         by_clip = at_clips(parts, writers, epsilon, seed, CLIPS if BEST in chosen else (1.0,))
         made[FIXED] = by_clip[1.0]
         made[BEST] = max(by_clip.values(), key=lambda each: each.accuracy)
-    if direct_lines.PLAIN in chosen:
-        made[direct_lines.PLAIN] = direct_score(direct_lines.PLAIN, parts, epsilon, seed, groups=writers)
+    if PLAIN in chosen:
+        made[PLAIN] = direct_score(PLAIN, parts, epsilon, seed, groups=writers)
     return [(method, made[method]) for method in chosen]
 
 

@@ -46,14 +46,9 @@ _QUESTIONS: Final[tuple[tuple[str, str, Callable[[Mapping[str, bytes]], Found]],
 class ExportCheck:
     """What was found of one package.
 
-    Parameters
-    ----------
-    checks : tuple of Check
-        In the order in which they were made.
-    digest : str or None
-        SHA-256 of the manifest; None where there is none.
-    not_asked : frozenset of str
-        Codes of checks whose option was not given, or whose file need not be there; the verdict does without them.
+    `checks`: in the order in which they were made. `digest`: SHA-256 of the manifest; None where there is none.
+    `not_asked`: codes of checks whose option was not given, or whose file need not be there; the verdict does without
+    them.
     """
 
     checks: tuple[Check, ...]
@@ -106,22 +101,10 @@ def check_export(
 ) -> ExportCheck:
     """Check a package that somebody else made.
 
-    Parameters
-    ----------
-    path : path
-        A zip file or a folder, from ``quorate export``.
-    ledger : path, optional
-        What ``quorate ledger export`` wrote, for a reviewer who may see it: the receipt is held against the whole
-        chain then.
-    digest : str, optional
-        The sum of the manifest, as its owner sent it by another way.
-    most_bytes : int
-        That the package may unpack to.
-
-    Raises
-    ------
-    PreconditionFailed
-        If there is nothing at `path`, or the ledger cannot be read.
+    `path`: a zip file or a folder, from ``quorate export``. `ledger`: what ``quorate ledger export`` wrote, for a
+    reviewer who may see it: the receipt is held against the whole chain then. `digest`: the sum of the manifest, as its
+    owner sent it by another way. `most_bytes`: that the package may unpack to. Raises PreconditionFailed if there is
+    nothing at `path`, or the ledger cannot be read.
     """
     if not path.exists():
         raise PreconditionFailed(f"there is no package at {path}")

@@ -37,25 +37,10 @@ class UnsafePackageError(Exception):
 def read_package(path: Path, *, most_bytes: int = MOST_BYTES) -> dict[str, bytes]:
     """Read every file of a package into memory.
 
-    Parameters
-    ----------
-    path : path
-        A zip file, or a folder.
-    most_bytes : int
-        That all files may have together.
-
-    Returns
-    -------
-    dict of str to bytes
-        By name. Names have no folder in them: a package is flat.
-
-    Raises
-    ------
-    UnsafePackageError
-        If a name leads elsewhere, stands there twice or is in a folder; if a file is a link or no regular file; or if
-        there is more than may be read.
-    OSError
-        If there is nothing at `path`.
+    `path`: a zip file, or a folder. `most_bytes`: that all files may have together. Returns: by name. Names have no
+    folder in them: a package is flat. Raises UnsafePackageError if a name leads elsewhere, stands there twice or is in
+    a folder; if a file is a link or no regular file; or if there is more than may be read; OSError if there is nothing
+    at `path`.
     """
     if path.is_dir():
         return dict(_of_folder(path, most_bytes))
@@ -80,24 +65,13 @@ def _of_disk(path: Path, most_bytes: int) -> bytes:
 def unpacked(content: bytes, *, most_bytes: int = MOST_MODEL_BYTES) -> dict[str, bytes]:
     """Read every file of a zip file in memory, such as a model that skops wrote.
 
-    Raises
-    ------
-    UnsafePackageError
-        As :func:`read_package`; folders are allowed.
+    Raises UnsafePackageError as :func:`read_package`; folders are allowed.
     """
     return dict(_of_zip(content, most_bytes, flat=False))
 
 
 def zipped(files: Mapping[str, bytes]) -> bytes:
-    """Return a zip file of some files: the same bytes for the same files, whenever it is made.
-
-    Examples
-    --------
-    >>> sorted(unpacked(zipped({"a.txt": b"one", "b.txt": b"two"})))
-    ['a.txt', 'b.txt']
-    >>> zipped({"a": b"1"}) == zipped({"a": b"1"})
-    True
-    """
+    """Return a zip file of some files: the same bytes for the same files, whenever it is made."""
     written = io.BytesIO()
     with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in files.items():

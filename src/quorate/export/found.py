@@ -14,14 +14,8 @@ _ASK = "Do not accept the package; ask its owner for a new one."
 class Found:
     """How one question was answered.
 
-    Parameters
-    ----------
-    outcome : Outcome
-        Passed, failed or not run.
-    evidence : str
-        What was seen, in a sentence or two.
-    remedy : str or None
-        What to do where the answer is not yes.
+    `outcome`: passed, failed or not run. `evidence`: what was seen, in a sentence or two. `remedy`: what to do where
+    the answer is not yes.
     """
 
     outcome: Outcome
@@ -30,13 +24,7 @@ class Found:
 
 
 def passed(evidence: str) -> Found:
-    """Return a yes.
-
-    Examples
-    --------
-    >>> passed("All sums are right.").remedy is None
-    True
-    """
+    """Return a yes."""
     return Found(Outcome.PASSED, evidence)
 
 

@@ -13,16 +13,8 @@ from quorate.report import Facts
 def metadata(facts: Facts, onnx: Any, files: Collection[str], model_version: Any) -> dict[str, Any]:
     """Return the metadata of a package.
 
-    Parameters
-    ----------
-    facts : Facts
-        Of the run; every figure comes from them.
-    onnx : dict or None
-        What is told of the converted model, where there is one.
-    files : collection of str
-        Names in the package.
-    model_version : str
-        As whoever packed it chose.
+    `facts`: of the run; every figure comes from them. `onnx`: what is told of the converted model, where there is one.
+    `files`: names in the package. `model_version`: as whoever packed it chose.
     """
     score, origin = facts.utility.student, facts.provenance
     return {
@@ -58,19 +50,9 @@ def as_json(tree: Any) -> bytes:
 def differing(content: bytes, facts: Facts, files: Collection[str]) -> str | None:
     """Name what metadata say otherwise than the values that they are made from; None where they are the same bytes.
 
-    Parameters
-    ----------
-    content : bytes
-        The metadata that were handed over.
-    facts : Facts
-        The values.
-    files : collection of str
-        Names in the package.
-
-    Notes
-    -----
-    The version of the model and what is told of the ONNX model stand in no other file, and are taken as they are:
-    the former must be a text, and the latter be told exactly where there is such a model.
+    `content`: the metadata that were handed over. `facts`: the values. `files`: names in the package. The version of
+    the model and what is told of the ONNX model stand in no other file, and are taken as they are: the former must be a
+    text, and the latter be told exactly where there is such a model.
     """
     try:
         told = json.loads(content.decode("utf-8"))

@@ -32,18 +32,9 @@ _HOW = 'install the extra: pip install "quorate[onnx]"'
 class OnnxStudent:
     """A student as ONNX, and how it compared.
 
-    Parameters
-    ----------
-    content : bytes
-        The file.
-    inputs : dict of str to str
-        Each input, by its name, and what it takes: "number" or "text"; "numbers" for all columns at once.
-    n_compared : int
-        Public rows on which it was compared.
-    n_ties : int
-        Those on which it says another class, and two were equally likely.
-    largest_difference : float
-        Between probabilities; 0 where the student has none.
+    `content`: the file. `inputs`: each input, by its name, and what it takes: "number" or "text"; "numbers" for all
+    columns at once. `n_compared`: public rows on which it was compared. `n_ties`: those on which it says another class,
+    and two were equally likely. `largest_difference`: between probabilities; 0 where the student has none.
     """
 
     content: bytes
@@ -68,23 +59,9 @@ class OnnxStudent:
 def onnx_student(student: Any, public: Rows) -> OnnxStudent:
     """Convert a student, and compare what both say of public rows.
 
-    Parameters
-    ----------
-    student : estimator
-        Fitted.
-    public : Rows
-        The public pool, as the student takes it.
-
-    Returns
-    -------
-    OnnxStudent
-        Whose inputs carry the names of the columns where the public rows have them.
-
-    Raises
-    ------
-    PreconditionFailed
-        If the extra is missing; if a step cannot be converted, which is named with the reason; or if the converted file
-        says something else of a public row.
+    `student`: fitted. `public`: the public pool, as the student takes it. Returns: whose inputs carry the names of the
+    columns where the public rows have them. Raises PreconditionFailed if the extra is missing; if a step cannot be
+    converted, which is named with the reason; or if the converted file says something else of a public row.
     """
     require_onnx()
     inputs = _inputs(student, public)
@@ -96,10 +73,7 @@ def onnx_student(student: Any, public: Rows) -> OnnxStudent:
 def require_onnx() -> None:
     """Refuse where the extra is not installed.
 
-    Raises
-    ------
-    PreconditionFailed
-        Naming the extra, and the command that installs it.
+    Raises PreconditionFailed naming the extra, and the command that installs it.
     """
     try:
         import onnxruntime  # noqa: F401
@@ -239,14 +213,7 @@ def _gathered(model: Any, public: Rows, inputs: dict[str, str]) -> Any:
 def feed(rows: Rows, inputs: dict[str, str], *, single: frozenset[str] = frozenset()) -> dict[str, Any]:
     """Return rows as the inputs of the converted file take them.
 
-    Parameters
-    ----------
-    rows : Rows
-        As the student takes them.
-    inputs : dict of str to str
-        Of :class:`OnnxStudent`.
-    single : frozenset of str
-        Inputs in single precision.
+    `rows`: as the student takes them. `inputs`: of :class:`OnnxStudent`. `single`: inputs in single precision.
     """
     from quorate.data.columns import column, doubles, texts
     from quorate.export.onnx_parts import MISSING_TEXT

@@ -49,10 +49,7 @@ class _LearnsNothing(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 class _OfColumns(_LearnsNothing):
     """One that is told how many columns there are.
 
-    Parameters
-    ----------
-    n_columns : int
-        How many.
+    `n_columns`: how many.
     """
 
     def __init__(self, n_columns: int = 1) -> None:
@@ -78,10 +75,7 @@ class SinglePrecision(_OfColumns):
 class FillMissing(_LearnsNothing):
     """Missing numbers become given ones.
 
-    Parameters
-    ----------
-    values : tuple of float
-        One a column.
+    `values`: one a column.
     """
 
     def __init__(self, values: tuple[float, ...] = ()) -> None:
@@ -96,10 +90,7 @@ class FillMissing(_LearnsNothing):
 def in_known_words(part: Any) -> Any:
     """Return a copy of a fitted estimator that computes the same and is made of parts that can be converted.
 
-    Raises
-    ------
-    PreconditionFailed
-        If a part has no counterpart; it is named.
+    Raises PreconditionFailed if a part has no counterpart; it is named.
     """
     if isinstance(part, FrozenEstimator):
         return in_known_words(part.estimator)
@@ -236,10 +227,7 @@ def _convert_nystroem(scope: Any, operator: Any, container: Any) -> None:
 def converters(model: Any) -> dict[str, Any]:
     """Return the arguments by which skl2onnx converts the parts that have a converter here.
 
-    Raises
-    ------
-    PreconditionFailed
-        If a Nystroem map has another kernel than the Gaussian one.
+    Raises PreconditionFailed if a Nystroem map has another kernel than the Gaussian one.
     """
     for part in parts_of(model):
         if isinstance(part, Nystroem) and part.kernel != "rbf":

@@ -21,14 +21,8 @@ from sklearn.preprocessing import MinMaxScaler
 class PatchSums(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """What patches share with centroids above a threshold, summed over regions.
 
-    Parameters
-    ----------
-    places : IntArray, (n_regions, n_patches, n_pixels)
-        Columns of the pixels of each patch.
-    centroids : FloatArray, (n_centroids, n_pixels)
-        As they are multiplied with.
-    threshold, most : float
-        What is taken away, and what no difference is above.
+    `places`: columns of the pixels of each patch. `centroids`: as they are multiplied with. `threshold`, `most`: what
+    is taken away, and what no difference is above.
     """
 
     def __init__(self, places: Any = None, centroids: Any = None, threshold: float = 0.0, most: float = 0.0) -> None:

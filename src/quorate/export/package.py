@@ -41,15 +41,9 @@ _VERSION = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+_-]{0,63}")
 class Package:
     """What was written.
 
-    Parameters
-    ----------
-    path : path
-        The zip file or the folder.
-    files : tuple of str
-        Names, in order; the manifest is last.
-    digest : str
-        SHA-256 of the manifest. It stands for every byte of the package: sent by another way, it shows whether
-        somebody changed the package together with its manifest.
+    `path`: the zip file or the folder. `files`: names, in order; the manifest is last. `digest`: SHA-256 of the
+    manifest. It stands for every byte of the package: sent by another way, it shows whether somebody changed the
+    package together with its manifest.
     """
 
     path: Path
@@ -62,29 +56,12 @@ def export_package(
 ) -> Package:
     """Write a package of a finished run.
 
-    Parameters
-    ----------
-    root : path
-        The run's folder.
-    destination : path
-        A new file whose name ends in ``.zip``, or a new folder.
-    kind : {"tre", "registry"}
-        For the airlock of a trusted research environment, with a cover sheet; or for a model registry.
-    model : {"skops", "onnx", "both"}
-        The files of the student.
-    model_version : str
-        Of the model, in the metadata.
-
-    Raises
-    ------
-    SeededNoiseRefused
-        If the noise was seeded.
-    PreconditionFailed
-        If the run has not finished, a file is not what it published, the student cannot be converted, something
-        stands at the destination, this lies on the run's private or public side, or the package would not pass its
-        own check. Nothing is written then.
-    LedgerIntegrityError
-        If the ledger is not the one that the report names.
+    `root`: the run's folder. `destination`: a new file whose name ends in ``.zip``, or a new folder. `kind`: for the
+    airlock of a trusted research environment, with a cover sheet; or for a model registry. `model`: the files of the
+    student. `model_version`: of the model, in the metadata. Raises SeededNoiseRefused if the noise was seeded;
+    PreconditionFailed if the run has not finished, a file is not what it published, the student cannot be converted,
+    something stands at the destination, this lies on the run's private or public side, or the package would not pass
+    its own check. Nothing is written then; LedgerIntegrityError if the ledger is not the one that the report names.
     """
     if _VERSION.fullmatch(model_version) is None:
         raise InvalidParameter(f"model version must be letters, digits and . + _ -, got {model_version!r}")
@@ -107,16 +84,9 @@ def export_files(root: Path, destination: Path, *, model: str = "skops", unverif
 
     What else lies in ``public/`` stays there.
 
-    Returns
-    -------
-    list of path
-        The copies, and last the manifest.
-
-    Raises
-    ------
-    SeededNoiseRefused, PreconditionFailed
-        As :func:`~quorate.run.published.published_files`; if the destination holds other files, or lies on the run's
-        private or public side; or if the student cannot be converted. Nothing is written then.
+    Returns: the copies, and last the manifest. Raises SeededNoiseRefused, PreconditionFailed as
+    :func:`~quorate.run.published.published_files`; if the destination holds other files, or lies on the run's private
+    or public side; or if the student cannot be converted. Nothing is written then.
     """
     _refuse_inside(root, destination)
     contents = published_files(root, unverified=unverified)

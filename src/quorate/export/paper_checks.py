@@ -312,10 +312,7 @@ def chain(files: Mapping[str, bytes], entries: list[Any] | None) -> Found:
 def entries_of(ledger: Path) -> list[Any]:
     """Return the entries of a ledger that ``quorate ledger export`` wrote.
 
-    Raises
-    ------
-    PreconditionFailed
-        If the file is something else.
+    Raises PreconditionFailed if the file is something else.
     """
     try:
         entries = json.loads(ledger.read_text(encoding="utf-8"))["entries"]

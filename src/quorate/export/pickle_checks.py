@@ -73,17 +73,7 @@ def _is_zip(content: bytes) -> bool:
 def is_pickle(name: str, content: bytes) -> bool:
     r"""Tell whether a file would be read as a pickle.
 
-    Parameters
-    ----------
-    name : str
-        Of the file.
-    content : bytes
-        All of it.
-
-    Examples
-    --------
-    >>> is_pickle("labels.csv", b"row,label\n0,no\n"), is_pickle("labels.csv", b"cbuiltins\nprint\n.and more")
-    (False, True)
+    `name`: of the file. `content`: all of it.
     """
     if name.lower().endswith(_PICKLED):
         return True

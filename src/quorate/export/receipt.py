@@ -35,20 +35,12 @@ _ALSO = {"neighbours", "event", "amounts"}
 class Charged:
     """One charge of the ledger.
 
-    Parameters
-    ----------
-    event : Json
-        What was released, as its canonical JSON.
-    amounts : BudgetUnits
-        What it was charged.
-    purposes : mapping of str to int
-        For what, and how many answers.
-    seeded : bool
-        Whether its noise was seeded, so that it promises nothing.
-    scope : GuaranteeScope or None
-        Whose data it protects and against which change; None where the ledger does not say.
-    also : OtherCharge or None
-        What it comes to for the other relation; None where the ledger does not say.
+    `event`: what was released, as its canonical JSON.
+    `amounts`: what it was charged.
+    `purposes`: for what, and how many answers.
+    `seeded`: whether its noise was seeded, so that it promises nothing.
+    `scope`: whose data it protects and against which change; None where the ledger does not say.
+    `also`: what it comes to for the other relation; None where the ledger does not say.
     """
 
     event: Json
@@ -80,16 +72,8 @@ class Charged:
 class ExportReceipt:
     """What :data:`NAME` holds.
 
-    Parameters
-    ----------
-    receipt : Receipt
-        Of the entry that the report names.
-    composition : {"sum", "zcdp"}
-        The rule of the ledger.
-    charges : tuple of Charged
-        Up to that entry, oldest first.
-    published : mapping of str to str
-        SHA-256 of each file that the run published, as the run noted it.
+    `receipt`: of the entry that the report names. `composition`: the rule of the ledger. `charges`: up to that entry,
+    oldest first. `published`: SHA-256 of each file that the run published, as the run noted it.
     """
 
     receipt: Receipt
@@ -130,10 +114,7 @@ class ExportReceipt:
     def from_json(cls, text: str) -> ExportReceipt:
         """Read what :meth:`to_json` wrote.
 
-        Raises
-        ------
-        InvalidParameter
-            It is something else, or a later version wrote it.
+        Raises InvalidParameter it is something else, or a later version wrote it.
         """
         try:
             tree = json.loads(text)
@@ -179,19 +160,8 @@ def _scope(tree: Any) -> GuaranteeScope | None:
 def receipt_for(state: LedgerState, receipt: Receipt, published: Mapping[str, str]) -> ExportReceipt:
     """Return the receipt of what a ledger had charged when an entry was written.
 
-    Parameters
-    ----------
-    state : LedgerState
-        Of the ledger, verified.
-    receipt : Receipt
-        Of the entry that the report names.
-    published : mapping of str to str
-        Sums of what the run published.
-
-    Raises
-    ------
-    LedgerIntegrityError
-        If the ledger does not hold that entry: the report is of another ledger.
+    `state`: of the ledger, verified. `receipt`: of the entry that the report names. `published`: sums of what the run
+    published. Raises LedgerIntegrityError if the ledger does not hold that entry: the report is of another ledger.
     """
     check_held(state, receipt)
     charges = tuple(
@@ -207,11 +177,5 @@ def receipt_for(state: LedgerState, receipt: Receipt, published: Mapping[str, st
 
 
 def sum_of(content: bytes) -> str:
-    """Return the SHA-256 sum of a file, in hexadecimal.
-
-    Examples
-    --------
-    >>> sum_of(b"")[:16]
-    'e3b0c44298fc1c14'
-    """
+    """Return the SHA-256 sum of a file, in hexadecimal."""
     return sha256(content).hexdigest()

@@ -12,17 +12,8 @@ from quorate.release.guarantee import EARLIER, NOT_CLAIMED, weakest_that_holds
 def scope_differs(receipt: ExportReceipt, guarantee: Guarantee) -> str | None:
     """Say how a guarantee differs from what the scopes of its charges promise together.
 
-    Parameters
-    ----------
-    receipt : ExportReceipt
-        With one charge at least.
-    guarantee : Guarantee
-        That is said to follow from it.
-
-    Returns
-    -------
-    str or None
-        A sentence; None where unit and change are those of the charges, and no caveat of theirs is left out.
+    `receipt`: with one charge at least. `guarantee`: that is said to follow from it. Returns: a sentence; None where
+    unit and change are those of the charges, and no caveat of theirs is left out.
     """
     stated = [charge.scope for charge in receipt.charges if charge.scope is not None]
     if not stated:

@@ -11,10 +11,7 @@ from quorate.run.opened_student import untrusted_types
 def opened(content: bytes) -> Any:
     """Open a student that this run published, whose sum was compared; parts of scikit-learn are trusted.
 
-    Raises
-    ------
-    PreconditionFailed
-        If it holds types of another package; they are named.
+    Raises PreconditionFailed if it holds types of another package; they are named.
     """
     import skops.io
 

@@ -29,11 +29,10 @@ if TYPE_CHECKING:
     from quorate.labelling.error_estimate import ErrorEstimate, estimate_error, read_error
     from quorate.labelling.evaluation import NoisyScore, noisy_evaluation, read_score
     from quorate.labelling.ex_post import ex_post_delta, ex_post_epsilon
-    from quorate.labelling.memo import Memo, distinct
     from quorate.labelling.online import OnlineAnswers
     from quorate.labelling.passive import label, stored_labels
+    from quorate.labelling.questions import ClientAnswer, ClientRequest, Memo, distinct
     from quorate.labelling.released import Released
-    from quorate.labelling.together import ClientAnswer, ClientRequest
     from quorate.labelling.tuning import Candidate, Chosen, choose_model, choose_teachers
 
 __all__ = [

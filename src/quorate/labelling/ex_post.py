@@ -132,11 +132,5 @@ def _reported(mechanism: Mechanism, cap: int, delta: float) -> dict[int, float]:
 
 
 def milestones(cap: int) -> tuple[int, ...]:
-    """Cut a cap into eighths, rounded up.
-
-    Examples
-    --------
-    >>> milestones(300), milestones(3)
-    ((38, 75, 113, 150, 188, 225, 263, 300), (1, 2, 3))
-    """
+    """Cut a cap into eighths, rounded up."""
     return tuple(sorted({-(-cap * part // MILESTONES) for part in range(1, MILESTONES + 1)}))

@@ -25,9 +25,8 @@ from quorate.errors import (
     TeachersSilent,
 )
 from quorate.labelling.block_answers import Answering, answering
-from quorate.labelling.memo import Memo, distinct
+from quorate.labelling.questions import ClientAnswer, ClientRequest, Memo, PlannedBlock, Planning, distinct
 from quorate.labelling.released import ReleaseBuilder
-from quorate.labelling.together import ClientAnswer, ClientRequest, PlannedBlock, Planning
 from quorate.ledger import Block, Part, Receipt, Reservation
 from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
@@ -271,7 +270,7 @@ class OnlineAnswers:
         return 0 if self._answering.closed else sum(self.reservation.remaining(each) for each in self.purposes)
 
     def _new(self, digests: Sequence[bytes]) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the rows to be asked, and what :func:`~quorate.labelling.memo.distinct` returns."""
+        """Return the rows to be asked, and what :func:`~quorate.labelling.questions.distinct` returns."""
         first, which = distinct(digests)
         new = np.array([row for row in first if self.memo.recall(digests[row]) is None], dtype=np.int64)
         if len(new) and self._answering.closed:

@@ -133,20 +133,8 @@ def label(
 def block_size(n_queries: int, noise: NoiseSource, *, informed: bool) -> int:
     """Return how many labels of a run are drawn and stored together.
 
-    Parameters
-    ----------
-    n_queries : int
-        Labels of the run.
-    noise : NoiseSource
-        With a seed, what is drawn hangs on the blocks: they stay as they were in version 0.1.
-    informed : bool
-        Whether a student is asked in between; that hangs on the blocks too.
-
-    Examples
-    --------
-    >>> from quorate.noise import OSNoise, SeededNoise
-    >>> [block_size(8_139, noise, informed=False) for noise in (OSNoise(), SeededNoise(1))]
-    [255, 64]
+    `n_queries`: labels of the run. `noise`: with a seed, what is drawn hangs on the blocks: they stay as they were in
+    version 0.1. `informed`: whether a student is asked in between; that hangs on the blocks too.
     """
     return BLOCK if noise.seeded or informed else max(BLOCK, -(-n_queries // _MOST_BLOCKS))
 

@@ -1,4 +1,9 @@
-"""What has crossed the boundary: answers that were paid for, in the order of the queries they answer."""
+"""What has crossed the boundary: answers that were paid for, in the order of the queries they answer.
+
+A sparse vector holds a number of stages. When the last one has ended, the mechanism is closed: the votes on the
+queries that follow are not looked at. Such a query was never asked; it was not declined, and nothing can be learned
+from it, not even that the teachers disagree.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +16,8 @@ from numpy.typing import NDArray
 
 from quorate.arguments import count as whole
 from quorate.errors import InvalidParameter
-from quorate.labelling.never_asked import never_asked
-from quorate.mechanisms import DECLINED, Mechanism, Values
+from quorate.mechanisms import DECLINED, Mechanism, StreamMechanism, Values
+from quorate.release import NEVER_ASKED
 from quorate.types import FloatArray, IntArray
 
 
@@ -147,21 +152,7 @@ class Released:
 class ReleaseBuilder:
     """Collects blocks of answers into one :class:`Released`. What is never put comes out interrupted.
 
-    Parameters
-    ----------
-    mechanism : Mechanism
-        What released the answers.
-    n_queries, n_classes : int
-        Sizes of the whole.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import NoisyCounts
-    >>> builder = ReleaseBuilder(NoisyCounts(5.0, "binary"), n_queries=3, n_classes=2)
-    >>> builder.put(0, 2, [7, -1])
-    >>> builder.put(2, 1, None)
-    >>> builder.released().codes.tolist()
-    [1, 0, -1]
+    `mechanism`: what released the answers. `n_queries`, `n_classes`: sizes of the whole.
     """
 
     def __init__(self, mechanism: Mechanism, *, n_queries: int, n_classes: int) -> None:
@@ -191,3 +182,22 @@ class ReleaseBuilder:
             mechanism=self._mechanism,
             never_asked=skipped,
         )
+
+
+def never_asked(mechanism: Mechanism, answers: IntArray) -> NDArray[np.bool_]:
+    """Tell which of the stored answers ``(n_queries,)`` stand for queries that came after the mechanism had closed.
+
+    `answers` are in the order in which the queries came: ``NEVER_ASKED`` where that was noted. Version 0.1 noted
+    ``DECLINED`` for these queries too.
+
+    A run of T stages is over when they are used up, so a query that is noted as declined after that was not asked.
+    Stages that a process took with it when it ended leave no trace in the answers: of what version 0.1 stored, such a
+    query stays declined. What is returned depends on released answers alone.
+    """
+    noted: NDArray[np.bool_] = answers == NEVER_ASKED
+    if not isinstance(mechanism, StreamMechanism):
+        return np.zeros_like(noted)
+    used = mechanism.stages_used(answers)
+    before = np.cumsum(used) - used
+    noted |= (answers == DECLINED) & (before >= mechanism.stages)
+    return noted

@@ -24,41 +24,14 @@ QUERY = "stable query"
 
 
 def stable_purposes(mechanism: StableSparseVector) -> dict[str, int]:
-    """Return what one run of the mechanism reserves: T stages and m queries.
-
-    Examples
-    --------
-    >>> stable_purposes(StableSparseVector(1.0, 1e-5, cutoff=2, n_queries=100))
-    {'sparse-vector stage': 2, 'stable query': 100}
-    """
+    """Return what one run of the mechanism reserves: T stages and m queries."""
     return {STAGE: mechanism.stages, QUERY: mechanism.n_queries}
 
 
 class StableAnswers:
     """Charge, then draw, then store, then answer.
 
-    Parameters
-    ----------
-    mechanism : StableSparseVector
-        What answers.
-    noise : NoiseSource
-        Addressed by purpose and by the number of the stage or query.
-
-    Examples
-    --------
-    >>> from quorate.ledger import Budget, Ledger
-    >>> from quorate.noise import SeededNoise
-    >>> mechanism = StableSparseVector(1.0, 1e-5, cutoff=2, n_queries=100)
-    >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
-    >>> purposes = stable_purposes(mechanism)
-    >>> reservation = ledger.reserve(mechanism.event, delta=1e-5, purposes=purposes, key="questions")
-    >>> answers = StableAnswers(mechanism, SeededNoise(0))
-    >>> answers.answer(reservation, "colour", Secret(["red"] * 200 + ["blue"] * 20))
-    'red'
-    >>> answers.answer(reservation, "size", Secret(["S"] * 110 + ["M"] * 110)) is None
-    True
-    >>> answers.declines_left(reservation), reservation.remaining(QUERY), StoredAnswers().read(reservation)
-    (1, 98, {'colour': 'red', 'size': None})
+    `mechanism`: what answers. `noise`: addressed by purpose and by the number of the stage or query.
     """
 
     def __init__(self, mechanism: StableSparseVector, noise: NoiseSource) -> None:
@@ -76,10 +49,7 @@ class StableAnswers:
     def check_left(self, reservation: Reservation, n_queries: int = 1) -> None:
         """Refuse queries that can no longer be answered; nothing is drawn.
 
-        Raises
-        ------
-        BudgetExhausted
-            If the cut-off is reached, or fewer than `n_queries` are left (``unit="answers"``).
+        Raises BudgetExhausted if the cut-off is reached, or fewer than `n_queries` are left (``unit="answers"``).
         """
         if self.declines_left(reservation) == 0:
             cutoff = self._mechanism.cutoff
@@ -105,26 +75,10 @@ class StableAnswers:
     def answer(self, reservation: Reservation, question: str, votes: Secret[Sequence[str | None]]) -> str | None:
         """Answer one query from its votes.
 
-        Parameters
-        ----------
-        reservation : Reservation
-            Made for :attr:`StableSparseVector.event` and :func:`stable_purposes`.
-        question : str
-            What the answer is stored under: public, one line.
-        votes : Secret of sequence of (str or None), (n_shards,)
-            The value of each shard; None abstains.
-
-        Returns
-        -------
-        str or None
-            The value with the most votes, exactly; or None for declined.
-
-        Raises
-        ------
-        BudgetExhausted
-            If the cut-off or the number of queries is reached; nothing is drawn then.
-        InvalidParameter
-            If the reservation did not pay for this mechanism.
+        `reservation`: made for :attr:`StableSparseVector.event` and :func:`stable_purposes`. `question`: what the
+        answer is stored under: public, one line. `votes`: the value of each shard; None abstains. Returns: the value
+        with the most votes, exactly; or None for declined. Raises BudgetExhausted if the cut-off or the number of
+        queries is reached; nothing is drawn then; InvalidParameter if the reservation did not pay for this mechanism.
         """
         self._check_covered(reservation)
         values, counts = tally(votes.reveal())
@@ -156,18 +110,6 @@ class StoredAnswers:
     """Every answer that was released, by its question; None for declined. Each block of answers is read once.
 
     A query whose process died before it was stored is not among them: it was counted, and nobody saw its answer.
-
-    Examples
-    --------
-    >>> from quorate.ledger import Budget, Ledger
-    >>> mechanism = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=1, n_queries=9)
-    >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
-    >>> reservation = ledger.reserve(
-    ...     mechanism.event, delta=1e-5, purposes=stable_purposes(mechanism), key="questions")
-    >>> stored = StoredAnswers()
-    >>> _ = reservation.store(reservation.draw(QUERY), [{"question": "colour", "value": "red"}])
-    >>> stored.read(reservation)
-    {'colour': 'red'}
     """
 
     def __init__(self) -> None:
@@ -194,19 +136,8 @@ class StoredAnswers:
 def tally(votes: Sequence[str | None]) -> tuple[list[str], IntArray]:
     """Count equal values.
 
-    Returns
-    -------
-    values : list of str
-        The distinct ones, in their own order, so that their places tell nothing of who voted.
-    counts : IntArray, (max(2, n_values),)
-        Votes of each. A value that nobody voted for has 0, named or not.
-
-    Examples
-    --------
-    >>> tally(["b", None, "a", "b"])
-    (['a', 'b'], array([1, 2]))
-    >>> tally(["b", None])
-    (['b'], array([1, 0]))
+    Returns: `values`: the distinct ones, in their own order, so that their places tell nothing of who voted. `counts`
+    (IntArray, (max(2, n_values),)): votes of each. A value that nobody voted for has 0, named or not.
     """
     found = Counter(value for value in votes if value is not None)
     values = sorted(found)

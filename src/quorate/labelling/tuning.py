@@ -259,17 +259,7 @@ def choose_model(
 def teacher_scores(sums: Secret[IntArray], n_teachers: Sequence[int]) -> Secret[IntArray]:
     r"""Turn each candidate's sum of errors into its score :math:`-\lfloor S_i K_{\min}/K_i \rfloor`.
 
-    Parameters
-    ----------
-    sums : Secret[IntArray], (n_candidates,)
-        :math:`S_i`, in steps of 1/G.
-    n_teachers : sequence of int, (n_candidates,)
-        :math:`K_i`.
-
-    Examples
-    --------
-    >>> teacher_scores(Secret(np.array([300, 1_000])), [10, 40]).reveal().tolist()
-    [-300, -250]
+    `sums`: :math:`S_i`, in steps of 1/G. `n_teachers`: :math:`K_i`.
     """
     least = min(n_teachers)
     quotients = [total * least // size for total, size in zip(sums.reveal().tolist(), n_teachers, strict=True)]

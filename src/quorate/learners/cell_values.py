@@ -17,11 +17,6 @@ def value_of(cell: Any) -> float | str | None:
     How a cell is held does not count: a truth value, the whole number 1, and the texts "true", "1" and "1.0" are one
     value, since which of them a column holds may hang on one cell of another row. Spaces around a text do not count,
     an empty text and "nan" are no value, and neither is what is no single value.
-
-    Examples
-    --------
-    >>> [value_of(cell) for cell in (True, "true", 1, "1", "01.0", " cook ", "", None, "n/a")]
-    [1.0, 1.0, 1.0, 1.0, 1.0, 'cook', None, None, 'n/a']
     """
     found = number(cell)
     if not isnan(found):

@@ -26,12 +26,8 @@ from quorate.stored_names import stored_as
 class EmpiricalPlan(Plan):
     """The calibrated parameters of one EmpiricalLearner.
 
-    Parameters
-    ----------
-    n_rows, n_draws : int
-        n labelled rows, and m draws from them with replacement.
-    base_fit : BaseFit
-        How the base learner is run on the draws.
+    `n_rows`, `n_draws`: n labelled rows, and m draws from them with replacement. `base_fit`: how the base learner is
+    run on the draws.
 
     Examples
     --------

@@ -34,18 +34,8 @@ LABELLED_IS_PUBLIC: Final = (
 class FitCharge:
     """What a fit asks of a ledger.
 
-    Parameters
-    ----------
-    learner : str
-        Its name, for messages.
-    plan : Plan
-        What is paid for.
-    key : str
-        What all attempts at this fit have in common.
-    scope : GuaranteeScope
-        Whose data it protects, against which change.
-    seeded : bool
-        Whether the noise is seeded.
+    `learner`: its name, for messages. `plan`: what is paid for. `key`: what all attempts at this fit have in common.
+    `scope`: whose data it protects, against which change. `seeded`: whether the noise is seeded.
 
     Examples
     --------

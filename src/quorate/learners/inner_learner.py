@@ -13,14 +13,6 @@ def without_ledger(learner: Learner) -> Learner:
     """Return a learner that is run inside another one without what is not used there: its ledger, its seed, its rows.
 
     What it holds after a fit of its own is left out too, so that none of it tells two fits of the other one apart.
-
-    Examples
-    --------
-    >>> from quorate.learners import ExponentialLearner
-    >>> from quorate.learners.concepts import Thresholds
-    >>> inner = ExponentialLearner(concepts=Thresholds(bits=4), epsilon=1.0, rows="theorem", ledger="ledger.db")
-    >>> without_ledger(inner).rows, without_ledger(inner).ledger
-    ('any', None)
     """
     params = {
         name: without_ledger(value) if is_learner(value) else value

@@ -34,14 +34,8 @@ CodedLabels = NDArray[np.int8]  # (n_rows,): 0, 1 or UNLABELLED
 class Sample:
     """The private rows of one fit, checked.
 
-    Parameters
-    ----------
-    points : Secret of (n_rows, n_features) array
-        As the concept class checked them.
-    labels : Secret of (n_rows,) int8
-        0, 1 or ``UNLABELLED``.
-    n_labelled, n_unlabelled : int
-        How many rows have a label, and have none; public.
+    `points`: as the concept class checked them. `labels`: 0, 1 or ``UNLABELLED``. `n_labelled`, `n_unlabelled`: how
+    many rows have a label, and have none; public.
     """
 
     points: Secret[Points] = field(repr=False)
@@ -52,13 +46,8 @@ class Sample:
     def fingerprint(self, key: Secret[bytes], *, known: Sequence[str] = ()) -> str:
         """Return the keyed hash that binds a ledger to these rows, the same for every order of them.
 
-        Parameters
-        ----------
-        key : Secret of 32 bytes
-            Stays with the ledger's private side.
-        known : sequence of str, optional
-            What the ledger is bound to already. One that version 0.1 bound has another kind, which takes a digest of
-            each row; the rows are then held against that one.
+        `key`: stays with the ledger's private side. `known`: what the ledger is bound to already. One that version 0.1
+        bound has another kind, which takes a digest of each row; the rows are then held against that one.
         """
         found = self._sorted_rows(key)
         if found in known or all(each.startswith(_SORTED_ROWS) for each in known):
@@ -87,10 +76,7 @@ class Sample:
 def two_classes(classes: Any) -> tuple[Label, Label]:
     """Take the two labels of a learner, the one that a concept calls 0 first.
 
-    Raises
-    ------
-    InvalidParameter
-        If there are not two, or they are no labels.
+    Raises InvalidParameter if there are not two, or they are no labels.
 
     Examples
     --------
@@ -106,28 +92,10 @@ def two_classes(classes: Any) -> tuple[Label, Label]:
 def coded_labels(y: Any, classes: Any | None = None) -> CodedLabels:
     """Take ``(n_rows,)`` labels, or refuse them as a whole: int8, 0, 1 or ``UNLABELLED``.
 
-    Parameters
-    ----------
-    y : (n_rows,)
-        0, 1 or −1; with `classes`, those, and a row without a label is missing (None, NaN, NaT) or −1.
-    classes : sequence of two labels, optional
-        Text, whole numbers or truth values, as for :class:`~quorate.PrivateClassifier`.
-
-    Raises
-    ------
-    DataRefused
-        If they are no column of labels, or one is none of these. The message holds no label.
-
-    Examples
-    --------
-    >>> coded_labels([1, 0, -1.0]).tolist()
-    [1, 0, -1]
-    >>> coded_labels(["yes", None, "no"], classes=["no", "yes"]).tolist()
-    [1, -1, 0]
-    >>> coded_labels(["yes", "no"])
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: y must hold the numbers 0, 1 and -1 (unlabelled), got something else; name the two labels: classes=[…]
-    """  # noqa: E501  a doctest's message is one line
+    `y`: 0, 1 or −1; with `classes`, those, and a row without a label is missing (None, NaN, NaT) or −1. `classes`:
+    text, whole numbers or truth values, as for :class:`~quorate.PrivateClassifier`. Raises DataRefused if they are no
+    column of labels, or one is none of these. The message holds no label.
+    """
     if classes is not None:
         return _codes_of(y, two_classes(classes))
     labels = np.asarray(y)
@@ -162,16 +130,8 @@ def _codes_of(y: Any, classes: tuple[Label, Label]) -> CodedLabels:
 def read_sample(concepts: ConceptClass, X: Any, y: Any, classes: Any | None = None) -> Sample:
     """Check a table against a class's domain, and its labels.
 
-    Raises
-    ------
-    InvalidParameter, DataRefused
-        If a row lies outside the domain, a label is another one, or there are not as many of them as rows.
-
-    Examples
-    --------
-    >>> from quorate.learners.concepts import Thresholds
-    >>> read_sample(Thresholds(bits=3), [[1], [7]], [1, UNLABELLED]).n_labelled
-    1
+    Raises InvalidParameter, DataRefused if a row lies outside the domain, a label is another one, or there are not as
+    many of them as rows.
     """
     points, labels = concepts.check(X), coded_labels(y, classes)
     if len(points) != len(labels):
@@ -199,10 +159,7 @@ def column_names(X: Any) -> tuple[str, ...] | None:
 def refuse_other_columns(X: Any, expected: Any | None) -> None:
     """Refuse a frame whose columns are others than those of the fit, or in another order; names are public.
 
-    Raises
-    ------
-    DataRefused
-        If they differ. An array has no names, and is taken by its places.
+    Raises DataRefused if they differ. An array has no names, and is taken by its places.
     """
     names = column_names(X)
     if names is None or expected is None or names == tuple(expected):
@@ -216,10 +173,7 @@ def refuse_other_columns(X: Any, expected: Any | None) -> None:
 def refuse_groups(name: str, groups: Any | None) -> None:
     """Refuse groups of rows, for a learner of that name: what is proven of it is proven for one row.
 
-    Raises
-    ------
-    InvalidParameter
-        If there are groups.
+    Raises InvalidParameter if there are groups.
     """
     if groups is not None:
         raise InvalidParameter(

@@ -14,14 +14,5 @@ def chosen(mechanism: CandidateChoice, scores: IntArray, noise: NoiseSource) -> 
 
     On some private points a whole class collapses to one dichotomy. A refusal to choose would tell that; taking the one
     there is tells no more than a choice that could not have come out otherwise.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import Exponential
-    >>> from quorate.noise import SeededNoise
-    >>> chosen(Exponential(epsilon=1.0), np.array([10, 40, 12]), SeededNoise(0))
-    1
-    >>> chosen(Exponential(epsilon=1.0), np.array([7]), SeededNoise(0))
-    0
     """
     return int(mechanism.release_many(scores[np.newaxis], noise)[0]) if len(scores) > 1 else 0

@@ -20,11 +20,6 @@ def to_stored(concept: Concept) -> Any:
 
     A classifier of a finite class is told by its place in the list. Any other concept is told by its type alone: it
     cannot be read back.
-
-    Examples
-    --------
-    >>> to_stored(object())
-    {'concept': 'object'}
     """
     try:
         return _written(concept)
@@ -35,20 +30,7 @@ def to_stored(concept: Concept) -> Any:
 def from_stored(value: Any, concepts: ConceptClass) -> Concept | None:
     """Return the concept that :func:`to_stored` wrote; None where it was not written whole.
 
-    Parameters
-    ----------
-    value : JSON value
-        What a ledger holds.
-    concepts : ConceptClass
-        The class that it is of.
-
-    Examples
-    --------
-    >>> from quorate.learners.concepts import Threshold, Thresholds
-    >>> from_stored(to_stored(Threshold(3)), Thresholds(bits=8))
-    Threshold(cut=3)
-    >>> from_stored({"concept": "object"}, Thresholds(bits=8)) is None
-    True
+    `value`: what a ledger holds. `concepts`: the class that it is of.
     """
     if not isinstance(value, dict) or _KIND not in value:
         return None

@@ -27,21 +27,8 @@ BASE_ALONE: Final = "base-alone-needs-no-more-labels"
 class BaseFit:
     """How a base learner will be run on some rows: calibrated, and with how many labels.
 
-    Parameters
-    ----------
-    plan : Plan
-        Of the base learner.
-    price : Price
-        What that plan costs per replaced row.
-    n_labelled, n_unlabelled : int
-        The rows that it is handed with, and without, their labels.
-
-    Examples
-    --------
-    >>> from quorate.accounting import PureDP
-    >>> plan = Plan(event=PureDP(1.0), told="…", n_labels=9)
-    >>> BaseFit(plan=plan, price=Price(1.0), n_labelled=9, n_unlabelled=1).n_rows
-    10
+    `plan`: of the base learner. `price`: what that plan costs per replaced row. `n_labelled`, `n_unlabelled`: the rows
+    that it is handed with, and without, their labels.
     """
 
     plan: Plan

@@ -19,10 +19,7 @@ from quorate.ledger.state import LedgerState
 def admit_opening(state: LedgerState, opened: Opened) -> Opened | int:
     """Open a ledger, or return its first entry where another server opened it just now, with the same budget.
 
-    Raises
-    ------
-    LedgerMismatch
-        It was opened with another budget.
+    Raises LedgerMismatch it was opened with another budget.
     """
     if not state.head.sequence:
         return opened
@@ -33,10 +30,7 @@ def admit_opening(state: LedgerState, opened: Opened) -> Opened | int:
 def admit_binding(state: LedgerState, fingerprint: str) -> Bound | int:
     """Bind the ledger, or return the newest entry where it is bound to this data set already.
 
-    Raises
-    ------
-    LedgerMismatch
-        It is bound to another one (raised by the rule for the entry).
+    Raises LedgerMismatch it is bound to another one (raised by the rule for the entry).
     """
     content = Bound(fingerprint=fingerprint)
     return state.head.sequence if content.fingerprint in state.fingerprints else content
@@ -45,19 +39,8 @@ def admit_binding(state: LedgerState, fingerprint: str) -> Bound | int:
 def admit_reservation(state: LedgerState, content: Reserved, *, stated: bool) -> Reserved | int:
     """Charge a reservation, or return the one that this key of this client made by the same request.
 
-    Parameters
-    ----------
-    state : LedgerState
-        The ledger so far.
-    content : Reserved
-        The reservation, priced.
-    stated : bool
-        Whether its ε was stated by the caller, and so must be that of the first request.
-
-    Raises
-    ------
-    PreconditionFailed
-        The key was used for another request.
+    `state`: the ledger so far. `content`: the reservation, priced. `stated`: whether its ε was stated by the caller,
+    and so must be that of the first request. Raises PreconditionFailed the key was used for another request.
     """
     use = state.keys.get((content.client, content.key))
     if use is None:
@@ -84,22 +67,9 @@ def admit_draw(state: LedgerState, content: Drawn, *, after: int | None = None) 
 
     ``content.first`` is filled in. A request whose earlier blocks hold no stored answer is counted again.
 
-    Parameters
-    ----------
-    state : LedgerState
-        The ledger so far.
-    content : Drawn
-        The block.
-    after : int, optional
-        Where the block goes on in a stage of a sparse vector: the newest block of that stage that the caller knows;
-        None where it knows of none.
-
-    Raises
-    ------
-    PreconditionFailed
-        The key was used for another request.
-    MechanismClosed
-        Somebody else went on in the stage.
+    `state`: the ledger so far. `content`: the block. `after`: where the block goes on in a stage of a sparse vector:
+    the newest block of that stage that the caller knows; None where it knows of none. Raises PreconditionFailed the key
+    was used for another request; MechanismClosed somebody else went on in the stage.
     """
     if content.key is not None and (use := state.keys.get((content.client, content.key))) is not None:
         check_same_request(use, content.kind, content.body_hash)
@@ -117,10 +87,7 @@ def admit_draw(state: LedgerState, content: Drawn, *, after: int | None = None) 
 def admit_answers(state: LedgerState, block: int, answers: Json) -> Stored | int:
     """Store the answers of a block, or return the entry that stored the very same ones.
 
-    Raises
-    ------
-    PreconditionFailed
-        The block has other answers already (raised by the rule for the entry).
+    Raises PreconditionFailed the block has other answers already (raised by the rule for the entry).
     """
     known = state.blocks.get(block)
     if known is not None and known.stored is not None and known.answers == answers:
@@ -131,10 +98,7 @@ def admit_answers(state: LedgerState, block: int, answers: Json) -> Stored | int
 def check_budget(state: LedgerState, budget: Budget | None) -> None:
     """Refuse to open a ledger with another budget than its own.
 
-    Raises
-    ------
-    LedgerMismatch
-        The budgets differ.
+    Raises LedgerMismatch the budgets differ.
     """
     if budget is not None and state.budget is not None and not budget.same_as(state.budget):
         own = state.budget

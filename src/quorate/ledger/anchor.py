@@ -32,11 +32,8 @@ SLOT: Final = 4096
 class Slots:
     """What an anchor holds.
 
-    Parameters
-    ----------
-    heads : tuple of Head or None
-        What each slot names, in order; None where a slot is not, byte for byte, what was ever written there. An anchor
-        of an earlier version has one.
+    `heads`: what each slot names, in order; None where a slot is not, byte for byte, what was ever written there. An
+    anchor of an earlier version has one.
 
     Examples
     --------
@@ -74,12 +71,7 @@ class Slots:
 class AnchorFile:
     """Reads ``<ledger>.anchor``, and puts a newer head into it.
 
-    Parameters
-    ----------
-    path : Path
-        Where the anchor is; its folder exists.
-    at : callable
-        Told the name of each step just after it (tests stop there).
+    `path`: where the anchor is; its folder exists. `at`: told the name of each step just after it (tests stop there).
     """
 
     def __init__(self, path: Path, *, at: Callable[[str], None]) -> None:
@@ -90,10 +82,7 @@ class AnchorFile:
     def read(self) -> Head | None:
         """Return the anchored head, or None where there is no file.
 
-        Raises
-        ------
-        LedgerIntegrityError
-            The file is no anchor, or a link to one.
+        Raises LedgerIntegrityError the file is no anchor, or a link to one.
         """
         slots = self.slots()
         return None if slots is None else slots.newest
@@ -101,10 +90,7 @@ class AnchorFile:
     def slots(self) -> Slots | None:
         """Return what the slots hold, one of them sound; None where there is no file.
 
-        Raises
-        ------
-        LedgerIntegrityError
-            The file is no anchor, or a link to one.
+        Raises LedgerIntegrityError the file is no anchor, or a link to one.
         """
         try:
             descriptor = self._opened(os.O_RDONLY)
@@ -124,10 +110,7 @@ class AnchorFile:
     def hold(self) -> int:
         """Return the descriptor of the file that stands under its name, which is kept open.
 
-        Raises
-        ------
-        LedgerIntegrityError
-            There is none, or it was replaced since it was opened.
+        Raises LedgerIntegrityError there is none, or it was replaced since it was opened.
         """
         if self._held is None:
             try:
@@ -141,17 +124,8 @@ class AnchorFile:
     def write(self, head: Head, *, wait: bool = True) -> None:
         """Put a head into the anchor that there is; when this returns, it is on stable storage.
 
-        Parameters
-        ----------
-        head : Head
-            What to put there.
-        wait : bool, default True
-            Whether to wait for the disk. What was not waited for outlives the process, and not a power cut.
-
-        Raises
-        ------
-        LedgerIntegrityError
-            The file is missing, was replaced, or is no anchor.
+        `head`: what to put there. `wait`: whether to wait for the disk. What was not waited for outlives the process,
+        and not a power cut. Raises LedgerIntegrityError the file is missing, was replaced, or is no anchor.
         """
         descriptor = self.hold()
         slots = self._sound(os.pread(descriptor, 2 * SLOT + 1, 0))

@@ -101,13 +101,7 @@ class Totals:
 
 
 def spent_totals(spent: BudgetUnits, budget: Budget) -> Totals:
-    """Return what was spent, rounded up.
-
-    Examples
-    --------
-    >>> spent_totals(BudgetUnits(epsilon_e9=250_000_000, delta_e18=10**12), Budget(1.0, 1e-5))
-    Totals(epsilon=0.25, delta=1e-06, rho=None)
-    """
+    """Return what was spent, rounded up."""
     if budget.composition == "sum":
         return Totals(
             epsilon=float_up(spent.epsilon_e9, EPSILON_DIGITS), delta=float_up(spent.delta_e18, DELTA_DIGITS), rho=None
@@ -123,13 +117,7 @@ def spent_totals(spent: BudgetUnits, budget: Budget) -> Totals:
 
 
 def left_totals(spent: BudgetUnits, limit: BudgetUnits, budget: Budget) -> Totals:
-    """Return what is left, rounded down: a reservation of exactly that much is accepted.
-
-    Examples
-    --------
-    >>> left_totals(BudgetUnits(epsilon_e9=250_000_000), Budget(1.0, 1e-5).limit, Budget(1.0, 1e-5))
-    Totals(epsilon=0.75, delta=1e-05, rho=None)
-    """
+    """Return what is left, rounded down: a reservation of exactly that much is accepted."""
     if budget.composition == "sum":
         return Totals(
             epsilon=float_down(limit.epsilon_e9 - spent.epsilon_e9, EPSILON_DIGITS),
@@ -140,13 +128,7 @@ def left_totals(spent: BudgetUnits, limit: BudgetUnits, budget: Budget) -> Total
 
 
 def comes_to(budget: Budget, limit: BudgetUnits) -> bool:
-    """Whether ``limit`` is what ``budget`` comes to: a ρ may be lower, or above by the unit that libraries differ in.
-
-    Examples
-    --------
-    >>> comes_to(Budget(1.0, 1e-5), BudgetUnits(epsilon_e9=10**9, delta_e18=10**13))
-    True
-    """
+    """Whether ``limit`` is what ``budget`` comes to: a ρ may be lower, or one unit of rounding above."""
     expected = budget.limit
     return limit.rho_e9 <= expected.rho_e9 + bool(expected.rho_e9) and (limit.epsilon_e9, limit.delta_e18) == (
         expected.epsilon_e9,
@@ -163,11 +145,6 @@ def largest_rho(epsilon: float, delta: float) -> int:
     References
     ----------
     Canonne, Kamath and Steinke (2020), arXiv:2004.00010, Corollary 13, with the order chosen continuously.
-
-    Examples
-    --------
-    >>> largest_rho(1.0, 1e-5)
-    30556595
     """
     kept = _kept_delta(delta)
 

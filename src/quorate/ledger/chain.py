@@ -21,13 +21,7 @@ _REFUSED = "nothing is released from it; restore the newest ledger and anchor to
 
 
 def utc(moment: datetime) -> str:
-    """Write a moment as the ledger does.
-
-    Examples
-    --------
-    >>> utc(datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC))
-    '2026-01-02T03:04:05.000000Z'
-    """
+    """Write a moment as the ledger does."""
     if moment.tzinfo is None:
         raise InvalidParameter("clock must return times with a time zone, got a naive one")
     return moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
@@ -39,16 +33,7 @@ def now() -> datetime:
 
 
 def extend(head: Head, contents: Iterable[Content], *, time: str, session: int | None) -> tuple[Entry, ...]:
-    """Join ``contents`` to a chain that ends in ``head``; ``session`` None begins one with the first of them.
-
-    Examples
-    --------
-    >>> from quorate.ledger.entries import Bound
-    >>> from quorate.ledger.state import GENESIS
-    >>> [entry] = extend(GENESIS, [Bound(fingerprint="f")], time="2026-01-02T03:04:05.000000Z", session=None)
-    >>> entry.sequence, entry.session, entry.previous == GENESIS.hash
-    (1, 1, True)
-    """
+    """Join ``contents`` to a chain that ends in ``head``; ``session`` None begins one with the first of them."""
     entries: list[Entry] = []
     for content in contents:
         sequence = head.sequence + 1
@@ -62,10 +47,7 @@ def extend(head: Head, contents: Iterable[Content], *, time: str, session: int |
 def read_line(line: object) -> Entry:
     """Read one stored line, or exported object; anything but the exact canonical text of a sound entry is refused.
 
-    Raises
-    ------
-    LedgerIntegrityError
-        The line was altered, or was not written by this package.
+    Raises LedgerIntegrityError the line was altered, or was not written by this package.
     """
     if not isinstance(line, str | dict):
         raise LedgerIntegrityError(f"the ledger holds something that is no entry; {_REFUSED}")
@@ -120,31 +102,11 @@ def verify(lines: Sequence[object], *, anchor: Head | None = None) -> LedgerStat
 def resume(known: LedgerState, lines: Sequence[object], *, anchor: Head) -> bool:
     """Verify what a chain holds beyond entries that this process verified before, and add it to what they add up to.
 
-    Parameters
-    ----------
-    known : LedgerState
-        What the chain added up to when it was verified; it grows by the newer entries.
-    lines : sequence of str or dict
-        The stored entries from the newest known one on, oldest first.
-    anchor : Head
-        The head that was anchored last.
-
-    Returns
-    -------
-    bool
-        Whether the chain goes on from the newest known entry. Where it does not, nothing was added, and all of it has
-        to be verified.
-
-    Raises
-    ------
-    LedgerIntegrityError
-        An entry was altered, breaks a rule, or the chain is older than its anchor. `known` is of no more use then.
-
-    Examples
-    --------
-    >>> from quorate.ledger.state import GENESIS
-    >>> resume(LedgerState(), [], anchor=GENESIS)
-    False
+    `known`: what the chain added up to when it was verified; it grows by the newer entries. `lines`: the stored entries
+    from the newest known one on, oldest first. `anchor`: the head that was anchored last. Returns: whether the chain
+    goes on from the newest known entry. Where it does not, nothing was added, and all of it has to be verified. Raises
+    LedgerIntegrityError an entry was altered, breaks a rule, or the chain is older than its anchor. `known` is of no
+    more use then.
     """
     if not lines:
         return False

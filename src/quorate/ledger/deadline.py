@@ -12,16 +12,8 @@ from contextlib import contextmanager, suppress
 def cut_after(seconds: float, descriptor: Callable[[], int]) -> Iterator[None]:
     """Cut a connection where the block has not ended after so many seconds.
 
-    Parameters
-    ----------
-    seconds : float
-        How long the block may take.
-    descriptor : callable
-        Returns the socket of the connection, when the time is over.
-
-    Notes
-    -----
-    A server that was frozen keeps its socket open and says nothing; no timeout of its own ends that.
+    `seconds`: how long the block may take. `descriptor`: returns the socket of the connection, when the time is over. A
+    server that was frozen keeps its socket open and says nothing; no timeout of its own ends that.
 
     Examples
     --------

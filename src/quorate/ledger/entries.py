@@ -345,15 +345,7 @@ class Entry:
 
 
 def seal(content: Content, *, sequence: int, time: str, session: int, previous: str) -> Entry:
-    """Close an envelope: the entry with its hash.
-
-    Examples
-    --------
-    >>> entry = seal(Closed(reason="published"), sequence=7, time="2026-01-01T00:00:00.000000Z", session=1,
-    ...              previous=GENESIS_HASH)
-    >>> entry.hash[:16]
-    '5ef13bf27c1aeb09'
-    """
+    """Close an envelope: the entry with its hash."""
     digest = sha256(canonical(_body(sequence, time, session, content, previous)).encode()).hexdigest()
     return Entry(sequence=sequence, time=time, session=session, content=content, previous=previous, hash=digest)
 

@@ -48,20 +48,11 @@ class Verified:
 class Journal:
     """One verified chain in one store, used by the threads of one process.
 
-    Parameters
-    ----------
-    store : LedgerStore
-        Where the chain is; it is read and verified at once.
-    clock : callable
-        Returns the time, with a time zone.
-    known : Verified, optional
-        What this process verified of the chain before: what is newer is verified, where the chain goes on from there.
-
-    Notes
-    -----
-    The state runs ahead of the store only while a commit is under way, and nobody reads it then. After any error of
-    the store, what is in doubt counts as charged, and nothing is admitted or read until the chain is opened again;
-    but where the store could not even begin (``LedgerBusy``), nothing was written, and the next request may go on.
+    `store`: where the chain is; it is read and verified at once. `clock`: returns the time, with a time zone. `known`:
+    what this process verified of the chain before: what is newer is verified, where the chain goes on from there. The
+    state runs ahead of the store only while a commit is under way, and nobody reads it then. After any error of the
+    store, what is in doubt counts as charged, and nothing is admitted or read until the chain is opened again; but
+    where the store could not even begin (``LedgerBusy``), nothing was written, and the next request may go on.
 
     Examples
     --------
@@ -113,19 +104,10 @@ class Journal:
     def submit(self, decide: Callable[[LedgerState], Content | int], reply: Callable[[LedgerState, int], R]) -> R:
         """Have a request decided, and wait until all that its reply rests on is on stable storage.
 
-        Parameters
-        ----------
-        decide : callable
-            Pure: from the state to a new entry's content, or to the number of the entry that answers already.
-        reply : callable
-            Pure: from the state and that number to what is returned.
-
-        Raises
-        ------
-        QuorateError
-            Whatever ``decide`` or the rules raise; nothing was recorded for this request.
-        LedgerIntegrityError
-            The store failed; whether the request was recorded is in doubt, and nothing more is admitted.
+        `decide`: pure: from the state to a new entry's content, or to the number of the entry that answers already.
+        `reply`: pure: from the state and that number to what is returned. Raises QuorateError whatever ``decide`` or
+        the rules raise; nothing was recorded for this request; LedgerIntegrityError the store failed; whether the
+        request was recorded is in doubt, and nothing more is admitted.
         """
         self._check_process()
         ticket = _Ticket(decide, reply)

@@ -14,27 +14,13 @@ LONGEST: Final = 2**26  # characters of its text: both far within what every rea
 
 
 def canonical(value: object) -> str:
-    r"""Return the one JSON text of ``value``: sorted keys, no spaces, ASCII, shortest floats, nothing infinite.
-
-    Examples
-    --------
-    >>> canonical({"b": 0.1, "a": [1, None, "é"]})
-    '{"a":[1,null,"\\u00e9"],"b":0.1}'
-    """
+    r"""Return the one JSON text of ``value``: sorted keys, no spaces, ASCII, shortest floats, nothing infinite."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Json:
-    """A JSON value kept as its canonical text, so that it cannot be changed once it is in an entry.
-
-    Examples
-    --------
-    >>> Json.of([1, 0, -1])
-    Json(text='[1,0,-1]')
-    >>> Json.of([1, 0, -1]).value
-    [1, 0, -1]
-    """
+    """A JSON value kept as its canonical text, so that it cannot be changed once it is in an entry."""
 
     text: str
 

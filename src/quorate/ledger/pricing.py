@@ -23,26 +23,10 @@ def price(
 ) -> BudgetUnits:
     """Price ``event`` under a ledger's rule.
 
-    Parameters
-    ----------
-    event : Event
-        All that the reservation may release.
-    composition : {"sum", "zcdp"}
-        The ledger's rule.
-    delta : float, optional
-        δ of this reservation, in [0, 1); needed under ``"sum"``, unused under ``"zcdp"``.
-    epsilon : float, optional
-        ε to charge under ``"sum"``; not below the event's price, which is charged where it is left out.
-
-    Raises
-    ------
-    InvalidParameter
-        A value is out of range, ``epsilon`` is below the price, or the price is not finite.
-
-    Examples
-    --------
-    >>> price(accounting.PureDP(0.25), composition="sum", delta=0.0)
-    BudgetUnits(epsilon_e9=250000000, delta_e18=0, rho_e9=0)
+    `event`: all that the reservation may release. `composition`: the ledger's rule. `delta`: δ of this reservation, in
+    [0, 1); needed under ``"sum"``, unused under ``"zcdp"``. `epsilon`: ε to charge under ``"sum"``; not below the
+    event's price, which is charged where it is left out. Raises InvalidParameter a value is out of range, ``epsilon``
+    is below the price, or the price is not finite.
     """
     if not isinstance(event, accounting.Event):
         raise InvalidParameter(f"event must be an event of quorate.accounting, got {type(event).__name__}")
@@ -102,10 +86,7 @@ def _priced_otherwise(
 def check_parts(event: accounting.Event, charged_to: Mapping[str, int] | None) -> None:
     """Refuse a purpose that is paid by a part which the event does not have.
 
-    Raises
-    ------
-    InvalidParameter
-        The event is no ``Composed``, or has fewer parts.
+    Raises InvalidParameter the event is no ``Composed``, or has fewer parts.
 
     Examples
     --------
@@ -125,17 +106,9 @@ def check_prices(state: LedgerState) -> None:
     The hash chain shows that no entry was changed alone, and anybody can compute it anew; this shows that each amount
     belongs to its event, for both relations where an entry has two.
 
-    Raises
-    ------
-    LedgerIntegrityError
-        A reservation was charged less than its event costs; or its event cannot be read or priced, or lacks the part
-        that is to pay for a purpose: nothing of ours writes such an entry.
-    UnsupportedEvent
-        An event is of a user's own kind, and nothing that was imported registered it. It is never taken for free.
-
-    Examples
-    --------
-    >>> check_prices(LedgerState())
+    Raises LedgerIntegrityError a reservation was charged less than its event costs; or its event cannot be read or
+    priced, or lacks the part that is to pay for a purpose: nothing of ours writes such an entry; UnsupportedEvent an
+    event is of a user's own kind, and nothing that was imported registered it. It is never taken for free.
     """
     composition: Composition = "zcdp" if state.budget is not None and state.budget.composition == "zcdp" else "sum"
     for sequence, reservation in state.reservations.items():

@@ -55,10 +55,7 @@ def quota_of(state: LedgerState, client: str) -> Quota:
 def check_quota(state: LedgerState, client: str, count: int, at_most: int | None = None) -> None:
     """Refuse more answers than a client's quota has left, or than are left of `at_most`, where that is less.
 
-    Raises
-    ------
-    QuotaExhausted
-        Fewer are left.
+    Raises QuotaExhausted fewer are left.
 
     Examples
     --------

@@ -65,10 +65,8 @@ def receipt_of(state: LedgerState, sequence: int) -> Receipt:
 def check_held(state: LedgerState, receipt: Receipt) -> None:
     """Accept a receipt of a chain.
 
-    Raises
-    ------
-    LedgerIntegrityError
-        The chain does not hold the receipt's entry: an older or another ledger was put in its place.
+    Raises LedgerIntegrityError the chain does not hold the receipt's entry: an older or another ledger was put in its
+    place.
     """
     if not holds(state, Head(sequence=receipt.sequence, hash=receipt.head_hash)):
         raise LedgerIntegrityError(
@@ -80,10 +78,7 @@ def check_held(state: LedgerState, receipt: Receipt) -> None:
 def read_receipts(text: str) -> tuple[Receipt, ...]:
     """Read receipts as clients keep them: one object, a list, one object a line, or answers that hold a ``receipt``.
 
-    Raises
-    ------
-    InvalidParameter
-        The text holds something else, or nothing.
+    Raises InvalidParameter the text holds something else, or nothing.
 
     Examples
     --------

@@ -47,12 +47,8 @@ OTHER_DATA = (
 def apply(state: LedgerState, entry: Entry) -> None:
     """Add the next entry to ``state``, or raise and leave it as it was.
 
-    Raises
-    ------
-    LedgerIntegrityError
-        The entry does not follow the newest one.
-    BudgetExhausted, QuotaExhausted, InvalidParameter, LedgerMismatch, MechanismClosed, PreconditionFailed
-        What the entry says breaks a rule.
+    Raises LedgerIntegrityError the entry does not follow the newest one; BudgetExhausted, QuotaExhausted,
+    InvalidParameter, LedgerMismatch, MechanismClosed, PreconditionFailed what the entry says breaks a rule.
     """
     head = state.head
     if (entry.sequence, entry.previous) != (head.sequence + 1, head.hash):

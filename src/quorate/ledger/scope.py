@@ -113,14 +113,8 @@ class GuaranteeScope:
 class OtherCharge:
     """What a reservation comes to for the other of the two relations "add or remove" and "replace".
 
-    Parameters
-    ----------
-    neighbours : str
-        The change, in a phrase: "replace one person".
-    event : Json
-        What is released, as it is priced for that change.
-    amounts : BudgetUnits
-        Its price, by the ledger's rule.
+    `neighbours`: the change, in a phrase: "replace one person". `event`: what is released, as it is priced for that
+    change. `amounts`: its price, by the ledger's rule.
     """
 
     neighbours: str
@@ -148,16 +142,8 @@ def amounts_for(
 ) -> BudgetUnits | None:
     """Return what a charge comes to for a change; None where it does not tell.
 
-    Parameters
-    ----------
-    change : str
-        For which change.
-    amounts : BudgetUnits
-        What was charged, for the change of `scope`.
-    scope : GuaranteeScope or None
-        Of the charge.
-    also : OtherCharge or None
-        What it comes to for the other relation.
+    `change`: for which change. `amounts`: what was charged, for the change of `scope`. `scope`: of the charge. `also`:
+    what it comes to for the other relation.
     """
     if scope is None:
         return None
@@ -182,31 +168,10 @@ def relation_that_holds(scope: GuaranteeScope) -> Neighbouring:
 def combined_scope(scopes: Iterable[GuaranteeScope]) -> GuaranteeScope:
     """Return what guarantees of these scopes cover together.
 
-    Parameters
-    ----------
-    scopes : iterable of GuaranteeScope
-        At least one, oldest first.
-
-    Returns
-    -------
-    GuaranteeScope
-        With every caveat of any of them. Where some hold for replacements alone, the whole does too, and says so.
-
-    Raises
-    ------
-    PreconditionFailed
-        If they are about different units, or about changes that no phrase here covers.
-
-    Examples
-    --------
-    >>> added = GuaranteeScope(unit="person", neighbours="add, remove or replace one person")
-    >>> replaced = GuaranteeScope(unit="person", neighbours="replace one person", caveats=("n is public",))
-    >>> combined_scope([added, replaced]).neighbours, combined_scope([added, replaced]).caveats[0]
-    ('replace one person', 'n is public')
-    >>> combined_scope([added, GuaranteeScope(unit="record", neighbours="replace one record")])
-    Traceback (most recent call last):
-    quorate.errors.PreconditionFailed: this ledger's earlier releases protect one person, and this one one record; one guarantee cannot be for two units. Open another ledger, or use the same unit
-    """  # noqa: E501  a doctest's message is one line
+    `scopes`: at least one, oldest first. Returns: with every caveat of any of them. Where some hold for replacements
+    alone, the whole does too, and says so. Raises PreconditionFailed if they are about different units, or about
+    changes that no phrase here covers.
+    """
     every = list(scopes)
     if not every:
         raise InvalidParameter("scopes must be one at least; nothing was promised")

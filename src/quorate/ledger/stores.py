@@ -66,25 +66,11 @@ def is_url(place: object) -> bool:
 def store_at(path: str | os.PathLike[str] | None, *, create: bool) -> LedgerStore:
     """Return the store for a place: the one decision where a ledger is kept.
 
-    Parameters
-    ----------
-    path : str or PathLike, optional
-        A SQLite file; a URL of PostgreSQL (``postgresql://``, the extra ``postgres``); or a URL of a registered scheme,
-        or of one that an installed package declares (:mod:`quorate.plugins`). None keeps the ledger in memory.
-    create : bool
-        Whether a ledger may be made there; one in memory is always new.
-
-    Raises
-    ------
-    InvalidParameter
-        A ledger in memory is not to be made; or no store has the URL's scheme.
-    PreconditionFailed
-        There is no file, and none is to be made.
-
-    Examples
-    --------
-    >>> store_at(None, create=True).durable
-    False
+    `path`: a SQLite file; a URL of PostgreSQL (``postgresql://``, the extra ``postgres``); or a URL of a registered
+    scheme, or of one that an installed package declares (:mod:`quorate.plugins`). None keeps the ledger in memory.
+    `create`: whether a ledger may be made there; one in memory is always new. Raises InvalidParameter a ledger in
+    memory is not to be made; or no store has the URL's scheme; PreconditionFailed there is no file, and none is to be
+    made.
     """
     if path is None:
         if not create:

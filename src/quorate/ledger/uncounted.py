@@ -25,18 +25,7 @@ ADVICE = (
 
 
 class UncountedFits:
-    """What the fits of one process spent without a ledger, one added to the other.
-
-    Examples
-    --------
-    >>> fits = UncountedFits()
-    >>> fits.begin(Budget(1.0, 1e-5))
-    >>> with warnings.catch_warnings(record=True) as caught:
-    ...     warnings.simplefilter("always")
-    ...     fits.begin(Budget(0.5, 1e-5))
-    >>> str(caught[0].message)[:88]
-    'fit 2 without a ledger in this process: the guarantee of each counts that fit alone. If '
-    """
+    """What the fits of one process spent without a ledger, one added to the other."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -45,10 +34,7 @@ class UncountedFits:
     def begin(self, budget: Budget) -> None:
         """Count a fit at the budget that it may spend; warn where there are others, before anything is charged.
 
-        Raises
-        ------
-        PrivacyWarning
-            Where warnings are turned into errors; the fit is not counted then.
+        Raises PrivacyWarning where warnings are turned into errors; the fit is not counted then.
         """
         with self._lock:
             self._add(1, budget.limit.epsilon_e9, budget.limit.delta_e18)

@@ -53,14 +53,7 @@ class NoiseLaw:
 
 @lru_cache(maxsize=32)
 def noise_law(distribution: Literal["gaussian", "laplace"], scale: float) -> NoiseLaw:
-    """Return the law of discrete Gaussian or Laplace noise of a scale in votes.
-
-    Examples
-    --------
-    >>> law = noise_law("gaussian", 5.0)
-    >>> round(float(law.at_least(np.int64(0))), 4)  # half of them, and half of the chance of 0
-    0.5399
-    """
+    """Return the law of discrete Gaussian or Laplace noise of a scale in votes."""
     reach = ceil(_WIDTH[distribution] * scale) + 1
     z = np.arange(-reach, reach + 1, dtype=np.float64)
     weight = np.exp(-0.5 * (z / scale) ** 2) if distribution == "gaussian" else np.exp(-np.abs(z) / scale)
@@ -71,14 +64,8 @@ def noise_law(distribution: Literal["gaussian", "laplace"], scale: float) -> Noi
 def chosen_classes(noise: AnswerNoise, counts: IntArray, only: int | None = None) -> FloatArray:
     """Return the probability of each class to be the largest after noise, ``(n_queries, n_classes)``.
 
-    Parameters
-    ----------
-    noise : AnswerNoise
-        On the counts, or on half the lead of class 1.
-    counts : IntArray, (n_queries, n_classes)
-        Votes.
-    only : int, optional
-        The one class that is asked for: then ``(n_queries, 1)``.
+    `noise`: on the counts, or on half the lead of class 1. `counts`: votes. `only`: the one class that is asked for:
+    then ``(n_queries, 1)``.
 
     Examples
     --------

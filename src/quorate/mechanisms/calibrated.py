@@ -67,10 +67,7 @@ def least(family: Callable[[float], Made], start: float, schedule: Schedule) -> 
 def bisected(family: Callable[[float], Made], schedule: Schedule) -> Made:
     """Return the member with the least noise that fits, to six digits; its price falls as its noise grows.
 
-    Raises
-    ------
-    InvalidParameter
-        If it does not fit however much noise there is.
+    Raises InvalidParameter if it does not fit however much noise there is.
     """
     low, high = 1e-3, 1.0
     while not schedule.fits(family(high)):

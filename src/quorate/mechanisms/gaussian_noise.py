@@ -33,12 +33,10 @@ def n_classes_of(form: Form) -> int | None:
 def gaussian_event(sigma: float, form: Form) -> DiscreteGaussian:
     r"""Return the price of one release in this form.
 
-    Notes
-    -----
-    Neighbours change one teacher. In the histogram two counts move by one (an abstention: one count), so the
-    vector has L2 sensitivity √2. The half-lead is one integer of sensitivity 1. Independent discrete Gaussian
-    noise on the coordinates of an integer vector of L2 sensitivity Δ is Δ²/(2σ²)-zCDP: CKS20, Proposition 5, summed
-    over the coordinates.
+    Neighbours change one teacher. In the histogram two counts move by one (an abstention: one count), so the vector has
+    L2 sensitivity √2. The half-lead is one integer of sensitivity 1. Independent discrete Gaussian noise on the
+    coordinates of an integer vector of L2 sensitivity Δ is Δ²/(2σ²)-zCDP: CKS20, Proposition 5, summed over the
+    coordinates.
 
     Examples
     --------

@@ -24,15 +24,7 @@ def register(mechanism: Declared) -> Declared:
     A mechanism of a user's own is not registered: it is named by its module (``"package.module:Class"``), so that every
     guarantee can say whose it is.
 
-    Raises
-    ------
-    InvalidParameter
-        If it is not of this package.
-
-    Examples
-    --------
-    >>> sorted(REGISTERED)[:2]
-    ['ConfidentNoisyMax', 'DistanceToInstability']
+    Raises InvalidParameter if it is not of this package.
     """
     if mechanism.__module__.partition(".")[0] != "quorate":
         raise InvalidParameter(

@@ -60,15 +60,8 @@ _TAIL_UP = 1 + 1e-9  # covers that of exp(log(δ)) as well
 class StageNoise:
     """Calibrated noise of one stage.
 
-    Attributes
-    ----------
-    threshold : float
-        w, in votes.
-    threshold_scale, query_scale : float
-        λ_t and λ_q, in votes.
-    one_sided : bool
-        Geometric noise (tight), or the papers' discrete Laplace noise, of which `query_scale` is twice
-        `threshold_scale`.
+    `threshold`: w, in votes. `threshold_scale`, `query_scale`: λ_t and λ_q, in votes. `one_sided`: geometric noise
+    (tight), or the papers' discrete Laplace noise, of which `query_scale` is twice `threshold_scale`.
     """
 
     threshold: float
@@ -115,12 +108,6 @@ class StageNoise:
         """Return the logarithm of the probability that a query of this distance does not pass in a fresh stage.
 
         Where nearly all pass, one less :meth:`pass_probability` is the rounding of a float near 1; this is not.
-
-        Examples
-        --------
-        >>> noise = btt18(1.0, 1e-5, 10, 1447)
-        >>> noise.pass_probability(9_000), round(noise.log_decline(9_000), 1)
-        (1.0, -52.9)
         """
         excess = distance - floor(self.threshold)
         if excess <= 0:
@@ -159,12 +146,6 @@ def btt18(epsilon: float, delta: float, cutoff: int, n_queries: int) -> StageNoi
     r"""Return the noise of BTT18, Algorithm 2.
 
     :math:`\lambda = \sqrt{32\, T \log(2/\delta)}/\varepsilon`, :math:`w = 2\lambda \log(2m/\delta)`.
-
-    Examples
-    --------
-    >>> noise = btt18(1.0, 1e-5, 10, 1447)
-    >>> round(noise.threshold_scale, 1), round(noise.threshold)
-    (62.5, 2435)
     """
     scale, threshold = btt18_algorithm_2_noise(epsilon, delta, cutoff, n_queries)
     return _two_sided(threshold, scale)
@@ -175,12 +156,6 @@ def lzcw21(epsilon: float, delta: float, cutoff: int, n_queries: int) -> StageNo
 
     :math:`\lambda = (\sqrt{2T(\varepsilon + \log(2/\delta))} + \sqrt{2T \log(2/\delta)})/\varepsilon`,
     :math:`w = 3\lambda \log(2(\ell + T)/\delta)`.
-
-    Examples
-    --------
-    >>> noise = lzcw21(1.0, 1e-5, 10, 1447)
-    >>> round(noise.threshold_scale, 1), round(noise.threshold)
-    (31.9, 1864)
     """
     scale, threshold = lzcw21_algorithm_2_noise(epsilon, delta, cutoff, n_queries)
     return _two_sided(threshold, scale)
@@ -205,12 +180,6 @@ def tight(epsilon: float, delta_: float, cutoff: int) -> StageNoise:
     which :math:`\delta_{tail}` holds; s and :math:`\delta_{tail}` are searched for on a grid that is refined around its
     best point. A poor point of the grid would be a larger distance, never a larger loss: the price of the result is
     checked as a whole.
-
-    Examples
-    --------
-    >>> noise = tight(1.0, 1e-5, 50)
-    >>> round(noise.epsilon, 4), noise.threshold, noise.passing_dist(0.95)
-    (0.038, 635, 1018)
     """
     least, most = epsilon / cutoff, _most_stage_epsilon(epsilon, delta_, cutoff)
     _check_width(4 / least)

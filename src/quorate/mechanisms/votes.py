@@ -25,10 +25,7 @@ _CELLS_AT_ONCE = 2**20
 def one_query(counts: IntArray, *, n_classes: int | None = None) -> IntArray:
     """Return one query's counts ``(n_classes,)`` as the one row of ``(1, n_classes)``, checked.
 
-    Raises
-    ------
-    InvalidParameter
-        See :func:`many_queries`.
+    Raises InvalidParameter see :func:`many_queries`.
 
     Examples
     --------
@@ -43,11 +40,8 @@ def one_query(counts: IntArray, *, n_classes: int | None = None) -> IntArray:
 def many_queries(counts: IntArray, *, n_classes: int | None = None) -> IntArray:
     """Return the counts ``(n_queries, n_classes)``, checked.
 
-    Raises
-    ------
-    InvalidParameter
-        If they are not a two-dimensional int64 array of at least two classes (of `n_classes`, where given), or a
-        count is no possible number of votes. The message tells no count.
+    Raises InvalidParameter if they are not a two-dimensional int64 array of at least two classes (of `n_classes`, where
+    given), or a count is no possible number of votes. The message tells no count.
 
     Examples
     --------
@@ -87,11 +81,6 @@ def half_lead(counts: IntArray) -> IntArray:
 
     Its sensitivity is 1: one changed teacher moves :math:`n_1 - n_0` by at most 2. It is positive exactly
     where class 1 has more votes than class 0.
-
-    Examples
-    --------
-    >>> half_lead(np.array([[3, 4], [4, 4], [9, 4]])).tolist()
-    [1, 0, -2]
     """
     return -((counts[:, 0] - counts[:, 1]) // 2)
 

@@ -17,30 +17,14 @@ _GUARD_BITS = 64
 def exp_negative(exponent: Fraction, bits: int = WEIGHT_BITS) -> int:
     r"""Return :math:`2^{\mathtt{bits}} e^{-\mathtt{exponent}}` as an integer, within 2 ulp.
 
-    Parameters
-    ----------
-    exponent : Fraction
-        At least 0; exact.
-    bits : int, default 320
-        Bits after the point, from 32 to 1024.
-
-    Notes
-    -----
-    Error bound. Let :math:`p = \mathtt{bits} + 64` and count in ulps of :math:`2^{-p}`. Where the exponent
-    passes ``bits`` the value is below :math:`2^{-1.44\,\mathtt{bits}}` and 0 is within 1 ulp of the result. Else
-    halve it :math:`h \le 11` times until it is at most ½ (its floor is off by 1 ulp); the alternating Taylor sum
-    stops at a term that is 0, after fewer than :math:`p \le 1088` terms, each off by at most 2 ulp, and what is
-    left out is below 2 ulp: the sum is off by less than :math:`2^{12}` ulp. A squaring of a value in
-    :math:`[0, 1]` turns an error :math:`e` into at most :math:`2e + 2`: after :math:`h` of them it is below
-    :math:`2^{24}` ulp of :math:`2^{-p}`, a fraction of :math:`2^{-40}` of an ulp of the result, whose own
-    floor adds 1.
-
-    Examples
-    --------
-    >>> exp_negative(Fraction(0)) == 2**320
-    True
-    >>> exp_negative(Fraction(1), bits=64) / 2**64
-    0.36787944117144233
+    `exponent`: at least 0; exact. `bits`: bits after the point, from 32 to 1024. Error bound. Let :math:`p =
+    \mathtt{bits} + 64` and count in ulps of :math:`2^{-p}`. Where the exponent passes ``bits`` the value is below
+    :math:`2^{-1.44\,\mathtt{bits}}` and 0 is within 1 ulp of the result. Else halve it :math:`h \le 11` times until it
+    is at most ½ (its floor is off by 1 ulp); the alternating Taylor sum stops at a term that is 0, after fewer than
+    :math:`p \le 1088` terms, each off by at most 2 ulp, and what is left out is below 2 ulp: the sum is off by less
+    than :math:`2^{12}` ulp. A squaring of a value in :math:`[0, 1]` turns an error :math:`e` into at most :math:`2e +
+    2`: after :math:`h` of them it is below :math:`2^{24}` ulp of :math:`2^{-p}`, a fraction of :math:`2^{-40}` of an
+    ulp of the result, whose own floor adds 1.
     """
     if exponent > bits:
         return 0

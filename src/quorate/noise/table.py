@@ -49,19 +49,8 @@ _MIXED = np.int32(-(2**31))
 class InverseCDF:
     """A distribution on consecutive integers, ready to be drawn from.
 
-    Parameters
-    ----------
-    first : int
-        The value of the first cell.
-    weights : sequence of int
-        Not normalised, at least 0, positive in sum; at most ``2 * MAX_CELLS + 1`` of them.
-
-    Examples
-    --------
-    >>> from quorate.noise import SeededNoise
-    >>> die = InverseCDF(1, [1, 1, 1, 1, 1, 1])
-    >>> die.draw(5, SeededNoise(1)).tolist()
-    [5, 1, 5, 1, 1]
+    `first`: the value of the first cell. `weights`: not normalised, at least 0, positive in sum; at most ``2 *
+    MAX_CELLS + 1`` of them.
     """
 
     __slots__ = ("_borders", "_first", "_guide", "_shift", "_tops")

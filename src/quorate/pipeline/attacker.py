@@ -16,28 +16,10 @@ PARTS = (0.0, 0.05, 0.1, 0.2, 0.3, 0.45, 0.65, 1.0, 1.5, 2.5)
 def attack_curve(event: Event, epsilon: float, delta: float, *, beside: Guarantee | None = None) -> AttackCurve:
     """Return the trade-off curve of everything that an event releases.
 
-    Parameters
-    ----------
-    event : Event
-        What is charged.
-    epsilon, delta : float
-        Of the run; ε sets the points at which the price is asked.
-    beside : Guarantee, optional
-        The guarantee that it will stand beside. Where that covers more than the event, other charges of the same ledger
-        say, the pairs of worlds are not told: they would be taken for what all of it leaves.
-
-    Notes
-    -----
-    Privacy: a function of the event, which is fixed before a private row is looked at.
-
-    Examples
-    --------
-    >>> from quorate.accounting import Gaussian
-    >>> curve = attack_curve(Gaussian(2.0, 1.0), 2.0, 1e-3)
-    >>> 0.1 < curve.recognised(0.05) < 0.14  # exactly 0.126: Φ(Φ⁻¹(0.05) + 1/2)
-    True
-    >>> curve.told_apart, curve.allowed  # exactly 598.7, which is 1,000 Φ(1/4); and 880.9
-    (599, 881)
+    `event`: what is charged. `epsilon`, `delta`: of the run; ε sets the points at which the price is asked. `beside`:
+    the guarantee that it will stand beside. Where that covers more than the event, other charges of the same ledger
+    say, the pairs of worlds are not told: they would be taken for what all of it leaves. Privacy: a function of the
+    event, which is fixed before a private row is looked at.
     """
     found = trade_off_of([(part * epsilon, price(event, part * epsilon)) for part in PARTS])
     curve = AttackCurve(false_alarms=found.false_alarms, misses=found.misses)

@@ -23,14 +23,8 @@ SEEDED_LINE = "seeded noise: reproducible, therefore not private, so no promise 
 class Words:
     """How a check names things: those of an estimator's arguments by default.
 
-    Parameters
-    ----------
-    act : str
-        What would do it: "A fit", "A run".
-    private : str
-        The private table.
-    n_records, n_rows : str
-        What declares the number of units, and of rows.
+    `act`: what would do it: "A fit", "A run". `private`: the private table. `n_records`, `n_rows`: what declares the
+    number of units, and of rows.
     """
 
     act: str = "A fit"
@@ -43,23 +37,15 @@ class Words:
 class CheckResult:
     """What a fit or a run would do and cost. Printed, it is what ``quorate check`` prints.
 
-    Attributes
-    ----------
-    found : mapping
-        The same in plain values, as ``quorate check --json`` has them.
-    cautions : tuple of Caution
-        What to know before the budget is spent: each has a code, a severity and an outcome.
-    private_notes : Secret[tuple of Note]
-        What there is to say about the private table, for its owner alone: it depends on private rows, is outside the
-        guarantee, and is in no other attribute and not in :meth:`to_json`. Printing shows it, since who checks is who
-        holds the rows; ``.reveal()`` gives it.
-    look : Secret[Look or None]
-        The owner's own look at the private rows, where it was asked for: as :attr:`private_notes`, it is printed, and
-        is nowhere else.
-    steps : tuple of (str, str)
-        The first lines: a word, and what it does.
-    words : Words
-        How things are named.
+    `found`: the same in plain values, as ``quorate check --json`` has them.
+    `cautions`: what to know before the budget is spent: each has a code, a severity and an outcome.
+    `private_notes`: what there is to say about the private table, for its owner alone: it depends on private rows, is
+        outside the guarantee, and is in no other attribute and not in :meth:`to_json`. Printing shows it, since who
+        checks is who holds the rows; ``.reveal()`` gives it.
+    `look`: the owner's own look at the private rows, where it was asked for: as :attr:`private_notes`, it is printed,
+        and is nowhere else.
+    `steps`: the first lines: a word, and what it does.
+    `words`: how things are named.
 
     Examples
     --------

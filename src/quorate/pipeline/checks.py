@@ -31,10 +31,7 @@ NOISE = "Is the noise drawn exactly, from the distribution that the price assume
 def shards(task: Task, assigned: Secret[IntArray]) -> Check:
     """Look at the partition that the teachers are about to get.
 
-    Raises
-    ------
-    PreconditionFailed
-        If a unit could change two teachers: nothing may be fitted then.
+    Raises PreconditionFailed if a unit could change two teachers: nothing may be fitted then.
     """
     private = task.inputs.private.reveal()
     n_shards = task.number_of_shards(assigned)
@@ -231,14 +228,7 @@ def audit_not_run() -> Check:
 def about(task: Task, ledger: Ledger, *, while_running: tuple[Check, ...]) -> tuple[Check, ...]:
     """Answer every question about a run.
 
-    Parameters
-    ----------
-    task : Task
-        What was done.
-    ledger : Ledger
-        What it was charged to.
-    while_running : tuple of Check
-        What the run itself looked at.
+    `task`: what was done. `ledger`: what it was charged to. `while_running`: what the run itself looked at.
     """
     looked = {check.code: check for check in while_running}
     return (

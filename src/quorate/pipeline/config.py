@@ -98,10 +98,7 @@ def unit_of(wish: str | None, *, grouped: bool, labels_only: bool = False) -> st
 def check_declared_rows(config: RunConfig, *, grouped: bool) -> None:
     """Refuse a declared number of rows that nothing follows from, or that cannot be.
 
-    Raises
-    ------
-    InvalidParameter
-        If units have no ids, so that each is one row; or there are fewer rows than units.
+    Raises InvalidParameter if units have no ids, so that each is one row; or there are fewer rows than units.
     """
     if config.n_rows is None:
         return
@@ -118,13 +115,7 @@ def check_declared_rows(config: RunConfig, *, grouped: bool) -> None:
 
 
 def processes(wish: int | None) -> int:
-    """Return the number of processes: as wished, or as many as there are cores.
-
-    Examples
-    --------
-    >>> processes(2), processes(None) >= 1
-    (2, True)
-    """
+    """Return the number of processes: as wished, or as many as there are cores."""
     if wish is not None and wish != -1:  # as in scikit-learn, -1 is all of them
         return count("n_jobs", wish, at_least=1, hint="None, or -1, takes as many as there are cores")
     from joblib import cpu_count

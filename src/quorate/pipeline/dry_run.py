@@ -58,16 +58,9 @@ def rehearse_teacher(
     Nothing is done where the pool has fewer than two rows for each class. `scores` is how its scores of rows are asked
     for, where the run looks at these.
 
-    Raises
-    ------
-    InvalidParameter
-        If it raises, or predicts what is none of its labels.
-    PreconditionFailed
-        If the teacher is a prompt, and its endpoint gives no class.
-
-    Notes
-    -----
-    Privacy: a function of public rows alone, so the exception's own message may be shown.
+    Raises InvalidParameter if it raises, or predicts what is none of its labels; PreconditionFailed if the teacher is a
+    prompt, and its endpoint gives no class. Privacy: a function of public rows alone, so the exception's own message
+    may be shown.
     """
     if isinstance(teacher, ChatTeacher):
         _rehearse_prompts(teacher, inputs, views)
@@ -127,23 +120,9 @@ def says_one_class(teacher: Teacher, inputs: Inputs, views: Views, *, n_rows_eac
     that makes a constant of each of them (trees that want more rows in a leaf than there are) makes constants of
     shards too.
 
-    Parameters
-    ----------
-    teacher : Teacher
-        What is trained on each shard.
-    inputs, views : Inputs, Views
-        The pool, and how teachers see it.
-    n_rows_each : int
-        Rows of a shard, on average: a public number.
-
-    Returns
-    -------
-    bool or None
-        None where the pool is smaller than a shard, a shard would hold a single row, or teachers are prompts.
-
-    Notes
-    -----
-    Privacy: a function of public rows and public numbers alone.
+    `teacher`: what is trained on each shard. `inputs`, `views`: the pool, and how teachers see it. `n_rows_each`: rows
+    of a shard, on average: a public number. Returns: none where the pool is smaller than a shard, a shard would hold a
+    single row, or teachers are prompts. Privacy: a function of public rows and public numbers alone.
     """
     n_public, n_classes = n_rows(inputs.public), len(inputs.classes)
     if isinstance(teacher, ChatTeacher) or not 2 <= n_rows_each <= n_public:  # a prompt learns nothing made up
@@ -178,10 +157,7 @@ def refuse_plain_student(student: Any) -> None:
 
     A teacher may be one: it is used up in the fit. The student is published, for people who have scikit-learn alone.
 
-    Raises
-    ------
-    InvalidParameter
-        With the line of code to change.
+    Raises InvalidParameter with the line of code to change.
 
     Examples
     --------
@@ -214,27 +190,11 @@ def rehearse_student(
 ) -> None:
     """Teach the student made-up answers to public rows, in the form in which it is to learn, and have it predict them.
 
-    Parameters
-    ----------
-    student : Student
-        As it is going to be taught.
-    mechanism : Mechanism
-        Whose answers it learns from: classes, noisy votes, or scores.
-    inputs, views : Inputs, Views
-        The pool, and how the student sees it.
-    n_teachers : int
-        K.
-    declined : {"drop", "random"}
-        What becomes of a query without an answer; in the trial every fifth has none where the mechanism may decline.
-
-    Raises
-    ------
-    InvalidParameter
-        If it raises, or predicts what is none of the classes.
-
-    Notes
-    -----
-    Privacy: a function of public rows alone, as :func:`rehearse_teacher` is.
+    `student`: as it is going to be taught. `mechanism`: whose answers it learns from: classes, noisy votes, or scores.
+    `inputs`, `views`: the pool, and how the student sees it. `n_teachers`: k. `declined`: what becomes of a query
+    without an answer; in the trial every fifth has none where the mechanism may decline. Raises InvalidParameter if it
+    raises, or predicts what is none of the classes. Privacy: a function of public rows alone, as
+    :func:`rehearse_teacher` is.
     """
     if (stage := _stage(inputs, views)) is None:
         return

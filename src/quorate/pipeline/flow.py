@@ -70,26 +70,10 @@ def run_pipeline(
 ) -> RunResult:
     """Go the whole way, from checked inputs to a student.
 
-    Parameters
-    ----------
-    task : Task
-        What to do.
-    ledger : Ledger
-        What it is charged to.
-    stages : StageStore, optional
-        Where results are kept for a resumed run.
-    key : str, optional
-        Idempotency key of the charge: the same key is charged once, however often the run is resumed. Fresh by
-        default.
-    watch : callable, optional
-        ``watch(stage, done, total)``.
-
-    Raises
-    ------
-    LedgerMismatch
-        If the ledger belongs to other data.
-    BudgetExhausted
-        If the schedule does not fit what is left; nothing is fitted or charged then.
+    `task`: what to do. `ledger`: what it is charged to. `stages`: where results are kept for a resumed run. `key`:
+    idempotency key of the charge: the same key is charged once, however often the run is resumed. Fresh by default.
+    `watch`: ``watch(stage, done, total)``. Raises LedgerMismatch if the ledger belongs to other data; BudgetExhausted
+    if the schedule does not fit what is left; nothing is fitted or charged then.
     """
     stages = stages or NoStages()
     see = watch or (lambda stage, done, total: None)
@@ -267,10 +251,8 @@ def asked_of(
 
     `stages` keep votes of prompts and of commands on the run's own queries, and on no others.
 
-    Raises
-    ------
-    TeachersSilent
-        If teachers are prompts, and their endpoint is gone (:func:`~quorate.pipeline.prompted.votes_by_prompt`).
+    Raises TeachersSilent if teachers are prompts, and their endpoint is gone
+    (:func:`~quorate.pipeline.prompted.votes_by_prompt`).
     """
     if are_prompts(task):
         return votes_by_prompt(task, ensemble, asked, stages=stages, progress=progress)

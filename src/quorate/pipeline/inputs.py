@@ -67,18 +67,9 @@ class PrivateRows:
 class Inputs:
     """Both sides of the boundary.
 
-    Parameters
-    ----------
-    private : Secret[PrivateRows]
-        The labelled rows.
-    public : Rows
-        The public rows, with the private table's columns in its order.
-    digests : sequence of bytes
-        One canonical digest a public row.
-    classes : tuple
-        The declared classes, in their order.
-    kinds : ColumnKinds
-        What each column is read as, by the public rows and what the owner says.
+    `private`: the labelled rows. `public`: the public rows, with the private table's columns in its order. `digests`:
+    one canonical digest a public row. `classes`: the declared classes, in their order. `kinds`: what each column is
+    read as, by the public rows and what the owner says.
     """
 
     private: Secret[PrivateRows]
@@ -106,28 +97,16 @@ def check_inputs(
 ) -> Inputs:
     """Check the tables against each other.
 
-    Parameters
-    ----------
-    X, y : (n, d) rows and (n,) labels
-        The private side.
-    public : PublicPool
-        The public side.
-    classes : sequence
-        Every label there may be.
-    groups : (n,) ids, optional
-        Whose row it is.
-    label_name, group_name, public_name : str
-        What the labels, the ids and the public side are called in a message.
-    labels_only : bool
-        Whether features are public, so that the private rows may be the pool.
+    `X`, `y`: the private side.
+    `public`: the public side.
+    `classes`: every label there may be.
+    `groups`: whose row it is.
+    `label_name`, `group_name`, `public_name`: what the labels, the ids and the public side are called in a message.
+    `labels_only`: whether features are public, so that the private rows may be the pool.
 
-    Raises
-    ------
-    DataRefused
-        If columns differ, lengths differ, a label lies outside `classes`, an id is missing, or the private rows
-        were given as the public pool.
-    InvalidParameter
-        If `public` is not a :class:`~quorate.PublicPool`, or `classes` is not a list of classes.
+    Raises DataRefused if columns differ, lengths differ, a label lies outside `classes`, an id is missing, or the
+    private rows were given as the public pool; InvalidParameter if `public` is not a :class:`~quorate.PublicPool`, or
+    `classes` is not a list of classes.
     """
     if not isinstance(public, PublicPool):
         raise InvalidParameter(
@@ -202,10 +181,7 @@ class View:
     def check(self, rows: Rows, name: str, *, largest: float = np.inf) -> None:
         """Refuse rows of which a number is infinite, or would become so, or larger than that, on the way to the model.
 
-        Raises
-        ------
-        DataRefused
-            Naming the columns and `name`, which is what the message calls the table.
+        Raises DataRefused naming the columns and `name`, which is what the message calls the table.
         """
         if self.encoder is not None:
             refuse_unscalable(self.encoder, rows, name, largest=largest)
@@ -217,12 +193,8 @@ class View:
 class Views:
     """The teachers' view, the student's, and the pool as numbers; one encoder serves all.
 
-    Parameters
-    ----------
-    teacher, student, numbers : View
-        Who sees rows how.
-    width : int
-        Number of columns of the pool as numbers, whatever directions stand in for them.
+    `teacher`, `student`, `numbers`: who sees rows how. `width`: number of columns of the pool as numbers, whatever
+    directions stand in for them.
     """
 
     teacher: View
@@ -266,14 +238,8 @@ def look(
     numbers. Teachers that are `directed` see a wide table in the leading directions of the pool. `images` are seen in
     directions of patches by these, by models of the shares, and by a student that leaves its classifier open.
 
-    Raises
-    ------
-    DataRefused
-        If a model would meet missing values that it cannot take, or infinite ones.
-
-    Notes
-    -----
-    Privacy: the encoder is fitted on public rows alone.
+    Raises DataRefused if a model would meet missing values that it cannot take, or infinite ones. Privacy: the encoder
+    is fitted on public rows alone.
     """
     frame = is_frame(inputs.public)
     encoder, kinds = None, inputs.kinds
@@ -316,10 +282,7 @@ def _reads_frames(model: Any) -> bool:
 def refuse_untaken(model: Any, view: View, rows: Rows, *, name: str, role: str = "teacher") -> None:
     """Refuse rows with missing values where a model takes none: it would abstain from them, or fail.
 
-    Raises
-    ------
-    DataRefused
-        Naming the columns and the model.
+    Raises DataRefused naming the columns and the model.
     """
     frame = is_frame(rows)
     if (not frame or (view.encoder is None and not view.reads_frames)) and not _takes_missing(model):
@@ -329,10 +292,7 @@ def refuse_untaken(model: Any, view: View, rows: Rows, *, name: str, role: str =
 def refuse_asked(model: Any, view: View, rows: Rows, *, name: str) -> None:
     """Refuse public rows that are asked about and that the declared kind of teacher cannot hold: before any draw.
 
-    Raises
-    ------
-    DataRefused
-        Naming the columns and the model.
+    Raises DataRefused naming the columns and the model.
     """
     largest = largest_number(model)
     view.check(rows, name, largest=largest)

@@ -25,14 +25,8 @@ ROUNDS = 4  # of calls side by side before progress is told: the last ones wait 
 class KeptVotes:
     """The votes of each teacher on the run's own queries, as far as they are there.
 
-    Parameters
-    ----------
-    task : Task
-        Whose votes they are: its inputs are in the key of each.
-    stages : StageStore
-        Where they are kept.
-    kind : str
-        How the stages are called.
+    `task`: whose votes they are: its inputs are in the key of each. `stages`: where they are kept. `kind`: how the
+    stages are called.
     """
 
     def __init__(self, task: Task, stages: StageStore, kind: str) -> None:
@@ -68,23 +62,10 @@ def votes_by_call(
 ) -> Secret[IntArray]:
     """Count votes as :func:`~quorate.ensemble.count_votes` does, and keep those of each teacher on the way.
 
-    Parameters
-    ----------
-    task : Task
-        Whose teachers are calls of a command.
-    ensemble : Ensemble
-        The teachers.
-    asked : rows, (n_queries, n_features)
-        The run's own queries, as teachers see them.
-    stages : StageStore
-        Where votes are kept.
-    progress : callable, optional
-        Called with (teachers done, in all).
-
-    Notes
-    -----
-    Privacy: what is kept is as secret as what is counted. Progress is told for some teachers together, in their order:
-    a call that failed is made once more after its fellows', and nobody is to see which of them that was.
+    `task`: whose teachers are calls of a command. `ensemble`: the teachers. `asked`: the run's own queries, as teachers
+    see them. `stages`: where votes are kept. `progress`: called with (teachers done, in all). Privacy: what is kept is
+    as secret as what is counted. Progress is told for some teachers together, in their order: a call that failed is
+    made once more after its fellows', and nobody is to see which of them that was.
     """
     voters, kept = ensemble.voters.reveal(), KeptVotes(task, stages, CALLED)
     n_queries = n_rows(asked)

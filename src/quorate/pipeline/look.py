@@ -96,22 +96,13 @@ class ColumnCells:
 class Look:
     """How much of a private table can be used, in counts.
 
-    Attributes
-    ----------
-    names : Names
-        What the tables are called.
-    n : int
-        Rows.
-    labels : (int, int)
-        Labels that are a declared class, and those that are missing.
-    ids : int or None
-        Rows with an id; None where none are given.
-    rows : int or None
-        Rows that can be used as a whole; None where teachers vote, and a cell that cannot be used is a missing one.
-    cells : tuple of ColumnCells
-        Of each column; none of sparse rows.
-    notes : tuple of Note
-        What a comparison with the public rows says.
+    `names`: what the tables are called.
+    `n`: rows.
+    `labels`: labels that are a declared class, and those that are missing.
+    `ids`: rows with an id; None where none are given.
+    `rows`: rows that can be used as a whole; None where teachers vote, and a cell that cannot be used is a missing one.
+    `cells`: of each column; none of sparse rows.
+    `notes`: what a comparison with the public rows says.
     """
 
     names: Names
@@ -159,20 +150,10 @@ def look_at_rounds(
 ) -> Secret[Look | None]:
     """Look at the private rows of a task of the direct method.
 
-    Parameters
-    ----------
-    task : DirectTask
-    y, groups
-        The labels and ids that it was prepared from.
-    names : Names, optional
-        What the tables are called.
-    ids : callable
-        Makes what there is to say of ids that stand in public tables too, from the canonical ids of the private rows.
-
-    Notes
-    -----
-    Privacy: outside the guarantee; for the owner's terminal alone. A table that is read part by part is counted so, and
-    compared with the public rows by its first ones.
+    `y`, `groups`: the labels and ids that it was prepared from. `names`: what the tables are called. `ids`: makes what
+    there is to say of ids that stand in public tables too, from the canonical ids of the private rows. Privacy: outside
+    the guarantee; for the owner's terminal alone. A table that is read part by part is counted so, and compared with
+    the public rows by its first ones.
     """
     private, names = task.private.reveal(), names or Names()
     labels = np.concatenate([np.empty(0, dtype=np.int64), *(_classes(part, task.classes) for part in lists_of(y))])
@@ -202,15 +183,8 @@ def look_at_rounds(
 def look_at_votes(task: Task, *, names: Names | None = None) -> Secret[Look | None]:
     """Look at the private rows of a task of teachers, whose labels and ids can all be used: else it was refused.
 
-    Parameters
-    ----------
-    task : Task
-    names : Names, optional
-        What the tables are called.
-
-    Notes
-    -----
-    Privacy: as of :func:`look_at_rounds`. What a check says of a private table anyway is not said again.
+    `names`: what the tables are called. Privacy: as of :func:`look_at_rounds`. What a check says of a private table
+    anyway is not said again.
     """
     inputs, names = task.inputs, names or Names()
     private = inputs.private.reveal()

@@ -42,11 +42,6 @@ def built_in(name: str, role: Role) -> Any:
     """Return an unfitted classifier.
 
     Teachers see a few dozen rows each, so theirs are small; a vote of many is what makes them strong.
-
-    Examples
-    --------
-    >>> built_in("logistic", "teacher")
-    LogisticRegression(C=100.0, max_iter=1000)
     """
     if name == "logistic":
         from sklearn.linear_model import LogisticRegression
@@ -76,11 +71,6 @@ def default_teacher(*, images: bool) -> Any:
 
     With a handful of images of each class, squares of ten targets are learned better than a softmax of ten scores: on
     training images of MNIST by .014 where a teacher has one writer's 111 digits (``benchmarks/image_votes.py``).
-
-    Examples
-    --------
-    >>> default_teacher(images=False), default_teacher(images=True)
-    (LogisticRegression(C=100.0, max_iter=1000), RidgeClassifier(alpha=0.1))
     """
     if not images:
         return built_in(DEFAULT_TEACHER, "teacher")
@@ -148,20 +138,10 @@ def model_of(name: str, role: Role, *, folder: Path) -> Any:
 def teacher_of(name: str, given: Mapping[str, Any], *, folder: Path) -> Any:
     """Return the teacher that ``[teachers]`` stands for.
 
-    Parameters
-    ----------
-    name : str
-        That of a model, as :func:`model_of` has it; where teachers are prompts, the model's name at the endpoint.
-    given : mapping
-        What a :class:`~quorate.ensemble.ChatTeacher` is made with beside, or a
-        :class:`~quorate.ensemble.CommandTeacher`; empty for every other teacher.
-    folder : path
-        The run's folder. Modules and files that lie here are found too; a command's files lie on its private side.
-
-    Examples
-    --------
-    >>> teacher_of("some-model", {"endpoint": "http://127.0.0.1:8000/v1"}, folder=Path())
-    ChatTeacher('http://127.0.0.1:8000/v1', 'some-model', shots=8, choose='random')
+    `name`: that of a model, as :func:`model_of` has it; where teachers are prompts, the model's name at the endpoint.
+    `given`: what a :class:`~quorate.ensemble.ChatTeacher` is made with beside, or a
+    :class:`~quorate.ensemble.CommandTeacher`; empty for every other teacher. `folder`: the run's folder. Modules and
+    files that lie here are found too; a command's files lie on its private side.
     """
     if not given:
         return model_of(name, "teacher", folder=folder)
@@ -184,18 +164,9 @@ def imported(module: str, *, folder: Path) -> Any:
 def import_events(module: str, *, audited: Path) -> None:
     """Import an installed module for the events that it registers, with which a ledger is verified.
 
-    Parameters
-    ----------
-    module : str
-        Its name.
-    audited : path
-        The folder of the ledger. Nothing that lies there is imported: whoever wrote the ledger could have put a price
-        rule beside it by which every charge is right.
-
-    Raises
-    ------
-    InvalidParameter
-        If it cannot be imported.
+    `module`: its name. `audited`: the folder of the ledger. Nothing that lies there is imported: whoever wrote the
+    ledger could have put a price rule beside it by which every charge is right. Raises InvalidParameter if it cannot be
+    imported.
 
     Examples
     --------
@@ -233,26 +204,10 @@ def nothing_from(folder: Path) -> Iterator[None]:
 def mechanism_of(name: str, *, folder: Path) -> str | type[Mechanism]:
     """Return the mechanism that a name stands for: one of quorate's as its name, a user's own as its class.
 
-    Parameters
-    ----------
-    name : str
-        A name of :mod:`quorate.mechanisms`, ``"auto"``, or ``"package.module:Class"``, which is imported.
-    folder : path
-        Modules that lie here are found too.
-
-    Raises
-    ------
-    InvalidParameter
-        If there is no such module or class, importing it fails, or the class is no mechanism that a run can use.
-
-    Examples
-    --------
-    >>> mechanism_of("NoisyCounts", folder=Path())
-    'NoisyCounts'
-    >>> mechanism_of("quorate.mechanisms:NoisyCount", folder=Path())
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: mechanism 'quorate.mechanisms:NoisyCount': the module has no class 'NoisyCount'; ...
-    """  # noqa: E501  a doctest's message is one line
+    `name`: a name of :mod:`quorate.mechanisms`, ``"auto"``, or ``"package.module:Class"``, which is imported. `folder`:
+    modules that lie here are found too. Raises InvalidParameter if there is no such module or class, importing it
+    fails, or the class is no mechanism that a run can use.
+    """
     from quorate.mechanisms import check_declared, is_own
 
     if ":" not in name:
@@ -293,15 +248,7 @@ def _raised(module: str, error: Exception) -> str:
 def student_of(model: str, *, method: str, shares: str, folder: Path) -> Student:
     """Return the student that the names in ``[student]`` stand for.
 
-    Raises
-    ------
-    InvalidParameter
-        If the names do not go together.
-
-    Examples
-    --------
-    >>> student_of("forest", method="values", shares="auto", folder=Path())  # doctest: +ELLIPSIS
-    VoteShareStudent(estimator=RandomForestClassifier(...), shares='auto', weights=True)
+    Raises InvalidParameter if the names do not go together.
     """
     from quorate import students
 

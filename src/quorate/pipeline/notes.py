@@ -34,12 +34,7 @@ TOLERATED = 0.1  # how far a declared number of units may be off, as a share of 
 class Note:
     """One thing for the owner to know.
 
-    Parameters
-    ----------
-    code : str
-        What programs decide by.
-    words : str
-        One sentence, without a full stop.
+    `code`: what programs decide by. `words`: one sentence, without a full stop.
     """
 
     code: str
@@ -62,14 +57,8 @@ def notes_on_pool(pool: Rows, name: str) -> Iterator[Note]:
 def note_on_unseen_rows(parts: str, private: str, *, act: str, compare: str) -> Note:
     """Say of the direct method, no word of which depends on private rows, that their owner has to look at them.
 
-    Parameters
-    ----------
-    parts, private : str
-        What is not looked at, and what the private table is called.
-    act : str
-        What would spend the budget: "run", "fit".
-    compare : str
-        What the classes are to be compared with, and what to mind.
+    `parts`, `private`: what is not looked at, and what the private table is called. `act`: what would spend the budget:
+    "run", "fit". `compare`: what the classes are to be compared with, and what to mind.
     """
     return Note(
         "private-rows-are-not-checked",
@@ -91,10 +80,7 @@ def note_on_declared_units(n_units: int, unit: str) -> Note:
 def refuse_rows_as_units(task: Task) -> None:
     """Refuse a declared number of units that is the number of rows, where several rows are of one unit.
 
-    Raises
-    ------
-    DataRefused
-        To the owner of the private table, before anything is charged.
+    Raises DataRefused to the owner of the private table, before anything is charged.
     """
     keys = task.inputs.private.reveal().unit_keys
     if not task.n_was_read and task.facts.n_records == len(keys) != count_units(keys):
@@ -117,13 +103,6 @@ def remarks(*makers: Callable[[], Iterable[Note]]) -> tuple[Note, ...]:
 
     A remark that cannot be worked out is left out. None fails a command, and none lets a library warn: what a private
     cell holds would decide on either.
-
-    Examples
-    --------
-    >>> def one() -> Iterator[Note]:
-    ...     yield Note("slow", f"{np.float64(1e300) ** 2} seconds")
-    >>> remarks(one, lambda: [][0])
-    (Note(code='slow', words='inf seconds'),)
     """
     notes: list[Note] = []
     for maker in makers:
@@ -148,20 +127,10 @@ def private_notes(
 ) -> Secret[tuple[Note, ...]]:
     """Return what there is to say about the private table where teachers vote.
 
-    Parameters
-    ----------
-    task : Task
-        What is to be done.
-    private, public : str
-        What the two tables are called.
-    n_records, n_rows : str
-        What declares the number of units, and of rows.
-    ids : callable
-        Makes what there is to say of ids that stand in public tables too, where those have a column of them.
-
-    Notes
-    -----
-    Privacy: outside the guarantee. For the owner's terminal and the internal edition of the report alone.
+    `task`: what is to be done. `private`, `public`: what the two tables are called. `n_records`, `n_rows`: what
+    declares the number of units, and of rows. `ids`: makes what there is to say of ids that stand in public tables too,
+    where those have a column of them. Privacy: outside the guarantee. For the owner's terminal and the internal edition
+    of the report alone.
     """
     inputs, called = task.inputs, {"private": private, "public": public}
     return Secret(
@@ -192,10 +161,7 @@ def promise_notes(
 def warn_of_promise(task: Task) -> None:
     """Warn of what makes the guarantee void, in the words of a check, before anything is charged.
 
-    Warns
-    -----
-    PrivacyWarning
-        At the line that called quorate.
+    Warns PrivacyWarning at the line that called quorate.
     """
     for note in promise_notes(task).reveal():
         warnings.warn(f"{note.code}: {note.words}", PrivacyWarning, stacklevel=frames_of_ours())
@@ -206,18 +172,9 @@ def notes_on_tables(
 ) -> Secret[tuple[Note, ...]]:
     """Return what a comparison of private rows with the public pool says, in either method.
 
-    Parameters
-    ----------
-    rows, pool : Rows
-        Private rows with the columns of the public pool, in its order and types; and the pool.
-    kinds : ColumnKinds
-        What each column is read as.
-    private, public : str
-        What the two tables are called.
-
-    Notes
-    -----
-    Privacy: outside the guarantee. For the owner's terminal alone; of the direct method, for a look that was asked for.
+    `rows`, `pool`: private rows with the columns of the public pool, in its order and types; and the pool. `kinds`:
+    what each column is read as. `private`, `public`: what the two tables are called. Privacy: outside the guarantee.
+    For the owner's terminal alone; of the direct method, for a look that was asked for.
     """
     called = {"private": private, "public": public}
     return Secret(
@@ -231,12 +188,8 @@ def notes_on_tables(
 def note_on_shared_ids(ids: Iterable[bytes], others: Iterable[bytes], *, private: str, public: str) -> Iterator[Note]:
     """Yield that a public table names units of the private one, where it does.
 
-    Parameters
-    ----------
-    ids, others : iterable of bytes
-        Canonical ids of the private rows and of the public ones; an empty one is none.
-    private, public : str
-        What the two tables are called.
+    `ids`, `others`: canonical ids of the private rows and of the public ones; an empty one is none. `private`,
+    `public`: what the two tables are called.
     """
     if not (set(ids) & set(others)).difference([b""]):
         return

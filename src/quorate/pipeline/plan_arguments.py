@@ -18,10 +18,7 @@ _NAMED = {kind.__name__: kind for kind in KINDS}
 def needed(name: str, value: int | None) -> int:
     """Return a size that public rows would have told.
 
-    Raises
-    ------
-    InvalidParameter
-        If it was not given.
+    Raises InvalidParameter if it was not given.
     """
     if value is None:
         raise InvalidParameter(f"{name} is needed where there are no public rows to tell it; give {name}=")
@@ -31,10 +28,7 @@ def needed(name: str, value: int | None) -> int:
 def number_of_classes(classes: Sequence[Any] | None, n_classes: int | None) -> int:
     """Return how many classes there are, by their list or by their number.
 
-    Raises
-    ------
-    InvalidParameter
-        If neither is given, or the two differ.
+    Raises InvalidParameter if neither is given, or the two differ.
 
     Examples
     --------
@@ -52,10 +46,7 @@ def number_of_classes(classes: Sequence[Any] | None, n_classes: int | None) -> i
 def number_of_rows(n_rows: int | None, n_records: int, unit: str) -> int | None:
     """Return the number of private rows: no fewer than there are units.
 
-    Raises
-    ------
-    InvalidParameter
-        If there are fewer.
+    Raises InvalidParameter if there are fewer.
     """
     if n_rows is None or count("n_rows", n_rows, at_least=1) >= n_records:
         return n_rows
@@ -67,10 +58,7 @@ def number_of_rows(n_rows: int | None, n_records: int, unit: str) -> int | None:
 def word_for_unit(unit: object) -> str:
     """Return the word for one unit.
 
-    Raises
-    ------
-    InvalidParameter
-        If it is not one line of text.
+    Raises InvalidParameter if it is not one line of text.
 
     Examples
     --------
@@ -88,10 +76,7 @@ def grid_of(
 ) -> Grid:
     """Return what is to be compared.
 
-    Raises
-    ------
-    InvalidParameter
-        If an argument is no list of what it should be, or a number is above what there is.
+    Raises InvalidParameter if an argument is no list of what it should be, or a number is above what there is.
     """
     return Grid(
         mechanisms=_mechanisms(mechanisms),
@@ -104,10 +89,7 @@ def grid_of(
 def models_of(given: object) -> tuple[str, ...] | None:
     """Return the names of teachers' models that are to be compared with the one that was given; None for the default.
 
-    Raises
-    ------
-    InvalidParameter
-        If a name is none of ``[teachers] model``.
+    Raises InvalidParameter if a name is none of ``[teachers] model``.
 
     Examples
     --------

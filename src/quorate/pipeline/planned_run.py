@@ -24,15 +24,9 @@ from quorate.types import IntArray
 class Comparison:
     """A student on labelled public rows, beside what was to be expected of it.
 
-    Attributes
-    ----------
-    expected : Expected or None
-        By a rehearsal of the same run on these rows; None where they are too few for its shards, or where the number
-        of private units was not declared: nothing tells then how many rows a teacher has.
-    accuracy : float
-        Of the student on the same rows.
-    commonest : float
-        Of always saying their commonest class.
+    `expected`: by a rehearsal of the same run on these rows; None where they are too few for its shards, or where the
+    number of private units was not declared: nothing tells then how many rows a teacher has. `accuracy`: of the student
+    on the same rows. `commonest`: of always saying their commonest class.
     """
 
     expected: Expected | None
@@ -49,13 +43,8 @@ class Comparison:
 class PlannedRun:
     """The plan's row of a run, and what came.
 
-    Attributes
-    ----------
-    row : PlanRow
-        Teachers, queries, noise, the share that was expected to be answered where all agree, and how often a label is
-        right by its margin: all from public facts.
-    asked, answered : int
-        How many queries were asked, and answered.
+    `row`: teachers, queries, noise, the share that was expected to be answered where all agree, and how often a label
+    is right by its margin: all from public facts. `asked`, `answered`: how many queries were asked, and answered.
     """
 
     row: PlanRow
@@ -68,17 +57,8 @@ class PlannedRun:
     def compare(self, X: Any, y: Any) -> Comparison:
         """Rehearse the run on labelled public rows, and score its student on them; nothing is charged.
 
-        Parameters
-        ----------
-        X : (n_rows, n_features)
-            *Public* rows, which are in no private table.
-        y : (n_rows,)
-            Their labels.
-
-        Raises
-        ------
-        InvalidParameter, DataRefused
-            If there are fewer than 40, they do not fit the pool, or private rows are among them.
+        `X`: *Public* rows, which are in no private table. `y`: their labels. Raises InvalidParameter, DataRefused if
+        there are fewer than 40, they do not fit the pool, or private rows are among them.
         """
         task = self._task
         _, rows = match_columns(task.inputs.public, X, called=("the public pool", "the labelled rows"))
@@ -96,21 +76,9 @@ class PlannedRun:
 def rehearsed(task: Task, row: PlanRow, rows: Any, codes: IntArray) -> tuple[Expected | None, float]:
     """Rehearse a plan's row on labelled public rows: what is to be expected of the student, and of the commonest class.
 
-    Parameters
-    ----------
-    task : Task
-        What is to be done; its private rows are not looked at.
-    row : PlanRow
-        Teachers, queries and noise.
-    rows, codes : (n_rows, n_features) rows and (n_rows,) class codes
-        Public, with the pool's columns in its order.
-
-    Returns
-    -------
-    Expected or None
-        None where the rows are too few for the shards, or where nothing tells how many rows a teacher has.
-    float
-        Accuracy of always saying the commonest class.
+    `task`: what is to be done; its private rows are not looked at. `row`: teachers, queries and noise. `rows`, `codes`:
+    public, with the pool's columns in its order. Returns: none where the rows are too few for the shards, or where
+    nothing tells how many rows a teacher has. Accuracy of always saying the commonest class.
     """
     see = task.views
     material = Material(
@@ -138,19 +106,8 @@ def rehearsed(task: Task, row: PlanRow, rows: Any, codes: IntArray) -> tuple[Exp
 def expected_of(task: Task, X: Any, y: Any) -> tuple[Expected | None, float]:
     """Return what is to be expected of a task's student, rehearsed on labelled public rows, and of the commonest class.
 
-    Parameters
-    ----------
-    task : Task
-        What is to be done.
-    X, y : (n_rows, n_features) rows and (n_rows,) labels
-        *Public* rows, at least 40.
-
-    Raises
-    ------
-    DataRefused
-        If they do not fit the pool, or private rows are among them.
-    InvalidParameter
-        If they are too few, or the number of private units is not known.
+    `task`: what is to be done. `X`, `y`: *Public* rows, at least 40. Raises DataRefused if they do not fit the pool, or
+    private rows are among them; InvalidParameter if they are too few, or the number of private units is not known.
     """
     if task.facts.rows is None:
         raise InvalidParameter("rehearsing needs the number of records; give n_records=")
@@ -177,16 +134,8 @@ def row_of(task: Task) -> PlanRow:
 def planned_run(task: Task, released: Released, student: Any, records: PrivateRecords) -> PlannedRun:
     """Return what was expected of a task beside what was released.
 
-    Parameters
-    ----------
-    task : Task
-        Without its private rows.
-    released : Released
-        Its answers.
-    student : estimator
-        The fitted student, behind its encoder.
-    records : PrivateRecords
-        By which private rows are known again, and refused.
+    `task`: without its private rows. `released`: its answers. `student`: the fitted student, behind its encoder.
+    `records`: by which private rows are known again, and refused.
     """
     return PlannedRun(
         row=row_of(task),

@@ -96,12 +96,8 @@ def prepare(
 ) -> Task:
     """Check everything that can be wrong before any private row is used, and fill in what was left open.
 
-    Raises
-    ------
-    InvalidParameter
-        If an argument is of the wrong kind or out of range, or a model of the user's own fails on public rows.
-    DataRefused
-        If a table is wrong as a whole.
+    Raises InvalidParameter if an argument is of the wrong kind or out of range, or a model of the user's own fails on
+    public rows; DataRefused if a table is wrong as a whole.
     """
     grouped = groups is not None
     images = directions_of_images(public)

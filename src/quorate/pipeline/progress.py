@@ -35,15 +35,7 @@ SECONDS_BETWEEN_LINES = 5.0
 def wanted(verbose: object) -> bool:
     """Return whether an estimator's ``verbose=`` asks for progress: False and 0 do not, True and 1 or more do.
 
-    Raises
-    ------
-    InvalidParameter
-        If it is neither a truth value nor a whole number of at least 0.
-
-    Examples
-    --------
-    >>> wanted(False), wanted(0), wanted(True), wanted(2)
-    (False, False, True, True)
+    Raises InvalidParameter if it is neither a truth value nor a whole number of at least 0.
     """
     return verbose if isinstance(verbose, bool) else count("verbose", verbose, hint="True shows progress") > 0
 
@@ -51,21 +43,7 @@ def wanted(verbose: object) -> bool:
 class PlainLines:
     """Progress where nothing can be drawn over: a line when a stage begins, then at most one every few seconds.
 
-    Parameters
-    ----------
-    write : callable
-        Called with each line.
-    clock : callable
-        Seconds, from anywhere.
-
-    Examples
-    --------
-    >>> lines, seconds = [], iter([0.0, 1.0, 8.0])
-    >>> watch = PlainLines(lines.append, clock=lambda: next(seconds))
-    >>> for done in (0, 64, 128):
-    ...     watch("teachers", done, 256)
-    >>> lines
-    ['training teachers (256)', 'training teachers: 128 of 256, about 8 s left']
+    `write`: called with each line. `clock`: seconds, from anywhere.
     """
 
     def __init__(self, write: Callable[[str], Any], *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -106,14 +84,7 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def progress(*, quiet: bool = False) -> Iterator[Watch | None]:
-    """Yield a callback ``watch(stage, done, total)`` that shows progress, or None where nobody looks.
-
-    Examples
-    --------
-    >>> with progress(quiet=True) as watch:
-    ...     watch is None
-    True
-    """
+    """Yield a callback ``watch(stage, done, total)`` that shows progress, or None where nobody looks."""
     if quiet:
         yield None
         return

@@ -59,23 +59,9 @@ def votes_by_prompt(
 ) -> Secret[IntArray]:
     """Count votes as :func:`~quorate.ensemble.count_votes` does, and keep those of each teacher on the way.
 
-    Parameters
-    ----------
-    task : Task
-        Whose teachers are prompts.
-    ensemble : Ensemble
-        The teachers.
-    asked : rows, (n_queries, n_features)
-        As teachers see them.
-    stages : StageStore, optional
-        Where votes on the run's own queries are kept. Nowhere for questions that come later.
-    progress : callable, optional
-        Called with (teachers done, in all).
-
-    Raises
-    ------
-    TeachersSilent
-        If a public row without private ones beside it gets no reply. Nothing was drawn.
+    `task`: whose teachers are prompts. `ensemble`: the teachers. `asked`: as teachers see them. `stages`: where votes
+    on the run's own queries are kept. Nowhere for questions that come later. `progress`: called with (teachers done, in
+    all). Raises TeachersSilent if a public row without private ones beside it gets no reply. Nothing was drawn.
     """
     kept, voters = KeptVotes(task, stages or NoStages(), PROMPTED), ensemble.voters.reveal()
     n_queries = n_rows(asked)
@@ -110,10 +96,7 @@ def _keep(task: Task, kept: KeptVotes, waiting: dict[int, Any]) -> None:
 def see_that_it_answers(task: Task) -> None:
     """Ask about a public row, where teachers are prompts.
 
-    Raises
-    ------
-    TeachersSilent
-        If nothing comes back.
+    Raises TeachersSilent if nothing comes back.
     """
     teacher = task.teacher
     if not isinstance(teacher, ChatTeacher):

@@ -64,22 +64,13 @@ class Seen(NamedTuple):
 class PublicSide:
     """The public rows of a plan, as models see them.
 
-    Attributes
-    ----------
-    pool : Rows
-        Unlabelled public rows.
-    views : Views
-        How teachers and student see rows.
-    schema : Schema
-        How the direct method sees them.
-    n_distinct : int
-        Points that can be asked.
-    default_teacher : estimator
-        Who votes where nothing is said.
-    own_map : str
-        Feature map of the direct method, where nothing is said.
-    patches : SharedPatches
-        Of public images, which teachers, student and the direct method are told by.
+    `pool`: unlabelled public rows.
+    `views`: how teachers and student see rows.
+    `schema`: how the direct method sees them.
+    `n_distinct`: points that can be asked.
+    `default_teacher`: who votes where nothing is said.
+    `own_map`: feature map of the direct method, where nothing is said.
+    `patches`: of public images, which teachers, student and the direct method are told by.
     """
 
     pool: Rows
@@ -113,10 +104,7 @@ class PublicSide:
     def direct(self, feature_map: FeatureMapName) -> PlannedBudgets:
         """Return what the direct method would do at a budget; shared by all that ask for one feature map.
 
-        Raises
-        ------
-        DataRefused
-            As a run would raise it.
+        Raises DataRefused as a run would raise it.
         """
         if feature_map == "auto":
             feature_map = self.own_map
@@ -130,10 +118,7 @@ def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, stu
 
     A teacher is an estimator, or the name of one of quorate's own.
 
-    Raises
-    ------
-    DataRefused, InvalidParameter
-        As a run would raise them.
+    Raises DataRefused, InvalidParameter as a run would raise them.
     """
     given = public if isinstance(public, PublicPool) else PublicPool(public)
     pool = given.rows()
@@ -181,10 +166,7 @@ def rehearsals_of(
 
     Nothing does where rules would be drawn on so few public rows that these tell nothing.
 
-    Raises
-    ------
-    InvalidParameter, DataRefused
-        If the rows to play with are missing, too few, or do not fit the pool.
+    Raises InvalidParameter, DataRefused if the rows to play with are missing, too few, or do not fit the pool.
     """
     one_of("rehearse", how, REHEARSE)
     labelled = y_public is not None or evaluation is not None
@@ -220,10 +202,7 @@ def rehearsals_as_hard(
 
     Nothing does where there are so few public rows that rules on them tell nothing.
 
-    Raises
-    ------
-    InvalidParameter
-        If there is nothing to play with, or labels that tell more are to be rehearsed on.
+    Raises InvalidParameter if there is nothing to play with, or labels that tell more are to be rehearsed on.
     """
     one_of("rehearse", how, REHEARSE)
     if how in ("labels", "no"):

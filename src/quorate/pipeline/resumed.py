@@ -30,12 +30,8 @@ _FIT = "fit"
 def fit_key(beside_ledger: Secret[bytes], nonce: str) -> Secret[bytes]:
     """Return the key of one fit, 32 bytes: a function of the key beside its ledger and of a number that names the fit.
 
-    Parameters
-    ----------
-    beside_ledger : Secret[bytes]
-        :func:`quorate.release.keys.fingerprint_key`.
-    nonce : str
-        Drawn at random for the fit; the ledger holds it, and it tells nothing without the key.
+    `beside_ledger`: :func:`quorate.release.keys.fingerprint_key`. `nonce`: drawn at random for the fit; the ledger
+    holds it, and it tells nothing without the key.
 
     Examples
     --------
@@ -72,12 +68,7 @@ def nonces_of(ledger: Ledger) -> list[str]:
 def find_fit(ledger: Ledger, of: Callable[[str], Task]) -> tuple[Task, Charge] | None:
     """Return the newest fit in a ledger that was charged for this very task, and its charge; None where there is none.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        Open, and bound to the task's data.
-    of : callable
-        From a number that names a fit to the task with that fit's key.
+    `ledger`: open, and bound to the task's data. `of`: from a number that names a fit to the task with that fit's key.
     """
     for nonce in nonces_of(ledger):
         for classes_by_shard in (True, False):  # which is another fit where a parameter of the teacher names a class
@@ -91,21 +82,8 @@ def find_fit(ledger: Ledger, of: Callable[[str], Task]) -> tuple[Task, Charge] |
 def go_on(task: Task, charge: Charge, ledger: Ledger, *, watch: Watch | None = None) -> RunResult:
     """Go on with a fit that was charged before, whether or not its labels are all released; nothing is charged.
 
-    Parameters
-    ----------
-    task : Task
-        With the key of the fit.
-    charge : Charge
-        What :func:`find_fit` returned beside it.
-    ledger : Ledger
-        Open.
-    watch : callable, optional
-        ``watch(stage, done, total)``.
-
-    Raises
-    ------
-    PreconditionFailed
-        If the ledger does not hold the charge.
+    `task`: with the key of the fit. `charge`: what :func:`find_fit` returned beside it. `ledger`: open. `watch`:
+    ``watch(stage, done, total)``. Raises PreconditionFailed if the ledger does not hold the charge.
     """
     if charge.find(ledger) is None:
         raise PreconditionFailed("the ledger holds no charge of this fit; give the ledger it was fitted with")

@@ -133,18 +133,9 @@ def scope_of_sites(
 ) -> GuaranteeScope:
     """What follows for votes of several sites, if what each states of its own is true.
 
-    Parameters
-    ----------
-    unit : str
-        Whose data went to one teacher at each site.
-    mechanism : Mechanism
-        What answers.
-    stated : sequence of {"add-remove-replace", "replace"}
-        For which change of one unit each site's statement holds; the whole holds for the weakest of all.
-    most : int
-        At how many of these sites one unit may be.
-    promised_by : str or None
-        Who says so; needed where `most` is less than all.
+    `unit`: whose data went to one teacher at each site. `mechanism`: what answers. `stated`: for which change of one
+    unit each site's statement holds; the whole holds for the weakest of all. `most`: at how many of these sites one
+    unit may be. `promised_by`: who says so; needed where `most` is less than all.
 
     Examples
     --------

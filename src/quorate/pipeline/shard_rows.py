@@ -39,14 +39,8 @@ class ShardRows(NamedTuple):
 def rows_by_teacher(task: Task, shards: Secret[IntArray], wanted: list[range]) -> Iterator[ShardRows]:
     """Yield the rows of the teachers in `wanted`, in parts that memory holds.
 
-    Parameters
-    ----------
-    task : Task
-        With its private rows.
-    shards : Secret[IntArray], (n_rows,)
-        Shard of each row.
-    wanted : list of range
-        Teachers, ascending. A range comes in one part or in several, one after the other; no part is of two.
+    `task`: with its private rows. `shards`: shard of each row. `wanted`: teachers, ascending. A range comes in one part
+    or in several, one after the other; no part is of two.
     """
     private, shard_of = task.inputs.private.reveal(), shards.reveal()
     sizes = np.bincount(shard_of, minlength=max(numbers.stop for numbers in wanted))

@@ -26,10 +26,7 @@ PROMPTED, CALLED = "prompted", "called"  # how stages begin that hold one teache
 def coordinates_stage(key: str) -> str:
     """Name the stage that holds the coordinates of one plan: plans stand beside each other, so that none is lost.
 
-    Parameters
-    ----------
-    key : str
-        Hash of the public facts that the plan follows from.
+    `key`: hash of the public facts that the plan follows from.
     """
     return f"{COORDINATES}-{key}"
 
@@ -37,12 +34,7 @@ def coordinates_stage(key: str) -> str:
 def votes_stage(kind: str, number: int) -> str:
     """Name the stage that holds the votes of one teacher.
 
-    Parameters
-    ----------
-    kind : str
-        :data:`PROMPTED` or :data:`CALLED`.
-    number : int
-        The teacher's number.
+    `kind`: :data:`PROMPTED` or :data:`CALLED`. `number`: the teacher's number.
 
     Examples
     --------
@@ -87,22 +79,8 @@ class NoStages:
 def stage_key(key: Secret[bytes], stage: str, cache_inputs: Mapping[str, Any]) -> str:
     """Keyed hash of everything a stage's result is made from.
 
-    Parameters
-    ----------
-    key : Secret[bytes]
-        The run's key, 32 bytes.
-    stage : str
-        The stage's name.
-    cache_inputs : mapping
-        Plain JSON values: fingerprints, parameters, versions.
-
-    Examples
-    --------
-    >>> key = Secret(bytes(32))
-    >>> stage_key(key, "votes", {"n_teachers": 10}) == stage_key(key, "votes", {"n_teachers": 10})
-    True
-    >>> stage_key(key, "votes", {"n_teachers": 10}) == stage_key(key, "votes", {"n_teachers": 11})
-    False
+    `key`: the run's key, 32 bytes. `stage`: the stage's name. `cache_inputs`: plain JSON values: fingerprints,
+    parameters, versions.
     """
     text = json.dumps([stage, cache_inputs], sort_keys=True, ensure_ascii=False, allow_nan=False)
     return blake2b(text.encode(), key=key.reveal(), digest_size=16).hexdigest()

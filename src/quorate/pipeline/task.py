@@ -43,56 +43,31 @@ VOTES_AS_OF = "0.1.0"
 class Task:
     """Everything that a journey is made from.
 
-    Parameters
-    ----------
-    inputs : Inputs
-        Both sides of the boundary, checked.
-    views : Views
-        How teachers and student see rows.
-    teacher : estimator or Teacher
-        An unfitted scikit-learn classifier, or what trains and votes by itself.
-    student : Student
-        What learns from the answers.
-    facts : PublicFacts
-        What the recipe was made from.
-    recipe : Recipe
-        K, ℓ, the mechanism.
-    unit : str
-        The word for whose data one slot is.
-    n_was_read : bool
-        Whether the number of private units was read off the data, and is therefore treated as public.
-    rows_were_read : bool
-        Whether the number of private rows was read too, and is therefore treated as public.
-    partition : {"hash", "balanced", "unit"}
-        How units meet teachers.
-    declined : {"drop", "random"}
-        What becomes of a query without an answer.
-    preprocessing : {"inside", "public"}
-        Whether steps that are fitted already are kept as they are.
-    prior_matching : bool
-        Whether each teacher votes for class 1 as often, on the pool, as its shard holds it.
-    batched : bool
-        Whether plain linear teachers are solved to their optimum here, and not by their own ``fit``.
-    classes_by_shard : bool
-        Whether a parameter of a classifier names a class by its number in a shard, as in runs begun before.
-    labels_only : bool
-        Whether features are public, and labels alone are protected.
-    classes_were_read : bool
-        Whether the class list was read off the labels, and is therefore treated as public.
-    caveats : tuple of str
-        What the guarantee rests on beside.
-    key, fingerprint_key : Secret[bytes]
-        The run's key, and the one that binds data to a ledger; 32 bytes each.
-    noise : NoiseSource
-        Where privacy noise comes from.
-    n_jobs : int
-        Processes.
-    memory : int
-        Bytes that rows on their way to the teachers may take, roughly.
-    scheduler : DaskScheduler or None
-        Whose workers train the teachers; None for processes of this machine. The teachers are the same.
-    strategy : Strategy or None
-        What chooses the queries from released answers; None where they are fixed before the first answer.
+    `inputs`: both sides of the boundary, checked.
+    `views`: how teachers and student see rows.
+    `teacher`: an unfitted scikit-learn classifier, or what trains and votes by itself.
+    `student`: what learns from the answers.
+    `facts`: what the recipe was made from.
+    `recipe`: k, ℓ, the mechanism.
+    `unit`: the word for whose data one slot is.
+    `n_was_read`: whether the number of private units was read off the data, and is therefore treated as public.
+    `rows_were_read`: whether the number of private rows was read too, and is therefore treated as public.
+    `partition`: how units meet teachers.
+    `declined`: what becomes of a query without an answer.
+    `preprocessing`: whether steps that are fitted already are kept as they are.
+    `prior_matching`: whether each teacher votes for class 1 as often, on the pool, as its shard holds it.
+    `batched`: whether plain linear teachers are solved to their optimum here, and not by their own ``fit``.
+    `classes_by_shard`: whether a parameter of a classifier names a class by its number in a shard, as in runs begun
+        before.
+    `labels_only`: whether features are public, and labels alone are protected.
+    `classes_were_read`: whether the class list was read off the labels, and is therefore treated as public.
+    `caveats`: what the guarantee rests on beside.
+    `key`, `fingerprint_key`: the run's key, and the one that binds data to a ledger; 32 bytes each.
+    `noise`: where privacy noise comes from.
+    `n_jobs`: processes.
+    `memory`: bytes that rows on their way to the teachers may take, roughly.
+    `scheduler`: whose workers train the teachers; None for processes of this machine. The teachers are the same.
+    `strategy`: what chooses the queries from released answers; None where they are fixed before the first answer.
     """
 
     inputs: Inputs = field(repr=False)

@@ -18,19 +18,10 @@ def trained(
 ) -> Iterator[tuple[range, Secret[tuple[Voter, ...]]]]:
     """Yield the teachers of each range, in one part or in several.
 
-    Parameters
-    ----------
-    task : Task
-        With its private rows.
-    shards : Secret[IntArray], (n_rows,)
-        Shard of each row.
-    wanted : list of range
-        Teachers, ascending; each range begins where a stage of :data:`~quorate.pipeline.stages.CHUNK` does. The parts
-        of one range come in their order, and ranges in the order in which they are done.
-    seeds : Secret[IntArray], optional
-        Seeds by shard number, as for :func:`~quorate.ensemble.train_chunk`.
-    see : callable
-        ``see("teachers", done, total)``; no private number.
+    `task`: with its private rows. `shards`: shard of each row. `wanted`: teachers, ascending; each range begins where a
+    stage of :data:`~quorate.pipeline.stages.CHUNK` does. The parts of one range come in their order, and ranges in the
+    order in which they are done. `seeds`: seeds by shard number, as for :func:`~quorate.ensemble.train_chunk`. `see`:
+    ``see("teachers", done, total)``; no private number.
     """
     if not wanted:
         return iter(())

@@ -23,16 +23,8 @@ Expectation = Callable[[PublicFacts, Sequence[PlanRow]], Sequence[PlanRow]]
 class AtEpsilon:
     """What one ε would buy.
 
-    Attributes
-    ----------
-    epsilon : float
-        The budget.
-    worlds : int
-        In how many of 1,000 pairs of worlds the best observer is right, at most; a coin is in 500.
-    n_teachers : int or None
-        K, where teachers vote.
-    expected : Expected or None
-        Accuracy of the student; None where nothing tells it.
+    `epsilon`: the budget. `worlds`: in how many of 1,000 pairs of worlds the best observer is right, at most; a coin is
+    in 500. `n_teachers`: k, where teachers vote. `expected`: accuracy of the student; None where nothing tells it.
     """
 
     epsilon: float

@@ -30,19 +30,11 @@ AGREEMENTS = (1.0, 0.9, 0.7)
 class Crossing:
     """Where a sparse vector is the better one.
 
-    Attributes
-    ----------
-    margin : float
-        Lead of the votes, in units of K.
-    n_teachers, cutoff : int
-        K and T.
-    n_queries : int or None
-        The least m from which on it is, by a difference that matters; None where there is none.
-    answered : float
-        Probability that the sparse vector answers such a query.
-    difference : {"matters", "does not matter", "none"}
-        Whether it matters which of the two answers; "does not matter" where even :data:`MOST_QUERIES` queries of
-        Gaussian noise fail less often than :data:`MATTERS`, "none" where the sparse vector never answers more often.
+    `margin`: lead of the votes, in units of K. `n_teachers`, `cutoff`: k and T. `n_queries`: the least m from which on
+    it is, by a difference that matters; None where there is none. `answered`: probability that the sparse vector
+    answers such a query. `difference`: whether it matters which of the two answers; "does not matter" where even
+    :data:`MOST_QUERIES` queries of Gaussian noise fail less often than :data:`MATTERS`, "none" where the sparse vector
+    never answers more often.
     """
 
     margin: float
@@ -65,26 +57,8 @@ def sparse_vector_from(
 ) -> Crossing:
     """Return from how many queries on a sparse vector answers a query of this margin rightly more often.
 
-    Parameters
-    ----------
-    n_teachers, n_classes : int
-        K and C.
-    epsilon, delta : float
-        The budget of either.
-    margin : float
-        Lead of the votes in units of K.
-    cutoff : int
-        How many queries the sparse vector may decline.
-
-    Examples
-    --------
-    >>> task = {"n_classes": 2, "epsilon": 1.0, "delta": 1e-5}
-    >>> sparse_vector_from(n_teachers=250, **task).n_queries is None  # its threshold is above what 250 can agree to
-    True
-    >>> sparse_vector_from(n_teachers=1_000, **task).n_queries
-    2221
-    >>> sparse_vector_from(n_teachers=100_000, **task).difference
-    'does not matter'
+    `n_teachers`, `n_classes`: k and C. `epsilon`, `delta`: the budget of either. `margin`: lead of the votes in units
+    of K. `cutoff`: how many queries the sparse vector may decline.
     """
     budget: dict[str, Any] = {"n_classes": n_classes, "n_teachers": n_teachers, "epsilon": epsilon, "delta": delta}
     try:

@@ -15,12 +15,7 @@ NAME = "gradient rounds"
 def direct_row(facts: PublicFacts, outline: Outline) -> PlanRow:
     """Return the row of a direct run that public rows have fixed.
 
-    Parameters
-    ----------
-    facts : PublicFacts
-        Of the task.
-    outline : Outline
-        Its settings and noise.
+    `facts`: of the task. `outline`: its settings and noise.
     """
     settings = outline.settings
     asked = Neighbouring.of(facts.relation, facts.unit)

@@ -27,21 +27,8 @@ BASES: Final[dict[Basis, str]] = {
 class Expected:
     """The accuracy of a student before it is made.
 
-    Attributes
-    ----------
-    accuracy : float
-        Of one run, on rows like the private ones; in [0, 1].
-    low, high : float
-        A range that is to hold the accuracy of nine runs in ten.
-    basis : str
-        One of :data:`BASES`.
-    rehearsals : int
-        How many were played; 0 where none was.
-
-    Examples
-    --------
-    >>> print(Expected(accuracy=0.9, low=0.87, high=0.92, basis="labelled public rows"))
-    90.0 % (87.0 to 92.0 %)
+    `accuracy`: of one run, on rows like the private ones; in [0, 1]. `low`, `high`: a range that is to hold the
+    accuracy of nine runs in ten. `basis`: one of :data:`BASES`. `rehearsals`: how many were played; 0 where none was.
     """
 
     accuracy: float

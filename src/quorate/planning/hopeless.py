@@ -18,14 +18,8 @@ def hopeless(
 ) -> Caution:
     """Look whether a mechanism can answer anything with so many teachers, or its answers together can say anything.
 
-    Parameters
-    ----------
-    mechanism : mechanism
-        What answers.
-    n_teachers, n_classes, n_queries : int
-        K, C and ℓ.
-    noise_left : float or None
-        Standard deviation of the mean of all answers, in vote shares; None where answers have to pass a test first.
+    `mechanism`: what answers. `n_teachers`, `n_classes`, `n_queries`: k, C and ℓ. `noise_left`: standard deviation of
+    the mean of all answers, in vote shares; None where answers have to pass a test first.
 
     Examples
     --------

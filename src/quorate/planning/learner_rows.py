@@ -19,19 +19,9 @@ BITS = 16  # of a column's grid
 def learner_rows(facts: PublicFacts, *, n_labelled: int | None = None) -> tuple[PlanRow, ...]:
     """Return a row for each learner that a table could be given to.
 
-    Parameters
-    ----------
-    facts : PublicFacts
-        Of the task. There are no rows for more than two classes, or where a unit is more than one row: the learners
-        are for 0 and 1, and protect one record. Nor is there one for a learner that 2^40 rows are too few for.
-    n_labelled : int, optional
-        How many private rows are labelled; by default all.
-
-    Examples
-    --------
-    >>> facts = PublicFacts(n_records=500, n_public=100, n_classes=2, width=9, epsilon=1.0, delta=1e-5)
-    >>> [(row.name, row.cannot.split(":")[0]) for row in learner_rows(facts)]
-    [('NoisyThreshold', ''), ('GenericLearner', 'no promise')]
+    `facts`: of the task. There are no rows for more than two classes, or where a unit is more than one row: the
+    learners are for 0 and 1, and protect one record. Nor is there one for a learner that 2^40 rows are too few for.
+    `n_labelled`: how many private rows are labelled; by default all.
     """
     if facts.n_classes != 2 or facts.n_records is None or (facts.n_rows or facts.n_records) > facts.n_records:
         return ()

@@ -33,26 +33,12 @@ _BEYOND = 0.03  # how far it may be off where it is asked for twice as many rows
 class LearningCurve:
     """Accuracy of one teacher by the rows it learns from.
 
-    Attributes
-    ----------
-    points : tuple of (rows, accuracy)
-        At least one; two or more tell how it rises.
-    m, tau : float
-        The fitted parameters: how easy points are, and what few rows add.
-    off : tuple of float
-        What each point is off by.
-    n_classes : int
-        C.
-    basis : str
-        Where the points are from: typed in, or a paid estimate.
-    uncertain : float
-        How far the accuracies that were told may be off.
-
-    Examples
-    --------
-    >>> curve = LearningCurve.of([(20, 0.72), (50, 0.79), (200, 0.86)])
-    >>> [round(curve(rows), 2) for rows in (20, 30, 50, 200, 10_000)]
-    [0.72, 0.75, 0.79, 0.86, 0.9]
+    `points`: at least one; two or more tell how it rises.
+    `m`, `tau`: the fitted parameters: how easy points are, and what few rows add.
+    `off`: what each point is off by.
+    `n_classes`: c.
+    `basis`: where the points are from: typed in, or a paid estimate.
+    `uncertain`: how far the accuracies that were told may be off.
     """
 
     points: tuple[tuple[float, float], ...]
@@ -74,10 +60,8 @@ class LearningCurve:
     ) -> LearningCurve:
         """Fit the curve by least squares.
 
-        Raises
-        ------
-        InvalidParameter
-            If it holds no point, a number of rows below 1 or with two accuracies, or an accuracy outside (0, 1).
+        Raises InvalidParameter if it holds no point, a number of rows below 1 or with two accuracies, or an accuracy
+        outside (0, 1).
         """
         told = _pairs(points)
         if not told or not all(1 <= rows < math.inf and 0 < accuracy < 1 for rows, accuracy in told):
@@ -111,14 +95,7 @@ class LearningCurve:
         return 1 / self.n_classes + (1 - 1 / self.n_classes) * (2 * of_two - 1)
 
     def doubt(self, rows: float) -> float:
-        """Return how far the accuracy of so many rows may be off: more beyond the rows that were told of.
-
-        Examples
-        --------
-        >>> curve = LearningCurve.of([(20, 0.72), (200, 0.86)])
-        >>> curve.doubt(50), round(curve.doubt(800), 2)
-        (0.0, 0.06)
-        """
+        """Return how far the accuracy of so many rows may be off: more beyond the rows that were told of."""
         told = [each[0] for each in self.points]
         return self.uncertain + _BEYOND * math.log2(max(rows / max(told), min(told) / rows, 1.0))
 

@@ -26,16 +26,9 @@ _NODES = 41  # numbers of votes at which the binomial law is summed, where K is 
 class AnswerProbabilities:
     """What becomes of a query, by its margin.
 
-    Attributes
-    ----------
-    margins : tuple of float
-        Leads in units of K, in [0, 1].
-    answered : tuple of float
-        Probability of an answer, at a margin of votes.
-    plurality : tuple of float
-        Probability that the answer is the class with most votes, at a margin of votes.
-    truth : tuple of float
-        Probability that the answer is the truth, at a margin of the probabilities of a teacher's votes.
+    `margins`: leads in units of K, in [0, 1]. `answered`: probability of an answer, at a margin of votes. `plurality`:
+    probability that the answer is the class with most votes, at a margin of votes. `truth`: probability that the answer
+    is the truth, at a margin of the probabilities of a teacher's votes.
     """
 
     margins: tuple[float, ...]
@@ -54,15 +47,7 @@ class AnswerProbabilities:
 def answer_probabilities(
     mechanism: Mechanism, *, n_teachers: int, n_classes: int, margins: tuple[float, ...] = MARGINS
 ) -> AnswerProbabilities | None:
-    """Return what becomes of queries with these margins; None where a mechanism states no law.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import NoisyCounts
-    >>> found = answer_probabilities(NoisyCounts(sigma=121.0, form="binary"), n_teachers=178, n_classes=2)
-    >>> [round(each, 2) for each in found.plurality], round(found.truth[-1], 2)
-    ([0.5, 0.53, 0.56, 0.62, 0.67, 0.72, 0.77], 0.77)
-    """
+    """Return what becomes of queries with these margins; None where a mechanism states no law."""
     if mechanism.takes != "votes":
         return None
     leads = np.array([leading(margin, n_teachers, n_classes) for margin in margins])
@@ -93,13 +78,7 @@ def leading(margin: float, n_teachers: int, n_classes: int) -> int:
 
 
 def votes(leads: IntArray, n_teachers: int, n_classes: int) -> IntArray:
-    """Return votes ``(n, n_classes)``: the last class has these, and the others share the rest evenly.
-
-    Examples
-    --------
-    >>> votes(np.array([60, 36]), 100, 4).tolist()
-    [[14, 13, 13, 60], [22, 21, 21, 36]]
-    """
+    """Return votes ``(n, n_classes)``: the last class has these, and the others share the rest evenly."""
     rest = (n_teachers - leads)[:, None]
     others = np.arange(n_classes - 1)[None, :]
     return np.column_stack([rest // (n_classes - 1) + (others < rest % (n_classes - 1)), leads]).astype(np.int64)

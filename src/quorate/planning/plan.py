@@ -26,27 +26,12 @@ BETWEEN_METHODS = 0.045
 class Plan:
     """All rows of a plan, and what stands beside them.
 
-    Attributes
-    ----------
-    facts : PublicFacts
-        What it was made from.
-    rows : tuple of PlanRow
-        Those that can answer, best first; then those that cannot.
-    commonest : float or None
-        Accuracy of always saying the commonest class; None where no public label tells it.
-    crossings : tuple of Crossing
-        From how many queries on a sparse vector beats Gaussian noise.
-    by_epsilon : tuple of AtEpsilon
-        The same way at other ε.
-    notes : tuple of str
-        What the figures rest on, in sentences without a full stop.
-
-    Examples
-    --------
-    >>> facts = PublicFacts(n_records=6_000, n_public=1_000, n_classes=2, width=111, epsilon=1.0, delta=1e-5)
-    >>> made = plan_votes(facts)
-    >>> made.first.key, made.first.expected is None
-    ('votes/NoisyCounts/184/1000', True)
+    `facts`: what it was made from.
+    `rows`: those that can answer, best first; then those that cannot.
+    `commonest`: accuracy of always saying the commonest class; None where no public label tells it.
+    `crossings`: from how many queries on a sparse vector beats Gaussian noise.
+    `by_epsilon`: the same way at other ε.
+    `notes`: what the figures rest on, in sentences without a full stop.
     """
 
     facts: PublicFacts
@@ -139,27 +124,15 @@ def plan_votes(
 ) -> Plan:
     """Compare what a budget can buy.
 
-    Parameters
-    ----------
-    facts : PublicFacts
-        Of the task; the number of units has to be known.
-    grid : Grid, optional
-        Which mechanisms, numbers of teachers and of queries are compared.
-    direct : PlanRow, optional
-        The row of the direct method, where public rows tell its coordinates.
-    expectation : callable, optional
-        What is expected of the rows' students: a rehearsal.
-    commonest : float, optional
-        Accuracy of always saying the commonest class.
-    n_labelled : int, optional
-        How many private rows are labelled; by default all.
-    notes : sequence of str
-        What the figures rest on.
+    `facts`: of the task; the number of units has to be known.
+    `grid`: which mechanisms, numbers of teachers and of queries are compared.
+    `direct`: the row of the direct method, where public rows tell its coordinates.
+    `expectation`: what is expected of the rows' students: a rehearsal.
+    `commonest`: accuracy of always saying the commonest class.
+    `n_labelled`: how many private rows are labelled; by default all.
+    `notes`: what the figures rest on.
 
-    Raises
-    ------
-    InvalidParameter
-        If a number is out of range, or the number of units is not known.
+    Raises InvalidParameter if a number is out of range, or the number of units is not known.
     """
     expect = expectation or _nothing
     votes = vote_rows(facts, grid)

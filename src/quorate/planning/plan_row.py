@@ -17,39 +17,25 @@ Way: TypeAlias = Literal["votes", "direct", "few labels"]
 class PlanRow:
     """A method with everything that fixes it; public in every part.
 
-    Attributes
-    ----------
-    way : {"votes", "direct", "few labels"}
-        Teachers vote; noisy gradient rounds on the private rows themselves; a private learner of a named class.
-    name : str
-        What releases: the class of a mechanism, or of a learner.
-    mechanism : mechanism or None
-        With its noise, where teachers vote.
-    event : Event or None
-        What the rounds of the direct method release; what teachers release follows from `mechanism` and `n_queries`.
-    model : str
-        Name of the teachers' model where it is compared with another; empty for the one that was given, or the default.
-    n_teachers, n_queries : int or None
-        K, and the public points that are asked.
-    rows_each : float or None
-        Rows of a teacher, on average; None where the number of private rows is not known.
-    noise : str
-        The noise in words, with its unit.
-    answered : float or None
-        Share of the queries that is answered: expected where there was a rehearsal, else of queries on which all
-        teachers agree.
-    probabilities : AnswerProbabilities or None
-        Of an answer, by its margin.
-    share_noise : float or None
-        How well a student of all answers knows a vote share: a standard deviation, before teachers' own errors.
-    expected : Expected or None
-        Accuracy of the student; None where nothing tells it.
-    cannot : str
-        Why this cannot answer, or is not to be had here; empty where it can.
-    priced : str
-        ε by what is compared, where the two relations have prices of their own; empty where one holds for both.
-    why : str
-        What speaks for it, in one sentence without a full stop.
+    `way`: teachers vote; noisy gradient rounds on the private rows themselves; a private learner of a named class.
+    `name`: what releases: the class of a mechanism, or of a learner.
+    `mechanism`: with its noise, where teachers vote.
+    `event`: what the rounds of the direct method release; what teachers release follows from `mechanism` and
+        `n_queries`.
+    `model`: name of the teachers' model where it is compared with another; empty for the one that was given, or the
+        default.
+    `n_teachers`, `n_queries`: k, and the public points that are asked.
+    `rows_each`: rows of a teacher, on average; None where the number of private rows is not known.
+    `noise`: the noise in words, with its unit.
+    `answered`: share of the queries that is answered: expected where there was a rehearsal, else of queries on which
+        all teachers agree.
+    `probabilities`: of an answer, by its margin.
+    `share_noise`: how well a student of all answers knows a vote share: a standard deviation, before teachers' own
+        errors.
+    `expected`: accuracy of the student; None where nothing tells it.
+    `cannot`: why this cannot answer, or is not to be had here; empty where it can.
+    `priced`: ε by what is compared, where the two relations have prices of their own; empty where one holds for both.
+    `why`: what speaks for it, in one sentence without a full stop.
     """
 
     way: Way

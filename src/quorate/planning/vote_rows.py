@@ -48,17 +48,10 @@ KINDS: Mapping[type[Mechanism], Callable[[int, int], dict[str, Any]]] = {
 class Grid:
     """What is compared where teachers vote; None leaves a choice to the defaults.
 
-    Attributes
-    ----------
-    mechanisms : sequence of type or Mechanism, optional
-        By default :data:`KINDS`.
-    n_teachers : sequence of int, optional
-        By default half the recipe's number, that number, and twice as many.
-    queries : sequence of int, optional
-        By default the recipe's number, and all points where classes are released.
-    models : sequence of str
-        Names of teachers' models that are compared with the one that was given, or the default; by noisy votes alone,
-        where those are compared, so that there are few rows to rehearse.
+    `mechanisms`: by default :data:`KINDS`. `n_teachers`: by default half the recipe's number, that number, and twice as
+    many. `queries`: by default the recipe's number, and all points where classes are released. `models`: names of
+    teachers' models that are compared with the one that was given, or the default; by noisy votes alone, where those
+    are compared, so that there are few rows to rehearse.
     """
 
     mechanisms: Sequence[type[Mechanism] | Mechanism] | None = None
@@ -70,17 +63,7 @@ class Grid:
 def vote_rows(facts: PublicFacts, grid: Grid | None = None) -> tuple[PlanRow, ...]:
     """Return a row for each mechanism, number of teachers and number of queries.
 
-    Raises
-    ------
-    InvalidParameter
-        If a number is out of range, or the number of units is needed and not known.
-
-    Examples
-    --------
-    >>> facts = PublicFacts(n_records=6_000, n_public=1_000, n_classes=2, width=111, epsilon=1.0, delta=1e-5)
-    >>> rows = vote_rows(facts, Grid(mechanisms=[NoisyCounts]))
-    >>> [(row.name, row.n_teachers, row.n_queries, row.noise) for row in rows][1]
-    ('NoisyCounts', 184, 1000, 'σ = 117.9 votes')
+    Raises InvalidParameter if a number is out of range, or the number of units is needed and not known.
     """
     grid, calibrated = grid or Grid(), _Calibrated(facts)
     numbers = numbers_of_teachers(facts) if grid.n_teachers is None else grid.n_teachers
@@ -95,13 +78,7 @@ def vote_rows(facts: PublicFacts, grid: Grid | None = None) -> tuple[PlanRow, ..
 
 
 def numbers_of_teachers(facts: PublicFacts) -> tuple[int, ...]:
-    """Return the recipe's number of teachers, half and twice as many; never more than there are units.
-
-    Examples
-    --------
-    >>> numbers_of_teachers(PublicFacts(n_records=300, n_public=99, n_classes=2, width=9, epsilon=8.0, delta=1e-5))
-    (16, 31, 62)
-    """
+    """Return the recipe's number of teachers, half and twice as many; never more than there are units."""
     middle = recipe(facts, n_queries=1, mechanism=NoisyCounts(sigma=1.0, form=_form(facts))).n_teachers
     most = facts.n_records or middle
     return tuple(sorted({min(most, max(1, round(factor * middle))) for factor in FACTORS}))

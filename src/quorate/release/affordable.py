@@ -23,25 +23,10 @@ def check_affordable(
 ) -> None:
     """Raise what a fit would raise on its ledger now; nothing is charged, bound or written.
 
-    Parameters
-    ----------
-    given : path, Ledger or None
-        The argument of an estimator.
-    charge_on : callable
-        What the fit would ask of a ledger.
-    budget : Budget
-        What a new ledger would be opened with.
-    fingerprint : str
-        Keyed hash of the private data.
-    reworded : callable, optional
-        What the fit would make of a budget's refusal by the open ledger, in its own words.
-
-    Raises
-    ------
-    BudgetExhausted
-        If too little is left.
-    LedgerMismatch
-        If the ledger belongs to other data.
+    `given`: the argument of an estimator. `charge_on`: what the fit would ask of a ledger. `budget`: what a new ledger
+    would be opened with. `fingerprint`: keyed hash of the private data. `reworded`: what the fit would make of a
+    budget's refusal by the open ledger, in its own words. Raises BudgetExhausted if too little is left; LedgerMismatch
+    if the ledger belongs to other data.
 
     Examples
     --------

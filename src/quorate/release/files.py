@@ -43,10 +43,7 @@ def sync(folder: Path) -> None:
 def file_to_write(path: object, example: str, *, charged: str = "nothing more was charged") -> Path:
     """Return the path of a file that is to be written, and refuse a folder, or one in a folder that is not there.
 
-    Raises
-    ------
-    InvalidParameter, PreconditionFailed
-        Naming the path and a file to give instead.
+    Raises InvalidParameter, PreconditionFailed naming the path and a file to give instead.
     """
     if not isinstance(path, str | Path):
         raise InvalidParameter(f"path must be the path of a file, got {type(path).__name__}; such as {example!r}")

@@ -143,29 +143,8 @@ def weakest_that_holds(scope: GuaranteeScope) -> GuaranteeScope:
 def ledger_scope(ledger: Ledger, *, seeded: bool) -> GuaranteeScope:
     """Scope of the guarantee of everything that was charged to a ledger, with every caveat.
 
-    Parameters
-    ----------
-    ledger : Ledger
-        With one reservation at least that states its scope.
-    seeded : bool
-        Whether the run that asks had seeded noise.
-
-    Raises
-    ------
-    PreconditionFailed
-        If no reservation says whose data it protects.
-
-    Examples
-    --------
-    >>> from quorate.accounting import PureDP
-    >>> from quorate.ledger import Budget
-    >>> ledger = Ledger(budget=Budget(2.0, 1e-5))
-    >>> for key, change in (("first", "replace"), ("second", "add, remove or replace")):
-    ...     scope = GuaranteeScope(unit="person", neighbours=f"{change} one person")
-    ...     charge = {"purposes": {"label": 1}, "key": key, "scope": scope}
-    ...     _ = ledger.reserve(PureDP(1.0), delta=0, **charge)
-    >>> ledger_scope(ledger, seeded=False).neighbours
-    'replace one person'
+    `ledger`: with one reservation at least that states its scope. `seeded`: whether the run that asks had seeded noise.
+    Raises PreconditionFailed if no reservation says whose data it protects.
     """
     scope, reservations = ledger.scope, ledger.reservations()
     if scope is None:

@@ -27,18 +27,7 @@ def read_or_create_key(path: Path, drawn: Secret[bytes] | None = None) -> Secret
     The file appears whole or not at all, and an existing one is never overwritten, not even by a process that starts
     at the same moment: answers under a new key would come from a new partition of the same people.
 
-    Raises
-    ------
-    PreconditionFailed
-        If the folder is missing, or the file is not a key: an empty one would be no secret.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     first, again = (read_or_create_key(Path(folder, "run.key")) for _ in range(2))
-    >>> first, first.reveal() == again.reveal()
-    (Secret(…), True)
+    Raises PreconditionFailed if the folder is missing, or the file is not a key: an empty one would be no secret.
     """
     if not path.parent.is_dir():
         raise PreconditionFailed(f"there is no folder {path.parent}; create it first")
@@ -71,21 +60,10 @@ def fingerprint_key(
     An unkeyed hash of private rows could be guessed at. A ledger in memory has a key of its own while it lives; None
     stands for a ledger that is yet to be made in memory.
 
-    Parameters
-    ----------
-    ledger : path, Ledger or None
-        The ledger.
-    begin : bool
-        Whether a key that is not there yet is written; where not, nothing is, and it is made up.
-    made_up : Secret[bytes], optional
-        What is written then, if an earlier call has made it up.
-
-    Raises
-    ------
-    LedgerMismatch
-        If a ledger is bound to data but its key is gone: whether these are the data can then no longer be told.
-    PreconditionFailed
-        If what is there is no ledger, or goes by several names.
+    `ledger`: the ledger. `begin`: whether a key that is not there yet is written; where not, nothing is, and it is made
+    up. `made_up`: what is written then, if an earlier call has made it up. Raises LedgerMismatch if a ledger is bound
+    to data but its key is gone: whether these are the data can then no longer be told; PreconditionFailed if what is
+    there is no ledger, or goes by several names.
     """
     fresh = _fresh() if made_up is None else made_up
     if isinstance(ledger, Ledger) and ledger.path is None:
@@ -120,25 +98,9 @@ def fingerprint_key(
 def with_key(ledger: Path | Ledger | None, make: Callable[[Secret[bytes]], T], *, begin: bool = True) -> T:
     """Make something with the key beside a ledger, and leave no key behind where making it is refused.
 
-    Parameters
-    ----------
-    ledger : path, Ledger or None
-        As for :func:`fingerprint_key`.
-    make : callable
-        From the key to what is made with it. It is called again where another process has put its key there meanwhile.
-    begin : bool
-        Whether a key that is not there yet is written, once `make` has returned.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     place = Path(folder, "ledger.db")
-    ...     with suppress(ZeroDivisionError):
-    ...         with_key(place, lambda key: 1 // 0)
-    ...     refused = len(os.listdir(folder))
-    ...     refused, with_key(place, lambda key: key).reveal() == fingerprint_key(place).reveal()
-    (0, True)
+    `ledger`: as for :func:`fingerprint_key`. `make`: from the key to what is made with it. It is called again where
+    another process has put its key there meanwhile. `begin`: whether a key that is not there yet is written, once
+    `make` has returned.
     """
     while True:
         key = fingerprint_key(ledger, begin=False)

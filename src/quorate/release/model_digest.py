@@ -35,16 +35,7 @@ _WITHIN = ("__func__", "__wrapped__", "func", "fget")  # where a property, a met
 
 
 def described(value: Any, depth: int = _DEPTH) -> str:
-    """Describe an estimator, or a parameter of one, by its class and all that it holds.
-
-    Examples
-    --------
-    >>> from sklearn.naive_bayes import GaussianNB
-    >>> described(GaussianNB())
-    'sklearn.naive_bayes.GaussianNB(priors=None, var_smoothing=1e-09)'
-    >>> described({"b", "a"})
-    "set('a', 'b')"
-    """
+    """Describe an estimator, or a parameter of one, by its class and all that it holds."""
     if value is None or isinstance(value, bool | int | float | complex | str | bytes | np.generic):
         return repr(value)
     if depth < 0:
@@ -88,12 +79,6 @@ def described_mechanism(mechanism: Mechanism) -> str:
 
     One of quorate's is described as version 0.1 did, so that keys of its charges are found again; one of a user's own
     with its module and a digest of its code, so that it is taken for no other of its name, and for no earlier self.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import NoisyCounts
-    >>> described_mechanism(NoisyCounts(sigma=5.0))
-    "NoisyCounts(sigma=5.0, form='histogram')"
     """
     if not is_own(mechanism):
         return repr(mechanism)
@@ -114,30 +99,10 @@ def _without_dict(value: Any, depth: int) -> str:
 def code_digest(kind: type) -> str:
     """Return a digest of the code of a class: of its own methods, and of the user's functions that they name.
 
-    Parameters
-    ----------
-    kind : type
-        Not of this package.
-
-    Returns
-    -------
-    str
-        32 hexadecimal digits: the same in every process of one version of Python, which is what compiles the code.
-
-    Notes
-    -----
-    Followed are names that the code looks up in its module, constants there (numbers, texts, arrays, containers, frozen
-    dataclasses; no object that may change), and modules of the user's. Code of
+    `kind`: not of this package. Returns: 32 hexadecimal digits: the same in every process of one version of Python,
+    which is what compiles the code. Followed are names that the code looks up in its module, constants there (numbers,
+    texts, arrays, containers, frozen dataclasses; no object that may change), and modules of the user's. Code of
     quorate, of the standard library and of other installed packages is not: their versions are not in a charge.
-
-    Examples
-    --------
-    >>> class Half:
-    ...     def of(self, x): return x / 2
-    >>> class Third:
-    ...     def of(self, x): return x / 3
-    >>> code_digest(Half) == code_digest(Third)
-    False
     """
     walk = _Walk(kind.__module__.partition(".")[0])
     walk.take(kind)

@@ -16,18 +16,5 @@ STAGE: Final = "sparse-vector stage"  # counted, and never an answer
 
 
 def is_closed(reservation: Reservation) -> bool:
-    """Whether the reservation of a stream has no stage left: whoever asks from now on is not answered.
-
-    Examples
-    --------
-    >>> from quorate.ledger import Budget, Ledger
-    >>> from quorate.mechanisms import StableSparseVector
-    >>> mechanism = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=1, n_queries=10)
-    >>> purposes = {LABEL: 10, STAGE: mechanism.stages}
-    >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
-    >>> reservation = ledger.reserve(mechanism.event, delta=1e-5, purposes=purposes, key="labels")
-    >>> block = reservation.draw("sparse-vector stage")
-    >>> is_closed(reservation), reservation.remaining("label")
-    (True, 10)
-    """
+    """Whether the reservation of a stream has no stage left: whoever asks from now on is not answered."""
     return STAGE in reservation.purposes and reservation.remaining(STAGE) == 0

@@ -95,14 +95,8 @@ class RollbackGuard:
 class LedgerTerms:
     """What a ledger says of the next charge before it is made; by default that of a new one, which adds ε and δ.
 
-    Parameters
-    ----------
-    composition : {"sum", "zcdp"}
-        How it adds up what is charged.
-    relation : str or None
-        The change that everything on it is guaranteed for; None where each would do.
-    charged : frozenset of (str, str)
-        Client and key of each charge that was made.
+    `composition`: how it adds up what is charged. `relation`: the change that everything on it is guaranteed for; None
+    where each would do. `charged`: client and key of each charge that was made.
 
     Examples
     --------

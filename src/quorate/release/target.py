@@ -21,13 +21,7 @@ def floor_epsilon(epsilon: Any) -> float:
 
 
 def floor_budget(epsilon: Any, delta: Any) -> tuple[float, float]:
-    """Check ε > 0 and 0 < δ < 1, and round them down to the units that a ledger counts in.
-
-    Examples
-    --------
-    >>> floor_budget(1, 1e-5)
-    (1.0, 1e-05)
-    """
+    """Check ε > 0 and 0 < δ < 1, and round them down to the units that a ledger counts in."""
     epsilon = real("epsilon", epsilon, above=0, hint="Example: epsilon=1.0")
     delta = real("delta", delta, above=0, below=1, hint="Choose it below 1 / number of units, for example delta=1e-6")
     return _floored("epsilon", epsilon, EPSILON_DIGITS), _floored("delta", delta, DELTA_DIGITS)

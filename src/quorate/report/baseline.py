@@ -37,13 +37,7 @@ def balanced(score: Score) -> float:
 
 
 def verdict(score: Score | None) -> str | None:
-    """Return that a score is no better than its baseline, or not clearly, with a 95 % interval; None where it is.
-
-    Examples
-    --------
-    >>> verdict(Score(n_rows=2000, accuracy=0.74, recall=[0.9, 0.62], class_rows=[1500, 500]))
-    'the student is no better'
-    """
+    """Return that a score is no better than its baseline, or not clearly, with a 95 % interval; None where it is."""
     if score is None or score.commonest is None:
         return None
     low, _ = wilson_interval(score.accuracy, score.n_rows)

@@ -23,14 +23,9 @@ _VOID = frozenset({"meta", "br", "hr"})
 def element(name: str, *children: Child, **attributes: str | float | None) -> Markup:
     """Return one element.
 
-    Parameters
-    ----------
-    name : str
-        Tag name.
-    *children : str, int or None
-        :class:`Markup` is taken as it is; any other text is escaped, with what is invisible written out.
-    **attributes
-        ``class_`` is written ``class`` and ``stroke_width`` ``stroke-width``; None leaves an attribute out.
+    `name`: tag name. `*children`: :class:`Markup` is taken as it is; any other text is escaped, with what is invisible
+    written out. `**attributes`: ``class_`` is written ``class`` and ``stroke_width`` ``stroke-width``; None leaves an
+    attribute out.
 
     Examples
     --------

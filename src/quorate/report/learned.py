@@ -24,20 +24,12 @@ def render_learned(
 ) -> str:
     """Return the page.
 
-    Parameters
-    ----------
-    classes : sequence of str
-        Two labels.
-    rule : str
-        When a row is of the second one.
-    cuts : mapping
-        Of each column; public.
-    guarantee : Guarantee
-        What was promised.
-    cautions : sequence of Caution
-        What the owner should hear.
-    seeded : bool
-        Whether the noise was.
+    `classes`: two labels.
+    `rule`: when a row is of the second one.
+    `cuts`: of each column; public.
+    `guarantee`: what was promised.
+    `cautions`: what the owner should hear.
+    `seeded`: whether the noise was.
 
     Examples
     --------

@@ -20,13 +20,7 @@ _INVISIBLE = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})  # Unicode ge
 
 
 def power_of_ten(written: str) -> str:
-    """Write ``1e-5`` as people do.
-
-    Examples
-    --------
-    >>> power_of_ten("1e-5"), power_of_ten("2.5e-6"), power_of_ten("0.01")
-    ('10⁻⁵', '2.5 × 10⁻⁶', '0.01')
-    """
+    """Write ``1e-5`` as people do."""
     mantissa, e, power = written.partition("e")
     if not e:
         return written
@@ -36,33 +30,18 @@ def power_of_ten(written: str) -> str:
 
 @plain_decimals()
 def percent(share: float) -> str:
-    """Write a share in [0, 1] as a percentage with one decimal, rounded half to even.
-
-    Examples
-    --------
-    >>> percent(0.8394), percent(1.0)
-    ('83.9 %', '100.0 %')
-    """
+    """Write a share in [0, 1] as a percentage with one decimal, rounded half to even."""
     return f"{(Decimal(repr(share)) * 100).quantize(Decimal('0.1'), ROUND_HALF_EVEN)} %"
 
 
 def wilson_interval(share: float, n_rows: int) -> tuple[float, float]:
     """Return the 95 % Wilson score interval of a share counted on `n_rows` rows.
 
-    Returns
-    -------
-    (float, float)
-        Both in [0, 1]; ``share`` lies between them.
+    Returns: both in [0, 1]; ``share`` lies between them.
 
     References
     ----------
     Wilson (1927), Journal of the American Statistical Association 22, 209-212.
-
-    Examples
-    --------
-    >>> low, high = wilson_interval(0.5, 100)
-    >>> round(low, 3), round(high, 3)
-    (0.404, 0.596)
     """
     z = 1.959963984540054  # the normal quantile at 0.975
     weight = z * z / n_rows
@@ -72,24 +51,12 @@ def wilson_interval(share: float, n_rows: int) -> tuple[float, float]:
 
 
 def visible(text: str) -> str:
-    r"""Write out what a terminal would obey and a reader would not see: control, direction and unpaired characters.
-
-    Examples
-    --------
-    >>> visible("no" + chr(27) + "[2J"), visible("a" + chr(0x202E) + "b"), visible("Grün ≤ δ")
-    ('no\\x1b[2J', 'a\\u202eb', 'Grün ≤ δ')
-    """
+    r"""Write out what a terminal would obey and a reader would not see: control, direction and unpaired characters."""
     return _written_out(text, lambda char: char.encode("unicode_escape").decode())
 
 
 def escaped(json: str) -> str:
-    r"""Write the same characters as :func:`visible` as the escapes of JSON, so that its value stays what it was.
-
-    Examples
-    --------
-    >>> escaped('"a' + chr(0x202E) + '"')
-    '"a\\u202e"'
-    """
+    r"""Write the same characters as :func:`visible` as the escapes of JSON, so that its value stays what it was."""
     return _written_out(json, _json_escape, but="\n")
 
 
@@ -112,11 +79,6 @@ def shortened(text: str, limit: int) -> str:
     """Cut `text` to `limit` columns of a terminal, with an ellipsis where something was cut.
 
     Wide East Asian characters take two columns and combining marks none.
-
-    Examples
-    --------
-    >>> shortened("hyperthyroidism", 8), shortened("腎臓内科", 5), shortened("short", 8)
-    ('hyperth…', '腎臓…', 'short')
     """
     if columns(text) <= limit:
         return text
@@ -129,13 +91,7 @@ def shortened(text: str, limit: int) -> str:
 
 
 def columns(text: str) -> int:
-    """Return how many columns of a terminal `text` takes.
-
-    Examples
-    --------
-    >>> columns("ε ≤ 1"), columns("腎臓")
-    (5, 4)
-    """
+    """Return how many columns of a terminal `text` takes."""
     return sum(
         0 if unicodedata.combining(char) else 2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in text
     )

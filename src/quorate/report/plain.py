@@ -28,12 +28,8 @@ class Plain:
     Fields take what their annotation says and what means the same: numpy scalars for numbers, lists for tuples.
     Booleans and strings in place of numbers, NaN, infinities, and any Secret are refused.
 
-    Raises
-    ------
-    InvalidParameter
-        A field is of the wrong kind or out of range.
-    SecretRefused
-        A field was given a :class:`~quorate.types.Secret`.
+    Raises InvalidParameter a field is of the wrong kind or out of range; SecretRefused a field was given a
+    :class:`~quorate.types.Secret`.
     """
 
     #: Fields of a later version, which are not written where they are None: what an earlier one wrote stays as it is.
@@ -51,10 +47,7 @@ class Plain:
 def require(good: bool, message: str) -> None:
     """Refuse a value that is out of range.
 
-    Raises
-    ------
-    InvalidParameter
-        ``good`` is false.
+    Raises InvalidParameter ``good`` is false.
 
     Examples
     --------
@@ -72,20 +65,10 @@ def _hints(kind: Any) -> dict[str, Any]:
 def read(hint: Any, value: Any, where: str) -> Any:
     """Return `value` as the plain value that `hint` describes; `where` names it in errors.
 
-    Parameters
-    ----------
-    hint : type
-        ``int``, ``float``, ``str``, ``bool``, an enumeration of words, a :class:`Plain` class, ``Guarantee``,
-        a tuple of these, or one of these ``| None``.
-    value : object
-        A value of that kind, or what JSON holds in its place (lists for tuples, objects for frozen trees).
-    where : str
-        ``"Class.field"``.
-
-    Raises
-    ------
-    InvalidParameter, SecretRefused
-        `value` is not such a value. The message names its kind, never the value.
+    `hint`: ``int``, ``float``, ``str``, ``bool``, an enumeration of words, a :class:`Plain` class, ``Guarantee``, a
+    tuple of these, or one of these ``| None``. `value`: a value of that kind, or what JSON holds in its place (lists
+    for tuples, objects for frozen trees). `where`: ``"Class.field"``. Raises InvalidParameter, SecretRefused `value` is
+    not such a value. The message names its kind, never the value.
 
     Examples
     --------

@@ -26,20 +26,8 @@ ONE_LINE = 18  # letters of a noise that stand on one line of the table
 def plan_page(plan: Plan, *, paid: str = "") -> str:
     """Return the plan as one HTML page.
 
-    Parameters
-    ----------
-    plan : Plan
-        What a budget can buy.
-    paid : str, optional
-        What a private estimate that it rests on found, and cost; empty where there was none.
-
-    Examples
-    --------
-    >>> import quorate
-    >>> made = quorate.plan(n_records=6_000, n_public=1_000, width=111, n_classes=2, epsilon=1.0, delta=1e-5)
-    >>> page = plan_page(made)
-    >>> page.startswith("<!doctype html>"), "<script" in page, len(page) < 100_000
-    (True, False, True)
+    `plan`: what a budget can buy. `paid`: what a private estimate that it rests on found, and cost; empty where there
+    was none.
     """
     parts: tuple[tuple[str, str, tuple[Child, ...]], ...] = (
         ("rows", "What the budget can buy", _rows(plan)),

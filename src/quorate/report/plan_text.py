@@ -21,15 +21,7 @@ _HEAD = f" {'method':<22}{'teachers':>8}{'queries':>8}  {'noise':<12}{'answered'
 
 
 def render_plan(plan: Plan) -> str:
-    """Return the plan as text; the last line ends without a line break.
-
-    Examples
-    --------
-    >>> import quorate
-    >>> made = quorate.plan(n_records=6_000, n_public=1_000, width=111, n_classes=2, epsilon=1.0, delta=1e-5)
-    >>> print(render_plan(made).splitlines()[0])
-    ε = 1, δ = 1e-5 for any one record: 6,000 records, 1,000 public rows, 2 classes,
-    """
+    """Return the plan as text; the last line ends without a line break."""
     return "\n".join(
         (
             *wrap(task(plan), TERMINAL),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 from quorate.report.notation import escaped
 from quorate.report.plain import Plain, require
@@ -29,6 +29,30 @@ _READ = {
     "number": "numbers as numbers, not text",
     "text": "no text missing",
 }
+_HOLDS = ("number", "text", "time", "missing")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TableColumn(Plain):
+    """How a table's column is read before the student meets it: from the public pool and the settings alone.
+
+    `name`: its name. `holds`: what it holds in the public pool. `read_as`: "number", "category", "text", "date",
+    "time", "duration" or "dropped"; None where it is read as it is. `comma`: whether the decimal mark of its numbers
+    may be a comma.
+    """
+
+    name: str
+    holds: str
+    read_as: str | None = None
+    comma: bool = False
+
+    def _check(self) -> None:
+        require(self.holds in _HOLDS, f"holds must be one of {', '.join(_HOLDS)}, got {self.holds!r}")
+        kinds = (*_READ, "dropped")
+        require(
+            self.read_as is None or self.read_as in kinds,
+            f"read_as must be one of {', '.join(kinds)}, got {self.read_as!r}",
+        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -48,6 +72,8 @@ class StudentFile(Plain):
         Of images: how many numbers one has; None where an earlier version wrote the facts.
     darkest, lightest : float or None
         Of images: the smallest and the largest number among the public ones.
+    columns : tuple of TableColumn or None
+        Of tables: their columns, in the order of the public pool; None where an earlier version wrote the facts.
 
     Examples
     --------
@@ -63,6 +89,9 @@ class StudentFile(Plain):
     pixels: int | None = None
     darkest: float | None = None
     lightest: float | None = None
+    columns: tuple[TableColumn, ...] | None = None
+
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("columns",)
 
     def _check(self) -> None:
         require(self.rows in ROWS, f"rows must be one of {', '.join(ROWS)}, got {self.rows!r}")

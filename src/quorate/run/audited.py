@@ -53,29 +53,18 @@ NOT_A_PROOF = "That is not a proof: another attack may find more."
 class RunAudit:
     """What the audit of a run found.
 
-    Attributes
-    ----------
-    schedule : ScheduleAudit
-        On the mechanism: attacks, and for a sparse vector comparisons of its answers with their exact distribution.
-    sizes : Sizes or None
-        How small a fault the audit of the mechanism would have found, as far as that was measured; None where
+    `schedule`: on the mechanism: attacks, and for a sparse vector comparisons of its answers with their exact
+        distribution.
+    `sizes`: how small a fault the audit of the mechanism would have found, as far as that was measured; None where
         :attr:`ScheduleAudit.sees` says it.
-    delta : float
-        The run's δ.
-    shards : ShardAudit or None
-        Of the run's teacher pipeline and partition, on public rows with made-up labels.
-    without_shards : str or None
-        Why there is none.
-    seeded : bool
-        Whether the run's own noise was seeded: then it has no guarantee, whatever an audit finds.
-    seed : int or None
-        Of the audit.
-    seconds : float
-        That it took.
-    beside : str
-        What was looked at beside the mechanism, in a word.
-    ran : str
-        Name of the function that attacked it.
+    `delta`: the run's δ.
+    `shards`: of the run's teacher pipeline and partition, on public rows with made-up labels.
+    `without_shards`: why there is none.
+    `seeded`: whether the run's own noise was seeded: then it has no guarantee, whatever an audit finds.
+    `seed`: of the audit.
+    `seconds`: that it took.
+    `beside`: what was looked at beside the mechanism, in a word.
+    `ran`: name of the function that attacked it.
     """
 
     schedule: ScheduleAudit
@@ -222,31 +211,16 @@ def audit_run(
 ) -> RunAudit:
     """Audit the mechanism of a finished run, and its teacher pipeline.
 
-    Parameters
-    ----------
-    batch : LoadedRun
-        The run, as read.
-    runs : int
-        Of the attack on one answer; whole schedules, which draw more noise, get as many as fit.
-    confidence : float
-        With which all bounds hold together, in (0, 1).
-    seed : int, optional
-        Of the audit's own noise; the run's is not touched.
-    n_jobs : int
-        Processes.
-    watch : callable, optional
-        ``watch(stage, done, total)``.
-    clock : callable
-        Seconds.
+    `batch`: the run, as read.
+    `runs`: of the attack on one answer; whole schedules, which draw more noise, get as many as fit.
+    `confidence`: with which all bounds hold together, in (0, 1).
+    `seed`: of the audit's own noise; the run's is not touched.
+    `n_jobs`: processes.
+    `watch`: ``watch(stage, done, total)``.
+    `clock`: seconds.
 
-    Raises
-    ------
-    PreconditionFailed
-        If the ledger holds no charge for what the folder asks for now: then it is not what was run.
-
-    Notes
-    -----
-    Privacy: made of the settings, the ledger and public rows alone. Nothing is charged.
+    Raises PreconditionFailed if the ledger holds no charge for what the folder asks for now: then it is not what was
+    run. Privacy: made of the settings, the ledger and public rows alone. Nothing is charged.
     """
     begun = clock()
     task, event = batch.task, charged_event(batch)
@@ -282,10 +256,7 @@ def audit_run(
 def charged_event(batch: LoadedRun) -> Event:
     """Return what the ledger was charged for, which is the claim.
 
-    Raises
-    ------
-    PreconditionFailed
-        If there is no such charge.
+    Raises PreconditionFailed if there is no such charge.
     """
     reservation = None
     if batch.folder.has_ledger:

@@ -29,23 +29,9 @@ def mechanism_to_audit(
 ) -> Mechanism:
     """Make the mechanism that is to be audited, as a run would make it.
 
-    Parameters
-    ----------
-    kind : type
-        Its class.
-    fields : mapping
-        Those that are given.
-    n_teachers, n_classes, answers : int
-        K ≥ 1, C ≥ 2 and the number of answers ≥ 1.
-    epsilon : float or None
-        What all answers may cost together; None where the noise is given.
-    delta : float
-        At which ε is told.
-
-    Raises
-    ------
-    InvalidParameter
-        If neither noise nor ε is given, or the mechanism is refused.
+    `kind`: its class. `fields`: those that are given. `n_teachers`, `n_classes`, `answers`: k ≥ 1, C ≥ 2 and the number
+    of answers ≥ 1. `epsilon`: what all answers may cost together; None where the noise is given. `delta`: at which ε is
+    told. Raises InvalidParameter if neither noise nor ε is given, or the mechanism is refused.
     """
     count("--n-teachers", n_teachers, at_least=1)
     count("--n-classes", n_classes, at_least=2)
@@ -84,8 +70,6 @@ def audit_alone(
 ) -> RunAudit:
     """Attack a mechanism on made-up votes; the arguments are those of :func:`~quorate.audit.audit_schedule`.
 
-    Notes
-    -----
     Privacy: made of public numbers alone. Nothing is charged.
     """
     begun, event = clock(), mechanism.schedule(answers)

@@ -32,11 +32,8 @@ def audit_direct(
 ) -> RunAudit:
     """Attack the rounds of a finished run; the arguments are those of :func:`~quorate.run.audited.audit_run`.
 
-    Raises
-    ------
-    PreconditionFailed
-        If the ledger holds no charge for what the folder asks for now: then it is not what was run; or if contributions
-        on this machine are not what the price rests on.
+    Raises PreconditionFailed if the ledger holds no charge for what the folder asks for now: then it is not what was
+    run; or if contributions on this machine are not what the price rests on.
     """
     begun, task = clock(), run.task
     reservation = None

@@ -40,7 +40,7 @@ from quorate.run.published import PROMPT, is_finished, read_facts
 from quorate.run.run_settings import RunSettings
 from quorate.run.settings import MechanismSettings, Settings, settings_of
 from quorate.run.stages import FolderStages
-from quorate.run.student_rows import student_file
+from quorate.run.student_rows import published_columns, student_file
 from quorate.run.tables import (
     pool_of,
     private_ids,
@@ -57,22 +57,11 @@ from quorate.types import Watch
 def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None, rehearse: bool = True) -> LoadedRun:
     """Read a run's settings and files, and check everything that can be checked before anything is fitted.
 
-    Parameters
-    ----------
-    root : path
-        The run's folder.
-    begin : bool
-        Whether a run that has no key and no folders yet gets them; where not, nothing is written, and keys that are
-        not there yet are made up.
-    settings : Settings, optional
-        What :func:`~quorate.run.settings.settings_of` has read for this folder; read here where it is not given.
-    rehearse : bool
-        Whether models of the user's own are tried on public rows; those of a run that was charged were tried before.
-
-    Raises
-    ------
-    PreconditionFailed, InvalidParameter, DataRefused
-        What is wrong, in one line; nothing was charged.
+    `root`: the run's folder. `begin`: whether a run that has no key and no folders yet gets them; where not, nothing is
+    written, and keys that are not there yet are made up. `settings`: what :func:`~quorate.run.settings.settings_of` has
+    read for this folder; read here where it is not given. `rehearse`: whether models of the user's own are tried on
+    public rows; those of a run that was charged were tried before. Raises PreconditionFailed, InvalidParameter,
+    DataRefused what is wrong, in one line; nothing was charged.
     """
     folder = RunFolder(root)
     folder.refuse_wrong_ledger()
@@ -193,10 +182,8 @@ def queries_of(settings: MechanismSettings) -> int | Literal["auto", "all"] | St
 def refuse_lost_key(folder: RunFolder) -> None:
     """Refuse a run that was charged and whose key is gone: another key would mean another partition of the people.
 
-    Raises
-    ------
-    PreconditionFailed
-        If a finished run, or teachers of a charged one, lie in the folder. A seeded run never had a key.
+    Raises PreconditionFailed if a finished run, or teachers of a charged one, lie in the folder. A seeded run never had
+    a key.
     """
     lost = is_finished(folder) and not read_facts(folder.root).seeded
     if not lost and folder.has_ledger and any(folder.private.glob("*.stage")):
@@ -211,10 +198,8 @@ def refuse_lost_key(folder: RunFolder) -> None:
 def read_evaluation(data: DataSettings, task: Task) -> Evaluation:
     """Read the public rows with labels, before anything is charged.
 
-    Raises
-    ------
-    DataRefused
-        If they do not fit the task; or hold private records, whose score would be published at no charge.
+    Raises DataRefused if they do not fit the task; or hold private records, whose score would be published at no
+    charge.
     """
     assert data.evaluation is not None  # noqa: S101 - the caller's condition
     drop = [*([data.unit] if data.unit else []), *data.drop]
@@ -252,16 +237,8 @@ def check(batch: LoadedRun) -> dict[str, Any]:
 def execute(batch: LoadedRun, *, command: str, watch: Watch | None = None, extra: Utility | None = None) -> Facts:
     """Go the whole way, or on from where a killed run stopped, and write the public side.
 
-    Parameters
-    ----------
-    batch : LoadedRun
-        As read.
-    command : str
-        What the user typed, for the report.
-    watch : callable, optional
-        ``watch(stage, done, total)``.
-    extra : Utility, optional
-        Figures that the owner reveals beside the student's.
+    `batch`: as read. `command`: what the user typed, for the report. `watch`: ``watch(stage, done, total)``. `extra`:
+    figures that the owner reveals beside the student's.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
     task, folder = batch.task, batch.folder
@@ -298,6 +275,7 @@ def publish(batch: LoadedRun, result: RunResult, made: Facts) -> Facts:
             text=teacher.text,
         ).to_json()
     rows = student_file(task.inputs.public, task.views.student.kinds, images=batch.settings.data.images is not None)
+    rows = replace(rows, columns=published_columns(batch.settings, result.student, task.inputs.public))
     return publish_run(batch.folder, result.student, made, more, rows=rows, seeded=task.noise.seeded)
 
 

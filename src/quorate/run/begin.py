@@ -40,20 +40,8 @@ QUESTIONS: Mapping[str, str] = {
 class Begun:
     """What is known of a run before any of its rows is read.
 
-    Attributes
-    ----------
-    private : Path
-        The private table, of which the names of the columns are read.
-    names : tuple of str
-        These names.
-    public, evaluation : Path or None
-        Public tables, which may be read.
-    public_names : tuple of str
-        Names of the columns of the public table.
-    label, unit : str or None
-    classes : tuple
-    n_records, n_rows : int or None
-    epsilon, delta : float or None
+    `private`: the private table, of which the names of the columns are read. `names`: these names. `public`,
+    `evaluation`: public tables, which may be read. `public_names`: names of the columns of the public table.
     """
 
     private: Path
@@ -73,10 +61,8 @@ class Begun:
     def of(cls, private: Path, **given: Any) -> Begun:
         """Read the names of the columns, and take what was given.
 
-        Raises
-        ------
-        InvalidParameter, DataRefused, PreconditionFailed
-            If the file has no named columns or is not there, or something that was given is wrong.
+        Raises InvalidParameter, DataRefused, PreconditionFailed if the file has no named columns or is not there, or
+        something that was given is wrong.
         """
         _refuse_database("private", private)
         if not has_named_columns(private):
@@ -92,10 +78,7 @@ class Begun:
     def with_answer(self, key: str, typed: str) -> Begun:
         """Take one answer, as it is typed.
 
-        Raises
-        ------
-        InvalidParameter, DataRefused, PreconditionFailed
-            If it is none, in one line.
+        Raises InvalidParameter, DataRefused, PreconditionFailed if it is none, in one line.
         """
         read: dict[str, Callable[[str], Any]] = {
             "public": lambda text: _there("public", text),

@@ -27,19 +27,9 @@ def changed_fingerprint(
 ) -> str:
     """Return the fingerprint of the data as they are now.
 
-    Parameters
-    ----------
-    root : path
-        The folder of a run, or of votes made elsewhere.
-    votes, classes, n_teachers : path, str, int, optional
-        The changed file, its classes with commas, and K: for votes made elsewhere alone.
-
-    Raises
-    ------
-    InvalidParameter
-        If votes are given for a run, which has tables of its own.
-    PreconditionFailed
-        If they are not given where they are needed.
+    `root`: the folder of a run, or of votes made elsewhere. `votes`, `classes`, `n_teachers`: the changed file, its
+    classes with commas, and K: for votes made elsewhere alone. Raises InvalidParameter if votes are given for a run,
+    which has tables of its own; PreconditionFailed if they are not given where they are needed.
     """
     if combines_sites(root):
         return votes_fingerprint(combine(root).votes, root)
@@ -59,21 +49,9 @@ def changed_fingerprint(
 def larger_budget(root: Path, own: Budget, *, epsilon: float | None = None, delta: float | None = None) -> Budget:
     """Return the budget that a ledger is to be raised to.
 
-    Parameters
-    ----------
-    root : path
-        The folder of a run, or of votes made elsewhere.
-    own : Budget
-        What the ledger has.
-    epsilon, delta : float, optional
-        The larger amounts: for votes made elsewhere alone. What is left out stays as it is.
-
-    Raises
-    ------
-    InvalidParameter
-        If amounts are given for a run, whose ``quorate.toml`` says them.
-    PreconditionFailed
-        If they are not given where they are needed.
+    `root`: the folder of a run, or of votes made elsewhere. `own`: what the ledger has. `epsilon`, `delta`: the larger
+    amounts: for votes made elsewhere alone. What is left out stays as it is. Raises InvalidParameter if amounts are
+    given for a run, whose ``quorate.toml`` says them; PreconditionFailed if they are not given where they are needed.
     """
     if combines_sites(root):
         budget = read_sites_settings(root).budget

@@ -74,10 +74,7 @@ def with_kept_choice(document: Mapping[str, Any], folder: Path) -> Mapping[str, 
 def choice_in_words(folder: Path) -> str | None:
     """Say which method a run goes by that leaves it to the planner; None where it does not, or nothing is chosen yet.
 
-    Parameters
-    ----------
-    folder : path
-        The run's.
+    `folder`: the run's.
     """
     try:
         document = tomllib.loads((folder / "quorate.toml").read_text(encoding="utf-8"))

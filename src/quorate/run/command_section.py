@@ -16,17 +16,8 @@ _OF_MODELS = ("model", "batched", "prior_matching")
 def command_fields(document: Mapping[str, Any], teachers: Section) -> dict[str, Any]:
     """Read what :class:`~quorate.ensemble.CommandTeacher` is made with; nothing where there is no command.
 
-    Parameters
-    ----------
-    document : mapping
-        The whole file.
-    teachers : Section
-        Its ``[teachers]``.
-
-    Raises
-    ------
-    InvalidParameter
-        If a value is of the wrong kind, or a key does not go with the others.
+    `document`: the whole file. `teachers`: its ``[teachers]``. Raises InvalidParameter if a value is of the wrong kind,
+    or a key does not go with the others.
     """
     given = teachers.given
     if "command" not in given:

@@ -68,10 +68,7 @@ class DataSettings:
 def data_settings(data: Section, folder: Path, *, public: Source | None) -> DataSettings:
     """Read the section; paths become relative to `folder`.
 
-    Raises
-    ------
-    InvalidParameter
-        If a key is missing or of the wrong kind, or a column is named twice.
+    Raises InvalidParameter if a key is missing or of the wrong kind, or a column is named twice.
     """
     named = {key: data.names(key) for key in ("text", "categorical", "numeric", "dates", "drop")}
     label, unit = data.text("label"), data.optional("unit", data.text)
@@ -130,10 +127,7 @@ def data_settings(data: Section, folder: Path, *, public: Source | None) -> Data
 def source(data: Section, key: str, folder: Path) -> Source:
     """Read where a table is: a file, or a database with the query that is put to it.
 
-    Raises
-    ------
-    InvalidParameter
-        If one of the two is missing, or the URL holds a password.
+    Raises InvalidParameter if one of the two is missing, or the URL holds a password.
     """
     value, query = data.text(key), data.optional(f"{key}_query", data.text)
     if "://" not in value:
@@ -167,10 +161,7 @@ def source(data: Section, key: str, folder: Path) -> Source:
 def refuse_names_without_columns(data: DataSettings) -> None:
     """Refuse settings that name columns of a table whose columns have no names: they would be passed over.
 
-    Raises
-    ------
-    InvalidParameter
-        Naming the key and the file.
+    Raises InvalidParameter naming the key and the file.
     """
     named = [key for key in ("drop", "text", "categorical", "numeric", "dates", "images") if getattr(data, key)]
     if not named:

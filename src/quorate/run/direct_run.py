@@ -49,7 +49,7 @@ from quorate.run.prepared import (
 )
 from quorate.run.settings import Settings, settings_of
 from quorate.run.stages import FolderStages
-from quorate.run.student_rows import student_file
+from quorate.run.student_rows import published_columns, student_file
 from quorate.run.tables import (
     pool_of,
     private_ids,
@@ -93,19 +93,10 @@ class DirectRun(PreparedRun):
 def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = None) -> DirectRun:
     """Read a run's settings and files, and fix everything that the rounds follow from.
 
-    Parameters
-    ----------
-    root : path
-        The run's folder.
-    begin : bool
-        Whether a run that has no folders yet gets them; where not, nothing is written.
-    settings : Settings, optional
-        What :func:`~quorate.run.settings.settings_of` has read for this folder; read here where it is not given.
-
-    Raises
-    ------
-    PreconditionFailed, InvalidParameter, DataRefused
-        What is wrong, in one line; nothing was charged. No private row decides on it.
+    `root`: the run's folder. `begin`: whether a run that has no folders yet gets them; where not, nothing is written.
+    `settings`: what :func:`~quorate.run.settings.settings_of` has read for this folder; read here where it is not
+    given. Raises PreconditionFailed, InvalidParameter, DataRefused what is wrong, in one line; nothing was charged. No
+    private row decides on it.
     """
     folder = RunFolder(root)
     folder.refuse_wrong_ledger()
@@ -178,10 +169,7 @@ def _feature_map(given: str | Path) -> Any:
 def _evaluation(data: DataSettings, task: DirectTask) -> Evaluation:
     """Read the public rows with labels. Whether private ones are among them is asked once the rounds are over.
 
-    Raises
-    ------
-    DataRefused
-        If they do not fit the pool, or are the private file.
+    Raises DataRefused if they do not fit the pool, or are the private file.
     """
     assert data.evaluation is not None  # noqa: S101 - the caller's condition
     if same_source(data.evaluation, data.private):
@@ -205,10 +193,7 @@ def _evaluation(data: DataSettings, task: DirectTask) -> Evaluation:
 def check_direct(run: DirectRun) -> dict[str, Any]:
     """Say what a run would do and cost, from public facts alone. Nothing is drawn or charged.
 
-    Raises
-    ------
-    BudgetExhausted, LedgerMismatch
-        If the run would be refused.
+    Raises BudgetExhausted, LedgerMismatch if the run would be refused.
     """
     run.check_affordable()
     return {
@@ -286,18 +271,9 @@ def execute_direct(
 ) -> Facts:
     """Go the rounds, or on from where a killed run stopped, and write the public side.
 
-    Parameters
-    ----------
-    run : DirectRun
-        As read.
-    command : str
-        What the user typed, for the report.
-    watch : callable, optional
-        ``watch(stage, done, total)``.
-    extra : Utility, optional
-        Figures that the owner reveals beside the model's.
-    tell : callable, optional
-        Prints a line on the owner's terminal, and nowhere else: that the score was left out.
+    `run`: as read. `command`: what the user typed, for the report. `watch`: ``watch(stage, done, total)``. `extra`:
+    figures that the owner reveals beside the model's. `tell`: prints a line on the owner's terminal, and nowhere else:
+    that the score was left out.
     """
     started = datetime.now(UTC).isoformat(timespec="seconds")
     task, folder = run.task, run.folder
@@ -316,6 +292,7 @@ def execute_direct(
             direct_facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
         )
     rows = student_file(task.schema.pool, task.schema.kinds, images=run.settings.data.images is not None)
+    rows = replace(rows, columns=published_columns(run.settings, result.model, task.schema.pool))
     return publish_run(folder, result.model, made, {}, rows=rows, seeded=task.noise.seeded)
 
 

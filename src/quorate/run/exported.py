@@ -15,10 +15,7 @@ MANIFEST: Final = "manifest.json"
 def read_exported(folder: Path, name: str) -> bytes:
     """Read a file of an exported folder.
 
-    Raises
-    ------
-    PreconditionFailed
-        If it is missing, or not what the manifest beside it says.
+    Raises PreconditionFailed if it is missing, or not what the manifest beside it says.
     """
     try:
         sums = json.loads((folder / MANIFEST).read_bytes())["sha256"]

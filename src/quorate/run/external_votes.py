@@ -43,16 +43,9 @@ FIGURE_LOST = "the data-dependent figure was paid for and lost with a process th
 class VotesReleased:
     """What came of a release.
 
-    Attributes
-    ----------
-    released : Released
-        The answers, in the order of the file.
-    guarantee : Guarantee
-        What was promised.
-    sanitised_epsilon : float or None
-        The data-dependent ε, released with noise at its own price; it describes, and guarantees nothing.
-    files : dict of str to bytes
-        What was written to the public side, by name. Whoever hands it on takes it from here: on disk it may change.
+    `released`: the answers, in the order of the file. `guarantee`: what was promised. `sanitised_epsilon`: the
+    data-dependent ε, released with noise at its own price; it describes, and guarantees nothing. `files`: what was
+    written to the public side, by name. Whoever hands it on takes it from here: on disk it may change.
     """
 
     released: Released
@@ -76,36 +69,20 @@ def release_votes(
 ) -> VotesReleased:
     """Charge, release and write labels for votes made elsewhere.
 
-    Parameters
-    ----------
-    votes : VotesFile
-        As read.
-    mechanism : mechanism
-        What answers.
-    root : path
-        A run's folder: its ledger is opened or made, and its public side written. The same votes and mechanism are
+    `votes`: as read.
+    `mechanism`: what answers.
+    `root`: a run's folder: its ledger is opened or made, and its public side written. The same votes and mechanism are
         charged once, however often this is called.
-    budget : Budget
-        What a new ledger is opened with. One that is there keeps its own, to which this release is charged.
-    delta : float
-        δ at which the whole is priced.
-    noise : NoiseSource
-        Where privacy noise comes from.
-    unit : str
-        Whose data one teacher saw alone.
-    scope : GuaranteeScope, optional
-        What the guarantee is about, where that is more than a `unit` whose partition is stated.
-    sanitiser : DataDependentRelease, optional
-        Releases the data-dependent ε too, for its own price inside the same reservation.
-    allow_hopeless : bool
-        Whether to pay although the mechanism can answer nothing with so many teachers.
+    `budget`: what a new ledger is opened with. One that is there keeps its own, to which this release is charged.
+    `delta`: δ at which the whole is priced.
+    `noise`: where privacy noise comes from.
+    `unit`: whose data one teacher saw alone.
+    `scope`: what the guarantee is about, where that is more than a `unit` whose partition is stated.
+    `sanitiser`: releases the data-dependent ε too, for its own price inside the same reservation.
+    `allow_hopeless`: whether to pay although the mechanism can answer nothing with so many teachers.
 
-    Raises
-    ------
-    BudgetExhausted, LedgerMismatch
-        Nothing is drawn then.
-    InvalidParameter
-        If the mechanism needs scores, which votes do not hold.
+    Raises BudgetExhausted, LedgerMismatch nothing is drawn then; InvalidParameter if the mechanism needs scores, which
+    votes do not hold.
     """
     if sanitiser is not None and data_dependent_terms(mechanism) is None:
         raise InvalidParameter(
@@ -204,22 +181,8 @@ def _told(mechanism: Mechanism, sanitiser: DataDependentRelease | None) -> str:
 def share_for_figure(epsilon: float, delta: float) -> tuple[DataDependentRelease, float, float]:
     """Set aside what the data-dependent figure costs, if it is to be released beside the labels.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        What the whole release may cost.
-
-    Returns
-    -------
-    sanitiser : DataDependentRelease
-        What releases the figure; a tenth of δ is its own.
-    epsilon, delta : float
-        What is left for the labels.
-
-    Raises
-    ------
-    InvalidParameter
-        If nothing is left for them.
+    `epsilon`, `delta`: what the whole release may cost. Returns: `sanitiser`: what releases the figure; a tenth of δ is
+    its own. `epsilon, delta`: what is left for the labels. Raises InvalidParameter if nothing is left for them.
 
     Examples
     --------
@@ -270,20 +233,9 @@ def data_dependent_epsilon(votes: VotesFile, mechanism: Mechanism, delta: float)
     For a confident mechanism the cost of answers is weighed by the probability to be answered, so the figure is an
     expectation over random answers; it is never a guarantee.
 
-    Parameters
-    ----------
-    votes : VotesFile
-        As read.
-    mechanism : Mechanism
-        One that has data-dependent terms: a GaussianNoisyMax or ConfidentNoisyMax in the histogram form, and none of a
-        user's own.
-    delta : float
-        δ of the conversion.
-
-    Returns
-    -------
-    Secret[dict]
-        ``epsilon`` by the tight conversion, ``epsilon_integer_orders`` as the paper converts, ``order``.
+    `votes`: as read. `mechanism`: one that has data-dependent terms: a GaussianNoisyMax or ConfidentNoisyMax in the
+    histogram form, and none of a user's own. `delta`: δ of the conversion. Returns: ``epsilon`` by the tight
+    conversion, ``epsilon_integer_orders`` as the paper converts, ``order``.
     """
     counts = votes.counts
     terms = data_dependent_terms(mechanism)

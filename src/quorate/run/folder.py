@@ -50,12 +50,7 @@ class RunFolder:
     def ledger_url(self) -> str | None:
         """Where the ledger is, if it is on a server: what ``ledger.url`` holds.
 
-        Raises
-        ------
-        InvalidParameter
-            If it is no URL.
-        PreconditionFailed
-            If there is a ledger in a file, too.
+        Raises InvalidParameter if it is no URL; PreconditionFailed if there is a ledger in a file, too.
         """
         try:
             text = (self.root / "ledger.url").read_text(encoding="utf-8")
@@ -130,21 +125,11 @@ class RunFolder:
         Its newest entry is noted on the private side, with each commit, so that an older ledger is missed even where
         its anchor was put back together with it, and even where this process was killed.
 
-        Parameters
-        ----------
-        budget : Budget, optional
-            Needed where there is no ledger yet, and never was.
-        fingerprint : str, optional
-            Keyed hash of the private data: a ledger that belongs to other data is refused.
-
-        Raises
-        ------
-        LedgerIntegrityError
-            If ledger and anchor are gone from a folder that holds what was made with them; if the ledger is older
-            than the private side; if that note is gone, and something was published; or for any reason of
-            :class:`~quorate.ledger.Ledger`.
-        LedgerMismatch
-            If it has another budget, or belongs to other data.
+        `budget`: needed where there is no ledger yet, and never was. `fingerprint`: keyed hash of the private data: a
+        ledger that belongs to other data is refused. Raises LedgerIntegrityError if ledger and anchor are gone from a
+        folder that holds what was made with them; if the ledger is older than the private side; if that note is gone,
+        and something was published; or for any reason of :class:`~quorate.ledger.Ledger`; LedgerMismatch if it has
+        another budget, or belongs to other data.
         """
         url = self.ledger_url
         if url is not None:

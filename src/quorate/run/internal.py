@@ -37,10 +37,7 @@ def internal_facts(batch: LoadedRun) -> Secret[InternalFacts]:
     One model is trained on all private rows beside the teachers, to compare, and a few teachers are trained again with
     one record exchanged.
 
-    Returns
-    -------
-    Secret[InternalFacts]
-        For the internal edition of the report alone.
+    Returns: for the internal edition of the report alone.
     """
     task = batch.task
     _, counts = votes(task, task.queries, FolderStages(batch.folder.private), lambda stage, done, total: None)

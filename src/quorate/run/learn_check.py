@@ -26,28 +26,16 @@ _ERRORS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)  # that a bound may promi
 class LearnRequest:
     """What is asked of a table; all of it public but the rows of the table.
 
-    Parameters
-    ----------
-    table : path
-        Private rows with a column of labels, of which some may be missing.
-    label : str
-        That column.
-    classes : tuple of str
-        Two labels; the rule tells when a row is the second one.
-    cuts : mapping
-        Of :class:`~quorate.learners.Binning`.
-    epsilon : float
-        ε of the fit.
-    concept : str
-        Among :data:`quorate.run.learned.CONCEPTS`.
-    learner : str
-        "whole-class" chooses by the labelled rows alone; "sanitized" uses the unlabelled ones too.
-    ledger : path
-        Where the charge goes.
-    budget : float, optional
-        ε of a ledger that is new; `epsilon` by default, which is one fit.
-    unsafe_noise_seed : int, optional
-        For tests and demos.
+    `table`: private rows with a column of labels, of which some may be missing.
+    `label`: that column.
+    `classes`: two labels; the rule tells when a row is the second one.
+    `cuts`: of :class:`~quorate.learners.Binning`.
+    `epsilon`: ε of the fit.
+    `concept`: among :data:`quorate.run.learned.CONCEPTS`.
+    `learner`: "whole-class" chooses by the labelled rows alone; "sanitized" uses the unlabelled ones too.
+    `ledger`: where the charge goes.
+    `budget`: ε of a ledger that is new; `epsilon` by default, which is one fit.
+    `unsafe_noise_seed`: for tests and demos.
     """
 
     table: Path
@@ -66,21 +54,13 @@ class LearnRequest:
 class LearnCheck:
     """What a fit would be; nothing was charged for it, and nothing learned.
 
-    Parameters
-    ----------
-    request : LearnRequest
-        What is asked.
-    learner : PrivateLearner
-        As it would be fitted.
-    cautions : tuple of Caution
-        What the owner should hear.
-    n_labelled, n_unlabelled : int
-        Rows with and without a label; public.
-    released : str
-        What is released and how, in a phrase.
-    error : float or None
-        An error above that of the best rule of its kind, which a theorem bounds nine times in ten; None where none of
-        use does.
+    `request`: what is asked.
+    `learner`: as it would be fitted.
+    `cautions`: what the owner should hear.
+    `n_labelled`, `n_unlabelled`: rows with and without a label; public.
+    `released`: what is released and how, in a phrase.
+    `error`: an error above that of the best rule of its kind, which a theorem bounds nine times in ten; None where none
+        of use does.
     """
 
     request: LearnRequest
@@ -178,10 +158,7 @@ def asked_of(request: LearnRequest) -> dict[str, Any]:
 def refuse_other_rule(request: LearnRequest, folder: Path) -> None:
     """Refuse a folder that holds what another request has written, before anything is charged.
 
-    Raises
-    ------
-    PreconditionFailed
-        If it does.
+    Raises PreconditionFailed if it does.
     """
     if not any((folder / name).exists() for name in (RULE, PAGE)):
         return
@@ -194,10 +171,7 @@ def refuse_other_rule(request: LearnRequest, folder: Path) -> None:
 def refuse_to_replace(contents: Mapping[str, str], folder: Path) -> None:
     """Refuse to write over the rule of another table, once this one is learned and kept in its ledger.
 
-    Raises
-    ------
-    PreconditionFailed
-        If another rule stands there.
+    Raises PreconditionFailed if another rule stands there.
     """
     before = folder / RULE
     if before.exists() and before.read_text(encoding="utf-8", errors="replace") != contents[RULE]:

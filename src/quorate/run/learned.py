@@ -57,14 +57,7 @@ LEARNERS: Final = ("whole-class", "sanitized")
 class Learned:
     """What came of it; all of it may be published.
 
-    Parameters
-    ----------
-    rule : str
-        When a row is of the second class, in words.
-    request : LearnRequest
-        What was asked.
-    learner : PrivateLearner
-        Fitted.
+    `rule`: when a row is of the second class, in words. `request`: what was asked. `learner`: fitted.
     """
 
     rule: str
@@ -97,10 +90,7 @@ class Learned:
     def write(self, folder: Path) -> list[Path]:
         """Write ``rule.json`` and ``report.html`` into a folder; return their paths.
 
-        Raises
-        ------
-        PreconditionFailed
-            If another rule stands there.
+        Raises PreconditionFailed if another rule stands there.
         """
         folder.mkdir(parents=True, exist_ok=True)
         page = render_learned(
@@ -134,12 +124,7 @@ def ledger_beside(table: Path) -> Path:
 class PrivateCells:
     """A private table as it was read, once: each cell by itself, so that no row changes how another is read.
 
-    Parameters
-    ----------
-    X : frame
-        The features.
-    y : list
-        The label's cells, as they stand there.
+    `X`: the features. `y`: the label's cells, as they stand there.
     """
 
     X: Any = field(repr=False)
@@ -149,10 +134,7 @@ class PrivateCells:
     def read(cls, path: Path, label: str) -> PrivateCells:
         """Read a file.
 
-        Raises
-        ------
-        DataRefused
-            If it cannot be read, or has no such column.
+        Raises DataRefused if it cannot be read, or has no such column.
         """
         if not has_named_columns(path):
             raise DataRefused(f"{path} has no column {label!r}; give a table whose columns have names")
@@ -163,17 +145,8 @@ class PrivateCells:
 def check_learn(request: LearnRequest, cells: PrivateCells | None = None) -> LearnCheck:
     """Do all that :func:`learn` does before it pays, and raise what it would raise; nothing is written or charged.
 
-    Parameters
-    ----------
-    request : LearnRequest
-        What is asked.
-    cells : PrivateCells, optional
-        The table, where it was read already.
-
-    Raises
-    ------
-    InvalidParameter, DataRefused, BudgetExhausted, LedgerMismatch
-        As :func:`learn` would.
+    `request`: what is asked. `cells`: the table, where it was read already. Raises InvalidParameter, DataRefused,
+    BudgetExhausted, LedgerMismatch as :func:`learn` would.
     """
     ready = _ready(request, cells)
     key = fingerprint_key(request.ledger, begin=False)
@@ -196,19 +169,9 @@ def check_learn(request: LearnRequest, cells: PrivateCells | None = None) -> Lea
 def learn(request: LearnRequest, cells: PrivateCells | None = None) -> Learned:
     """Read the table, charge the ledger, and learn a rule that may be published.
 
-    Parameters
-    ----------
-    request : LearnRequest
-        What is asked.
-    cells : PrivateCells, optional
-        The table, where it was read already.
-
-    Raises
-    ------
-    InvalidParameter, DataRefused
-        If an option or the table is wrong; nothing was charged.
-    BudgetExhausted, LedgerMismatch
-        As :meth:`quorate.learners.PrivateLearner.fit` raises them.
+    `request`: what is asked. `cells`: the table, where it was read already. Raises InvalidParameter, DataRefused if an
+    option or the table is wrong; nothing was charged; BudgetExhausted, LedgerMismatch as
+    :meth:`quorate.learners.PrivateLearner.fit` raises them.
     """
     ready = _ready(request, cells)
     request.ledger.parent.mkdir(parents=True, exist_ok=True)
@@ -261,10 +224,7 @@ def _bind(request: LearnRequest, ready: _Ready) -> None:
 def made_learner(request: LearnRequest) -> PrivateLearner:
     """Return the learner for a request: a function of public facts alone.
 
-    Raises
-    ------
-    InvalidParameter
-        If the columns do not fit the concept, or the learner's name is none.
+    Raises InvalidParameter if the columns do not fit the concept, or the learner's name is none.
     """
     binning = Binning(request.cuts).fit()
     concepts, sanitizer = _class_of(request.concept, binning)

@@ -88,10 +88,7 @@ def promise_notes(data: DataSettings, task: Task) -> Secret[tuple[Note, ...]]:
 def notes_on_ids(data: DataSettings, unit_keys: Iterable[bytes]) -> Iterator[Note]:
     """Yield which public tables carry ids of private rows: where they have the column of ids that is left out of them.
 
-    Parameters
-    ----------
-    unit_keys : iterable of bytes
-        Canonical ids of the private rows; an empty one is none.
+    `unit_keys`: canonical ids of the private rows; an empty one is none.
     """
     if data.unit is None:
         return

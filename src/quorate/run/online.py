@@ -42,15 +42,9 @@ from quorate.types import IntArray, Secret, Watch
 class Asked:
     """What came back.
 
-    Attributes
-    ----------
-    answers : list
-        A class for each row, or None where there is no answer.
-    declined, never_asked : tuple of bool
-        For each row: whether the teachers were asked and the mechanism declined; whether the mechanism had closed
-        before the row's turn came.
-    left : int
-        Answers left.
+    `answers`: a class for each row, or None where there is no answer. `declined`, `never_asked`: for each row: whether
+    the teachers were asked and the mechanism declined; whether the mechanism had closed before the row's turn came.
+    `left`: answers left.
     """
 
     answers: list[Any]
@@ -70,23 +64,12 @@ class Asked:
 def ask(batch: LoadedRun, asked: Any, *, watch: Watch | None = None) -> Asked:
     """Ask the ensemble of a run about the rows of a file, or of a table.
 
-    Parameters
-    ----------
-    batch : LoadedRun
-        A run whose labels are released.
-    asked : path, array, sparse matrix or frame
-        Rows with the columns of the public pool; a label, a unit, and what the run leaves out is left out.
-    watch : callable, optional
-        ``watch(stage, done, total)``: where a question is new, teachers that were not kept are trained again, and come
-        out the same.
-
-    Raises
-    ------
-    PreconditionFailed
-        If the run kept no answers back, or has not released its labels yet; or if the endpoint of teachers that are
-        prompts is gone: nothing is drawn then.
-    BudgetExhausted
-        If fewer answers are left than there are new rows, or the mechanism is closed; nothing is drawn then.
+    `batch`: a run whose labels are released. `asked`: rows with the columns of the public pool; a label, a unit, and
+    what the run leaves out is left out. `watch`: ``watch(stage, done, total)``: where a question is new, teachers that
+    were not kept are trained again, and come out the same. Raises PreconditionFailed if the run kept no answers back,
+    or has not released its labels yet; or if the endpoint of teachers that are prompts is gone: nothing is drawn then;
+    BudgetExhausted if fewer answers are left than there are new rows, or the mechanism is closed; nothing is drawn
+    then.
     """
     task = batch.task
     if not task.recipe.online_answers and task.strategy is None:
@@ -117,19 +100,9 @@ def ask(batch: LoadedRun, asked: Any, *, watch: Watch | None = None) -> Asked:
 def open_online(batch: LoadedRun, ledger: Ledger, count_votes: Callable[[IntArray], Secret[Any]]) -> OnlineAnswers:
     """Return what answers the questions to a run, with all that was answered so far in its memo.
 
-    Parameters
-    ----------
-    batch : LoadedRun
-        A run whose labels are released.
-    ledger : Ledger
-        Its ledger, open.
-    count_votes : callable
-        From the numbers of new rows to what the mechanism looks at, as in :class:`~quorate.labelling.OnlineAnswers`.
-
-    Raises
-    ------
-    PreconditionFailed
-        If the run has not released its labels yet, or its settings or files are others than those it was charged for.
+    `batch`: a run whose labels are released. `ledger`: its ledger, open. `count_votes`: from the numbers of new rows to
+    what the mechanism looks at, as in :class:`~quorate.labelling.OnlineAnswers`. Raises PreconditionFailed if the run
+    has not released its labels yet, or its settings or files are others than those it was charged for.
     """
     task, reservation = batch.task, batch.charge.find(ledger)
     if reservation is None and is_finished(batch.folder):

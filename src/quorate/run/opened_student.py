@@ -34,10 +34,7 @@ TRUSTED: Final = frozenset(
 def untrusted_types(content: bytes) -> list[str]:
     """Return the types that whoever opens a model would have to trust, sorted.
 
-    Raises
-    ------
-    Exception
-        Whatever skops raises of a file that is none of its own.
+    Raises Exception whatever skops raises of a file that is none of its own.
     """
     from quorate.deferred import skops
 
@@ -71,23 +68,10 @@ def _put_places(tree: Any) -> bool:
 def student_from(content: bytes, *, place: str, trusted: Sequence[str], name_them_in: str, anew: str) -> Any:
     """Open a model from the bytes that a run published.
 
-    Parameters
-    ----------
-    content : bytes
-        What skops wrote.
-    place : str
-        Where they are from, for messages.
-    trusted : sequence of str
-        Types that are opened beside :data:`TRUSTED`, by their full names.
-    name_them_in : str
-        Where a user says which types are theirs.
-    anew : str
-        What to do about a file that cannot be read.
-
-    Raises
-    ------
-    PreconditionFailed
-        If it cannot be read, or holds a type that is not trusted.
+    `content`: what skops wrote. `place`: where they are from, for messages. `trusted`: types that are opened beside
+    :data:`TRUSTED`, by their full names. `name_them_in`: where a user says which types are theirs. `anew`: what to do
+    about a file that cannot be read. Raises PreconditionFailed if it cannot be read, or holds a type that is not
+    trusted.
     """
     from quorate.deferred import skops
 

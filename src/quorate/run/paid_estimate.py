@@ -43,22 +43,13 @@ FAILURE = 0.1  # how often the range of the estimate may be missed: that of a pl
 class PaidEstimate:
     """What was released for a plan, and what it cost. All of it may be published, unless the noise was seeded.
 
-    Attributes
-    ----------
-    error : float
-        Estimate of the mean error of the teachers on rows held out of their own shards, in [0, 1].
-    half_width : float
-        How far the noise may have moved it, but for a probability of :data:`FAILURE`.
-    rows_each : float
-        Rows that such a teacher learned from.
-    n_teachers : int
-        K.
-    epsilon : float
-        What was charged, ε; δ is 0.
-    left : float or None
-        ε that is left in the run's ledger; None where it adds up ρ.
-    seeded : bool
-        Whether the noise can be computed again: then nothing is promised, and it must not be published.
+    `error`: estimate of the mean error of the teachers on rows held out of their own shards, in [0, 1].
+    `half_width`: how far the noise may have moved it, but for a probability of :data:`FAILURE`.
+    `rows_each`: rows that such a teacher learned from.
+    `n_teachers`: k.
+    `epsilon`: what was charged, ε; δ is 0.
+    `left`: ε that is left in the run's ledger; None where it adds up ρ.
+    `seeded`: whether the noise can be computed again: then nothing is promised, and it must not be published.
     """
 
     error: float
@@ -97,26 +88,12 @@ class PaidEstimate:
 def estimate_for_plan(root: Path, *, spend: float | None) -> PaidEstimate:
     """Release the teachers' mean error, charged to the run's ledger; asked again it is read there, and is free.
 
-    Parameters
-    ----------
-    root : path
-        The run's folder.
-    spend : float
-        ε of the estimate, > 0. What ``[run] epsilon`` leaves of ``[budget] epsilon`` has to cover it.
-
-    Raises
-    ------
-    InvalidParameter
-        If `spend` is not given or is no number, the run has no teachers, or its own share leaves no room. Nothing was
-        charged then.
-    PreconditionFailed, DataRefused, BudgetExhausted
-        As :func:`~quorate.run.batch.load_run` and the ledger have it.
-
-    Notes
-    -----
-    Privacy: one unit changes one teacher's error, by at most 1, so the sum of the K errors is released with Laplace
-    noise of scale 1/ε at the price ε, whichever unit is added, removed or replaced
-    (:func:`~quorate.labelling.estimate_error`).
+    `root`: the run's folder. `spend`: ε of the estimate, > 0. What ``[run] epsilon`` leaves of ``[budget] epsilon`` has
+    to cover it. Raises InvalidParameter if `spend` is not given or is no number, the run has no teachers, or its own
+    share leaves no room. Nothing was charged then; PreconditionFailed, DataRefused, BudgetExhausted as
+    :func:`~quorate.run.batch.load_run` and the ledger have it. Privacy: one unit changes one teacher's error, by at
+    most 1, so the sum of the K errors is released with Laplace noise of scale 1/ε at the price ε, whichever unit is
+    added, removed or replaced (:func:`~quorate.labelling.estimate_error`).
     """
     if spend is None:
         raise InvalidParameter(

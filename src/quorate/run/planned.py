@@ -52,25 +52,15 @@ def plan_folder(
 ) -> Plan:
     """Plan a run from its settings and its public rows.
 
-    Parameters
-    ----------
-    root : path
-        The run's folder.
-    n_records, n_rows : int, optional
-        Numbers of private units and rows, where ``quorate.toml`` does not declare them.
-    learning_curve : sequence of (rows, accuracy), optional
-        Of one teacher.
-    rehearse : str
-        As for :func:`quorate.plan`; the labelled public rows are those of ``[data] evaluation``.
-    before : callable, optional
-        Is told what takes a while, before it begins: where something is rehearsed.
-    **how
-        More of :func:`quorate.plan`.
+    `root`: the run's folder.
+    `n_records`, `n_rows`: numbers of private units and rows, where ``quorate.toml`` does not declare them.
+    `learning_curve`: of one teacher.
+    `rehearse`: as for :func:`quorate.plan`; the labelled public rows are those of ``[data] evaluation``.
+    `before`: is told what takes a while, before it begins: where something is rehearsed.
+    `**how`: more of :func:`quorate.plan`.
 
-    Raises
-    ------
-    PreconditionFailed, InvalidParameter, DataRefused
-        What is wrong, in one line. The number of private units has to be declared: it is not read here.
+    Raises PreconditionFailed, InvalidParameter, DataRefused what is wrong, in one line. The number of private units has
+    to be declared: it is not read here.
     """
     settings = read_settings(root / "quorate.toml")
     refuse_more_than_the_cap(settings.run, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
@@ -134,10 +124,7 @@ def _points_as_typed(said: re.Match[str]) -> str:
 def names_typed(*, records_by_option: bool) -> dict[str, Any]:
     """Return the names that whoever plans in a terminal has typed, by those of :func:`quorate.plan`.
 
-    Parameters
-    ----------
-    records_by_option : bool
-        Whether the number of private units was given as an option, and not in ``quorate.toml``.
+    `records_by_option`: whether the number of private units was given as an option, and not in ``quorate.toml``.
     """
     records = "--records" if records_by_option else "[data] n_records"
     return {
@@ -176,21 +163,10 @@ def settings_to_run(
 ) -> Settings:
     """Read the settings of a run that is to be made or checked; where the method is left open, the planner chooses.
 
-    Parameters
-    ----------
-    root : path
-        The run's folder.
-    keep : bool
-        Whether the choice is kept in the folder, so that all that follows goes the same way.
-    tell : callable, optional
-        Is told in words what was chosen.
-    before : callable, optional
-        As for :func:`plan_folder`.
-
-    Raises
-    ------
-    PreconditionFailed, InvalidParameter, DataRefused
-        As :func:`~quorate.run.settings.settings_of` does; or if nothing in the plan can answer.
+    `root`: the run's folder. `keep`: whether the choice is kept in the folder, so that all that follows goes the same
+    way. `tell`: is told in words what was chosen. `before`: as for :func:`plan_folder`. Raises PreconditionFailed,
+    InvalidParameter, DataRefused as :func:`~quorate.run.settings.settings_of` does; or if nothing in the plan can
+    answer.
     """
     settings = settings_of(root)
     if settings.method.by != "auto":
@@ -208,10 +184,7 @@ def settings_to_run(
 def choice_of(made: Plan) -> dict[str, Any]:
     """Return a plan's first row as settings.
 
-    Raises
-    ------
-    InvalidParameter
-        If nothing in the plan can answer.
+    Raises InvalidParameter if nothing in the plan can answer.
     """
     row = made.first
     if row.cannot or row.way == "few labels":

@@ -57,10 +57,7 @@ class PreparedRun(ABC):
     def open_ledger(self, *, bind: bool = False) -> Iterator[Ledger]:
         """Open the run's ledger for one act; see :meth:`~quorate.run.folder.RunFolder.open_ledger`.
 
-        Parameters
-        ----------
-        bind : bool, default False
-            Whether it is refused where it belongs to other data.
+        `bind`: whether it is refused where it belongs to other data.
         """
         fingerprint = self.fingerprint if bind else None
         try:
@@ -76,10 +73,7 @@ class PreparedRun(ABC):
     def check_affordable(self) -> None:
         """Refuse what a run would be refused for, and charge nothing.
 
-        Raises
-        ------
-        BudgetExhausted, LedgerMismatch
-            As a run would.
+        Raises BudgetExhausted, LedgerMismatch as a run would.
         """
         if self.folder.has_ledger:
             with self.open_ledger(bind=True) as ledger, explain_settings_change(self, ledger):
@@ -100,22 +94,8 @@ def was_charged(run: PreparedRun) -> bool:
 def charged_so_far(root: Path, run: PreparedRun | None) -> str | None:
     """Say what the ledger holds for a run that was stopped; the ledger is read, and nothing is noted.
 
-    Parameters
-    ----------
-    root : path
-        The run's folder.
-    run : PreparedRun, optional
-        As it was read; None where it was stopped before that: then it is not known which charge is its own.
-
-    Returns
-    -------
-    str or None
-        None where it cannot be said.
-
-    Raises
-    ------
-    QuorateError
-        If the ledger cannot be read now.
+    `root`: the run's folder. `run`: as it was read; None where it was stopped before that: then it is not known which
+    charge is its own. Returns: none where it cannot be said. Raises QuorateError if the ledger cannot be read now.
     """
     folder = RunFolder(root)
     if not folder.has_ledger:
@@ -147,13 +127,7 @@ def budget_of(settings: Settings) -> Budget:
 
 
 def unit_word(column: str) -> str:
-    """The word for whose data it is, from the name of the id column.
-
-    Examples
-    --------
-    >>> unit_word("patient_id"), unit_word("PatientID"), unit_word("household"), unit_word("id"), unit_word("uuid")
-    ('patient', 'patient', 'household', 'person', 'uuid')
-    """
+    """The word for whose data it is, from the name of the id column."""
     word = re.sub(r"([_\-\s]+[iI][dD]|(?<=[a-z])I[dD]|^[iI][dD])$", "", column.strip()).strip("_- ").lower()
     if word == "record":  # the word for rows known by their position
         return "record id"
@@ -245,25 +219,14 @@ def publish_run(
 
     A run counts as finished where its facts are, so that no half of a public side is ever exported.
 
-    Parameters
-    ----------
-    folder : RunFolder
-        The run's folder.
-    model : estimator
-        The student.
-    made : Facts
-        What the report says.
-    more : mapping of str to str
-        Files of the method, by their names.
-    rows : StudentFile
-        What the student takes.
-    seeded : bool
-        Whether the noise was seeded: then the student stays on the private side.
+    `folder`: the run's folder.
+    `model`: the student.
+    `made`: what the report says.
+    `more`: files of the method, by their names.
+    `rows`: what the student takes.
+    `seeded`: whether the noise was seeded: then the student stays on the private side.
 
-    Returns
-    -------
-    Facts
-        As they were published: with the types that must be trusted to open the student.
+    Returns: as they were published: with the types that must be trusted to open the student.
     """
     student = student_bytes(model)
     made = replace(made, student_file=replace(rows, trusted=tuple(untrusted_types(student))))
@@ -292,14 +255,7 @@ def write_draft(folder: RunFolder, made: Facts, model: Any | None = None) -> Non
 
     What no file takes (a sign that is no text, a full disk, a folder of somebody else's) is refused for nothing.
 
-    Parameters
-    ----------
-    folder : RunFolder
-        The run's folder.
-    made : Facts
-        A draft of them.
-    model : estimator, optional
-        What is to be published, where its form is known.
+    `folder`: the run's folder. `made`: a draft of them. `model`: what is to be published, where its form is known.
     """
     content = b"".join([*_told(made).values(), b"" if model is None else student_bytes(model)])
     for side, mode in ((folder.private, 0o600), (folder.public, 0o644)):
@@ -328,10 +284,7 @@ def outputs(folder: RunFolder, *, next_command: str) -> Outputs:
 def student_bytes(student: Any) -> bytes:
     """Return the student as skops writes it.
 
-    Raises
-    ------
-    InvalidParameter
-        If skops cannot.
+    Raises InvalidParameter if skops cannot.
     """
     from quorate.deferred import skops
 

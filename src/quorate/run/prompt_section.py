@@ -20,19 +20,8 @@ _OF_OTHERS = ("batched", "prior_matching")
 def prompt_fields(document: Mapping[str, Any], teachers: Section, folder: Path) -> dict[str, Any]:
     """Read what :class:`~quorate.ensemble.ChatTeacher` is made with beside its model's name; nothing without endpoint.
 
-    Parameters
-    ----------
-    document : mapping
-        The whole file.
-    teachers : Section
-        Its ``[teachers]``.
-    folder : path
-        What paths are relative to.
-
-    Raises
-    ------
-    InvalidParameter
-        If a value is of the wrong kind, or a key does not go with the others.
+    `document`: the whole file. `teachers`: its ``[teachers]``. `folder`: what paths are relative to. Raises
+    InvalidParameter if a value is of the wrong kind, or a key does not go with the others.
     """
     given = [key for key in KEYS if key in teachers.given]
     if "endpoint" not in given:

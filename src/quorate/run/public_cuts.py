@@ -24,12 +24,7 @@ _LOOKED_AT = 1_000  # values of a column
 class DeclaredDomain:
     """What a cell of a column can say, as its owner declares it: a range of numbers, or a list of values.
 
-    Parameters
-    ----------
-    low, high : float, optional
-        The least and the largest number, both among them.
-    values : tuple of float or str
-        All values, where they are listed.
+    `low`, `high`: the least and the largest number, both among them. `values`: all values, where they are listed.
 
     Examples
     --------
@@ -65,19 +60,8 @@ def gathered_cuts(
 ) -> tuple[dict[str, tuple[Any, ...]], dict[str, DeclaredDomain]]:
     """Return declared cuts and domains by column.
 
-    Parameters
-    ----------
-    cuts : iterable of (column, values)
-        As declared.
-    columns : sequence of str
-        Columns whose cuts a pool will tell.
-    domains : iterable of (column, DeclaredDomain)
-        As declared.
-
-    Raises
-    ------
-    InvalidParameter
-        If a column is given twice, or has both, or has a domain and no cuts.
+    `cuts`: as declared. `columns`: columns whose cuts a pool will tell. `domains`: as declared. Raises InvalidParameter
+    if a column is given twice, or has both, or has a domain and no cuts.
 
     Examples
     --------
@@ -110,10 +94,7 @@ def gathered_cuts(
 def refuse_dates(cuts: Mapping[str, Sequence[Any]], option: str) -> None:
     """Refuse dates, which would be words: a date that is not among them would mean nothing.
 
-    Raises
-    ------
-    InvalidParameter
-        If a column is cut at a date.
+    Raises InvalidParameter if a column is cut at a date.
 
     Examples
     --------
@@ -134,19 +115,9 @@ def refuse_idle_cuts(
 ) -> None:
     """Refuse cuts that part nothing by what is public; private rows never decide.
 
-    Parameters
-    ----------
-    cuts : mapping
-        By column, as :class:`~quorate.learners.Binning` takes them.
-    domains : mapping
-        What is declared of some columns.
-    pool : frame, optional
-        Public rows.
-
-    Raises
-    ------
-    InvalidParameter
-        If a declared domain has no value on one side of a cut, or all values of a column of the pool have one level.
+    `cuts`: by column, as :class:`~quorate.learners.Binning` takes them. `domains`: what is declared of some columns.
+    `pool`: public rows. Raises InvalidParameter if a declared domain has no value on one side of a cut, or all values
+    of a column of the pool have one level.
 
     Examples
     --------
@@ -174,21 +145,9 @@ def refuse_idle_cuts(
 def pool_cuts(pool: Any, columns: Sequence[str], levels: int, private: Any) -> dict[str, Any]:
     """Return the cuts that public rows tell for some columns; their labels, if there are any, are not looked at.
 
-    Parameters
-    ----------
-    pool : frame
-        Public rows.
-    columns : sequence of str
-        Which columns.
-    levels : int
-        At most so many levels a column.
-    private : frame
-        The private features, so that they are not given again as public.
-
-    Raises
-    ------
-    DataRefused
-        If the pool is the private table given again, or has no such column.
+    `pool`: public rows. `columns`: which columns. `levels`: at most so many levels a column. `private`: the private
+    features, so that they are not given again as public. Raises DataRefused if the pool is the private table given
+    again, or has no such column.
     """
     known = set(private.columns)
     common = [name for name in getattr(pool, "columns", ()) if name in known]

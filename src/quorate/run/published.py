@@ -39,19 +39,10 @@ def is_finished(folder: RunFolder) -> bool:
 def publish_files(folder: RunFolder, files: Mapping[str, bytes], *, anew: bool = False) -> None:
     """Write files to ``public/`` and note their sums.
 
-    Parameters
-    ----------
-    folder : RunFolder
-        The run's folder.
-    files : mapping of str to bytes
-        By name, each one of :data:`NAMES`. The facts are written last.
-    anew : bool
-        Whether this is all that the run has published from now on; where not, what stands beside stays.
-
-    Notes
-    -----
-    A crash leaves nothing that could not be exported: while files are replaced, their old sums are good as well as the
-    new ones; and a public side that is written anew has no facts, so is not finished, until all of it is there.
+    `folder`: the run's folder. `files`: by name, each one of :data:`NAMES`. The facts are written last. `anew`: whether
+    this is all that the run has published from now on; where not, what stands beside stays. A crash leaves nothing that
+    could not be exported: while files are replaced, their old sums are good as well as the new ones; and a public side
+    that is written anew has no facts, so is not finished, until all of it is there.
     """
     sums = {name: [sha256(content).hexdigest()] for name, content in files.items()}
     before = {} if anew else _sums(folder) or {}
@@ -71,11 +62,8 @@ def publish_files(folder: RunFolder, files: Mapping[str, bytes], *, anew: bool =
 def read_published(folder: RunFolder, name: str) -> bytes:
     """Read a file of ``public/`` as this run wrote it.
 
-    Raises
-    ------
-    PreconditionFailed
-        If it is missing, is a link or no regular file, or is not what was written. Of a run that was finished by a
-        version that noted no sums, the last cannot be told.
+    Raises PreconditionFailed if it is missing, is a link or no regular file, or is not what was written. Of a run that
+    was finished by a version that noted no sums, the last cannot be told.
     """
     sums = _sums(folder)
     content = _content(folder, name)
@@ -90,10 +78,7 @@ def read_published(folder: RunFolder, name: str) -> bytes:
 def read_facts(root: Path) -> Facts:
     """Read the facts of a finished run.
 
-    Raises
-    ------
-    PreconditionFailed
-        If the run has not finished yet, or its facts are not those that it wrote.
+    Raises PreconditionFailed if the run has not finished yet, or its facts are not those that it wrote.
     """
     folder = RunFolder(root)
     if not is_finished(folder):
@@ -117,10 +102,7 @@ def read_facts(root: Path) -> Facts:
 def write_copies(destination: Path, contents: Mapping[str, bytes]) -> list[Path]:
     """Write files into a new folder, and a manifest of their SHA-256 sums; return their paths, the manifest last.
 
-    Raises
-    ------
-    PreconditionFailed
-        If the destination holds other files.
+    Raises PreconditionFailed if the destination holds other files.
     """
     refuse_filled(destination)
     destination.mkdir(parents=True, exist_ok=True)
@@ -135,10 +117,7 @@ def write_copies(destination: Path, contents: Mapping[str, bytes]) -> list[Path]
 def refuse_filled(destination: Path) -> None:
     """Refuse a destination of copies that is no new or empty folder; a link that leads nowhere is none.
 
-    Raises
-    ------
-    PreconditionFailed
-        If other files are there.
+    Raises PreconditionFailed if other files are there.
     """
     if os.path.lexists(destination) and (not destination.is_dir() or any(destination.iterdir())):
         what = "is not empty" if destination.is_dir() else "is there already, and is no folder"
@@ -148,19 +127,9 @@ def refuse_filled(destination: Path) -> None:
 def published_files(root: Path, *, unverified: bool = False) -> dict[str, bytes]:
     """Read all that a finished run published, by name: what may leave the building, and nothing else.
 
-    Parameters
-    ----------
-    root : path
-        The run's folder.
-    unverified : bool
-        Whether to take the files of a run as they are, that was finished by a version which noted no sums.
-
-    Raises
-    ------
-    SeededNoiseRefused
-        If the noise was seeded.
-    PreconditionFailed
-        If the run has not finished, or a file of its public side is not what the run wrote there.
+    `root`: the run's folder. `unverified`: whether to take the files of a run as they are, that was finished by a
+    version which noted no sums. Raises SeededNoiseRefused if the noise was seeded; PreconditionFailed if the run has
+    not finished, or a file of its public side is not what the run wrote there.
     """
     folder = RunFolder(root)
     if read_facts(root).seeded:

@@ -49,17 +49,8 @@ def refuse_more_than_the_cap(run: RunSettings, *, epsilon: float, delta: float) 
     A ledger is opened with what ``[budget]`` says, and raised to what ``[budget]`` says, so that the file knows a
     raised cap as well.
 
-    Parameters
-    ----------
-    run : RunSettings
-        What ``[run]`` says.
-    epsilon, delta : float
-        What ``[budget]`` says.
-
-    Raises
-    ------
-    InvalidParameter
-        If it is; both parts are named in one line.
+    `run`: what ``[run]`` says. `epsilon`, `delta`: what ``[budget]`` says. Raises InvalidParameter if it is; both parts
+    are named in one line.
 
     Examples
     --------

@@ -117,12 +117,8 @@ class Settings:
 def read_settings(path: Path) -> Settings:
     """Read and check ``quorate.toml``.
 
-    Raises
-    ------
-    PreconditionFailed
-        If the file is missing or is not TOML.
-    InvalidParameter
-        If a key is unknown or missing, or a value is of the wrong kind.
+    Raises PreconditionFailed if the file is missing or is not TOML; InvalidParameter if a key is unknown or missing, or
+    a value is of the wrong kind.
     """
     try:
         text = path.read_text(encoding="utf-8")
@@ -153,17 +149,8 @@ def _what_to_write(text: str, error: tomllib.TOMLDecodeError) -> str:
 def settings_of(root: Path) -> Settings:
     """Read the settings of a run that is to be made, and refuse files that are not there, before any file is read.
 
-    Parameters
-    ----------
-    root : path
-        The run's folder.
-
-    Raises
-    ------
-    PreconditionFailed, InvalidParameter
-        As :func:`read_settings` does, and if a file of ``[data]`` is missing.
-    DataRefused
-        If the public rows are the private file again.
+    `root`: the run's folder. Raises PreconditionFailed, InvalidParameter as :func:`read_settings` does, and if a file
+    of ``[data]`` is missing; DataRefused if the public rows are the private file again.
     """
     settings = read_settings(root / "quorate.toml")
     if not RunFolder(root).has_published:  # of a finished run they may be those of the next release

@@ -56,23 +56,14 @@ class Amount:
 class AccountStatus:
     """What a ledger says of a run.
 
-    Attributes
-    ----------
-    budget, spent, left : Amount
-        The lifetime budget, what was charged to it, and the difference.
-    drawn : bool
-        Whether every label, or round, that the newest run reserved was drawn.
-    answers_left : int or None
-        Online answers that may still be asked, none once the mechanism is closed; None where the newest run keeps none
-        back.
-    raises : tuple of BudgetRaise
-        Every raise of the budget.
-    estimates : int
-        Estimates that ``quorate plan --estimate`` has charged.
-    run_charged : bool
-        Whether a run, and not an estimate alone, was charged or may have been.
-    lost : dict of str to int
-        What of the newest run was charged and drawn by a process that ended before it was stored: labels, online
+    `budget`, `spent`, `left`: the lifetime budget, what was charged to it, and the difference.
+    `drawn`: whether every label, or round, that the newest run reserved was drawn.
+    `answers_left`: online answers that may still be asked, none once the mechanism is closed; None where the newest run
+        keeps none back.
+    `raises`: every raise of the budget.
+    `estimates`: estimates that ``quorate plan --estimate`` has charged.
+    `run_charged`: whether a run, and not an estimate alone, was charged or may have been.
+    `lost`: what of the newest run was charged and drawn by a process that ended before it was stored: labels, online
         answers or rounds, by their purpose. Nothing where several servers share the ledger, since one of them may still
         store it.
     """
@@ -97,32 +88,20 @@ class AccountStatus:
 class RunStatus:
     """How far a run is.
 
-    Attributes
-    ----------
-    run : Path
-        Its folder.
-    state : State
-        Where it stands.
-    seeded : bool
-        Whether its settings ask for seeded noise: reproducible, therefore not private.
-    stages : dict of str to bool
-        Whether each stage is done.
-    teachers_stored : int
-        How many teachers are stored, in parts of which the last may be smaller; never more than the settings say.
-    votes_stored : int
-        Of how many teachers the votes are stored, where teachers are prompts or a command.
-    teachers : int or None
-        How many teachers there are to be, where the settings say it.
-    account : AccountStatus or None
-        What the ledger says; None where there is none yet, or another process holds it.
-    answers : AnswerCounts or None
-        What became of the queries; None where the run is not finished, or has none.
-    rounds : Rounds or None
-        What became of the rounds of the direct method, likewise.
-    student : Score or None
-        How good the student is on public rows with labels; None where the run is not finished, or there are none.
-    baseline : str or None
-        What always saying the commonest class of those rows would score, in words.
+    `run`: its folder.
+    `state`: where it stands.
+    `seeded`: whether its settings ask for seeded noise: reproducible, therefore not private.
+    `stages`: whether each stage is done.
+    `teachers_stored`: how many teachers are stored, in parts of which the last may be smaller; never more than the
+        settings say.
+    `votes_stored`: of how many teachers the votes are stored, where teachers are prompts or a command.
+    `teachers`: how many teachers there are to be, where the settings say it.
+    `account`: what the ledger says; None where there is none yet, or another process holds it.
+    `answers`: what became of the queries; None where the run is not finished, or has none.
+    `rounds`: what became of the rounds of the direct method, likewise.
+    `student`: how good the student is on public rows with labels; None where the run is not finished, or there are
+        none.
+    `baseline`: what always saying the commonest class of those rows would score, in words.
     """
 
     run: Path
@@ -189,12 +168,7 @@ class RunStatus:
 def read_status(run: Path) -> RunStatus:
     """Read how far a run is from its settings, its ledger and the names of its stored stages.
 
-    Raises
-    ------
-    PreconditionFailed
-        If there are no settings in the folder.
-    LedgerIntegrityError
-        If the ledger is not whole.
+    Raises PreconditionFailed if there are no settings in the folder; LedgerIntegrityError if the ledger is not whole.
     """
     folder = RunFolder(run)
     settings = read_settings(folder.settings)

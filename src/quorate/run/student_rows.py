@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
-from quorate.data.column_kinds import ColumnKinds, column_kinds
+from quorate.data.column_kinds import ColumnKind, ColumnKinds, changed_kinds, column_kinds
+from quorate.data.columns import Family
 from quorate.data.declared import declared_columns
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, is_frame, kind
 from quorate.data.table_reader import TableReader
 from quorate.errors import PreconditionFailed
 from quorate.report import StudentFile
+from quorate.report.student_file import TableColumn
 from quorate.run.settings import Settings
 from quorate.run.tables import pool_of, read_pool
 
@@ -30,14 +32,7 @@ def student_kinds(settings: Settings, pool: Rows, student: Any) -> ColumnKinds:
     That is nothing for a Pipeline of the owner's own, which reads the table as it is; and for a student that was made
     before there was a rule, which is told by what its encoder takes for texts.
 
-    Parameters
-    ----------
-    settings : Settings
-        Of its run.
-    pool : Rows
-        The public rows.
-    student : estimator
-        As it was published.
+    `settings`: of its run. `pool`: the public rows. `student`: as it was published.
     """
     direct, encoder = settings.method.by == "direct", encoder_of(student)
     if settings.data.public is None or not is_frame(pool) or not (direct or encoder is not None):
@@ -53,10 +48,7 @@ def student_kinds(settings: Settings, pool: Rows, student: Any) -> ColumnKinds:
 def public_table(settings: Settings) -> Rows:
     """Read the public rows of a run, or make up what was declared of its columns.
 
-    Raises
-    ------
-    PreconditionFailed
-        If there is neither.
+    Raises PreconditionFailed if there is neither.
     """
     data = settings.data
     if data.public is not None:
@@ -75,17 +67,36 @@ def reader_of(settings: Settings, student: Any, pool: Rows) -> TableReader:
     return TableReader.of(pool, kinds, left_out=settings.data.left_out)
 
 
+def published_columns(settings: Settings, student: Any, pool: Rows) -> tuple[TableColumn, ...] | None:
+    """Return how the tables of a run are read, to be published; None where they have no columns of their own.
+
+    The label, the unit and what else is no feature stay unnamed: they are columns of the private table alone.
+    """
+    data = settings.data
+    if data.images is not None or not is_frame(pool):
+        return None
+    if not has_named_columns(data.private if data.public is None else data.public):
+        return None
+    reader = reader_of(settings, student, pool)
+    return tuple(
+        TableColumn(name=name, holds=family, read_as=reader.kinds.kinds.get(name), comma=name in reader.kinds.commas)
+        for name, family in reader.families.items()
+    )
+
+
+def reader_of_columns(columns: tuple[TableColumn, ...]) -> TableReader:
+    """Return what reads tables by what was published of their columns, as :func:`reader_of` does in the run."""
+    held = {column.name: cast(Family, column.holds) for column in columns}
+    kinds = {column.name: cast(ColumnKind, column.read_as) for column in columns if column.read_as is not None}
+    commas = frozenset(column.name for column in columns if column.comma)
+    return TableReader(held, ColumnKinds(kinds, changed_kinds(kinds, held), commas=commas))
+
+
 def student_file(pool: Rows, kinds: ColumnKinds, *, images: bool) -> StudentFile:
     """Say what rows a student takes; what must be trusted to open its file is known once it is written.
 
-    Parameters
-    ----------
-    pool : Rows
-        The public rows, or what was declared of their columns.
-    kinds : ColumnKinds
-        By which the student's rows are read.
-    images : bool
-        Whether they are pixels of images.
+    `pool`: the public rows, or what was declared of their columns. `kinds`: by which the student's rows are read.
+    `images`: whether they are pixels of images.
     """
     if images:
         return StudentFile(
@@ -101,12 +112,7 @@ def student_file(pool: Rows, kinds: ColumnKinds, *, images: bool) -> StudentFile
 def public_rows_of(settings: Settings, student: Any) -> Rows:
     """Read the public rows of a run, as its student takes them.
 
-    Raises
-    ------
-    PreconditionFailed
-        If the run has none.
-    DataRefused
-        If they cannot be read.
+    Raises PreconditionFailed if the run has none; DataRefused if they cannot be read.
     """
     data = settings.data
     if data.public is None:

@@ -102,11 +102,8 @@ def read_public(
 def refuse_unknown_drop(data: DataSettings) -> None:
     """Refuse a column to leave out that no table has: the one that is meant would be learned from.
 
-    Raises
-    ------
-    InvalidParameter
-        Naming it, and one of the public table that is nearly called so. A name of the private table is quoted where it
-        is nearly the same alone: what stands there may be a row.
+    Raises InvalidParameter naming it, and one of the public table that is nearly called so. A name of the private table
+    is quoted where it is nearly the same alone: what stands there may be a row.
     """
     unknown = dropped_from_no_public_table(data)
     names = column_names(data.private) if unknown and has_named_columns(data.private) else []
@@ -130,10 +127,7 @@ def dropped_from_no_public_table(data: DataSettings) -> list[str]:
 def refuse_other_columns(data: DataSettings, table: Rows, path: Source, pool: Rows) -> None:
     """Refuse a table that has not the columns of the public one, with the line of settings that leaves out the rest.
 
-    Raises
-    ------
-    DataRefused
-        Naming the columns, which a header makes public, and the files.
+    Raises DataRefused naming the columns, which a header makes public, and the files.
     """
     names, wanted = columns(table), columns(pool)
     if names is None or wanted is None or set(names) == set(wanted):

@@ -81,20 +81,8 @@ _COMMENT = 31  # where comments begin
 class Answers:
     """What is known of a run that is begun; None, or nothing, where it is to be filled in.
 
-    Attributes
-    ----------
-    private, public, evaluation : str or None
-        Paths, relative to the folder.
-    label, unit : str or None
-        Names of columns.
-    classes : tuple
-        In order.
-    drop : tuple of str
-        Columns to leave out.
-    n_records, n_rows : int or None
-    by : str or None
-        How the run learns, where that is not left as it stands.
-    epsilon, delta : float or None
+    `private`, `public`, `evaluation`: paths, relative to the folder. `label`, `unit`: names of columns. `classes`: in
+    order. `drop`: columns to leave out. `by`: how the run learns, where that is not left as it stands.
     """
 
     private: str | None = None
@@ -121,14 +109,7 @@ class Answers:
 
 
 def filled(answers: Answers) -> str:
-    """Return the text of ``quorate.toml`` with what is known; what is not stands there as a comment to be filled in.
-
-    Examples
-    --------
-    >>> text = filled(Answers(private="p.csv", label="ill", classes=("no", "yes"), epsilon=1.0, delta=1e-5))
-    >>> [line.partition("#")[0].strip() for line in text.splitlines() if line.startswith(("label", "eps", "pub"))]
-    ['label = "ill"', 'epsilon = 1.0']
-    """
+    """Return the text of ``quorate.toml`` with what is known; what is not stands there as a comment to be filled in."""
     known = {
         key: value
         for key in (part.name for part in fields(answers))
@@ -199,10 +180,7 @@ def suggested_delta(n_records: int | None) -> tuple[float, str]:
 def classes_of(words: Sequence[str]) -> tuple[Any, ...]:
     """Read classes as they are typed: whole numbers or truth values where all are, else texts.
 
-    Raises
-    ------
-    InvalidParameter
-        If there are fewer than two, or one comes twice.
+    Raises InvalidParameter if there are fewer than two, or one comes twice.
 
     Examples
     --------

@@ -15,16 +15,9 @@ Patterns = Iterable[tuple[str, str | Callable[[re.Match[str]], str]]]
 def as_typed(said: str, *, beginnings: Words = (), parts: Words = (), patterns: Patterns = ()) -> str:
     """Return a sentence with the names that its reader typed.
 
-    Parameters
-    ----------
-    said : str
-        As it is said in Python.
-    beginnings : pairs of str
-        How a sentence begins, and how it begins for whoever typed; the first that fits is taken.
-    parts : pairs of str
-        What stands anywhere in it, likewise; all that fit.
-    patterns : pairs of str
-        The same as regular expressions, or a function of what they match.
+    `said`: as it is said in Python. `beginnings`: how a sentence begins, and how it begins for whoever typed; the first
+    that fits is taken. `parts`: what stands anywhere in it, likewise; all that fit. `patterns`: the same as regular
+    expressions, or a function of what they match.
 
     Examples
     --------
@@ -52,15 +45,7 @@ def error_as_typed(
 
 @contextmanager
 def in_settings() -> Iterator[None]:
-    """Have what is refused inside say the keys of ``quorate.toml``, where Python names arguments of a classifier.
-
-    Examples
-    --------
-    >>> with in_settings():
-    ...     raise QuorateError("queries=900 but the pool has 100 distinct points")
-    Traceback (most recent call last):
-    quorate.errors.QuorateError: [mechanism] queries = 900 but the pool has 100 distinct points
-    """
+    """Have what is refused inside say the keys of ``quorate.toml``, where Python names arguments of a classifier."""
     try:
         yield
     except QuorateError as error:

@@ -34,14 +34,8 @@ VotesKind = Literal["auto", "counts", "labels"]
 class VotesFile:
     """What a file of votes holds.
 
-    Attributes
-    ----------
-    counts : Secret[IntArray]
-        ``(n_queries, n_classes)``.
-    classes : tuple
-        The declared classes, in the order of the columns of `counts`.
-    n_teachers : int
-        K, a public number.
+    `counts`: ``(n_queries, n_classes)``. `classes`: the declared classes, in the order of the columns of `counts`.
+    `n_teachers`: k, a public number.
     """
 
     counts: Secret[IntArray]
@@ -59,26 +53,13 @@ def read_votes(
 ) -> VotesFile:
     """Read votes made elsewhere.
 
-    Parameters
-    ----------
-    path : path
-        A table (CSV, TSV, Parquet), or an array (``.npy``, ``.npy.xz``).
-    classes : sequence
-        Every class there may be.
-    kind : {"auto", "counts", "labels"}
-        One column per class holding whole numbers; or one column per teacher holding a class each (in an array the
-        index of a class), nothing or -1 where the teacher abstains. "auto" takes a table whose columns are the
-        classes, and every array with as many columns as classes, as counts.
-    n_teachers : int, optional
-        K; needed for counts where teachers may abstain.
-
-    Raises
-    ------
-    DataRefused
-        If the file does not hold votes. The message tells a column by its place, and never a row or a vote: the names
-        of a file without a header are votes.
-    InvalidParameter
-        If `classes`, `kind` or `n_teachers` is none.
+    `path`: a table (CSV, TSV, Parquet), or an array (``.npy``, ``.npy.xz``). `classes`: every class there may be.
+    `kind`: one column per class holding whole numbers; or one column per teacher holding a class each (in an array the
+    index of a class), nothing or -1 where the teacher abstains. "auto" takes a table whose columns are the classes, and
+    every array with as many columns as classes, as counts. `n_teachers`: k; needed for counts where teachers may
+    abstain. Raises DataRefused if the file does not hold votes. The message tells a column by its place, and never a
+    row or a vote: the names of a file without a header are votes; InvalidParameter if `classes`, `kind` or `n_teachers`
+    is none.
     """
     declared = check_classes(classes)
     one_of("kind", kind, ("auto", "counts", "labels"))

@@ -18,16 +18,8 @@ Status: TypeAlias = Literal["answered", "declined"]
 class Asked:
     """One request that waits for its answers.
 
-    Parameters
-    ----------
-    client : str
-        Who is charged.
-    rows : tuple of Row
-        The points, read strictly.
-    quota : int or None
-        How many answers may be charged for this client in its whole life.
-    key, body : str or None
-        Idempotency key, and the digest of the request that it is bound to.
+    `client`: who is charged. `rows`: the points, read strictly. `quota`: how many answers may be charged for this
+    client in its whole life. `key`, `body`: idempotency key, and the digest of the request that it is bound to.
     """
 
     client: str
@@ -41,14 +33,8 @@ class Asked:
 class Point:
     """What one point gets.
 
-    Parameters
-    ----------
-    label : JSON value
-        A class; None where the mechanism declined.
-    status : {"answered", "declined"}
-        Whether there is a class.
-    by : {"ensemble", "student", "model"}
-        Who answers: the ensemble, from what was kept back; the student, for free; the model of a direct run, for free.
+    `label`: a class; None where the mechanism declined. `status`: whether there is a class. `by`: who answers: the
+    ensemble, from what was kept back; the student, for free; the model of a direct run, for free.
     """
 
     label: Any
@@ -76,14 +62,8 @@ Reply: TypeAlias = Answered | Problem
 class Standing:
     """What is left, as of the newest block. Nothing of it depends on votes but through answers that were released.
 
-    Parameters
-    ----------
-    answers_left, answers_reserved : int or None
-        Of the answers kept back; None where every prediction is free.
-    epsilon, delta : (float, float)
-        Spent, and the cap.
-    entries, head : int, str
-        Of the ledger.
+    `answers_left`, `answers_reserved`: of the answers kept back; None where every prediction is free. `epsilon`,
+    `delta`: spent, and the cap. `entries`, `head`: of the ledger.
     """
 
     answers_left: int | None
@@ -108,8 +88,5 @@ class Answers(Protocol):
     def answer(self, block: Sequence[Asked]) -> list[Reply]:
         """Answer the requests of a block, one reply each, in their order.
 
-        Raises
-        ------
-        LedgerIntegrityError
-            The ledger failed; nothing of the block may leave.
+        Raises LedgerIntegrityError the ledger failed; nothing of the block may leave.
         """

@@ -44,24 +44,14 @@ ENDS_WITHIN: Final = 5.0  # seconds for a thread that still answers somebody who
 class Served:
     """A run that is open for service.
 
-    Parameters
-    ----------
-    title : str
-        The run's name.
-    method : {"votes", "direct"}
-        Whether an ensemble answers, or a released model.
-    answers : Answers
-        What answers blocks.
-    features : Features
-        What rows look like.
-    classes : tuple
-        The declared classes.
-    guarantee : mapping
-        What was promised, for programs.
-    verified_at : str
-        When the ledger was verified, ISO 8601.
-    history : History
-        The ledger's past, for the page.
+    `title`: the run's name.
+    `method`: whether an ensemble answers, or a released model.
+    `answers`: what answers blocks.
+    `features`: what rows look like.
+    `classes`: the declared classes.
+    `guarantee`: what was promised, for programs.
+    `verified_at`: when the ledger was verified, ISO 8601.
+    `history`: the ledger's past, for the page.
     """
 
     title: str
@@ -89,16 +79,7 @@ Handler: TypeAlias = Callable[[Request, Key], Awaitable[Sent]]
 class Service:
     """One run over HTTP.
 
-    Parameters
-    ----------
-    served : Served
-        The run.
-    keys : KeyFile
-        Who may do what.
-    settings : ServiceSettings
-        How it is served.
-    records : Records
-        The log and the counters.
+    `served`: the run. `keys`: who may do what. `settings`: how it is served. `records`: the log and the counters.
     """
 
     def __init__(self, served: Served, keys: KeyFile, settings: ServiceSettings, records: Records) -> None:

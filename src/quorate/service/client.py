@@ -24,14 +24,8 @@ _FIRST_WAIT, _LONGEST_WAIT = 0.2, 10.0  # seconds
 class Label:
     """What one point got.
 
-    Attributes
-    ----------
-    label : str, int, bool or None
-        A class; None where the mechanism declined.
-    status : {"answered", "declined"}
-        Whether there is a class.
-    by : {"ensemble", "student", "model"}
-        Who answered. What the student or a model says is free.
+    `label`: a class; None where the mechanism declined. `status`: whether there is a class. `by`: who answered. What
+    the student or a model says is free.
     """
 
     label: Any

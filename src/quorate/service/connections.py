@@ -25,15 +25,8 @@ BACKLOG: Final = 128  # connections taken at a time, and that wait to be taken
 def descriptors_for(connections: int) -> int:
     """Raise the limit on open files as far as so many connections need it; return how many files they may leave open.
 
-    Parameters
-    ----------
-    connections : int
-        How many may be open at a time.
-
-    Raises
-    ------
-    PreconditionFailed
-        If there is no room for any connection under the limit.
+    `connections`: how many may be open at a time. Raises PreconditionFailed if there is no room for any connection
+    under the limit.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = os.dup(0) if _is_open(0) else os.open(os.devnull, os.O_RDONLY)  # the lowest that is free: all below are used
@@ -83,17 +76,8 @@ class BoundedSocket(socket.socket):
 def listening(host: str, port: int, *, most: int) -> list[socket.socket]:
     """Return bound sockets, one for each address of a host.
 
-    Parameters
-    ----------
-    host, port
-        Where.
-    most : int
-        Descriptors beyond it are not given to a connection.
-
-    Raises
-    ------
-    PreconditionFailed
-        If an address cannot be had.
+    `host`, `port`: where. `most`: descriptors beyond it are not given to a connection. Raises PreconditionFailed if an
+    address cannot be had.
 
     Examples
     --------

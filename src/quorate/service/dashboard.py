@@ -67,22 +67,13 @@ section.time figure:first-child, section.time figure:first-child h3 { margin-top
 class Page:
     """All that the page is made of.
 
-    Parameters
-    ----------
-    title : str
-        The run's name.
-    standing : Standing
-        What is left.
-    history : History
-        The ledger's past.
-    records : Records
-        Counts since the start.
-    healthy : bool
-        Whether anything is answered.
-    after_budget : str
-        "student" or "refuse".
-    shown_at : str
-        When the page was made.
+    `title`: the run's name.
+    `standing`: what is left.
+    `history`: the ledger's past.
+    `records`: counts since the start.
+    `healthy`: whether anything is answered.
+    `after_budget`: "student" or "refuse".
+    `shown_at`: when the page was made.
     """
 
     title: str

@@ -37,20 +37,12 @@ _EXPECTED: Final[dict[CellKind, str]] = {
 class Column:
     """One column of the pool.
 
-    Parameters
-    ----------
-    name : str
-        Its name; of rows without names its place, from 0.
-    kind : {"number", "truth", "text", "missing"}
-        What its cells are.
-    nullable : bool
-        Whether a cell may be missing, as null.
-    centre, scale : float
-        A number of which the distance from the centre is infinite in units of the scale is refused.
-    largest : float
-        The largest number, in size, that the declared kinds of models hold, as it is and in units of the scale.
-    reader : TableReader, optional
-        What reads tables for the run: then a number is one as JSON has it and as the pool's file writes it.
+    `name`: its name; of rows without names its place, from 0.
+    `kind`: what its cells are.
+    `nullable`: whether a cell may be missing, as null.
+    `centre`, `scale`: a number of which the distance from the centre is infinite in units of the scale is refused.
+    `largest`: the largest number, in size, that the declared kinds of models hold, as it is and in units of the scale.
+    `reader`: what reads tables for the run: then a number is one as JSON has it and as the pool's file writes it.
     """
 
     name: str
@@ -113,14 +105,9 @@ class Column:
 class Features:
     """What a row must look like, from the public side alone.
 
-    Parameters
-    ----------
-    columns : tuple of Column
-        In the order of the pool.
-    named : bool
-        Whether a row is an object of its columns' names; else a list of numbers.
-    sparse : bool
-        Whether the models take sparse rows; then an object of places ({"17": 1}) will do as well, and the rest is 0.
+    `columns`: in the order of the pool. `named`: whether a row is an object of its columns' names; else a list of
+    numbers. `sparse`: whether the models take sparse rows; then an object of places ({"17": 1}) will do as well, and
+    the rest is 0.
     """
 
     columns: tuple[Column, ...]
@@ -140,25 +127,14 @@ class Features:
     ) -> Features:
         """Read them off the public pool.
 
-        Parameters
-        ----------
-        pool : Rows
-            Public rows.
-        reader : TableReader, optional
-            What reads tables for the run.
-        encoder : transformer, optional
-            The public encoder that the models stand behind.
-        nullable : bool
-            Whether the models take missing values.
-        complete : sequence of str
-            Columns that must have a value all the same.
-        largest : float
-            The largest number, in size, that the declared kinds of models hold.
+        `pool`: public rows.
+        `reader`: what reads tables for the run.
+        `encoder`: the public encoder that the models stand behind.
+        `nullable`: whether the models take missing values.
+        `complete`: columns that must have a value all the same.
+        `largest`: the largest number, in size, that the declared kinds of models hold.
 
-        Raises
-        ------
-        PreconditionFailed
-            If a column holds dates: JSON has none.
+        Raises PreconditionFailed if a column holds dates: JSON has none.
         """
         if not is_frame(pool):
             places = range(width(pool))
@@ -187,26 +163,8 @@ class Features:
     def parse(self, rows: Sequence[Any], place: str = "/rows/{}") -> list[Row]:
         """Read rows.
 
-        Parameters
-        ----------
-        rows : sequence of JSON values
-            As the request has them.
-        place : str
-            The JSON pointer of a row, with {} for its number.
-
-        Raises
-        ------
-        Problem
-            Naming the row and the column.
-
-        Examples
-        --------
-        >>> features = Features((Column("age", "number"), Column("sex", "text")), named=True, sparse=False)
-        >>> features.parse([{"sex": "F", "age": 39}])
-        [(39.0, 'F')]
-        >>> features.parse([{"sex": "F", "age": "39"}])
-        Traceback (most recent call last):
-        quorate.service.problems.Problem: wrong-type
+        `rows`: as the request has them. `place`: the JSON pointer of a row, with {} for its number. Raises Problem
+        naming the row and the column.
         """
         read = self._named if self.named else self._listed
         return [read(row, place.format(number)) for number, row in enumerate(rows)]

@@ -40,18 +40,9 @@ class Drawing:
 class History:
     """The ledger's past. Written by the threads that answer, read by the page.
 
-    Parameters
-    ----------
-    verified_at : str
-        When the ledger was verified.
-    spent : list of (str, float)
-        ε charged, from each of these times on.
-    left : list of (str, int)
-        Answers left, likewise.
-    tail : deque of Line
-        The newest entries.
-    drawings : tuple of Drawing
-        What was reserved when the service was started, and how far it was drawn.
+    `verified_at`: when the ledger was verified. `spent`: ε charged, from each of these times on. `left`: answers left,
+    likewise. `tail`: the newest entries. `drawings`: what was reserved when the service was started, and how far it was
+    drawn.
     """
 
     verified_at: str
@@ -64,14 +55,8 @@ class History:
     def of(cls, ledger: Ledger, *, verified_at: str, purposes: Sequence[str] = ()) -> History:
         """Read it off a ledger.
 
-        Parameters
-        ----------
-        ledger : Ledger
-            Verified.
-        verified_at : str
-            When.
-        purposes : sequence of str
-            Those that pay for online answers, of the newest reservation.
+        `ledger`: verified. `verified_at`: when. `purposes`: those that pay for online answers, of the newest
+        reservation.
         """
         history, budget, spent = cls(verified_at), ledger.budget, BudgetUnits()
         reservations = ledger.reservations()

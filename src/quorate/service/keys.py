@@ -41,22 +41,13 @@ _NOBODY = "0" * 64  # what an unknown key's hash is compared with, so that it ta
 class Key:
     """What is known of a key.
 
-    Parameters
-    ----------
-    id : str
-        Twelve hexadecimal digits; the client of its charges in the ledger is ``key:<id>``.
-    name : str
-        Whose it is, in its owner's words.
-    scopes : tuple of str
-        What it may do: "ask" for answers, "read" the budget and the guarantee, "admin" the metrics, and read.
-    hash : str
-        SHA-256 of the secret, hexadecimal.
-    created : str
-        When, ISO 8601 in UTC.
-    expires, revoked : str or None
-        When it ends, or was ended.
-    quota : int or None
-        How many answers may be charged for it, in its whole life; None where the cap for all is its only limit.
+    `id`: twelve hexadecimal digits; the client of its charges in the ledger is ``key:<id>``.
+    `name`: whose it is, in its owner's words.
+    `scopes`: what it may do: "ask" for answers, "read" the budget and the guarantee, "admin" the metrics, and read.
+    `hash`: SHA-256 of the secret, hexadecimal.
+    `created`: when, ISO 8601 in UTC.
+    `expires`, `revoked`: when it ends, or was ended.
+    `quota`: how many answers may be charged for it, in its whole life; None where the cap for all is its only limit.
     """
 
     id: str
@@ -85,26 +76,8 @@ class Key:
 class KeyFile:
     """The keys of one run, in its private side; readable by their owner alone.
 
-    Parameters
-    ----------
-    private : path
-        The private side of the run's folder.
-    clock : callable, optional
-        Returns the time, with a time zone.
-
-    Notes
-    -----
-    A running service sees a new or a revoked key with the next request: the file is read again where it was changed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     keys = KeyFile(Path(folder))
-    ...     token, key = keys.create("ward 7", ["ask"], quota=20)
-    ...     found = keys.find(token)
-    ...     found == key, keys.find(f"quorate_{key.id}_{43 * 'x'}"), key.hash in Path(folder, FILE).read_text()
-    (True, None, True)
+    `private`: the private side of the run's folder. `clock`: returns the time, with a time zone. A running service sees
+    a new or a revoked key with the next request: the file is read again where it was changed.
     """
 
     def __init__(self, private: Path, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:
@@ -116,10 +89,7 @@ class KeyFile:
     def keys(self) -> tuple[Key, ...]:
         """Return all keys, ended ones included, oldest first.
 
-        Raises
-        ------
-        PreconditionFailed
-            If the file is damaged, or may not be read.
+        Raises PreconditionFailed if the file is damaged, or may not be read.
         """
         self._refresh()
         return tuple(self._keys.values())
@@ -141,10 +111,7 @@ class KeyFile:
     ) -> tuple[str, Key]:
         """Make a key; return the token, which is kept nowhere, and what is known of it.
 
-        Raises
-        ------
-        InvalidParameter
-            If a scope is none, or the name is not one short line.
+        Raises InvalidParameter if a scope is none, or the name is not one short line.
         """
         unknown = [scope for scope in scopes if scope not in SCOPES]
         if unknown or not scopes:
@@ -171,10 +138,7 @@ class KeyFile:
     def revoke(self, id_: str) -> Key:
         """End a key, for ever; one that was revoked stays as it was.
 
-        Raises
-        ------
-        PreconditionFailed
-            If there is no such key.
+        Raises PreconditionFailed if there is no such key.
         """
         with self._changing():
             if id_ not in self._keys:

@@ -20,20 +20,8 @@ _AFTER_A_CUT: Final = {False: "", True: "\n"}
 class Log:
     r"""Writes lines to a descriptor of its own.
 
-    Parameters
-    ----------
-    descriptor : int or None
-        Where to; it is closed at the end. None, where there is no such place: then every line is dropped.
-    most : int
-        Lines that may wait; further ones are dropped.
-
-    Examples
-    --------
-    >>> reader, writer = os.pipe()
-    >>> log = Log(writer)
-    >>> log.write("a line"); log.close()
-    >>> os.read(reader, 99), log.dropped, os.close(reader)
-    (b'a line\n', 0, None)
+    `descriptor`: where to; it is closed at the end. None, where there is no such place: then every line is dropped.
+    `most`: lines that may wait; further ones are dropped.
     """
 
     def __init__(self, descriptor: int | None, *, most: int = MOST) -> None:

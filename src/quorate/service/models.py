@@ -31,17 +31,8 @@ _FORMAT = "quorate service models 1"
 def open_student(folder: RunFolder, *, trusted: Sequence[str] = ()) -> Any:
     """Open the published student, or the model of a direct run.
 
-    Parameters
-    ----------
-    folder : RunFolder
-        Of a finished run.
-    trusted : sequence of str
-        Types that are opened beside those of scikit-learn, by their full names.
-
-    Raises
-    ------
-    PreconditionFailed
-        If the file is not what the run published, or holds a type that is not trusted.
+    `folder`: of a finished run. `trusted`: types that are opened beside those of scikit-learn, by their full names.
+    Raises PreconditionFailed if the file is not what the run published, or holds a type that is not trusted.
     """
     return student_from(
         read_published(folder, STUDENT),
@@ -65,10 +56,7 @@ def predictor(model: Any, kinds: ColumnKinds) -> Callable[[Rows], list[Any]]:
 def check_models(folder: RunFolder) -> None:
     """Compare the files of the teachers with the manifest; a file that is not in it yet is not refused.
 
-    Raises
-    ------
-    PreconditionFailed
-        If a file is another than the one that was noted.
+    Raises PreconditionFailed if a file is another than the one that was noted.
     """
     noted = _noted(folder)
     for name, total in _sums(folder).items():

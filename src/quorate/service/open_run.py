@@ -46,27 +46,11 @@ def opened(
 ) -> Iterator[Served]:
     """Open a finished run for service; it is let go of at the end.
 
-    Parameters
-    ----------
-    root : path
-        The run's folder.
-    service : ServiceSettings
-        How it is served.
-    watch : callable, optional
-        ``watch(stage, done, total)``: teachers that were not kept are trained again, and come out the same.
-    clock : callable, optional
-        Returns the time, with a time zone.
-
-    Raises
-    ------
-    PreconditionFailed
-        If the run is not finished, or one of its files is not what the run wrote.
-    SeededNoiseRefused
-        If its noise was seeded.
-    LedgerBusy
-        If another process holds its ledger.
-    LedgerIntegrityError
-        If the ledger is not whole.
+    `root`: the run's folder. `service`: how it is served. `watch`: ``watch(stage, done, total)``: teachers that were
+    not kept are trained again, and come out the same. `clock`: returns the time, with a time zone. Raises
+    PreconditionFailed if the run is not finished, or one of its files is not what the run wrote; SeededNoiseRefused if
+    its noise was seeded; LedgerBusy if another process holds its ledger; LedgerIntegrityError if the ledger is not
+    whole.
     """
     settings, folder = settings_of(root), RunFolder(root)
     facts = read_facts(root)

@@ -13,12 +13,7 @@ MEDIA_TYPE: Final = "application/problem+json"
 class ProblemType:
     """One way in which a request is refused.
 
-    Parameters
-    ----------
-    status : int
-        HTTP status.
-    title : str
-        The same words for every occurrence.
+    `status`: HTTP status. `title`: the same words for every occurrence.
     """
 
     status: int
@@ -67,23 +62,9 @@ RETRY_AFTER: Final = {"rate-limited": 1, "overloaded": 1, "stopping": 5, "teache
 class Problem(Exception):
     """A request that is refused; nothing was charged, unless `charged` says so.
 
-    Parameters
-    ----------
-    code : str
-        One of :data:`PROBLEMS`.
-    detail : str, optional
-        What to do. It never holds a value of the request.
-    field : str, optional
-        The place in the body, as a JSON pointer (RFC 6901) of names that are the service's own and of numbers.
-    charged : bool, default False
-        Whether answers may have been charged all the same.
-    **facts
-        Further members, numbers alone.
-
-    Examples
-    --------
-    >>> Problem("wrong-type", "a number is expected", field="/rows/0/age").status
-    422
+    `code`: one of :data:`PROBLEMS`. `detail`: what to do. It never holds a value of the request. `field`: the place in
+    the body, as a JSON pointer (RFC 6901) of names that are the service's own and of numbers. `charged`: whether
+    answers may have been charged all the same. `**facts`: further members, numbers alone.
     """
 
     def __init__(

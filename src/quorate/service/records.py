@@ -39,23 +39,9 @@ _HELP = {
 class Records:
     """Counts and log lines.
 
-    Parameters
-    ----------
-    write : callable
-        Takes one line of the log; it neither waits nor fails (:mod:`.log`).
-    dropped : callable
-        Returns how many lines of the log were dropped.
-    clock : callable
-        Returns the time, with a time zone.
-
-    Examples
-    --------
-    >>> lines = []
-    >>> records = Records(write=lines.append, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
-    >>> records.request("/v1/label", 200, client="key:ab", points=[Point("yes", "answered", "ensemble")], charged=1)
-    >>> lines[0]
-    '{"time": "2026-01-02T00:00:00+00:00", "event": "request", "route": "/v1/label", "status": 200, "client": "key:ab", "answered": 1, "charged": 1}'
-    """  # noqa: E501  a line of the log is one line
+    `write`: takes one line of the log; it neither waits nor fails (:mod:`.log`). `dropped`: returns how many lines of
+    the log were dropped. `clock`: returns the time, with a time zone.
+    """
 
     write: Callable[[str], None]
     dropped: Callable[[], int] = lambda: 0

@@ -30,10 +30,7 @@ _CHARSETS: Final = ("", "charset=utf-8", 'charset="utf-8"')
 def key_of(request: Request, keys: KeyFile, scope: Scope) -> Key:
     """Return the key that a request carries, as a Bearer token or as the password of Basic authentication.
 
-    Raises
-    ------
-    Problem
-        If there is none, or it may not do this.
+    Raises Problem if there is none, or it may not do this.
     """
     header = request.headers.get("authorization", "")
     scheme, _, credentials = header.partition(" ")
@@ -55,10 +52,7 @@ def key_of(request: Request, keys: KeyFile, scope: Scope) -> Key:
 def known_keys(keys: KeyFile, read: Callable[[], Key | None] = lambda: None) -> Key | None:
     """Return what `read` finds among the keys, which are read anew where they were changed.
 
-    Raises
-    ------
-    Problem
-        If they cannot be read.
+    Raises Problem if they cannot be read.
     """
     try:
         keys.keys()
@@ -79,10 +73,7 @@ def _password(credentials: str) -> str:
 async def read_body(request: Request, settings: ServiceSettings) -> bytes:
     """Read the body of a request, up to a size and within a time.
 
-    Raises
-    ------
-    Problem
-        If it is not JSON by its headers, too large, or too slow.
+    Raises Problem if it is not JSON by its headers, too large, or too slow.
     """
     media_type, _, parameters = request.headers.get("content-type", "").lower().partition(";")
     plain = request.headers.get("content-encoding", "identity").lower() == "identity"
@@ -108,17 +99,8 @@ def question_of(
 ) -> tuple[Asked, bool]:
     """Read what a body asks.
 
-    Returns
-    -------
-    asked : Asked
-        What waits for its answers.
-    one : bool
-        Whether it is one point, and not a list of them.
-
-    Raises
-    ------
-    Problem
-        Naming the field.
+    Returns: `asked`: what waits for its answers. `one`: whether it is one point, and not a list of them. Raises Problem
+    naming the field.
     """
     tree = read_json(body)
     if type(tree) is not dict:

@@ -100,10 +100,7 @@ _CANNOT_LISTEN = "the service could not listen on {0.host}:{0.port}; choose anot
 def serve(service: Service) -> None:
     """Serve until SIGINT, SIGTERM or SIGHUP; requests under way are answered first.
 
-    Raises
-    ------
-    PreconditionFailed
-        If the address cannot be had.
+    Raises PreconditionFailed if the address cannot be had.
     """
     with _logged(service.records):
         asyncio.run(_serving(service))
@@ -145,14 +142,7 @@ async def _serving(service: Service) -> None:
 def check_certificate(settings: ServiceSettings) -> None:
     """Refuse a certificate and key that no connection could be made with.
 
-    Raises
-    ------
-    PreconditionFailed
-        If one of the files cannot be read or is not PEM, or they do not belong together.
-
-    Examples
-    --------
-    >>> check_certificate(ServiceSettings())
+    Raises PreconditionFailed if one of the files cannot be read or is not PEM, or they do not belong together.
     """
     if settings.tls_cert is None or settings.tls_key is None:
         return

@@ -33,36 +33,22 @@ _OF_KUBERNETES: Final = re.compile(r"SERVICE_(HOST|PORT.*)|PORT_\d+_(TCP|UDP|SCT
 class ServiceSettings:
     """How a run is served.
 
-    Parameters
-    ----------
-    host, port
-        Where it listens. A host that is not of this machine alone needs `tls_cert` and `tls_key`, or `behind_proxy`.
-    tls_cert, tls_key : path, optional
-        Files of a certificate and its key, PEM.
-    behind_proxy : bool
-        Whether a proxy in front of it ends TLS.
-    after_budget : {"student", "refuse"}
-        What becomes of a new point once no answer is left: the student answers, marked as such, or the request is
-        refused.
-    max_body : int
-        Bytes that a body may have.
-    max_rows : int
-        Rows that one request may have.
-    body_seconds : float
-        How long a body may take to arrive; and the first request of a connection, from when it was opened.
-    max_waiting : int
-        Requests that may wait for an answer at a time.
-    max_connections : int
-        Connections that may be open at a time; further ones wait to be taken. Where the limit of the process on open
-        files is lower and may not be raised, that holds, less some files of the service's own.
-    requests_per_minute : int
-        How often one key may ask; 0 for no limit.
-    metrics_port : int
-        A port of 127.0.0.1 on which ``/metrics`` needs no key; 0 for none.
-    shutdown_seconds : float
-        How long requests under way may take after the service was told to stop.
-    trusted_types : tuple of str
-        Types of a student's file that are opened beside scikit-learn's own.
+    `host`, `port`: where it listens. A host that is not of this machine alone needs `tls_cert` and `tls_key`, or
+        `behind_proxy`.
+    `tls_cert`, `tls_key`: files of a certificate and its key, PEM.
+    `behind_proxy`: whether a proxy in front of it ends TLS.
+    `after_budget`: what becomes of a new point once no answer is left: the student answers, marked as such, or the
+        request is refused.
+    `max_body`: bytes that a body may have.
+    `max_rows`: rows that one request may have.
+    `body_seconds`: how long a body may take to arrive; and the first request of a connection, from when it was opened.
+    `max_waiting`: requests that may wait for an answer at a time.
+    `max_connections`: connections that may be open at a time; further ones wait to be taken. Where the limit of the
+        process on open files is lower and may not be raised, that holds, less some files of the service's own.
+    `requests_per_minute`: how often one key may ask; 0 for no limit.
+    `metrics_port`: a port of 127.0.0.1 on which ``/metrics`` needs no key; 0 for none.
+    `shutdown_seconds`: how long requests under way may take after the service was told to stop.
+    `trusted_types`: types of a student's file that are opened beside scikit-learn's own.
     """
 
     host: str = "127.0.0.1"
@@ -116,32 +102,11 @@ def read_service_settings(
 ) -> ServiceSettings:
     """Read how a run is served; the command line goes before the environment, and that before the file.
 
-    Parameters
-    ----------
-    path : path or None
-        ``service.toml``; None where there is none.
-    environment : mapping
-        ``QUORATE_SERVE_PORT=8471`` and the like. What Kubernetes sets there for a Service of that name is left alone.
-    **given
-        Of the command line; None where nothing was said.
-
-    Raises
-    ------
-    InvalidParameter
-        If a key is unknown or a value of the wrong kind.
-    PreconditionFailed
-        If the file is not TOML.
-
-    Warns
-    -----
-    FutureWarning
-        If a variable has the earlier prefix ``QUORATE_SERVICE_``. It is read, but for HOST and PORT where Kubernetes
-        may have set them.
-
-    Examples
-    --------
-    >>> read_service_settings(None, environment={"QUORATE_SERVE_PORT": "9000"}, host=None).port
-    9000
+    `path`: ``service.toml``; None where there is none. `environment`: ``QUORATE_SERVE_PORT=8471`` and the like. What
+    Kubernetes sets there for a Service of that name is left alone. `**given`: of the command line; None where nothing
+    was said. Raises InvalidParameter if a key is unknown or a value of the wrong kind; PreconditionFailed if the file
+    is not TOML. Warns FutureWarning if a variable has the earlier prefix ``QUORATE_SERVICE_``. It is read, but for HOST
+    and PORT where Kubernetes may have set them.
     """
     found: dict[str, Any] = {} if path is None else _of_file(path)
     found |= _of_environment(environment)

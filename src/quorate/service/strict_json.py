@@ -19,28 +19,8 @@ _BRACKETS = re.compile(r"[\[\]{}]")
 def read_json(body: bytes) -> Any:
     """Read a body strictly.
 
-    Parameters
-    ----------
-    body : bytes
-        UTF-8, without a byte order mark.
-
-    Returns
-    -------
-    JSON value
-        Numbers are finite; whole ones of more than 18 digits come as floats.
-
-    Raises
-    ------
-    Problem
-        Whatever is wrong; no word of it is of the body.
-
-    Examples
-    --------
-    >>> read_json(b'{"row": {"age": 39}}')
-    {'row': {'age': 39}}
-    >>> read_json(b'{"row": {"age": 1e999}}')
-    Traceback (most recent call last):
-    quorate.service.problems.Problem: not-a-finite-number
+    `body`: UTF-8, without a byte order mark. Returns: numbers are finite; whole ones of more than 18 digits come as
+    floats. Raises Problem whatever is wrong; no word of it is of the body.
     """
     try:
         text = body.decode("utf-8")

@@ -41,12 +41,8 @@ ASK_FEWER = "nothing was charged; ask for fewer new points, or only for points t
 class CurrentRows(local):
     """The rows of the block that is being answered, in each thread its own, for what counts votes on them.
 
-    Parameters
-    ----------
-    count : callable
-        From rows, as the teachers see them, to votes.
-    view : callable, optional
-        From rows to what the teachers see of them; by default the rows. It is called before anything is charged.
+    `count`: from rows, as the teachers see them, to votes. `view`: from rows to what the teachers see of them; by
+    default the rows. It is called before anything is charged.
     """
 
     def __init__(self, count: Callable[[Rows], Secret[Any]], view: Callable[[Rows], Rows] = lambda rows: rows) -> None:
@@ -82,24 +78,14 @@ def _free(asked: Asked, left: int, quota: Quota, drawn: int) -> int:
 class EnsembleAnswers:
     """Answers blocks by the ensemble, and by the student where nothing is left.
 
-    Parameters
-    ----------
-    online : OnlineAnswers
-        Charges, draws and remembers; it counts votes by `current`.
-    current : CurrentRows
-        Told which rows a block has.
-    ledger : Ledger
-        Open, and nobody else's.
-    student : callable
-        From rows to classes; free.
-    classes : sequence
-        The declared classes.
-    features : Features
-        What rows look like.
-    refuse : bool
-        Whether a request is refused where fewer answers are left than it has new points.
-    charged : callable, optional
-        Told what is left, after each block that drew.
+    `online`: charges, draws and remembers; it counts votes by `current`.
+    `current`: told which rows a block has.
+    `ledger`: open, and nobody else's.
+    `student`: from rows to classes; free.
+    `classes`: the declared classes.
+    `features`: what rows look like.
+    `refuse`: whether a request is refused where fewer answers are left than it has new points.
+    `charged`: told what is left, after each block that drew.
     """
 
     def __init__(
@@ -333,14 +319,8 @@ class EnsembleAnswers:
 class ModelAnswers:
     """Answers blocks by a released model: every prediction is free.
 
-    Parameters
-    ----------
-    model : callable
-        From rows to classes.
-    features : Features
-        What rows look like.
-    standing : Standing
-        Of the ledger when the service was started; predicting changes nothing of it.
+    `model`: from rows to classes. `features`: what rows look like. `standing`: of the ledger when the service was
+    started; predicting changes nothing of it.
     """
 
     model: Callable[[Rows], list[Any]]

@@ -15,7 +15,7 @@ fit.
 ==========================  ====================================================================================
 
 Here belongs what can be made of released answers, free of charge; nothing here may see a private row or a
-vote. Begin with :mod:`~quorate.students.student_data`, then :mod:`~quorate.students.labels`.
+vote. Begin with :mod:`~quorate.students.student`.
 """
 
 from __future__ import annotations
@@ -27,13 +27,10 @@ from quorate.deferred import on_demand
 if TYPE_CHECKING:
     from quorate.students.answers import AutoStudent, as_student
     from quorate.students.declared import class_probabilities, fit_student
-    from quorate.students.labels import LabelStudent
     from quorate.students.noisy_labels import NoiseAwareStudent
     from quorate.students.prompt_student import PromptStudent
-    from quorate.students.self_training import SelfTraining
-    from quorate.students.spreading import SpreadLabels
-    from quorate.students.student import Student
-    from quorate.students.student_data import Declined, StudentData
+    from quorate.students.semi_supervised import SelfTraining, SpreadLabels
+    from quorate.students.student import Declined, LabelStudent, Student, StudentData
     from quorate.students.values import VoteShareStudent
     from quorate.students.voting_class import VotingClass
 

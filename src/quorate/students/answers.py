@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quorate.stored_names import stored_as
-from quorate.students.labels import LabelStudent
-from quorate.students.student import EstimatorStudent, Student
-from quorate.students.student_data import StudentData
+from quorate.students.student import EstimatorStudent, LabelStudent, Student, StudentData
 from quorate.students.values import VoteShareStudent
 
 

@@ -24,18 +24,6 @@ def takes_weights(student: Any) -> bool:
     A Pipeline hands them to its last step alone. So they do where the last step takes ``sample_weight``, no step before
     it looks at labels, and what the last step is made of takes them too. A step is held to look at labels unless it is
     one of scikit-learn's that does not.
-
-    Examples
-    --------
-    >>> from sklearn.feature_selection import SelectKBest
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.neighbors import KNeighborsClassifier
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> takes_weights(LogisticRegression()), takes_weights(KNeighborsClassifier())
-    (True, False)
-    >>> [takes_weights(make_pipeline(step, LogisticRegression())) for step in (StandardScaler(), SelectKBest())]
-    [True, False]
     """
     from sklearn.utils.validation import has_fit_parameter
 
@@ -75,16 +63,7 @@ def _ignores_labels(step: Any) -> bool:
 
 
 def last_step(student: Any) -> tuple[str, Any]:
-    """The step that learns, and how its fit parameters are addressed: ``("", student)`` outside a Pipeline.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> from sklearn.pipeline import make_pipeline
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> last_step(make_pipeline(StandardScaler(), LogisticRegression()))
-    ('logisticregression__', LogisticRegression())
-    """
+    """The step that learns, and how its fit parameters are addressed: ``("", student)`` outside a Pipeline."""
     prefix, step = "", student
     while steps := getattr(step, "steps", None):
         name, step = steps[-1]
@@ -178,13 +157,7 @@ def class_probabilities(student: Any, X: Any, classes: Sequence[Any]) -> FloatAr
 
 
 def spread(seen: FloatArray, seen_classes: NDArray[Any], classes: Sequence[Any]) -> FloatArray:
-    """Put columns for `seen_classes` where the declared classes have them.
-
-    Examples
-    --------
-    >>> spread(np.array([[0.2, 0.8]]), np.array(["c", "a"]), ["a", "b", "c"]).tolist()
-    [[0.8, 0.0, 0.2]]
-    """
+    """Put columns for `seen_classes` where the declared classes have them."""
     place = {each: column for column, each in enumerate(classes)}
     everywhere = np.zeros((len(seen), len(place)))
     everywhere[:, [place[each] for each in seen_classes.tolist()]] = seen

@@ -19,6 +19,8 @@ known standard deviation on every share, so that
 Shares sum to one in the model, so what the shares :math:`y_i` of a point lack of one (teachers that abstain) changes
 nothing: it is as if each class had an equal part of it. Everything here is post-processing of released values and
 public points.
+
+Shares teach any classifier about every public point, by weights (:func:`fit_on_vote_shares`).
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ from quorate.data.feature_maps.standardizer import PoolStandardizer
 from quorate.data.rows import kind, take
 from quorate.deferred import linalg, optimize, sparse, special
 from quorate.errors import InvalidParameter
-from quorate.types import FloatArray
+from quorate.students.declared import fit_student, takes_weights
+from quorate.students.student import StudentData
+from quorate.types import FloatArray, IntArray
 
 PRIOR_VARIANCE = 1.5  # of each weight; a class score then has standard deviation 1.7 at a typical point
 MAX_ITERATIONS = 300
@@ -51,19 +55,7 @@ Loss: TypeAlias = Callable[[FloatArray], tuple[float, FloatArray]]
 class VoteShares:
     """The fitted model.
 
-    Attributes
-    ----------
-    geometry : PoolCoordinates
-        How points are measured.
-    weights, intercepts : FloatArray
-        ``(n_classes, n_coordinates)`` and ``(n_classes,)``.
-
-    Examples
-    --------
-    >>> geometry = PoolCoordinates.of(np.array([[-1.0], [1.0]]))
-    >>> model = VoteShares(geometry, np.array([[-1.0], [1.0]]), np.zeros(2))
-    >>> model(np.array([[0.0], [9.0]])).round(2).tolist()
-    [[0.5, 0.5], [0.0, 1.0]]
+    `geometry`: how points are measured. `weights`, `intercepts`: ``(n_classes, n_coordinates)`` and ``(n_classes,)``.
     """
 
     geometry: PoolCoordinates
@@ -81,12 +73,8 @@ class VoteShares:
     def classifier(self, rows: Any, classes: Any) -> Any:
         """Return the same model as a fitted scikit-learn Pipeline that ends in a logistic regression.
 
-        Parameters
-        ----------
-        rows : (n_public, n_features)
-            The pool as the classifier is to see it: what `geometry` was read off, or a frame of it.
-        classes : sequence
-            The declared classes.
+        `rows`: the pool as the classifier is to see it: what `geometry` was read off, or a frame of it. `classes`: the
+        declared classes.
         """
         from sklearn.pipeline import Pipeline
 
@@ -114,37 +102,12 @@ def logistic_of(weights: FloatArray, intercepts: FloatArray, classes: Any) -> An
 def fit_vote_shares(X: Any, shares: FloatArray, *, noise_sd: float, geometry: PoolCoordinates) -> VoteShares:
     r"""Fit the model to noisy shares.
 
-    Parameters
-    ----------
-    X : (n_queries, n_features) array or sparse matrix
-        The public points that were answered.
-    shares : FloatArray
-        ``(n_queries, n_classes)``, unbiased, with noise; outside [0, 1] now and then, NaN never.
-    noise_sd : float
-        τ > 0, the standard deviation of the noise of one share, which is independent of that of any other.
-    geometry : PoolCoordinates
-        Of all public points.
-
-    Returns
-    -------
-    VoteShares
-
-    Raises
-    ------
-    InvalidParameter
-        If `shares` has not one finite row for each of X, or `noise_sd` is not > 0.
-
-    Notes
-    -----
-    Two shares :math:`1/2 \mp v` that carry one noise of standard deviation τ with opposite signs have equal
-    residuals, and are told as independent shares with noise :math:`\sqrt2\,\tau`.
-
-    Examples
-    --------
-    >>> X = np.array([[-1.0], [0.0], [1.0]])
-    >>> noisy = np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]])
-    >>> fit_vote_shares(X, noisy, noise_sd=0.1, geometry=PoolCoordinates.of(X))(X).round(1).tolist()
-    [[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]]
+    `X`: the public points that were answered. `shares`: ``(n_queries, n_classes)``, unbiased, with noise; outside [0,
+    1] now and then, NaN never. `noise_sd`: τ > 0, the standard deviation of the noise of one share, which is
+    independent of that of any other. `geometry`: of all public points. Raises InvalidParameter if `shares` has not one
+    finite row for each of X, or `noise_sd` is not > 0. Two shares :math:`1/2 \mp v` that carry one noise of standard
+    deviation τ with opposite signs have equal residuals, and are told as independent shares with noise
+    :math:`\sqrt2\,\tau`.
     """
     check_shares(X, shares)
     precision = 1.0 / real("noise_sd", noise_sd, above=0) ** 2
@@ -204,3 +167,47 @@ def _even_units(rows: Any, standard: PoolStandardizer, curvature: float) -> Any:
     z = np.column_stack([np.ones(len(dense)), (np.asarray(dense, dtype=np.float64) - standard.mean) / standard.scale])
     curve = curvature * rows.shape[0] / len(z) * (z.T @ z) + np.eye(width) / PRIOR_VARIANCE
     return linalg.solve_triangular(linalg.cholesky(curve, lower=True), np.eye(width), lower=True)
+
+
+def onto_simplex(rows: FloatArray) -> FloatArray:
+    r"""Project each row ``(n, n_classes)`` onto the shares: at least 0, of sum one, at the least Euclidean distance.
+
+    The projection is :math:`\max(y_c - t, 0)` with the one t for which it sums to one. So what a row lacks of one is
+    shared equally.
+
+    References
+    ----------
+    Duchi, Shalev-Shwartz, Singer and Chandra (2008), Figure 1.
+    """
+    descending = -np.sort(-rows, axis=1)
+    excess = (np.cumsum(descending, axis=1) - 1) / np.arange(1, rows.shape[1] + 1)
+    kept = np.sum(descending > excess, axis=1)
+    shift = np.take_along_axis(excess, kept[:, None] - 1, axis=1)
+    projected: FloatArray = np.maximum(rows - shift, 0.0)
+    return projected
+
+
+NO_WEIGHT = 1e-6  # a row with less than this says nothing, and costs the student time
+
+
+def fit_on_vote_shares(estimator: Any, data: StudentData, shares: FloatArray, *, weights: bool = True) -> Any:
+    """Fit the classifier on the whole public pool, asked or not, each point once for each class.
+
+    `shares` ``(n_public, n_classes)`` in [0, 1] are what is believed about each point; a row of zeros is left out. With
+    `weights` False, or where a part of the classifier would learn from labels without their weights
+    (:func:`~quorate.students.declared.takes_weights`), each point stands once, with its largest class.
+    """
+    if weights and takes_weights(estimator):
+        which, codes, row_weights = once_per_class(shares)
+        weighted = {"weights": row_weights}
+    else:
+        which = np.flatnonzero(shares.max(axis=1) > NO_WEIGHT)
+        codes, weighted = shares[which].argmax(axis=1), {}
+    rows = data.pool if len(which) == len(shares) and np.all(np.diff(which) == 1) else take(data.pool, which)
+    return fit_student(estimator, rows, codes, data.classes, seed=data.estimator_seed, **weighted)
+
+
+def once_per_class(shares: FloatArray) -> tuple[IntArray, IntArray, FloatArray]:
+    """Row numbers, class codes and weights of a training set in which each point stands once for each class."""
+    which, codes = np.nonzero(shares > NO_WEIGHT)
+    return which, codes, shares[which, codes]

@@ -15,13 +15,9 @@ from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, as_numbe
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import Mechanism
 from quorate.stored_names import stored_as
-from quorate.students.gaussian_process import ProcessShares, fit_process_shares
-from quorate.students.labels import LabelStudent
-from quorate.students.shares import VoteShares, fit_vote_shares
-from quorate.students.student import EstimatorStudent
-from quorate.students.student_data import StudentData
-from quorate.students.tree_shares import TreeShares, fit_tree_shares
-from quorate.students.whole_pool import fit_on_vote_shares
+from quorate.students.share_models import ProcessShares, TreeShares, fit_process_shares, fit_tree_shares
+from quorate.students.shares import VoteShares, fit_on_vote_shares, fit_vote_shares
+from quorate.students.student import EstimatorStudent, LabelStudent, StudentData
 from quorate.types import FloatArray
 
 SHARES = ("linear", "kernel", "gaussian-process", "trees", "smooth", "auto")
@@ -51,8 +47,8 @@ class VoteShareStudent(EstimatorStudent):
         Pipeline that ends in a logistic regression.
     shares : {"linear", "kernel", "gaussian-process", "trees", "smooth", "auto"}
         How a share depends on the point. A softmax of a linear function (:mod:`~quorate.students.shares`), or of
-        features of a Gaussian kernel; a Gaussian process (:mod:`~quorate.students.gaussian_process`); boosted trees
-        (:mod:`~quorate.students.tree_shares`). ``"auto"`` takes the one that predicts *noisy* votes best in three
+        features of a Gaussian kernel; a Gaussian process (:mod:`~quorate.students.share_models`); boosted trees
+        (:mod:`~quorate.students.share_models`). ``"auto"`` takes the one that predicts *noisy* votes best in three
         folds, and the linear one unless another is better by a standard error: the votes are released, so to look
         again is free. Trees are tried from 500 answers on. ``"smooth"`` is the same without trees: it takes a tenth
         of the time, and what it publishes opens without a list of trusted types.

@@ -12,8 +12,7 @@ from quorate.data import take
 from quorate.errors import InvalidParameter
 from quorate.stored_names import stored_as
 from quorate.students.declared import fit_student, takes_weights
-from quorate.students.student import EstimatorStudent
-from quorate.students.student_data import StudentData
+from quorate.students.student import EstimatorStudent, StudentData
 from quorate.students.values import VoteShareStudent
 
 

@@ -9,8 +9,8 @@ import pytest
 from scipy.sparse import csr_array
 from threadpoolctl import threadpool_limits
 
-from quorate.audit.equal_votes import _chosen
-from quorate.audit.repeated_queries import reconstruct
+from quorate.audit.attacks import reconstruct
+from quorate.audit.many_answers import _chosen
 from quorate.data.declared import declared_columns
 from quorate.data.encoding import public_encoder
 from quorate.data.feature_maps import LinearMap, PoolCoordinates, PoolDirections, PoolScale, PoolStandardizer

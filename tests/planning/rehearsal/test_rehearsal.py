@@ -33,7 +33,7 @@ from quorate.planning.rehearsal.rounds import _drawn
 from quorate.planning.rehearsal.votes import Shards, released_data, right_alone, sample_votes, whole_votes
 from quorate.planning.vote_rows import Grid, vote_rows
 from quorate.students import VoteShareStudent
-from quorate.students.shared_coordinates import SharedCoordinates
+from quorate.students.student import SharedCoordinates
 from quorate.types import Secret
 
 N, M, LABELLED, TEST = 3_000, 150, 1_200, 4_000

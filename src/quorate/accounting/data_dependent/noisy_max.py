@@ -113,11 +113,6 @@ def log_q_gaussian(gaps: FloatArray, sigma: float, noise: Noise) -> FloatArray:
 
     Half a vote covers the lattice at every gap above 0. At a tie the sum is above ½ as it stands, which is all that
     counts there: Thm 6 says nothing above 1/e. The gaps of a query stand in ascending order.
-
-    Examples
-    --------
-    >>> log_q_gaussian(np.array([[0.0]]), 1.0, "continuous").round(4)
-    array([-0.6931])
     """
     half = 0.5 if noise == "discrete" else 0.0
     columns = np.ascontiguousarray(gaps.T)  # a sum over a few classes is quick along the queries
@@ -139,11 +134,6 @@ def log_q_laplace(gaps: FloatArray, scale: float, noise: Noise) -> FloatArray:
     Continuous: :math:`\sum_c (2 + g_c/b)\,e^{-g_c/b}/4`. Discrete, with :math:`r = e^{-1/b}`: the difference of two
     noises has mass :math:`\left(\frac{1-r}{1+r}\right)^2 r^{|k|}\left(|k| + \frac{1+r^2}{1-r^2}\right)`, summed from
     the gap upwards.
-
-    Examples
-    --------
-    >>> log_q_laplace(np.array([[0.0]]), 5.0, "continuous").round(4)
-    array([-0.6931])
     """
     if noise == "continuous":
         return np.asarray(special.logsumexp(np.log((2 + gaps / scale) / 4) - gaps / scale, axis=1))
@@ -166,21 +156,6 @@ def gaussian_bound(log_q: FloatArray, sigma: float, orders: FloatArray) -> Float
     for :math:`a \le \mu_1`, :math:`\mu_2 > 1` and
     :math:`q \le e^{(\mu_2-1)\varepsilon_2} / \left(\frac{\mu_1}{\mu_1-1}\frac{\mu_2}{\mu_2-1}\right)^{\mu_2}`,
     which is where it grows with q; :math:`a/\sigma^2` elsewhere and where smaller.
-
-    Parameters
-    ----------
-    log_q : ndarray ``(n_values,)``
-    sigma : float
-    orders : ndarray ``(n_orders,)``
-
-    Returns
-    -------
-    ndarray ``(n_values, n_orders)``
-
-    Examples
-    --------
-    >>> gaussian_bound(np.array([-1.0]), 10.0, np.array([2.0]))
-    array([[0.02]])
     """
     variance = sigma * sigma
     worst = orders / variance
@@ -273,12 +248,10 @@ def _pure_bound(log_q: FloatArray, one_vote: float, orders: FloatArray) -> Float
 def effective_gap(log_q: FloatArray, n_classes: int) -> FloatArray:
     r"""Return the u for which :math:`q = (C-1)\,\Phi^c(u)`: one changed vote moves it by at most √2/σ.
 
-    Notes
-    -----
     One changed vote moves every gap by at most 2. With :math:`\psi(t) = \Phi^c(\Phi^{c,-1}(t) - \sqrt2/\sigma)`, which
     is concave, Jensen gives :math:`q' \le (C-1)\,\psi(q/(C-1))`, that is :math:`u' \ge u - \sqrt2/\sigma`. Where the
-    plurality class changes, the new one has the larger count, so that each term of its sum is at most the
-    corresponding term relative to the old class. The other side follows by exchanging the data sets.
+    plurality class changes, the new one has the larger count, so that each term of its sum is at most the corresponding
+    term relative to the old class. The other side follows by exchanging the data sets.
 
     Examples
     --------

@@ -170,15 +170,7 @@ def release_total(
 def largest_total(multiplier: float, step: float) -> float:
     """Return L, the total beyond which :func:`release_total` clips, in nats: a public number.
 
-    Raises
-    ------
-    InvalidParameter
-        If `multiplier` is so large that noise of one step is beyond the samplers.
-
-    Examples
-    --------
-    >>> f"{largest_total(40.0, 1e-4):.3g}"
-    '2.75e+06'
+    Raises InvalidParameter if `multiplier` is so large that noise of one step is beyond the samplers.
     """
     step, multiplier = real("step", step, above=0), real("multiplier", multiplier, above=0)
     if multiplier > MAX_SCALE / 2:

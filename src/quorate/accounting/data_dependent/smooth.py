@@ -172,11 +172,8 @@ class _Drops:
 
     The drops rise up to a peak and fall after it; should they not, what is kept here does, and is larger.
 
-    Attributes
-    ----------
-    drops : FloatArray, (n_cells,)
-    peak_at, cells, low, width
-        Where the peak is, the number of cells to a step, where the grid begins, and how wide a cell is.
+    `peak_at`, `cells`, `low`, `width`: where the peak is, the number of cells to a step, where the grid begins, and how
+    wide a cell is.
     """
 
     drops: FloatArray

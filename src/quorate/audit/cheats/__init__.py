@@ -12,12 +12,12 @@ Examples
 True
 """
 
-from quorate.audit.cheats import faulty_noise, gradient_rounds, noisy_max, one_place, sparse_vector, stability
+from quorate.audit.cheats import faulty_noise, gradient_rounds, noisy_max, one_place, sparse_vector
 from quorate.audit.cheats.case import Case
 
-_FILES = (sparse_vector, stability, noisy_max, faulty_noise, one_place, gradient_rounds)
+_FILES = (sparse_vector, noisy_max, faulty_noise, one_place, gradient_rounds)
 
-CHEATS: tuple[Case, ...] = tuple(case for each in _FILES for case in each.CHEATS)
-HONEST: tuple[Case, ...] = tuple(case for each in _FILES for case in each.HONEST)
+CHEATS: tuple[Case, ...] = tuple(case for module in _FILES for case in module.CHEATS)
+HONEST: tuple[Case, ...] = tuple(case for module in _FILES for case in module.HONEST)
 
 __all__ = ["CHEATS", "HONEST", "Case"]

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from quorate.audit.claims import Claim
-from quorate.audit.releases import Releases
-from quorate.audit.sampled import AuditResult, audit_mechanism
+from quorate.audit.sampled import AuditResult, Releases, audit_mechanism
 from quorate.types import IntArray
 
 

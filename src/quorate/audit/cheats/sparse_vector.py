@@ -1,19 +1,22 @@
-"""Sparse vector as it has been published and coded, right and wrong, on the count of class 1.
+"""Sparse vector and stable answers as they have been published and coded, right and wrong.
 
 "LSL17" is Lyu, Su, Li (2017), Understanding the Sparse Vector Technique (arXiv:1603.01699), whose Algorithms 3 to 6
-are published variants that are not what they claim. All scales are for integers of sensitivity 1 and a claimed ε.
+are published variants that are not what they claim; they look at the count of class 1. The stability tests (BTT18) look
+at the distance to instability, or at the margin that is mistaken for it. All scales are for integers of sensitivity 1
+and a claimed ε.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import log
 from typing import ClassVar
 
 import numpy as np
 
 from quorate.audit.cheats.case import Case
-from quorate.audit.claims import PureClaim
-from quorate.noise import NoiseSource, discrete_laplace
+from quorate.audit.claims import ApproxClaim, PureClaim
+from quorate.noise import NoiseSource, discrete_laplace, geometric
 from quorate.types import IntArray
 
 #: Stands after the end of a stream.
@@ -24,18 +27,9 @@ STOPPED = -2
 class SparseVector:
     """Say 1 for each value above a noisy threshold and 0 for the others; stop after `cutoff` times 1.
 
-    Attributes
-    ----------
-    threshold_scale, query_scale : float
-        Laplace scales in votes; 0 for no noise.
-    cutoff : int or None
-        How many times 1 ends the stream.
-    resets : bool
-        Whether each 1 draws a new noisy threshold.
-    tells_value : bool
-        Whether the noisy value is told in place of 1.
-    threshold : int
-        In votes.
+    `threshold_scale`, `query_scale`: laplace scales in votes; 0 for no noise. `cutoff`: how many times 1 ends the
+    stream. `resets`: whether each 1 draws a new noisy threshold. `tells_value`: whether the noisy value is told in
+    place of 1. `threshold`: in votes.
     """
 
     threshold_scale: float
@@ -81,6 +75,68 @@ def _pair(*stages: tuple[list[int], list[int]]) -> tuple[IntArray, IntArray]:
     values = [value for below, above in stages for value in below + above]
     moved = [each for below, above in stages for each in [v + 1 for v in below] + [v - 1 for v in above]]
     return _stream(values), _stream(moved)
+
+
+_DECLINED = -1
+
+
+def _gap(counts: IntArray) -> IntArray:
+    top = np.sort(counts, axis=-1)
+    return np.asarray(top[..., -1] - top[..., -2])
+
+
+def _dist(counts: IntArray) -> IntArray:
+    """Return how many teachers must change before the plurality class can: ``max(0, ceil(gap / 2) − 1)``."""
+    return np.maximum(0, -(-_gap(counts) // 2) - 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StabilityTest:
+    """The correct test (BTT18 Alg. 1): answer exactly where dist + Lap(1/ε) passes log(1/δ)/ε."""
+
+    epsilon: float
+    delta: float
+
+    def _stability(self, counts: IntArray) -> IntArray:
+        return _dist(counts)
+
+    def release(self, counts: IntArray, noise: NoiseSource) -> int:
+        """Answer one query."""
+        return int(self.release_many(np.asarray(counts)[None], noise)[0])
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer each row."""
+        noisy = self._stability(counts) + discrete_laplace(1 / self.epsilon, len(counts), noise)
+        return np.where(noisy > log(1 / self.delta) / self.epsilon, counts.argmax(axis=1), _DECLINED)
+
+
+class RawMargin(StabilityTest):
+    """``gap − 1`` in place of dist: one changed teacher moves it by 2, and the noise is for 1."""
+
+    def _stability(self, counts: IntArray) -> IntArray:
+        return _gap(counts) - 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OneSidedStage:
+    """A correct stage of sparse vector with one-sided geometric noise: above is free, the first below ends it."""
+
+    threshold_scale: float
+    query_scale: float
+    threshold: int
+    takes_streams: ClassVar[bool] = True
+
+    def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer one stream ``(n_queries, n_classes)``."""
+        return np.asarray(self.release_many(np.asarray(counts)[None], noise)[0])
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer each of ``(n_streams, n_queries, n_classes)``; −1 is ⊥, −2 what follows it."""
+        line = self.threshold - geometric(self.threshold_scale, (len(counts), 1), noise)
+        passed = _dist(counts) - geometric(self.query_scale, counts.shape[:2], noise) > line
+        answers = np.where(passed, counts.argmax(axis=2), _DECLINED)
+        answers[:, 1:][np.logical_or.accumulate(~passed, axis=1)[:, :-1]] = _DECLINED - 1
+        return answers
 
 
 EPSILON = 1.0
@@ -146,6 +202,13 @@ CHEATS = (
         claimed=PureClaim(4.0),
         runs=1_000_000,
     ),
+    Case(
+        name="raw margin with sensitivity-1 noise",
+        source="BTT18 prints dist as the margin minus one; it moves by 2 with one teacher, so ε is twice the claim.",
+        mechanism=RawMargin(epsilon=1.0, delta=1e-5),
+        neighbours=(np.array([57, 43]), np.array([58, 42])),
+        claimed=ApproxClaim(1.0, 1e-5),
+    ),
 )
 
 HONEST = (
@@ -170,6 +233,21 @@ HONEST = (
         mechanism=SparseVector(threshold_scale=1.0, query_scale=2.0, cutoff=2, resets=True),
         neighbours=_pair(([0] * 3, [1]), ([0] * 3, [1])),
         claimed=PureClaim(4.0),
+        runs=200_000,
+    ),
+    Case(
+        name="distance to instability",
+        source="BTT18 Alg. 1 with the distance that moves by 1.",
+        mechanism=StabilityTest(epsilon=1.0, delta=1e-5),
+        neighbours=(np.array([65, 35]), np.array([66, 34])),
+        claimed=ApproxClaim(1.0, 1e-5),
+    ),
+    Case(
+        name="one-sided stage",
+        source="One stage with Geom(2/ε) on the threshold and Geom(4/ε) on the queries: ε-DP wherever dist ≥ 1.",
+        mechanism=OneSidedStage(threshold_scale=2.0, query_scale=4.0, threshold=12),
+        neighbours=(np.array([[71, 41]] * 3 + [[60, 40]]), np.array([[70, 42]] * 3 + [[61, 39]])),
+        claimed=PureClaim(1.0),
         runs=200_000,
     ),
 )

@@ -71,14 +71,8 @@ class FeatureMap(Protocol):
 class Spectrum:
     """Eigenpairs of the pool's second moment, largest first.
 
-    Attributes
-    ----------
-    values : FloatArray, (n_kept,)
-        Eigenvalues, > 0.
-    vectors : FloatArray, (n_features, n_kept)
-        Directions of length one.
-    rest : FloatArray, (n_left,)
-        Eigenvalues whose directions are left out, as far as they are known: of a large pool of texts.
+    `values`: eigenvalues, > 0. `vectors`: directions of length one. `rest`: eigenvalues whose directions are left out,
+    as far as they are known: of a large pool of texts.
     """
 
     values: FloatArray
@@ -112,14 +106,7 @@ class Spectrum:
         return float(np.sum(self.values / (self.values + ridge)) + np.sum(self.rest / (self.rest + ridge)))
 
     def ridge_for(self, dimension: float) -> float:
-        """Return the smallest κ, of those ever used, with ``effective_dimension(κ) <= dimension``.
-
-        Examples
-        --------
-        >>> spectrum = Spectrum(np.array([1.0, 0.1]), np.eye(2))
-        >>> round(spectrum.effective_dimension(spectrum.ridge_for(1.0)), 9)
-        1.0
-        """
+        """Return the smallest κ, of those ever used, with ``effective_dimension(κ) <= dimension``."""
         low = self.least_ridge
         if self.effective_dimension(low) <= dimension:
             return low
@@ -148,21 +135,13 @@ def dual_eigenpairs(features: Any) -> tuple[FloatArray, FloatArray]:
 class PublicCoordinates:
     """A feature map and a whitening, both functions of public data alone.
 
-    Attributes
-    ----------
-    feature_map : FeatureMap
-        Rows to images.
-    whitening : (n_features, n_coordinates) array, or None
-        Features to coordinates, of single precision where `factored`; None where coordinates are the features
+    `feature_map`: rows to images.
+    `whitening`: features to coordinates, of single precision where `factored`; None where coordinates are the features
         themselves, without a pool.
-    bits : int
-        Coordinates are integer numbers of steps of ``2**-bits``.
-    matrix : FloatArray, (n_images, n_coordinates), or None
-        Images to coordinates, as integers: column j in steps of ``2**-matrix_bits[j]``.
-    matrix_bits : (n_coordinates,) integers, or None
-        See `matrix`.
-    factored : bool
-        Whether images times `matrix` are the coordinates as they are, and exact in single precision.
+    `bits`: coordinates are integer numbers of steps of ``2**-bits``.
+    `matrix`: images to coordinates, as integers: column j in steps of ``2**-matrix_bits[j]``.
+    `matrix_bits`: see `matrix`.
+    `factored`: whether images times `matrix` are the coordinates as they are, and exact in single precision.
     """
 
     feature_map: FeatureMap
@@ -204,14 +183,8 @@ class PublicCoordinates:
         The rounded matrix is the whitening from then on: coordinates are images times the matrix, and nothing is
         rounded after that. None where the shortest column would be lost in the rounding, or columns are too long.
 
-        Parameters
-        ----------
-        feature_map : FeatureMap
-            Of sparse images.
-        whitening : (n_features, n_coordinates) array
-            As for :meth:`of`. Where it is of single precision already, its memory is taken over.
-        most_bits : float
-            Coordinates are multiples of no less than ``2**-most_bits``.
+        `feature_map`: of sparse images. `whitening`: as for :meth:`of`. Where it is of single precision already, its
+        memory is taken over. `most_bits`: coordinates are multiples of no less than ``2**-most_bits``.
         """
         lengths = np.sqrt(np.einsum("ij,ij->j", whitening, whitening)).astype(np.float64)
         most = 2.0 ** (SINGLE_BITS - feature_map.bits) / (feature_map.bound * (1 + 1e-6))  # a column's length

@@ -132,11 +132,5 @@ class PoolDirections:
 
 
 def is_wide(n_columns: int, n_public: int) -> bool:
-    """Tell whether a pool has more columns than models of its columns can tell apart, and rows to find directions in.
-
-    Examples
-    --------
-    >>> is_wide(784, 5_000), is_wide(123, 976), is_wide(5_000, 60)
-    (True, False, False)
-    """
+    """Whether a pool has more columns than models of its columns can tell apart, and rows to find directions in."""
     return n_columns > WIDE and n_public > DIRECTIONS

@@ -35,25 +35,9 @@ _TAYLOR = tuple(1.0 / value for value in (1, 1, 2, 6, 24, 120, 720, 5040, 40320,
 def exp(x: FloatArray) -> FloatArray:
     r"""Return :math:`e^x` entry by entry, by additions, multiplications and roundings alone.
 
-    Parameters
-    ----------
-    x : FloatArray
-        Of any shape; read as at least −700 and at most 700.
-
-    Returns
-    -------
-    FloatArray
-        Of the same shape, within 2⁻⁵⁰ relative.
-
-    Notes
-    -----
-    :math:`x = k \log 2 + r` with :math:`|r| \le \tfrac12 \log 2`, and Taylor's sum of 13 terms for :math:`e^r`, whose
-    remainder is below :math:`0.35^{13}/13! < 2^{-52}`.
-
-    Examples
-    --------
-    >>> bool(np.allclose(exp(np.array([-3.0, 0.0, 2.5])), np.exp([-3.0, 0.0, 2.5]), rtol=1e-15))
-    True
+    `x`: of any shape; read as at least −700 and at most 700. Returns: of the same shape, within 2⁻⁵⁰ relative. :math:`x
+    = k \log 2 + r` with :math:`|r| \le \tfrac12 \log 2`, and Taylor's sum of 13 terms for :math:`e^r`, whose remainder
+    is below :math:`0.35^{13}/13! < 2^{-52}`.
     """
     x = np.minimum(np.maximum(x, -700.0), 700.0)
     k = np.rint(x * _LOG2_E)
@@ -69,12 +53,7 @@ def exp(x: FloatArray) -> FloatArray:
 def to_grid(x: Any, bits: int) -> Any:
     """Return each entry as the nearest integer number of steps of ``2**-bits``, held as a float.
 
-    Parameters
-    ----------
-    x : FloatArray or CSR matrix
-        Numbers.
-    bits : int
-        A step is ``2**-bits``; may be negative.
+    `x`: numbers. `bits`: a step is ``2**-bits``; may be negative.
 
     Examples
     --------
@@ -91,14 +70,7 @@ def to_grid(x: Any, bits: int) -> Any:
 def squared_lengths(integers: Any) -> FloatArray:
     """Return the squared Euclidean length of each row of integers, exactly where it is below 2⁵³.
 
-    Parameters
-    ----------
-    integers : (n_rows, n_columns) FloatArray or CSR matrix
-        Integers, held as floats.
-
-    Returns
-    -------
-    FloatArray, (n_rows,)
+    `integers`: integers, held as floats.
 
     Examples
     --------
@@ -114,15 +86,7 @@ def squared_lengths(integers: Any) -> FloatArray:
 def bits_for(bound: float) -> int:
     """Return the largest number of bits b with ``bound * 2**b <= 2**52``: integers below 2⁵³ with room for rounding.
 
-    Parameters
-    ----------
-    bound : float
-        What a sum of absolute values cannot pass, > 0.
-
-    Examples
-    --------
-    >>> bits_for(1.0), bits_for(3.0), bits_for(0.25)
-    (52, 50, 54)
+    `bound`: what a sum of absolute values cannot pass, > 0.
     """
     mantissa, exponent = frexp(bound)
     return MANTISSA_BITS - 1 - (exponent - (mantissa == 0.5))
@@ -131,27 +95,10 @@ def bits_for(bound: float) -> int:
 def unit_rows(rows: Any, bits: int) -> Any:
     r"""Scale each row to length one and put it on a grid; a row of zeros stays.
 
-    Parameters
-    ----------
-    rows : (n_rows, n_columns) FloatArray or CSR matrix
-        Finite numbers of any size.
-    bits : int
-        The grid has steps of ``2**-bits``.
-
-    Returns
-    -------
-    FloatArray or CSR matrix
-        Integer numbers of steps. Each row is a function of that row, `bits` and the number of columns.
-
-    Notes
-    -----
-    The length is that of the row rounded to g bits below its largest entry's power of two, with
-    :math:`2 g + \log_2 (\text{columns}) \le 52`, so that the sum of squares is exact in any order.
-
-    Examples
-    --------
-    >>> (unit_rows(np.array([[3.0, 4.0], [0.0, 0.0]]), 10) / 2**10).round(3).tolist()
-    [[0.6, 0.8], [0.0, 0.0]]
+    `rows`: finite numbers of any size. `bits`: the grid has steps of ``2**-bits``. Returns: integer numbers of steps.
+    Each row is a function of that row, `bits` and the number of columns. The length is that of the row rounded to g
+    bits below its largest entry's power of two, with :math:`2 g + \log_2 (\text{columns}) \le 52`, so that the sum of
+    squares is exact in any order.
     """
     fine = int((MANTISSA_BITS - 1 - log2(max(rows.shape[1], 2))) // 2)
     if isinstance(rows, np.ndarray):

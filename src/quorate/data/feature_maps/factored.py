@@ -33,16 +33,9 @@ OFTEN = 256  # words with the largest rows in the matrix: for them one product o
 class FactoredRows:
     """Integer coordinates of sparse rows, as images times a matrix.
 
-    Attributes
-    ----------
-    images : CSR matrix, (n_rows, n_images)
-        Integers; all 0 in a row whose coordinates would be too long, or are no numbers.
-    matrix : FloatArray, (n_images, n_coordinates)
-        Integers.
-    bound : float
-        What the Euclidean length of no row of `images` passes.
-    lengths : FloatArray, (n_rows,)
-        Euclidean lengths of the coordinates: of an exact sum of squares, one rounding.
+    `images`: integers; all 0 in a row whose coordinates would be too long, or are no numbers. `matrix`: integers.
+    `bound`: what the Euclidean length of no row of `images` passes. `lengths`: euclidean lengths of the coordinates: of
+    an exact sum of squares, one rounding.
     """
 
     images: Any = field(repr=False)
@@ -86,12 +79,8 @@ class FactoredRows:
     def summed(self, factors: FloatArray, largest: float) -> FloatArray:
         """Return ``(n_coordinates, n_outputs)``: coordinates times integer factors, summed over the rows.
 
-        Parameters
-        ----------
-        factors : FloatArray, (n_rows, n_outputs)
-            Integers; 0 where the coordinates are.
-        largest : float
-            What no factor's absolute value passes, from public facts.
+        `factors`: integers; 0 where the coordinates are. `largest`: what no factor's absolute value passes, from public
+        facts.
         """
         step = 2 ** min(max(floor(52 - log2(self.bound * largest)), 0), 62)  # rows whose sum is exact in every order
         total = np.zeros((self.matrix.shape[1], factors.shape[1]))
@@ -118,13 +107,9 @@ def in_two(integers: FloatArray) -> tuple[FloatArray, FloatArray]:
 def squared_lengths_of_product(images: Any, single: Any) -> FloatArray:
     """Return the squared Euclidean length of each row of ``images @ single``, an exact sum of squares.
 
-    Parameters
-    ----------
-    images : CSR matrix, (n_rows, n_images)
-        Integers.
-    single : (n_images, n_coordinates) float32
-        Integer numbers of some power of two, such that the length of a row of images times that of a column is at most
-        2²⁴ of these steps whatever the row: by Cauchy and Schwarz no partial sum passes it then, in whichever order.
+    `images`: integers. `single`: integer numbers of some power of two, such that the length of a row of images times
+    that of a column is at most 2²⁴ of these steps whatever the row: by Cauchy and Schwarz no partial sum passes it
+    then, in whichever order.
     """
     sizes = np.einsum("ij,ij->i", single, single)  # large where a word is frequent: public, and no sum depends on it
     often = np.sort(np.argsort(sizes)[-OFTEN:])

@@ -131,10 +131,7 @@ def _numbers(made: Any) -> Any:
 def refuse_unfitted(transformer: Any) -> None:
     """Refuse what is no fitted transformer.
 
-    Raises
-    ------
-    InvalidParameter
-        If it has no ``transform``, or was not fitted.
+    Raises InvalidParameter if it has no ``transform``, or was not fitted.
 
     Examples
     --------
@@ -161,10 +158,7 @@ def refuse_unfitted(transformer: Any) -> None:
 def refuse_unstorable(transformer: Any) -> None:
     """Refuse a transformer that a published model could not hold.
 
-    Raises
-    ------
-    InvalidParameter
-        Naming its class, and the types that skops would have to be told to trust.
+    Raises InvalidParameter naming its class, and the types that skops would have to be told to trust.
     """
     from quorate.deferred import skops
 

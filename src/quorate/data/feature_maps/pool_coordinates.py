@@ -129,13 +129,7 @@ def as_numbers(rows: Any) -> Any:
 
 
 def by_blocks(estimate: Callable[[Any], FloatArray], X: Any) -> FloatArray:
-    """Estimate something of each row, not too many rows at once.
-
-    Examples
-    --------
-    >>> by_blocks(lambda rows: rows + 1.0, np.zeros((3, 1))).tolist()
-    [[1.0], [1.0], [1.0]]
-    """
+    """Estimate something of each row, not too many rows at once."""
     starts = range(0, X.shape[0], BLOCK)
     if len(starts) <= 1:
         return estimate(X)

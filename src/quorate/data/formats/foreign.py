@@ -23,12 +23,8 @@ T = TypeVar("T")
 class Foreign:
     """What is known of a format from outside: the format itself, who brought it, and how it is asked.
 
-    Parameters
-    ----------
-    inner : Format
-        As it was registered or declared.
-    package : str
-        Name and version of the package that declares it; empty where it was registered in this process.
+    `inner`: as it was registered or declared. `package`: name and version of the package that declares it; empty where
+    it was registered in this process.
     """
 
     def __init__(self, inner: Format, package: str) -> None:
@@ -48,10 +44,7 @@ class Foreign:
     def asked(self, path: Path, read: Callable[[], T], kind: type[T]) -> T:
         """Return what it reads, of a kind; or raise a refusal that quotes nothing of what it raised.
 
-        Raises
-        ------
-        DataRefused
-            If it raises anything, or returns something else.
+        Raises DataRefused if it raises anything, or returns something else.
         """
         try:
             with unwarned():

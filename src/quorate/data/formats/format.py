@@ -86,10 +86,7 @@ class ReadsEach(Protocol):
     def read_each(self, path: Path, *, label: str | None, unit: str | None, n_features: int) -> Table:
         """Return ``n_features`` columns, labels and unit ids; what cannot be read of a row is missing.
 
-        Raises
-        ------
-        DataRefused
-            If the file cannot be opened, or has no such column. No row decides on it.
+        Raises DataRefused if the file cannot be opened, or has no such column. No row decides on it.
         """
 
 

@@ -56,14 +56,8 @@ def _last_line_end(text: bytes) -> int:
 def schema_of(path: Path, *, separator: str, given: dict[str, Any]) -> dict[str, Any]:
     """Find the type of each column from all rows, a part at a time; the same that all of them together have.
 
-    Parameters
-    ----------
-    path : path
-        Text whose first line names the columns.
-    separator : str
-        Between the fields.
-    given : dict
-        Types of columns that are known.
+    `path`: text whose first line names the columns. `separator`: between the fields. `given`: types of columns that are
+    known.
     """
     import polars as pl
 

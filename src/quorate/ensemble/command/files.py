@@ -47,10 +47,7 @@ def write_rows(path: Path, X: Any, *, labels: Sequence[Any] | None, file_format:
 
     A missing value is an empty cell. Columns of an array are called x0, x1 and so on.
 
-    Raises
-    ------
-    RowsUnwritable
-        If the rows are sparse.
+    Raises RowsUnwritable if the rows are sparse.
     """
     import polars as pl
 
@@ -88,13 +85,7 @@ def _listed(column: Any) -> list[Any]:
 
 
 def spellings(classes: Sequence[Any]) -> dict[str, int]:
-    """Return the texts that stand for each class in a file of votes, and its code.
-
-    Examples
-    --------
-    >>> spellings([False, True])["TRUE"], spellings(["no", "yes"])
-    (1, {'no': 0, 'yes': 1})
-    """
+    """Return the texts that stand for each class in a file of votes, and its code."""
     known = {}
     for code, label in enumerate(classes):
         for text in (str(label), str(label).lower(), str(label).upper()) if isinstance(label, bool) else (str(label),):
@@ -107,27 +98,10 @@ def read_votes(path: Path, n: int, known: dict[str, int] | None, *, strict: bool
 
     A line may be in double quotes. One that is no class is no vote.
 
-    Parameters
-    ----------
-    path : path
-        The file.
-    n : int
-        How many questions there were.
-    known : dict, optional
-        From :func:`spellings`; None: votes are class codes.
-    strict : bool
-        Whether to raise where a line is no class: on public rows alone.
-
-    Returns
-    -------
-    IntArray, (n,)
-        Codes, -1 for no vote.
-
-    Raises
-    ------
-    CommandFailed
-        If there is another number of lines than questions, or the file is none (a link, a folder), not UTF-8, or much
-        longer than so many votes; and if `strict`.
+    `path`: the file. `n`: how many questions there were. `known`: from :func:`spellings`; None: votes are class codes.
+    `strict`: whether to raise where a line is no class: on public rows alone. Returns: codes, -1 for no vote. Raises
+    CommandFailed if there is another number of lines than questions, or the file is none (a link, a folder), not UTF-8,
+    or much longer than so many votes; and if `strict`.
     """
     codes: IntArray = np.full(n, ABSTAINED, dtype=np.int64)
     lines = _lines(path, n, most=(max(map(len, known or ("0" * 20,))) * 4 + 8) * (n + 1))
@@ -169,10 +143,7 @@ def _lines(path: Path, n: int, *, most: int) -> list[str]:
 def read_model(folder: Path) -> dict[str, bytes]:
     """Read what a command left in its model's folder: plain files, by their path within it.
 
-    Raises
-    ------
-    CommandFailed
-        If there is something else than files and folders, or more than 256 MiB or 10,000 files.
+    Raises CommandFailed if there is something else than files and folders, or more than 256 MiB or 10,000 files.
     """
     model: dict[str, bytes] = {}
     size = 0
@@ -192,10 +163,7 @@ def read_model(folder: Path) -> dict[str, bytes]:
 def write_model(folder: Path, model: dict[str, bytes]) -> None:
     """Write a model's folder anew.
 
-    Raises
-    ------
-    CommandFailed
-        If a path leads out of it.
+    Raises CommandFailed if a path leads out of it.
     """
     folder.mkdir(mode=0o700)
     for name, content in model.items():

@@ -38,10 +38,7 @@ done
 class CallFolder:
     """The folder of one call, mode 0700; a context manager.
 
-    Parameters
-    ----------
-    parent : path, optional
-        Where it is made; the system's place for temporary files by default.
+    `parent`: where it is made; the system's place for temporary files by default.
     """
 
     def __init__(self, parent: Path | None = None) -> None:

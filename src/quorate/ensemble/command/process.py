@@ -41,24 +41,11 @@ def run_command(
 ) -> Ending:
     """Run a command in a session of its own, without a shell, and end whatever it leaves.
 
-    Parameters
-    ----------
-    arguments : sequence of str
-        The program and its arguments.
-    folder : CallFolder
-        Its working directory.
-    environment : mapping
-        All that it finds in its environment, but for the mark by which its processes are known.
-    seconds : float
-        Its own time, after which it is killed. Where the kernel does not show processes (other than Linux), a
-        command is waited for however long it takes.
-    words : file, optional
-        What it prints goes here; nowhere by default, since it may quote private rows.
-
-    Raises
-    ------
-    OSError
-        If the program cannot be started.
+    `arguments`: the program and its arguments. `folder`: its working directory. `environment`: all that it finds in its
+    environment, but for the mark by which its processes are known. `seconds`: its own time, after which it is killed.
+    Where the kernel does not show processes (other than Linux), a command is waited for however long it takes. `words`:
+    what it prints goes here; nowhere by default, since it may quote private rows. Raises OSError if the program cannot
+    be started.
     """
     mark = new_mark()
     started = subprocess.Popen(  # noqa: S603 - the owner's own command, and no shell reads it

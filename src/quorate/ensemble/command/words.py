@@ -39,12 +39,7 @@ def last_words(path: Path) -> str:
 def shortened(lines: Sequence[str], *, cut: bool = False) -> str:
     """Join the last of some lines.
 
-    Parameters
-    ----------
-    lines : sequence of str
-        What was printed.
-    cut : bool
-        Whether the first of them is the end of one, and more were before it.
+    `lines`: what was printed. `cut`: whether the first of them is the end of one, and more were before it.
 
     Examples
     --------
@@ -134,18 +129,8 @@ def nearest(word: str, folder: Path) -> str:
 def failing(command: Sequence[str], folder: Path, said: str, remedy: str, *, given: str) -> str:
     """Say how a command fails on public rows, and what to do.
 
-    Parameters
-    ----------
-    command : sequence of str
-        Its words.
-    folder : Path
-        What its relative paths start from.
-    said : str
-        What went wrong.
-    remedy : str
-        What to do; nothing where the command is to be mended.
-    given : str
-        What is added to its words.
+    `command`: its words. `folder`: what its relative paths start from. `said`: what went wrong. `remedy`: what to do;
+    nothing where the command is to be mended. `given`: what is added to its words.
 
     Examples
     --------

@@ -19,24 +19,7 @@ _WORD = r"(?u)\b\w+\b"
 def spread_over_classes(codes: IntArray, shots: int, seed: int) -> IntArray:
     """Choose rows at random, one class after the other as long as each has some left, in random order.
 
-    Parameters
-    ----------
-    codes : IntArray, (n_rows,)
-        Class codes of a shard.
-    shots : int
-        How many rows at most.
-    seed : int
-        The teacher's own.
-
-    Returns
-    -------
-    IntArray, (at most `shots`,)
-
-    Examples
-    --------
-    >>> codes = np.array([0, 0, 0, 0, 0, 1])
-    >>> sorted(codes[spread_over_classes(codes, 3, seed=1)].tolist())
-    [0, 0, 1]
+    `codes`: class codes of a shard. `shots`: how many rows at most. `seed`: the teacher's own.
     """
     rng = np.random.default_rng(seed)
     shuffled = rng.permutation(len(codes))
@@ -51,26 +34,8 @@ def spread_over_classes(codes: IntArray, shots: int, seed: int) -> IntArray:
 def most_similar(texts: Sequence[str], asked: Sequence[str], shots: int) -> IntArray:
     """Choose for each asked row the rows of a shard that share most words with it, the likest last.
 
-    Parameters
-    ----------
-    texts, asked : sequences of str
-        Rows of the shard, and those that are asked about.
-    shots : int
-        How many rows for each.
-
-    Returns
-    -------
-    IntArray, (n_asked, at most `shots`)
-
-    Notes
-    -----
-    Words and pairs of words are hashed, so nothing is fitted on any row; ties go to the row that stands first in the
-    shard.
-
-    Examples
-    --------
-    >>> most_similar(["a warm day", "a bad film", "a good film"], ["a very good film"], 2)
-    array([[1, 2]])
+    `texts`, `asked`: rows of the shard, and those that are asked about. `shots`: how many rows for each. Words and
+    pairs of words are hashed, so nothing is fitted on any row; ties go to the row that stands first in the shard.
     """
     from sklearn.feature_extraction.text import HashingVectorizer
 

@@ -32,16 +32,8 @@ class ExchangeFailed(Exception):
 class Place:
     """Where requests go.
 
-    Parameters
-    ----------
-    host, port : str, int
-        As in the URL.
-    path : str
-        What is posted to.
-    tls : ssl.SSLContext or None
-        What verifies the server; None for plain HTTP.
-    this_machine : bool
-        Whether the address that the host stands for must be one of this machine.
+    `host`, `port`: as in the URL. `path`: what is posted to. `tls`: what verifies the server; None for plain HTTP.
+    `this_machine`: whether the address that the host stands for must be one of this machine.
     """
 
     host: str
@@ -56,23 +48,8 @@ def post(
 ) -> tuple[int, bytes]:
     """Send one request on a connection of its own, and return status and body of the reply.
 
-    Parameters
-    ----------
-    place : Place
-        Where to.
-    body : bytes
-        What is sent.
-    headers : mapping of str to str
-        Beside those of the protocol.
-    seconds : float
-        From connecting to the last byte.
-    most_bytes : int
-        Of the reply's body.
-
-    Raises
-    ------
-    ExchangeFailed
-        If there is no whole reply.
+    `place`: where to. `body`: what is sent. `headers`: beside those of the protocol. `seconds`: from connecting to the
+    last byte. `most_bytes`: of the reply's body. Raises ExchangeFailed if there is no whole reply.
     """
     connection = _Timed(place, monotonic() + seconds)
     try:

@@ -44,16 +44,8 @@ CUTS: Mapping[str, tuple[int, ...]] = {
 class Question:
     """One class on some columns of Adult, and what it is to tell.
 
-    Parameters
-    ----------
-    name : str
-        For tables.
-    learner : GenericLearner
-        Class and sanitizer.
-    points : callable
-        From Adult's table to points of the class.
-    labels : callable
-        From Adult's table and its income classes to 0 and 1.
+    `name`: for tables. `learner`: class and sanitizer. `points`: from Adult's table to points of the class. `labels`:
+    from Adult's table and its income classes to 0 and 1.
     """
 
     name: str

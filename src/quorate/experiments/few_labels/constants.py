@@ -74,14 +74,7 @@ def printed_against_tight(base_rows: tuple[int, ...] = (10**4, 10**6, 10**7)) ->
 class Proven:
     """One learner, to be run on as many rows as its theorem asks for.
 
-    Parameters
-    ----------
-    name : str
-        For tables.
-    learner : PrivateLearner
-        At α = β = 0.1.
-    wrong : float
-        What share of the labels is wrong.
+    `name`: for tables. `learner`: at α = β = 0.1. `wrong`: what share of the labels is wrong.
     """
 
     name: str

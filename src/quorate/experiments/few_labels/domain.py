@@ -22,12 +22,6 @@ def cluster(bits: int, rng: np.random.Generator) -> Population:
     """Return 256 neighbouring points at a random place of the domain, a tenth of them below the cut.
 
     Nothing about them depends on the size of the domain, but how many wrong cuts there are outside.
-
-    Examples
-    --------
-    >>> population = cluster(32, np.random.default_rng(0))
-    >>> len(population.points), round(float(population.truth.mean()), 2)
-    (256, 0.1)
     """
     start = int(rng.integers(0, 2**bits - NEIGHBOURS, endpoint=True))
     points = start + np.arange(NEIGHBOURS)[:, np.newaxis]

@@ -27,20 +27,12 @@ Chooser: TypeAlias = Callable[[Points, CodedLabels, int], Concept]
 class LearningTask:
     """Labels that are wrong, and how well they are to be learned all the same.
 
-    Parameters
-    ----------
-    label_noise : float
-        What share of the labels is wrong, below one half.
-    excess : float
-        The error beyond the best concept's that is to be reached.
-    epsilons : tuple of float
-        The largest first.
-    most_rows : int
-        Where the search for the number of rows gives up.
-    repeats_of : int
-        One repeat is made of so many that were asked for.
-    hardest : bool
-        Whether only those are tried that come near.
+    `label_noise`: what share of the labels is wrong, below one half.
+    `excess`: the error beyond the best concept's that is to be reached.
+    `epsilons`: the largest first.
+    `most_rows`: where the search for the number of rows gives up.
+    `repeats_of`: one repeat is made of so many that were asked for.
+    `hardest`: whether only those are tried that come near.
     """
 
     label_noise: float
@@ -55,26 +47,15 @@ class LearningTask:
 class Size:
     """How much of the experiment is run: all of it by default, less in a test.
 
-    Parameters
-    ----------
-    bits : tuple of int
-        Domains of :math:`2^{bits}` points for the thresholds.
-    labels : tuple of int
-        Numbers of labels that are tried, increasing.
-    at_labels : int
-        At which of them the error is quoted.
-    samples : int
-        Labelled samples for each sample of unlabelled rows, each with a choice of its own.
-    unlabelled : tuple of int
-        Numbers of unlabelled rows that are tried beside the theorem's, increasing.
-    sanitized_rows : int
-        Unlabelled rows on small grids, where no number of them is proven to be enough.
-    tasks : tuple of Task
-        For the transformations to any labels.
-    rectangle_labels : tuple of int
-        Numbers of labels of Adult's rectangle.
-    rectangle_draws, direct_draws : int
-        Draws for it at least, and of them for the direct method beside it.
+    `bits`: domains of :math:`2^{bits}` points for the thresholds.
+    `labels`: numbers of labels that are tried, increasing.
+    `at_labels`: at which of them the error is quoted.
+    `samples`: labelled samples for each sample of unlabelled rows, each with a choice of its own.
+    `unlabelled`: numbers of unlabelled rows that are tried beside the theorem's, increasing.
+    `sanitized_rows`: unlabelled rows on small grids, where no number of them is proven to be enough.
+    `tasks`: for the transformations to any labels.
+    `rectangle_labels`: numbers of labels of Adult's rectangle.
+    `rectangle_draws`, `direct_draws`: draws for it at least, and of them for the direct method beside it.
     """
 
     bits: tuple[int, ...] = (8, 16, 24, 32)
@@ -103,14 +84,7 @@ class Size:
 class Population:
     """Finitely many points, how likely each is, and what the best concept labels it: errors on it are exact.
 
-    Parameters
-    ----------
-    points : (n_points, n_features) array
-        Each once.
-    truth : (n_points,) array of 0 and 1
-        Labels of the best concept.
-    shares : (n_points,) array
-        Probabilities.
+    `points`: each once. `truth`: labels of the best concept. `shares`: probabilities.
     """
 
     points: Points
@@ -228,19 +202,7 @@ def _drawer(learner: PrivateLearner, seed: int) -> Chooser:
 def labels_needed(tried: Sequence[int], errors: FloatArray, target: float) -> int | None:
     """Return the least number from which on the mean error stays at most `target`; None where it never does.
 
-    Parameters
-    ----------
-    tried : sequence of int
-        Numbers of labels, increasing.
-    errors : (…, n_tried) array
-        Errors of each repeat.
-    target : float
-        The mean error that is wanted.
-
-    Examples
-    --------
-    >>> labels_needed([50, 100, 200, 400], np.array([[0.2, 0.04, 0.06, 0.01], [0.3, 0.04, 0.04, 0.02]]), 0.05)
-    100
+    `tried`: numbers of labels, increasing. `errors`: errors of each repeat. `target`: the mean error that is wanted.
     """
     enough = errors.reshape(-1, len(tried)).mean(axis=0) <= target
     last = np.flatnonzero(~enough)
@@ -249,13 +211,7 @@ def labels_needed(tried: Sequence[int], errors: FloatArray, target: float) -> in
 
 
 def fewest_rows(error: Callable[[int], float], target: float, *, start: int, limit: int) -> int | None:
-    """Return the first of `start`, 1.26 times as many, … rows at which the error is at most `target`, and at the next.
-
-    Examples
-    --------
-    >>> fewest_rows(lambda n: 100 / n, 0.1, start=512, limit=10_000)
-    1024
-    """
+    """Return the first of `start`, 1.26 times as many, … rows at which the error is at most `target`, and the next."""
     before = None
     steps = 0
     while (n_rows := round(start * 2 ** (steps / 3))) <= limit:

@@ -46,18 +46,8 @@ _NAMED = re.compile("|".join(REMEDIES))
 class Case:
     """One class, and what its learners need of it.
 
-    Parameters
-    ----------
-    name : str
-        For tables.
-    concepts : ConceptClass
-        The class.
-    sizes : tuple of int
-        How many values a row has in each column.
-    sanitizer : Sanitizer
-        The one for it.
-    domain : table, optional
-        For the whole class, where its grid is too large to list.
+    `name`: for tables. `concepts`: the class. `sizes`: how many values a row has in each column. `sanitizer`: the one
+    for it. `domain`: for the whole class, where its grid is too large to list.
     """
 
     name: str
@@ -121,10 +111,7 @@ def learners(case: Case) -> Mapping[str, Any]:
 def fitted(case: Case, name: str, learner: Any, seed: int) -> tuple[float, str | None]:
     """Fit, and return the CPU seconds, and what a refusal names; None where there was none.
 
-    Raises
-    ------
-    QuorateError
-        If a refusal names nothing that fits.
+    Raises QuorateError if a refusal names nothing that fits.
     """
     X, y = case.rows()
     few = name in {"GenericLearner", "LabelBoost"}

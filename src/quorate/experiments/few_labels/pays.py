@@ -43,18 +43,9 @@ _SHARED = 4  # labelled samples for one sanitized table
 class Cell:
     """One construction at one ε and α.
 
-    Parameters
-    ----------
-    name : str
-        Of the construction.
-    learner : PrivateLearner or AgnosticPrediction
-        As it is asked.
-    alone : PrivateLearner
-        The base learner at the price and the error of the whole.
-    any_labels : bool
-        Whether both are asked for labels that no concept explains.
-    case : str
-        Where it pays, in words; what is known where it does not.
+    `name`: of the construction. `learner`: as it is asked. `alone`: the base learner at the price and the error of the
+    whole. `any_labels`: whether both are asked for labels that no concept explains. `case`: where it pays, in words;
+    what is known where it does not.
     """
 
     name: str

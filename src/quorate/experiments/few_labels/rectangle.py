@@ -19,9 +19,9 @@ import numpy as np
 import polars as pl
 
 from quorate.data import load_adult
-from quorate.experiments.direct_lines import public_coordinates
 from quorate.experiments.few_labels.draws import Size, drawn
 from quorate.experiments.measured import Measured, Scored, scored, summed
+from quorate.experiments.noisy_gradient_descent import public_coordinates
 from quorate.experiments.sources import Split
 from quorate.learners import (
     UNLABELLED,
@@ -60,24 +60,8 @@ def columns(table: pl.DataFrame) -> IntArray:
 def ruled(tables: Sequence[pl.DataFrame], pool: pl.DataFrame) -> tuple[Binning, list[IntArray]]:
     """Return the cuts of the two columns that say most about the others in a pool, and what both tables hold of them.
 
-    Parameters
-    ----------
-    tables : sequence of frames
-        Whose columns are wanted.
-    pool : frame
-        Public rows without labels.
-
-    Returns
-    -------
-    tuple
-        The cuts; and of each table its values ``(n_rows, 2)``: numbers as they are, texts as the level of their cut.
-
-    Examples
-    --------
-    >>> train = load_adult().train
-    >>> binning, (values,) = ruled((train[:5],), train[-1000:])
-    >>> list(binning.cuts), values[0].tolist()
-    (['education-num', 'relationship'], [13, 2])
+    `tables`: whose columns are wanted. `pool`: public rows without labels. Returns: the cuts; and of each table its
+    values ``(n_rows, 2)``: numbers as they are, texts as the level of their cut.
     """
     binning = Binning.from_pool(pool, telling_columns(pool, 2))
     return binning, [

@@ -25,16 +25,8 @@ SANITIZED = "GenericLearner, MWEM"
 class Shattered:
     """A class, and the points that it labels in every way.
 
-    Parameters
-    ----------
-    name : str
-        For tables.
-    concepts : ConceptClass
-        The class.
-    centre : tuple of int
-        The heavy point; its label is 1.
-    light : tuple of tuple of int
-        As many points as the VC dimension.
+    `name`: for tables. `concepts`: the class. `centre`: the heavy point; its label is 1. `light`: as many points as the
+    VC dimension.
     """
 
     name: str

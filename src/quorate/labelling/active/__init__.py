@@ -15,13 +15,9 @@ from typing import TYPE_CHECKING
 from quorate.deferred import on_demand
 
 if TYPE_CHECKING:
-    from quorate.labelling.active.core_set import CoreSet
-    from quorate.labelling.active.disagreement import Disagreement, Examined
-    from quorate.labelling.active.k_means import KMeans
-    from quorate.labelling.active.margin import Margin
-    from quorate.labelling.active.oracular_cal import OracularCAL
-    from quorate.labelling.active.random_subset import Random
-    from quorate.labelling.active.strategy import History, Strategy
+    from quorate.labelling.active.disagreement import Disagreement, Examined, OracularCAL
+    from quorate.labelling.active.strategy import History, Random, Strategy
+    from quorate.labelling.active.uncertainty import CoreSet, KMeans, Margin
     from quorate.labelling.active.version_space import VersionSpace, thresholds
 
 #: Classes of strategies, by the names that ``quorate.toml`` has for them.

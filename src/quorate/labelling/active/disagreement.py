@@ -1,12 +1,27 @@
-r"""Disagreement-based active learning by reduction to a learner (LZCW21 Sect. 5, after Hsu 2010).
+r"""Disagreement-based active learning without a list of hypotheses: by reduction to a learner, and in one pass.
 
-A point is worth asking where some good hypothesis still disagrees about it. Instead of keeping all good hypotheses, ask
-the learner: let h be fitted on S, the t points seen so far, and h' on S and the point with the *other* label, at a
-weight that forces it. If h' is hardly worse than h on S,
+A point is worth asking where some good hypothesis still disagrees about it. The version space itself, written out,
+stands in :mod:`quorate.labelling.active.version_space`.
+
+**Reduction to a learner** (LZCW21 Sect. 5, after Hsu 2010). Instead of keeping all good hypotheses, ask the learner:
+let h be fitted on S, the t points seen so far, and h' on S and the point with the *other* label, at a weight that
+forces it. If h' is hardly worse than h on S,
 
 .. math:: \mathrm{err}_S(h') - \mathrm{err}_S(h) \le \sqrt{c_0\,\mathrm{err}_S(h)\,\log(t)/t} + c_0 \log(t)/t,
 
 both are still possible, and the point is asked. Otherwise it joins S with h's own label.
+
+**Oracular CAL in one pass**: what LZCW21's experiments used, after Yan, Chaudhuri and Javidi (2018). A linear model w
+without intercept is trained on the stream by importance-aware gradient steps on the squared loss. The weight that a
+point would need for one step to turn its prediction over, :math:`2|w \cdot x|/(\eta_t \|x\|^2)`, stands for the cost of
+disagreeing about it: it is asked while
+
+.. math:: \frac{1}{t}\left|\frac{2\,w\cdot x}{\eta_t \|x\|^2}\right|
+          \le \frac{\sqrt{c_0 \cdot \text{mistakes}}}{t} + \frac{c_0 \log t}{t},
+          \qquad \eta_t = \sqrt{\eta_0/(\eta_0 + t)},
+
+and otherwise takes part in training with its own predicted label. Epochs have 10, 20, 40, … points, and after each the
+model is trained afresh.
 """
 
 from __future__ import annotations
@@ -14,16 +29,15 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.arguments import count, real
 from quorate.data import take
-from quorate.labelling.active.erm import Erm, seed_of
-from quorate.labelling.active.strategy import History, Strategy, compared
-from quorate.labelling.active.stream import doubling, next_questions
+from quorate.labelling.active.strategy import History, Strategy, compared, doubling, next_questions
+from quorate.labelling.active.uncertainty import Erm, seed_of
 from quorate.outcomes import Caution, Severity, caution
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
@@ -188,3 +202,138 @@ class _Belief:
                     least = min(least, wrong - self.err)
                     break
         return least
+
+
+@stored_as("quorate.labelling.active.oracular_cal.OracularCAL")
+@dataclass(frozen=True)
+class OracularCAL(Strategy):
+    """Ask where a linear model could still be turned over cheaply; two classes.
+
+    Parameters
+    ----------
+    n : int
+        The most points that are asked.
+    c0 : float, default 0.1
+        How much is cheap: > 0.
+    eta0 : float, default 1.0
+        How long the gradient steps stay large: > 0.
+    first : int, default 10
+        Points of the first epoch; each further one is twice as long.
+
+    Notes
+    -----
+    Columns are divided by their largest absolute value in the pool, so that they lie in [-1, 1]. There is no intercept:
+    a column of ones stands in for one. Where all answers of the first epoch are of one class, the rule may take it for
+    granted and never ask again; a longer first epoch, or a larger c0, makes that rare.
+
+    References
+    ----------
+    LZCW21 (Liu, Zhu, Chaudhuri, Wang 2021), Sect. 5.1. S. Yan, K. Chaudhuri, T. Javidi, "Active learning with logged
+    data" (2018). N. Karampatziakis, J. Langford, "Online importance weight aware updates" (2011), Table 1.
+
+    Examples
+    --------
+    >>> pool = np.random.default_rng(0).uniform(-1, 1, (400, 2))
+    >>> strategy, past = OracularCAL(200), History(np.empty(0, dtype=int), np.empty(0, dtype=int), 2)
+    >>> while len(rows := strategy.next_batch(pool, past, np.random.default_rng(1))):
+    ...     asked = np.concatenate([past.rows, rows])
+    ...     past = History(asked, (pool[asked, 0] > 0).astype(int), 2)
+    >>> len(past.rows) < 200
+    True
+    """
+
+    c0: float = field(default=0.1, kw_only=True)
+    eta0: float = field(default=1.0, kw_only=True)
+    first: int = field(default=10, kw_only=True)
+
+    two_classes: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "c0", real("c0", self.c0, above=0))
+        object.__setattr__(self, "eta0", real("eta0", self.eta0, above=0))
+        object.__setattr__(self, "first", count("first", self.first, at_least=1))
+
+    def next_batch(self, pool: Any, history: History, rng: np.random.Generator) -> IntArray:
+        """Choose the questions of the next epoch that has any."""
+        points = _Points(pool)
+        epochs = doubling(pool.shape[0], self.first)
+        return next_questions(epochs, history, lambda rows, codes: _LinearBelief(self, points, rows, codes))
+
+    def cautions(self, *, width: int) -> tuple[Caution, ...]:
+        """Say what trials have shown."""
+        return (
+            compared(
+                "in trials OracularCAL was a point ahead of a random subset of the same size on Mushroom, and not on "
+                "a9a, where it stopped too early now and then"
+            ),
+        )
+
+    def weights(self, pool: Any, history: History) -> FloatArray:
+        """Train on the released labels alone, in the order in which they were asked: ``(n_features,)`` weights.
+
+        They are those of the scaled columns, see the notes of the class.
+        """
+        return _trained(_Points(pool), *history.labelled, self.eta0)
+
+
+class _Points:
+    """The pool with columns in [-1, 1], row by row."""
+
+    def __init__(self, pool: Any) -> None:
+        from scipy.sparse import csr_matrix, issparse
+
+        self.sparse = issparse(pool)
+        X: Any = csr_matrix(pool, dtype=np.float64) if self.sparse else np.asarray(pool, dtype=np.float64)
+        largest = abs(X).max(axis=0)
+        largest = largest.toarray().ravel() if self.sparse else largest
+        largest[largest == 0] = 1.0
+        self.X = X.multiply(1 / largest).tocsr() if self.sparse else X / largest
+        squared = self.X.multiply(self.X) if self.sparse else self.X**2
+        self.norms: FloatArray = np.asarray(squared.sum(axis=1)).ravel()
+        self.width = int(X.shape[1])
+
+    def row(self, row: int) -> tuple[Any, FloatArray]:
+        """Where a row is not zero, and what it holds there."""
+        if not self.sparse:
+            return slice(None), self.X[row]
+        start, stop = self.X.indptr[row : row + 2]
+        return self.X.indices[start:stop], self.X.data[start:stop]
+
+    def leads(self, w: FloatArray, rows: IntArray) -> FloatArray:
+        """``w·x`` of each of these rows."""
+        return np.asarray(self.X[rows] @ w).ravel()
+
+
+def _trained(points: _Points, rows: IntArray, codes: IntArray, eta0: float) -> FloatArray:
+    r"""One pass of importance-aware steps: :math:`w \mathrel{-}= \frac{p-y}{\|x\|^2}(1 - e^{-\eta_t \|x\|^2})\,x`."""
+    w = np.zeros(points.width)
+    for t, (row, code) in enumerate(zip(rows.tolist(), codes.tolist(), strict=True), 1):
+        norm = points.norms[row]
+        if norm > 0:
+            where, x = points.row(row)
+            eta = math.sqrt(eta0 / (eta0 + t))
+            w[where] -= (float(w[where] @ x) - (2 * code - 1)) / norm * -math.expm1(-eta * norm) * x
+    return w
+
+
+class _LinearBelief:
+    def __init__(self, strategy: OracularCAL, points: _Points, rows: IntArray, codes: IntArray) -> None:
+        told = codes >= 0
+        self.strategy, self.points = strategy, points
+        self.w = _trained(points, rows[told], codes[told], strategy.eta0)
+        self.mistakes = int(np.sum(self.labels(rows[told]) != codes[told]))
+
+    def asks(self, rows: IntArray) -> NDArray[np.bool_]:
+        c0, eta0 = self.strategy.c0, self.strategy.eta0
+        t = rows + 1.0
+        norms = self.points.norms[rows]
+        eta = np.sqrt(eta0 / (eta0 + t))
+        weight = np.abs(2 * self.points.leads(self.w, rows)) / (eta * np.where(norms > 0, norms, 1.0))
+        cheap = weight / t <= math.sqrt(c0 * self.mistakes) / t + c0 * np.log(t) / t
+        # A point without features teaches a model without intercept nothing.
+        asked: NDArray[np.bool_] = cheap & (norms > 0)
+        return asked
+
+    def labels(self, rows: IntArray) -> IntArray:
+        return (self.points.leads(self.w, rows) > 0).astype(np.int64)

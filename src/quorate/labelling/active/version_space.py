@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.arguments import count, real
-from quorate.labelling.active.strategy import History, Strategy
-from quorate.labelling.active.stream import next_questions, up_to_powers_of_two
+from quorate.labelling.active.strategy import History, Strategy, next_questions, up_to_powers_of_two
 from quorate.stored_names import stored_as
 from quorate.types import IntArray
 

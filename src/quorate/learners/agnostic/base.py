@@ -32,27 +32,13 @@ _STEPS = 4  # of ε, to a doubling, where a theorem is asked
 
 
 def priced(base: PrivateLearner, epsilon: float, delta: float) -> PrivateLearner:
-    """Return the base learner at another price.
-
-    Examples
-    --------
-    >>> from quorate.learners.concepts import Thresholds
-    >>> priced(NoisyThreshold(concepts=Thresholds(bits=4), epsilon=1.0), 0.5, 0.0).epsilon
-    0.5
-    """
+    """Return the base learner at another price."""
     wanted = {"epsilon": epsilon, "delta": delta} if "delta" in base.get_params(deep=False) else {"epsilon": epsilon}
     return cast("PrivateLearner", without_ledger(base).set_params(**wanted))
 
 
 def errs_little_on_any_rows(base: PrivateLearner) -> bool:
-    """Whether the bound of a base learner is proven for relabelled rows.
-
-    Examples
-    --------
-    >>> from quorate.learners.concepts import Thresholds
-    >>> errs_little_on_any_rows(NoisyThreshold(concepts=Thresholds(bits=4), epsilon=1.0))
-    True
-    """
+    """Whether the bound of a base learner is proven for relabelled rows."""
     return isinstance(base, (ExponentialLearner, NoisyThreshold, EmpiricalLearner))
 
 
@@ -73,27 +59,11 @@ def agnostic_rows(base: PrivateLearner) -> RowsNeeded:
 def learner_error(base: PrivateLearner, *, alpha: float, beta: float) -> LearnerError:
     r"""Return the bound on a base learner's error on relabelled rows.
 
-    Parameters
-    ----------
-    base : PrivateLearner
-        Its own ε and δ do not matter.
-    alpha : float
-        The error that a learner's own theorem is asked for, where it is not one choice from the whole class.
-    beta : float
-        β of the bound.
-
-    Notes
-    -----
-    A choice from the whole class by mistakes: :math:`2(\log|C| + \log(1/\beta))/(\varepsilon_A s)`, since the concept
-    that relabelled makes none (LWY25, Lemma 2.9). Any other learner: its theorem's α where it asks for m ≤ s rows;
-    :math:`\alpha m/s`, which is not proven but falls where it should, where it asks for more.
-
-    Examples
-    --------
-    >>> from quorate.learners.concepts import Thresholds
-    >>> bound = learner_error(NoisyThreshold(concepts=Thresholds(bits=16), epsilon=1.0), alpha=0.1, beta=0.01)
-    >>> f"{bound(1_000, 0.5, 0.0):.4f}"
-    '0.0628'
+    `base`: its own ε and δ do not matter. `alpha`: the error that a learner's own theorem is asked for, where it is not
+    one choice from the whole class. `beta`: β of the bound. A choice from the whole class by mistakes: :math:`2(\log|C|
+    + \log(1/\beta))/(\varepsilon_A s)`, since the concept that relabelled makes none (LWY25, Lemma 2.9). Any other
+    learner: its theorem's α where it asks for m ≤ s rows; :math:`\alpha m/s`, which is not proven but falls where it
+    should, where it asks for more.
     """
     if isinstance(base, (ExponentialLearner, NoisyThreshold)):
         log_size = _log_size(base)

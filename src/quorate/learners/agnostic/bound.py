@@ -42,20 +42,8 @@ _LOG_2 = log(2)
 def relabelling_error(price: AgnosticPrice, growth: Growth, beta: float) -> float:
     """Bound a₀ + a₁ + a₂: by how much the score of the chosen labelling may pass the least error.
 
-    Parameters
-    ----------
-    price : AgnosticPrice
-        Sizes, and ε_e.
-    growth : callable
-        Π: a bound on the number of dichotomies on so many points.
-    beta : float
-        β′ in (0, 1), for each of the three events.
-
-    Examples
-    --------
-    >>> price = AgnosticPrice(n=101_000, n_sampled=1_000, choice_epsilon=0.01, learner_epsilon=0.5)
-    >>> f"{relabelling_error(price, lambda n_points: n_points + 1, 0.02):.4f}"
-    '0.0390'
+    `price`: sizes, and ε_e. `growth`: π: a bound on the number of dichotomies on so many points. `beta`: β′ in (0, 1),
+    for each of the three events.
     """
     w, surprise = price.n - price.n_sampled, log(1 / beta)
     best = sqrt(surprise / (2 * w))
@@ -68,21 +56,8 @@ def relabelling_error(price: AgnosticPrice, growth: Growth, beta: float) -> floa
 def disagreement(observed: float, n_rows: int, growth: Growth, beta: float) -> float:
     """Bound φ: how often two concepts disagree on fresh points, by how often they do on i.i.d. ones.
 
-    Parameters
-    ----------
-    observed : float
-        p, the share of the rows on which they disagree; at least 0.
-    n_rows : int
-        s, at least 1.
-    growth : callable
-        Π.
-    beta : float
-        β′ in (0, 1); the bound is for all pairs of concepts at once.
-
-    Examples
-    --------
-    >>> [f"{disagreement(p, 10_000, lambda n_points: n_points + 1, 0.02):.4f}" for p in (0.0, 0.04)]
-    ['0.0100', '0.0657']
+    `observed`: p, the share of the rows on which they disagree; at least 0. `n_rows`: s, at least 1. `growth`: π.
+    `beta`: β′ in (0, 1); the bound is for all pairs of concepts at once.
     """
     scale = 4 * (2 * _LOG_2 + 2 * log(growth(2 * n_rows)) + log(1 / beta)) / n_rows
     return observed + scale / 2 + sqrt(scale * observed + scale * scale / 4)
@@ -92,13 +67,6 @@ def consistent_error(n_rows: int, growth: Growth, beta: float) -> float:
     r"""Bound how often any two concepts that agree on `n_rows` i.i.d. points disagree on fresh ones.
 
     :math:`2 \log_2(2\Pi(2n)^2/\beta)/n` (Blumer et al. 1989, Theorem A2.1, for differences of two concepts).
-
-    Examples
-    --------
-    >>> f"{consistent_error(10_000, lambda n_points: n_points + 1, 0.02):.4f}"
-    '0.0070'
-    >>> consistent_error(0, lambda n_points: n_points + 1, 0.02)
-    inf
     """
     if not n_rows:
         return inf
@@ -111,23 +79,8 @@ def agnostic_error(
 ) -> float:
     r"""Bound the error beyond the best concept's, :math:`\varphi(a_0 + a_1 + a_2 + a_A)`, but for a probability β.
 
-    Parameters
-    ----------
-    price : AgnosticPrice
-        Sizes and privacy parameters.
-    learner_error : callable
-        :math:`a_A` of so many rows, ε_A and δ_A; to hold but for β/5.
-    growth : callable
-        Π.
-    beta : float
-        β in (0, 1).
-
-    Examples
-    --------
-    >>> price = AgnosticPrice(n=1_000_000, n_sampled=10_000, choice_epsilon=0.005, learner_epsilon=0.5)
-    >>> bound = agnostic_error(price, lambda n_rows, epsilon, delta: 50 / (epsilon * n_rows), lambda n: n + 1, 0.1)
-    >>> f"{bound:.4f}"
-    '0.0415'
+    `price`: sizes and privacy parameters. `learner_error`: :math:`a_A` of so many rows, ε_A and δ_A; to hold but for
+    β/5. `growth`: π. `beta`: β in (0, 1).
     """
     each = beta / EVENTS
     observed = relabelling_error(price, growth, each)

@@ -43,21 +43,9 @@ _THEOREM = "LWY25 Theorem 3.6, every constant stated,"
 class AgnosticPlan(Plan):
     """The calibrated parameters of one AgnosticLearner.
 
-    Parameters
-    ----------
-    price : AgnosticPrice
-        How many rows are relabelled, and how the budget is split.
-    excess : float
-        What is proven: the error beyond the best concept's is at most this, but for a probability β; no bound above 1.
-    base : PrivateLearner
-        The base learner, at its share of the budget.
-    base_fit : BaseFit
-        How it is run.
-
-    Examples
-    --------
-    >>> [each.name for each in __import__("dataclasses").fields(AgnosticPlan)][-4:]
-    ['price', 'excess', 'base', 'base_fit']
+    `price`: how many rows are relabelled, and how the budget is split. `excess`: what is proven: the error beyond the
+    best concept's is at most this, but for a probability β; no bound above 1. `base`: the base learner, at its share of
+    the budget. `base_fit`: how it is run.
     """
 
     price: AgnosticPrice

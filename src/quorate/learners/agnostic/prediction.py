@@ -17,7 +17,7 @@ from quorate.accounting.neighbouring import N_IS_PUBLIC
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, SecretRefused, act
 from quorate.labelling import Memo
-from quorate.labelling.memo import distinct
+from quorate.labelling.questions import distinct
 from quorate.learners.agnostic.hypotheses import PURPOSE, Hypotheses
 from quorate.learners.agnostic.relabelling import MOST_CANDIDATES, choice_at, relabelled_sample
 from quorate.learners.agnostic.search import LARGEST_TARGET, least_rows, refuse_plan, relabels, rows_for, short_of

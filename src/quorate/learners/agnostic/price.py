@@ -59,40 +59,15 @@ _LARGEST_LOG = 700.0  # exp() of more is no float
 class AgnosticPrice:
     r"""The privacy parameters of one realizable-to-agnostic transformation, and what it costs as a whole.
 
-    Parameters
-    ----------
-    n : int
-        Rows, at least 2; public.
-    n_sampled : int
-        s, the rows of T; from 1 to n − 1.
-    choice_epsilon : float
-        :math:`\varepsilon_e \ge 0` of the choice of a labelling. Each score moves by at most 1/(n − s).
-    learner_epsilon : float
-        :math:`\varepsilon_A \ge 0` of the base learner on T.
-    learner_delta : float, default 0
-        :math:`\delta_A` of the base learner, in [0, 1].
-
-    Raises
-    ------
-    InvalidParameter
-        If a number is out of range.
-
-    Notes
-    -----
-    Privacy: replace-one neighbours on rows, n public. It rests on T being a uniform subset in uniform order, which
-    nobody learns.
+    `n`: rows, at least 2; public. `n_sampled`: s, the rows of T; from 1 to n − 1. `choice_epsilon`:
+    :math:`\varepsilon_e \ge 0` of the choice of a labelling. Each score moves by at most 1/(n − s). `learner_epsilon`:
+    :math:`\varepsilon_A \ge 0` of the base learner on T. `learner_delta`: :math:`\delta_A` of the base learner, in [0,
+    1]. Raises InvalidParameter if a number is out of range. Privacy: replace-one neighbours on rows, n public. It rests
+    on T being a uniform subset in uniform order, which nobody learns.
 
     References
     ----------
     LWY25 (Li, Wang, Ye), Lemma 3.1, whose proof is carried out with every constant in this module's text.
-
-    Examples
-    --------
-    >>> price = AgnosticPrice(n=10_000, n_sampled=100, choice_epsilon=0.005, learner_epsilon=0.5)
-    >>> f"{price.epsilon:.5f}"
-    '0.09861'
-    >>> AgnosticPrice(n=10_000, n_sampled=100, choice_epsilon=0.005, learner_epsilon=0.5, learner_delta=1e-6).event
-    ApproxDP(epsilon=0.09861231147684518, delta=1.0000000000009096e-08)
     """
 
     n: int
@@ -149,26 +124,9 @@ def affordable_learner(
 ) -> AgnosticPrice | None:
     r"""Spend what is left of (ε, δ), after sampling and the choice, on the base learner.
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        The target of the whole: ε > 0, 0 ≤ δ < 1.
-    n, n_sampled, choice_epsilon
-        As for :class:`AgnosticPrice`.
-
-    Returns
-    -------
-    AgnosticPrice or None
-        With the largest :math:`(\varepsilon_A, \delta_A)` whose whole costs at most (ε, δ); None where nothing is left
-        for a base learner.
-
-    Examples
-    --------
-    >>> price = affordable_learner(0.1, 0.0, n=10_000, n_sampled=100, choice_epsilon=0.005)
-    >>> f"{price.learner_epsilon:.5f}", price.epsilon <= 0.1
-    ('0.51400', True)
-    >>> affordable_learner(0.1, 0.0, n=10_000, n_sampled=1_000, choice_epsilon=0.005) is None
-    True
+    `epsilon`, `delta`: the target of the whole: ε > 0, 0 ≤ δ < 1. `n`, `n_sampled`, `choice_epsilon`: as for
+    :class:`AgnosticPrice`. Returns: with the largest :math:`(\varepsilon_A, \delta_A)` whose whole costs at most (ε,
+    δ); None where nothing is left for a base learner.
     """
     if not choice_epsilon < epsilon <= _LARGEST_LOG:
         return None

@@ -20,15 +20,7 @@ MOST_CANDIDATES = 1 << 20
 def choice_at(price: AgnosticPrice, selection: Selection) -> Exponential | PermuteAndFlip:
     """Return what chooses a labelling at a price; a plan makes it too, so that a refusal comes before the charge.
 
-    Raises
-    ------
-    InvalidParameter
-        If ε_e is so small that permute-and-flip cannot flip its coins exactly.
-
-    Examples
-    --------
-    >>> choice_at(AgnosticPrice(n=200, n_sampled=4, choice_epsilon=1.0, learner_epsilon=1.0), "permute-and-flip")
-    PermuteAndFlip(epsilon=1.0, sensitivity=4.0)
+    Raises InvalidParameter if ε_e is so small that permute-and-flip cannot flip its coins exactly.
     """
     return MECHANISMS[selection](price.choice_epsilon, float(price.n_sampled))
 
@@ -43,42 +35,12 @@ def relabelled_sample(
 ) -> tuple[Points, NDArray[np.uint8]]:
     r"""Sample T in secret, and relabel it by a concept that fits the other rows: LWY25, Algorithm 1.
 
-    Parameters
-    ----------
-    points, labels : (n, n_features) array, (n,) array of 0 and 1
-        The labelled rows.
-    concepts : ConceptClass
-        The class.
-    price : AgnosticPrice
-        n, s and :math:`\varepsilon_e`.
-    selection : {"permute-and-flip", "exponential"}
-        What chooses, by :math:`s(n-s)\,\min_f \{dis_T(h, f) + err_W(f)\}`: whole numbers, which one row of W moves by
-        at most s.
-    noise : NoiseSource
-        Of the sample and of the choice.
-
-    Returns
-    -------
-    (s, n_features) array, (s,) array of uint8
-        T in random order, and its new labels; its own are never looked at.
-
-    Notes
-    -----
-    Privacy: they are no release. What is learned from them costs what :class:`AgnosticPrice` says. The order is random
-    so that a row exchanged for another leaves all others in their places, as the proof has it, whatever the learner
-    makes of the order.
-
-    Examples
-    --------
-    >>> from quorate.learners.concepts import Thresholds
-    >>> from quorate.noise import SeededNoise
-    >>> x = np.arange(200).reshape(-1, 1) % 8
-    >>> price = AgnosticPrice(n=200, n_sampled=4, choice_epsilon=1.0, learner_epsilon=1.0)
-    >>> T, new = relabelled_sample(
-    ...     x, (x[:, 0] < 5).astype(np.uint8), Thresholds(bits=3), price, "permute-and-flip", SeededNoise(0)
-    ... )
-    >>> T[:, 0].tolist(), new.tolist()
-    ([5, 0, 4, 2], [0, 1, 1, 1])
+    `points`, `labels`: the labelled rows. `concepts`: the class. `price`: n, s and :math:`\varepsilon_e`. `selection`:
+    what chooses, by :math:`s(n-s)\,\min_f \{dis_T(h, f) + err_W(f)\}`: whole numbers, which one row of W moves by at
+    most s. `noise`: of the sample and of the choice. Returns: t in random order, and its new labels; its own are never
+    looked at. Privacy: they are no release. What is learned from them costs what :class:`AgnosticPrice` says. The order
+    is random so that a row exchanged for another leaves all others in their places, as the proof has it, whatever the
+    learner makes of the order.
     """
     sampled = random_arrangement(price.n, price.n_sampled, noise.at("relabelled rows", 0))
     rest = np.ones(price.n, dtype=np.bool_)

@@ -41,12 +41,8 @@ _FINEST = 1 / 64
 class AgnosticSplit:
     """One way to spend (ε, δ), and what is proven of it.
 
-    Parameters
-    ----------
-    price : AgnosticPrice
-        Sizes and privacy parameters.
-    excess : float
-        Bound on the error beyond the best concept's; above 1 where nothing is proven.
+    `price`: sizes and privacy parameters. `excess`: bound on the error beyond the best concept's; above 1 where nothing
+    is proven.
     """
 
     price: AgnosticPrice
@@ -58,33 +54,10 @@ def best_split(
 ) -> AgnosticSplit:
     """Find the split of (ε, δ) on `n` rows with the least bound on the error.
 
-    Parameters
-    ----------
-    n : int
-        Labelled rows; public.
-    epsilon, delta : float
-        The target: ε > 0, δ ≥ 0.
-    excess : callable
-        From an :class:`AgnosticPrice` to the bound; it may return infinity.
-    fits : callable, optional
-        Whether so many rows may be relabelled; if so, fewer may be too.
-
-    Raises
-    ------
-    DataRefused
-        If no split of so few rows costs as little as ε.
-
-    Examples
-    --------
-    >>> def excess(price):  # of a learner that needs many rows and a choice that needs privacy
-    ...     return 10 / (price.choice_epsilon * price.n) + 20 / (price.learner_epsilon * price.n_sampled)
-    >>> split = best_split(100_000, epsilon=0.5, delta=0.0, excess=excess)
-    >>> split.price.n_sampled, round(split.price.choice_epsilon, 4), round(split.price.learner_epsilon, 3)
-    (7148, 0.0258, 0.533)
-    >>> best_split(20, epsilon=0.1, delta=0.0, excess=excess)
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: too few labelled rows for epsilon=0.1: relabelling needs 29 at least, whatever its error; give more rows or a larger epsilon
-    """  # noqa: E501  a doctest's message is one line
+    `n`: labelled rows; public. `epsilon`, `delta`: the target: ε > 0, δ ≥ 0. `excess`: from an :class:`AgnosticPrice`
+    to the bound; it may return infinity. `fits`: whether so many rows may be relabelled; if so, fewer may be too.
+    Raises DataRefused if no split of so few rows costs as little as ε.
+    """
     most = _most_sampled(n, epsilon)
     if most < 1:
         raise DataRefused(_too_few(epsilon))
@@ -165,10 +138,7 @@ def relabels(concepts: ConceptClass, limit: int, n_rows: int) -> Callable[[int],
 def refuse_plan(concepts: ConceptClass, price: AgnosticPrice) -> None:
     """Refuse a relabelling that the class would refuse, by the numbers of rows alone; a plan asks it before the charge.
 
-    Raises
-    ------
-    QuorateError
-        What ``refuse_relabelling`` of the class raises, where it has one.
+    Raises QuorateError what ``refuse_relabelling`` of the class raises, where it has one.
 
     Examples
     --------
@@ -184,11 +154,6 @@ def least_rows(epsilon: float) -> int:
     r"""Return the least number of rows with a split at all: more than :math:`3/(e^\varepsilon - 1)`, and two.
 
     One sampled row in n, with nothing left for the choice or the learner, costs :math:`\log(1 + 3/n)`.
-
-    Examples
-    --------
-    >>> least_rows(0.1), least_rows(5.0)
-    (29, 2)
     """
     least = max(floor(3 / expm1(min(epsilon, LARGEST_TARGET))) + 1, 2)
     return smallest_count(lambda n: _most_sampled(n, epsilon) >= 1, least)
@@ -239,26 +204,9 @@ def _least_choice(n_sampled: int) -> float:
 def rows_for(alpha: float, excess_of: Callable[[int], float], *, start: int, limit: int = MOST_ROWS) -> int:
     """Find about the least number of rows whose bound is at most `alpha`: doubling, then halving the interval to 1 %.
 
-    Parameters
-    ----------
-    alpha : float
-        The error beyond the best concept's that is wanted.
-    excess_of : callable
-        From a number of rows to the bound on that error; it falls with the rows.
-    start : int
-        Fewest rows there may be.
-    limit : int
-        Where to give up.
-
-    Raises
-    ------
-    InvalidParameter
-        If fewer rows than `limit` are not enough.
-
-    Examples
-    --------
-    >>> rows_for(0.1, lambda n: 10 / n, start=2)
-    100
+    `alpha`: the error beyond the best concept's that is wanted. `excess_of`: from a number of rows to the bound on that
+    error; it falls with the rows. `start`: fewest rows there may be. `limit`: where to give up. Raises InvalidParameter
+    if fewer rows than `limit` are not enough.
     """
     low, high = start - 1, start
     while not excess_of(high) <= alpha:

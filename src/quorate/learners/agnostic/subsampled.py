@@ -52,16 +52,9 @@ _THEOREM = "BNS15 Algorithm 2 after subsampling, every constant stated,"
 class SubsampledSplit:
     """One way to spend the budget: how many rows are kept, and on what.
 
-    Parameters
-    ----------
-    n_kept : int
-        s, the rows of the sample.
-    epsilon_0 : float
-        Of the exponential mechanism that relabels them.
-    learner_epsilon, learner_delta : float
-        Of the base learner on them.
-    excess : float
-        The error beyond the best concept's that is proven, but for a probability β.
+    `n_kept`: s, the rows of the sample. `epsilon_0`: of the exponential mechanism that relabels them.
+    `learner_epsilon`, `learner_delta`: of the base learner on them. `excess`: the error beyond the best concept's that
+    is proven, but for a probability β.
     """
 
     n_kept: int
@@ -71,15 +64,7 @@ class SubsampledSplit:
     excess: float
 
     def price(self, n_rows: int) -> Price:
-        """Return what it costs as a whole on `n_rows` rows.
-
-        Examples
-        --------
-        >>> SubsampledSplit(
-        ...     n_kept=100, epsilon_0=1.0, learner_epsilon=1.0, learner_delta=0.0, excess=1.0
-        ... ).price(10_000).epsilon
-        0.1661135...
-        """
+        """Return what it costs as a whole on `n_rows` rows."""
         inside = relabelling(Price(self.learner_epsilon, self.learner_delta), epsilon_0=self.epsilon_0)
         return without_replacement(inside, n_rows=n_rows, n_kept=self.n_kept)
 
@@ -87,28 +72,10 @@ class SubsampledSplit:
 def subsampled_error(n_kept: int, epsilon_0: float, observed: float, growth: Growth, beta: float) -> float:
     r"""Bound the error beyond the best concept's, :math:`a_0 + a_1 + a_2 + a_A`, all on the s rows of the sample.
 
-    Parameters
-    ----------
-    n_kept : int
-        s.
-    epsilon_0 : float
-        Of the choice, by mistakes on the sample.
-    observed : float
-        :math:`a_A`: on what share of the sample the base learner differs from the chosen labels.
-    growth : callable
-        A bound on the number of dichotomies on so many points.
-    beta : float
-        β′ of each event.
-
-    Notes
-    -----
-    As in :mod:`~quorate.learners.agnostic.bound`, but the sample itself has to tell the errors of all concepts, so s
-    grows as :math:`VC/\alpha^2` and n as :math:`VC/(\alpha^2 \varepsilon)`.
-
-    Examples
-    --------
-    >>> f"{subsampled_error(10_000, 1.0, 0.01, lambda n_points: n_points + 1, 0.02):.4f}"
-    '0.0648'
+    `n_kept`: s. `epsilon_0`: of the choice, by mistakes on the sample. `observed`: :math:`a_A`: on what share of the
+    sample the base learner differs from the chosen labels. `growth`: a bound on the number of dichotomies on so many
+    points. `beta`: β′ of each event. As in :mod:`~quorate.learners.agnostic.bound`, but the sample itself has to tell
+    the errors of all concepts, so s grows as :math:`VC/\alpha^2` and n as :math:`VC/(\alpha^2 \varepsilon)`.
     """
     surprise = log(1 / beta)
     best = sqrt(surprise / (2 * n_kept))
@@ -122,21 +89,7 @@ def subsampled_error(n_kept: int, epsilon_0: float, observed: float, growth: Gro
 class SubsampledPlan(Plan):
     """The calibrated parameters of one SubsampledAgnostic.
 
-    Parameters
-    ----------
-    n_rows : int
-        n.
-    split : SubsampledSplit
-        How the budget is spent.
-    base : PrivateLearner
-        The base learner, at its share.
-    base_fit : BaseFit
-        How it is run.
-
-    Examples
-    --------
-    >>> [each.name for each in __import__("dataclasses").fields(SubsampledPlan)][-4:]
-    ['n_rows', 'split', 'base', 'base_fit']
+    `n_rows`: n. `split`: how the budget is spent. `base`: the base learner, at its share. `base_fit`: how it is run.
     """
 
     n_rows: int
@@ -312,18 +265,8 @@ def best_subsample(
 ) -> SubsampledSplit | None:
     """Find the split of (ε, δ) with the least bound on the error; None where there is none.
 
-    Parameters
-    ----------
-    n_rows : int
-        n.
-    epsilon, delta : float
-        The target.
-    error : callable
-        Of the base learner.
-    growth : callable
-        A bound on the number of dichotomies on so many points.
-    beta : float
-        β′ of each event.
+    `n_rows`: n. `epsilon`, `delta`: the target. `error`: of the base learner. `growth`: a bound on the number of
+    dichotomies on so many points. `beta`: β′ of each event.
 
     Examples
     --------

@@ -38,22 +38,9 @@ _STEPS = 30  # of a bisection: to nine digits
 class PredictionPlan:
     """How predictions will be made: public, and fixed before any private row is used.
 
-    Parameters
-    ----------
-    price : AgnosticPrice
-        How many rows are relabelled, and how the budget is split; its ε_A pays for all predictions.
-    mechanism : PrivatePrediction
-        What answers one query.
-    n_hypotheses : int
-        r: on how many parts of the relabelled rows a concept is learned.
-    excess : float
-        What is proven: the error beyond the best concept's is at most this, but for a probability β.
-
-    Examples
-    --------
-    >>> price = AgnosticPrice(n=1_000, n_sampled=50, choice_epsilon=0.01, learner_epsilon=0.5)
-    >>> PredictionPlan(price=price, mechanism=PrivatePrediction(0.5), n_hypotheses=9, excess=0.5).n_hypotheses
-    9
+    `price`: how many rows are relabelled, and how the budget is split; its ε_A pays for all predictions. `mechanism`:
+    what answers one query. `n_hypotheses`: r: on how many parts of the relabelled rows a concept is learned. `excess`:
+    what is proven: the error beyond the best concept's is at most this, but for a probability β.
     """
 
     price: AgnosticPrice
@@ -67,33 +54,17 @@ def voting_error(
 ) -> float:
     r"""Bound how often a private vote of consistent concepts differs from the concept that labelled their rows.
 
-    Parameters
-    ----------
-    n_rows : int
-        s, cut into `n_hypotheses` parts.
-    n_hypotheses : int
-        r.
-    epsilon : float
-        ε of one prediction.
-    growth : callable
-        A bound on the number of dichotomies on so many points.
-    beta : float
-        Where the bound may fail.
-    share : float, default 1.0
-        What γ is multiplied by: below 1 nothing is proven.
+    `n_rows`: s, cut into `n_hypotheses` parts.
+    `n_hypotheses`: r.
+    `epsilon`: ε of one prediction.
+    `growth`: a bound on the number of dichotomies on so many points.
+    `beta`: where the bound may fail.
+    `share`: what γ is multiplied by: below 1 nothing is proven.
 
-    Returns
-    -------
-    float
-        :math:`\min_t \{\gamma/t + \tfrac12 e^{-\varepsilon r (1 - 2t)/2}\}`: each hypothesis errs with probability at
-        most γ (Blumer et al. 1989), so more than tr of them do with at most γ/t; else the right label leads by
-        :math:`r(1-2t)` votes. With t = 1/3, :math:`r = 6\log(4/\alpha)/\varepsilon` and γ = α/4 it is below α: LWY25,
-        Lemma 4.1.
-
-    Examples
-    --------
-    >>> f"{voting_error(20_000, 60, 0.5, lambda n_points: n_points + 1, 0.05):.4f}"
-    '0.4752'
+    Returns: :math:`\min_t \{\gamma/t + \tfrac12 e^{-\varepsilon r (1 - 2t)/2}\}`: each hypothesis errs with probability
+    at most γ (Blumer et al. 1989), so more than tr of them do with at most γ/t; else the right label leads by
+    :math:`r(1-2t)` votes. With t = 1/3, :math:`r = 6\log(4/\alpha)/\varepsilon` and γ = α/4 it is below α: LWY25, Lemma
+    4.1.
     """
     each = share * consistent_error(n_rows // n_hypotheses, growth, beta / n_hypotheses)
     return min(each / t + exp(-epsilon * n_hypotheses * (1 - 2 * t) / 2) / 2 for t in _WRONG_SHARES)
@@ -162,37 +133,16 @@ def plan_predictions(
     Where so few rows prove nothing that was `wanted`, or that a coin has not, the terms that fall with the rows are
     divided by 4 until they would: answers are better than a coin's long before that can be shown.
 
-    Parameters
-    ----------
-    n_rows : int
-        At least 2.
-    epsilon : float
-        ε of all predictions together.
-    n_queries : int
-        How many there are.
-    growth : callable
-        A bound on the number of dichotomies on so many points.
-    beta : float
-        Where the bound may fail, in (0, 1).
-    delta : float
-        δ of all predictions together; 0 adds up their ε.
-    wanted : float
-        An error beyond the best concept's that is good enough to be proven; 1 proves what can be.
-    fits : callable, optional
-        Whether so many rows may be relabelled.
+    `n_rows`: at least 2.
+    `epsilon`: ε of all predictions together.
+    `n_queries`: how many there are.
+    `growth`: a bound on the number of dichotomies on so many points.
+    `beta`: where the bound may fail, in (0, 1).
+    `delta`: δ of all predictions together; 0 adds up their ε.
+    `wanted`: an error beyond the best concept's that is good enough to be proven; 1 proves what can be.
+    `fits`: whether so many rows may be relabelled.
 
-    Raises
-    ------
-    DataRefused
-        If there are too few rows for any plan.
-
-    Examples
-    --------
-    >>> plan = plan_predictions(
-    ...     10**6, epsilon=1.0, n_queries=1, growth=lambda n_points: n_points + 1, beta=0.1
-    ... )
-    >>> plan.price.n_sampled, plan.n_hypotheses, f"{plan.excess:.3f}"
-    (180834, 20, '0.053')
+    Raises DataRefused if there are too few rows for any plan.
     """
     each = beta / EVENTS
 

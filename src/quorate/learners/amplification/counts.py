@@ -8,15 +8,7 @@ from quorate.errors import InvalidParameter
 
 
 def largest_count(fits: Callable[[int], bool], at_most: int) -> int:
-    """Return the largest whole number up to `at_most` that `fits`, 0 if none does; it fits from there down to 1.
-
-    Examples
-    --------
-    >>> from quorate.learners.amplification.price import Price
-    >>> from quorate.learners.amplification.without_replacement import without_replacement
-    >>> largest_count(lambda kept: without_replacement(Price(2.0), n_rows=100, n_kept=kept).epsilon <= 1.0, 100)
-    26
-    """
+    """Return the largest whole number up to `at_most` that `fits`, 0 if none does; it fits from there down to 1."""
     low, high = 0, at_most
     while low < high:
         middle = (low + high + 1) // 2
@@ -27,17 +19,7 @@ def largest_count(fits: Callable[[int], bool], at_most: int) -> int:
 def smallest_count(fits: Callable[[int], bool], at_least: int) -> int:
     """Return the smallest whole number from `at_least` on that `fits`, as all larger ones do.
 
-    Raises
-    ------
-    InvalidParameter
-        If none up to 2^60 does.
-
-    Examples
-    --------
-    >>> from quorate.learners.amplification.price import Price
-    >>> from quorate.learners.amplification.without_replacement import without_replacement
-    >>> smallest_count(lambda rows: without_replacement(Price(2.0), n_rows=rows, n_kept=26).epsilon <= 1.0, 26)
-    97
+    Raises InvalidParameter if none up to 2^60 does.
     """
     high = max(at_least, 1)
     while not fits(high):

@@ -17,24 +17,7 @@ LARGEST_EPSILON = 500.0  #: e^500 is a float; no larger ε is a promise
 class Price:
     """What an algorithm costs per replaced row: it is (ε, δ)-differentially private.
 
-    Parameters
-    ----------
-    epsilon : float
-        From 0 to 500.
-    delta : float, default 0.0
-        From 0 to 1.
-
-    Raises
-    ------
-    InvalidParameter
-        If a number is out of range.
-
-    Examples
-    --------
-    >>> Price(1.0).event
-    PureDP(epsilon=1.0)
-    >>> Price(1.0, 1e-6).within(Price(1.0, 1e-5))
-    True
+    `epsilon`: from 0 to 500. `delta`: from 0 to 1. Raises InvalidParameter if a number is out of range.
     """
 
     epsilon: float
@@ -71,11 +54,5 @@ def rounded_up_price(epsilon: float, delta: float) -> Price:
 
 
 def worst_of(*prices: Price) -> Price:
-    """Return what covers each of several cases: the larger ε and the larger δ.
-
-    Examples
-    --------
-    >>> worst_of(Price(1.0, 1e-6), Price(0.5, 1e-5))
-    Price(epsilon=1.0, delta=1e-05)
-    """
+    """Return what covers each of several cases: the larger ε and the larger δ."""
     return Price(max(each.epsilon for each in prices), max(each.delta for each in prices))

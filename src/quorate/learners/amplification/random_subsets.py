@@ -23,28 +23,8 @@ _WORDS = 2**64
 def random_integers(bounds: IntArray, noise: NoiseSource) -> IntArray:
     """Draw one uniform integer in ``[0, bound)`` for each of the bounds, exactly.
 
-    Parameters
-    ----------
-    bounds : IntArray, (n,)
-        Each from 1 to 2^62.
-    noise : NoiseSource
-        Where the words come from: one an integer, and one more for each that is rejected.
-
-    Returns
-    -------
-    IntArray, (n,)
-        Independent.
-
-    Raises
-    ------
-    InvalidParameter
-        If the bounds are not int64 from 1 to 2^62.
-
-    Examples
-    --------
-    >>> from quorate.noise import SeededNoise
-    >>> random_integers(np.array([6, 6, 2, 1]), SeededNoise(0)).tolist()
-    [0, 4, 0, 0]
+    `bounds`: each from 1 to 2^62. `noise`: where the words come from: one an integer, and one more for each that is
+    rejected. Returns: independent. Raises InvalidParameter if the bounds are not int64 from 1 to 2^62.
     """
     if not (isinstance(bounds, np.ndarray) and bounds.dtype == np.int64 and bounds.ndim == 1):
         raise InvalidParameter("bounds must be a one-dimensional int64 array")
@@ -65,37 +45,11 @@ def random_integers(bounds: IntArray, noise: NoiseSource) -> IntArray:
 def random_arrangement(n: int, size: int, noise: NoiseSource) -> IntArray:
     r"""Draw `size` of the `n` indices without replacement, in random order: every arrangement alike.
 
-    Parameters
-    ----------
-    n : int
-        How many there are, >= 0.
-    size : int
-        How many are drawn, 0 to `n`.
-    noise : NoiseSource
-        Where the words come from.
-
-    Returns
-    -------
-    IntArray, (size,)
-        Distinct indices below `n`.
-
-    Raises
-    ------
-    InvalidParameter
-        If `n` or `size` is out of range.
-
-    Notes
-    -----
-    Partial Fisher-Yates: at step i one of the n − i indices that are left is chosen, so each of the
-    :math:`n!/(n-\mathtt{size})!` arrangements has exactly one path. Neighbours: where one row of the sample is
-    exchanged for another, the latter takes its place, so that rules about samples hold for learners that look at the
-    order too (BNS15, Remark 4.4).
-
-    Examples
-    --------
-    >>> from quorate.noise import SeededNoise
-    >>> random_arrangement(10, 4, SeededNoise(0)).tolist()
-    [0, 5, 4, 2]
+    `n`: how many there are, >= 0. `size`: how many are drawn, 0 to `n`. `noise`: where the words come from. Returns:
+    distinct indices below `n`. Raises InvalidParameter if `n` or `size` is out of range. Partial Fisher-Yates: at step
+    i one of the n − i indices that are left is chosen, so each of the :math:`n!/(n-\mathtt{size})!` arrangements has
+    exactly one path. Neighbours: where one row of the sample is exchanged for another, the latter takes its place, so
+    that rules about samples hold for learners that look at the order too (BNS15, Remark 4.4).
     """
     n = count("n", n)
     size = count("size", size)
@@ -114,16 +68,7 @@ def random_arrangement(n: int, size: int, noise: NoiseSource) -> IntArray:
 def random_draws(n: int, size: int, noise: NoiseSource) -> IntArray:
     """Draw `size` independent, uniform indices below `n`: with replacement, ``(size,)``.
 
-    Raises
-    ------
-    InvalidParameter
-        If `n` is below 1 or `size` below 0.
-
-    Examples
-    --------
-    >>> from quorate.noise import SeededNoise
-    >>> bool((random_draws(10, 100, SeededNoise(0)) < 10).all())
-    True
+    Raises InvalidParameter if `n` is below 1 or `size` below 0.
     """
     n = count("n", n, at_least=1)
     return random_integers(np.full(count("size", size), n, dtype=np.int64), noise)

@@ -29,35 +29,16 @@ def with_replacement(price: Price, *, n_rows: int, n_draws: int) -> Price:
         \varepsilon' = m \log\left(1 + \frac{e^\varepsilon - 1}{n}\right), \qquad
         \delta' = \delta\, \frac{e^{\varepsilon'} - 1}{e^\varepsilon - 1}.
 
-    Parameters
-    ----------
-    price : Price
-        That of the algorithm on the draws.
-    n_rows, n_draws : int
-        n >= 1 and m >= 0.
-
-    Raises
-    ------
-    InvalidParameter
-        If a number is out of range, or ε' above 500.
-
-    Notes
-    -----
-    Proof. Let :math:`A_t` take its first t draws from one table and the others from its neighbour. Given all draws but
-    the t-th, that one is a sample of 1 of n rows, so :math:`A_{t-1}` and :math:`A_t` are within :math:`(\varepsilon_1,
-    \delta/n)`, :math:`\varepsilon_1 = \log(1 + (e^\varepsilon - 1)/n)`. The two tables are m such steps apart:
-    :math:`\varepsilon' = m\varepsilon_1` and :math:`\delta' = \frac{\delta}{n} \sum_{t<m} e^{t\varepsilon_1}`, a
-    geometric sum.
-
-    For δ = 0 nothing smaller holds for every algorithm: an event whose probability is proportional to
-    :math:`e^{\varepsilon k}`, k the number of draws with one certain value, is worth :math:`\sum_k \tbinom{m}{k}
-    n^{-k} (1 - 1/n)^{m-k} e^{\varepsilon k} = e^{\varepsilon'}`. For ε <= 1 and every m and n it is below both LWY25's
-    Lemma 2.13 and BNS15's Claim 4.5; at m = n and ε = 1 it is (1.72, 2.67δ) where Claim 4.5 has (5.50, 2467δ).
-
-    Examples
-    --------
-    >>> with_replacement(Price(1.0, 1e-6), n_rows=1000, n_draws=100).epsilon
-    0.17168072711...
+    `price`: that of the algorithm on the draws. `n_rows`, `n_draws`: n >= 1 and m >= 0. Raises InvalidParameter if a
+    number is out of range, or ε' above 500. Proof. Let :math:`A_t` take its first t draws from one table and the others
+    from its neighbour. Given all draws but the t-th, that one is a sample of 1 of n rows, so :math:`A_{t-1}` and
+    :math:`A_t` are within :math:`(\varepsilon_1, \delta/n)`, :math:`\varepsilon_1 = \log(1 + (e^\varepsilon - 1)/n)`.
+    The two tables are m such steps apart: :math:`\varepsilon' = m\varepsilon_1` and :math:`\delta' = \frac{\delta}{n}
+    \sum_{t<m} e^{t\varepsilon_1}`, a geometric sum. For δ = 0 nothing smaller holds for every algorithm: an event whose
+    probability is proportional to :math:`e^{\varepsilon k}`, k the number of draws with one certain value, is worth
+    :math:`\sum_k \tbinom{m}{k} n^{-k} (1 - 1/n)^{m-k} e^{\varepsilon k} = e^{\varepsilon'}`. For ε <= 1 and every m and
+    n it is below both LWY25's Lemma 2.13 and BNS15's Claim 4.5; at m = n and ε = 1 it is (1.72, 2.67δ) where Claim 4.5
+    has (5.50, 2467δ).
     """
     n_rows, n_draws = count("n_rows", n_rows, at_least=1), count("n_draws", n_draws)
     if n_draws == 0:
@@ -84,34 +65,13 @@ def with_replacement_by_profile(price: Price, *, n_rows: int, n_draws: int, at: 
     is at most :math:`d_k = \delta (e^{k\varepsilon} - 1)/(e^\varepsilon - 1)` from :math:`s = k\varepsilon` on, and
     below that :math:`d_k + (1 - d_k)(e^{k\varepsilon} - e^s)/(e^{k\varepsilon} + 1)`.
 
-    Parameters
-    ----------
-    price : Price
-        That of the algorithm on the draws.
-    n_rows, n_draws : int
-        n >= 1 and 0 <= m <= 100n.
-    at : float
-        s > 0: where the profiles are read.
-
-    Raises
-    ------
-    InvalidParameter
-        If a number is out of range.
-
-    Notes
-    -----
-    It buys a smaller ε' with a δ' that does not go to 0 with δ, so it is of use for a δ that is not small.
-    :func:`with_replacement` is better for all others.
+    `price`: that of the algorithm on the draws. `n_rows`, `n_draws`: n >= 1 and 0 <= m <= 100n. `at`: s > 0: where the
+    profiles are read. Raises InvalidParameter if a number is out of range. It buys a smaller ε' with a δ' that does not
+    go to 0 with δ, so it is of use for a δ that is not small. :func:`with_replacement` is better for all others.
 
     References
     ----------
     Balle, Barthe and Gaboardi (2018), arXiv:1807.01647, Theorem 10.
-
-    Examples
-    --------
-    >>> price = with_replacement_by_profile(Price(0.5), n_rows=100, n_draws=10, at=1.0)
-    >>> round(price.epsilon, 4), price.delta < 0.0001
-    (0.1521, True)
     """
     n_rows, n_draws = count("n_rows", n_rows, at_least=1), count("n_draws", n_draws)
     at = real("at", at, above=0, at_most=LARGEST_EPSILON)
@@ -131,17 +91,7 @@ def cheapest_with_replacement(price: Price, *, n_rows: int, n_draws: int, delta:
     Of :func:`with_replacement`, :func:`lwy25_lemma_2_13` where its conditions hold, and
     :func:`with_replacement_by_profile` at its best s.
 
-    Raises
-    ------
-    InvalidParameter
-        If a number is out of range, or no rule gets down to `delta`.
-
-    Examples
-    --------
-    >>> cheapest_with_replacement(Price(1.0), n_rows=100, n_draws=10, delta=0.0).epsilon
-    0.170368...
-    >>> cheapest_with_replacement(Price(1.0), n_rows=100, n_draws=10, delta=0.02).epsilon < 0.15
-    True
+    Raises InvalidParameter if a number is out of range, or no rule gets down to `delta`.
     """
     delta = real("delta", delta, at_least=0, at_most=1)
     found = [with_replacement(price, n_rows=n_rows, n_draws=n_draws)]
@@ -167,15 +117,7 @@ def cheapest_with_replacement(price: Price, *, n_rows: int, n_draws: int, delta:
 def bns15_claim_4_5(price: Price) -> Price:
     """Return the price of n draws with replacement from n rows as BNS15's Claim 4.5 has it: (log 244, 2467 δ).
 
-    Raises
-    ------
-    InvalidParameter
-        If ε is above 1.
-
-    Examples
-    --------
-    >>> bns15_claim_4_5(Price(1.0)).epsilon
-    5.49716822529...
+    Raises InvalidParameter if ε is above 1.
     """
     real("epsilon", price.epsilon, at_most=1, hint="Claim 4.5 is for ε <= 1")
     return rounded_up_price(log(244), 2467 * price.delta)
@@ -187,15 +129,7 @@ def lwy25_lemma_2_13(price: Price, *, n_rows: int, n_draws: int) -> Price:
     :math:`(6\varepsilon m/n,\ e^{6\varepsilon m/n} \frac{4m}{n} \delta)`, for ε <= 1, n >= 2 and
     :math:`6\varepsilon m/n \le 1`.
 
-    Raises
-    ------
-    InvalidParameter
-        If one of the conditions does not hold.
-
-    Examples
-    --------
-    >>> lwy25_lemma_2_13(Price(1.0), n_rows=1000, n_draws=100).epsilon
-    0.6000000000...
+    Raises InvalidParameter if one of the conditions does not hold.
     """
     n_rows, n_draws = count("n_rows", n_rows, at_least=1), count("n_draws", n_draws)
     if not _lemma_2_13_applies(price, n_rows, n_draws):

@@ -14,31 +14,14 @@ def without_replacement(price: Price, *, n_rows: int, n_kept: int) -> Price:
 
     With :math:`r = \mathtt{n\_kept}/\mathtt{n\_rows}`: :math:`(\log(1 + r(e^\varepsilon - 1)),\ r\delta)`.
 
-    Parameters
-    ----------
-    price : Price
-        That of the algorithm on the sample.
-    n_rows, n_kept : int
-        0 <= `n_kept` <= `n_rows`, and `n_rows` >= 1.
-
-    Raises
-    ------
-    InvalidParameter
-        If a number is out of range.
-
-    Notes
-    -----
-    The sample must come in random order if the algorithm looks at it, as that of
-    :func:`~quorate.learners.amplification.random_subsets.random_arrangement` does. Tight for every ε, δ and r.
+    `price`: that of the algorithm on the sample. `n_rows`, `n_kept`: 0 <= `n_kept` <= `n_rows`, and `n_rows` >= 1.
+    Raises InvalidParameter if a number is out of range. The sample must come in random order if the algorithm looks at
+    it, as that of :func:`~quorate.learners.amplification.random_subsets.random_arrangement` does. Tight for every ε, δ
+    and r.
 
     References
     ----------
     Balle, Barthe and Gaboardi (2018), arXiv:1807.01647, Theorem 9. BNS15's Claim 4.3 is weaker.
-
-    Examples
-    --------
-    >>> without_replacement(Price(1.0, 1e-6), n_rows=100, n_kept=10)
-    Price(epsilon=0.1585650787..., delta=1.0000000000009...e-07)
     """
     n_rows, n_kept = count("n_rows", n_rows, at_least=1), count("n_kept", n_kept)
     if n_kept > n_rows:
@@ -55,15 +38,7 @@ def bns15_claim_4_3(price: Price, *, epsilon: float, n_rows: int) -> tuple[int, 
     :math:`t = \frac{n}{\varepsilon}(3 + e^{\varepsilon^*})` rows give
     :math:`(\varepsilon, \frac{4\varepsilon}{3 + e^{\varepsilon^*}}\delta)`.
 
-    Raises
-    ------
-    InvalidParameter
-        If ε is not in (0, 1], or `n_rows` below 1.
-
-    Examples
-    --------
-    >>> bns15_claim_4_3(Price(1.0), epsilon=1.0, n_rows=100)
-    (572, Price(epsilon=1.0, delta=0.0))
+    Raises InvalidParameter if ε is not in (0, 1], or `n_rows` below 1.
     """
     epsilon = real("epsilon", epsilon, above=0, at_most=1)
     share = (3 + exp(price.epsilon)) / epsilon

@@ -47,23 +47,8 @@ from quorate.theory.bns15_bounds import sauer
 def choice_rows(log_size: float, *, alpha: float, beta: float, epsilon: float, share: float = 0.0) -> int:
     r"""Return m: with as many labelled rows, a concept of error above α is chosen with probability at most β.
 
-    Parameters
-    ----------
-    log_size : float
-        :math:`\log |H|`.
-    alpha, beta : float
-        In (0, 1).
-    epsilon : float
-        ε of the choice.
-    share : float
-        κ in [0, 1): the best concept's error is at most κα.
-
-    Examples
-    --------
-    >>> choice_rows(log(2**8 + 1), alpha=0.05, beta=0.1, epsilon=1.0)
-    396
-    >>> choice_rows(log(2**32 + 1), alpha=0.05, beta=0.1, epsilon=1.0)
-    1233
+    `log_size`: :math:`\log |H|`. `alpha`, `beta`: in (0, 1). `epsilon`: ε of the choice. `share`: κ in [0, 1): the best
+    concept's error is at most κα.
     """
     best = -log(share) / 2 if share else inf
     s = min(epsilon / 2, best)
@@ -74,23 +59,11 @@ def choice_rows(log_size: float, *, alpha: float, beta: float, epsilon: float, s
 def agnostic_choice_rows(log_size: float, *, alpha: float, beta: float, epsilon: float) -> int:
     r"""Return m: with as many labelled rows, an error of more than α beyond the best has a probability of at most β.
 
-    Parameters
-    ----------
-    log_size : float
-        :math:`\log |H|`.
-    alpha, beta : float
-        In (0, 1).
-    epsilon : float
-        ε of the choice.
+    `log_size`: :math:`\log |H|`. `alpha`, `beta`: in (0, 1). `epsilon`: ε of the choice.
 
     References
     ----------
     KLNRS11, Theorem 3.4, for labels that no concept explains.
-
-    Examples
-    --------
-    >>> agnostic_choice_rows(log(2**16 + 1), alpha=0.1, beta=0.1, epsilon=1.0)
-    2666
     """
     s = min(epsilon / 2, atanh(alpha))
     lost = alpha * sinh(s) - 2 * sinh(s / 2) ** 2  # 1 − cosh s + α sinh s, without cancellation
@@ -103,12 +76,6 @@ def growth_of(concepts: ConceptClass) -> Callable[[int], int]:
     References
     ----------
     Sauer (1972); BNS15, Theorem B.2.
-
-    Examples
-    --------
-    >>> from quorate.learners.concepts import Thresholds
-    >>> growth_of(Thresholds(bits=32))(639)
-    640
     """
     own: Callable[[int], int] | None = getattr(concepts, "growth", None)
     return own or (lambda n_points: sauer(n_points, concepts.vc_dimension))
@@ -125,11 +92,6 @@ def deviation_rows(growth: Callable[[int], int], *, seen: float, true: float, be
     References
     ----------
     Boucheron, Bousquet, Lugosi (2005), "Theory of classification", Corollary 5.2; Anthony and Shawe-Taylor (1993).
-
-    Examples
-    --------
-    >>> deviation_rows(lambda n_points: n_points + 1, seen=0.0, true=0.05, beta=0.1)
-    895
     """
     slack = ((4 * true - 3 * seen) ** 0.5 - seen**0.5) / 4
     allowed = slack * slack

@@ -42,10 +42,7 @@ MECHANISMS: Final[dict[str, type[Exponential] | type[PermuteAndFlip]]] = {
 class ChoicePlan(Plan):
     """The plan of a learner whose privacy is that of one choice by mistakes.
 
-    Parameters
-    ----------
-    choice : Exponential or PermuteAndFlip
-        What chooses; the mistakes of a concept move by at most 1 when one record is replaced.
+    `choice`: what chooses; the mistakes of a concept move by at most 1 when one record is replaced.
     """
 
     choice: Exponential | PermuteAndFlip
@@ -54,20 +51,7 @@ class ChoicePlan(Plan):
 def whole_class(concepts: ConceptClass, limit: int, domain: PublicDomain | None = None) -> Concepts:
     """Return every concept of a finite class: the list, or one for each function on the whole grid or a listed domain.
 
-    Raises
-    ------
-    InvalidParameter
-        If the domain is no small grid, or there are more than `limit` concepts.
-
-    Examples
-    --------
-    >>> from quorate.learners.concepts import Thresholds
-    >>> len(whole_class(Thresholds(bits=6), limit=100))
-    65
-    >>> from quorate.learners.concepts import Stumps
-    >>> four = range(4)
-    >>> len(whole_class(Stumps(2), limit=100, domain=tuple((a, b) for a in four for b in four)))
-    14
+    Raises InvalidParameter if the domain is no small grid, or there are more than `limit` concepts.
     """
     if isinstance(concepts, FiniteClass):
         refuse_beyond(limit, len(concepts.classifiers), "FiniteClass")
@@ -90,10 +74,7 @@ def choose(concepts: Concepts, points: Points, labels: CodedLabels, plan: Choice
 def check_labelled(learner: PrivateLearner, n_labelled: int) -> None:
     """Refuse a table without a label; the number of labels is public.
 
-    Raises
-    ------
-    DataRefused
-        If there is none.
+    Raises DataRefused if there is none.
     """
     if not n_labelled:
         raise DataRefused(f"y holds no label, only -1; {type(learner).__name__} chooses by the rows that have one")

@@ -145,25 +145,8 @@ class NoisyThreshold(PrivateLearner):
 def threshold_runs(values: IntArray, labels: CodedLabels, bits: int) -> tuple[IntArray, IntArray]:
     r"""Return minus the mistakes of the cuts 0 … 2^bits, run by run, and how many cuts each run has.
 
-    Parameters
-    ----------
-    values : IntArray, (n,)
-        Points of the grid.
-    labels : (n,)
-        0 or 1.
-    bits : int
-        The grid has :math:`2^{bits}` points.
-
-    Returns
-    -------
-    tuple of IntArray, (n_distinct + 1,)
-        Scores and sizes. A cut labels the points below it 1, so run k holds the cuts above exactly k distinct points.
-
-    Examples
-    --------
-    >>> scores, sizes = threshold_runs(np.array([2, 5, 5]), np.array([1, 0, 0]), bits=3)
-    >>> scores.tolist(), sizes.tolist()
-    ([-1, 0, -2], [3, 3, 3])
+    `values`: points of the grid. `labels`: 0 or 1. `bits`: the grid has :math:`2^{bits}` points. Returns: scores and
+    sizes. A cut labels the points below it 1, so run k holds the cuts above exactly k distinct points.
     """
     distinct, zeros, ones = _counts(values, labels)
     mistakes = ones.sum() + np.concatenate([[0], np.cumsum(zeros - ones)])

@@ -35,14 +35,7 @@ _Gaps = tuple[IntArray, IntArray]  # for each gap between values of T: the least
 def refuse_table(sizes: list[int], told: object) -> None:
     """Refuse a table of index boxes over ``sizes[j]`` values in column j.
 
-    Raises
-    ------
-    InvalidParameter
-        With the number of entries in the message.
-
-    Examples
-    --------
-    >>> refuse_table([60, 60], "Rectangles(bits=16, n_features=2)")
+    Raises InvalidParameter with the number of entries in the message.
     """
     entries = prod(size * size for size in sizes)
     if entries > TABLE_LIMIT:
@@ -55,16 +48,8 @@ def refuse_table(sizes: list[int], told: object) -> None:
 def box_scores(boxes: BoxConcepts, T: Points, W: Points, ones: int, signed: IntArray) -> IntArray:
     """Return the score of each dichotomy on T, ``(n_boxes,)``.
 
-    Parameters
-    ----------
-    boxes : BoxConcepts
-        The tight boxes on T, the empty one first.
-    T, W : points
-        The relabelled rows, at least one, and the labelled rows.
-    ones : int
-        Number of rows of W labelled 1.
-    signed : (n_W,) int64
-        1 for a row of W labelled 1, −1 for one labelled 0.
+    `boxes`: the tight boxes on T, the empty one first. `T`, `W`: the relabelled rows, at least one, and the labelled
+    rows. `ones`: number of rows of W labelled 1. `signed`: 1 for a row of W labelled 1, −1 for one labelled 0.
     """
     values, places = ranks(T)
     sizes = tuple(len(each) for each in values)

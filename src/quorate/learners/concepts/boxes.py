@@ -50,12 +50,6 @@ def weights_inside(boxes: BoxConcepts, points: Points, signed: IntArray) -> IntA
     """Return the weight inside each box: differences of a cumulative table at its corners, 2^dim of them.
 
     The table has a cell for each stretch between the boxes' faces, or between the points, whichever are fewer.
-
-    Examples
-    --------
-    >>> boxes = BoxConcepts(np.array([[0, 0], [2, 0]]), np.array([[2, 9], [3, 4]]))
-    >>> weights_inside(boxes, np.array([[2, 3], [3, 3], [2, 7]]), np.array([1, 10, 100])).tolist()
-    [101, 11]
     """
     n_features = points.shape[1]
     edges = [_edges(boxes, points, j) for j in range(n_features)]

@@ -21,10 +21,8 @@ MAX_DOMAIN = 2**12
 def grid(concept_class: ConceptClass) -> Points:
     """Return all points of a small grid ``(n_domain, n_features)``, in lexicographic order.
 
-    Raises
-    ------
-    InvalidParameter
-        If the class has no finite grid, or one of more than :data:`MAX_DOMAIN` points; the message holds the number.
+    Raises InvalidParameter if the class has no finite grid, or one of more than :data:`MAX_DOMAIN` points; the message
+    holds the number.
 
     Examples
     --------
@@ -70,19 +68,8 @@ def public_dichotomies(concepts: ConceptClass, points: Points, *, limit: int = D
     Where points may be private, a class refuses by how many they are alone, which for points on a small grid is far
     more than there can be.
 
-    Parameters
-    ----------
-    concepts : ConceptClass
-        The class. One with ``growth_on(points)`` says by it how many there may be.
-    points : Points
-        Public.
-    limit : int
-        More are refused.
-
-    Raises
-    ------
-    InvalidParameter
-        With the number in the message.
+    `concepts`: the class. One with ``growth_on(points)`` says by it how many there may be. `points`: public. `limit`:
+    more are refused. Raises InvalidParameter with the number in the message.
 
     Examples
     --------
@@ -104,10 +91,8 @@ def public_dichotomies(concepts: ConceptClass, points: Points, *, limit: int = D
 def public_domain(domain: Any, *, most: int = MAX_DOMAIN) -> PublicDomain:
     """Return a list of points, each once, as a plain value in lexicographic order.
 
-    Raises
-    ------
-    InvalidParameter
-        If it is not a table of finite numbers with at least one row, no row twice, and at most `most`.
+    Raises InvalidParameter if it is not a table of finite numbers with at least one row, no row twice, and at most
+    `most`.
 
     Examples
     --------

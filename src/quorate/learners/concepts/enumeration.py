@@ -51,10 +51,7 @@ def symmetric_difference_vc(growth: Callable[[int], int]) -> int:
 def refuse_beyond(limit: int, n_dichotomies: int, concepts: object) -> None:
     """Refuse an enumeration of more dichotomies than `limit`.
 
-    Raises
-    ------
-    InvalidParameter
-        With the number in the message.
+    Raises InvalidParameter with the number in the message.
 
     Examples
     --------
@@ -72,10 +69,7 @@ def refuse_beyond(limit: int, n_dichotomies: int, concepts: object) -> None:
 def refuse_work(steps: int, concepts: object) -> None:
     """Refuse a search of more than :data:`WORK_LIMIT` steps.
 
-    Raises
-    ------
-    InvalidParameter
-        With the number in the message.
+    Raises InvalidParameter with the number in the message.
 
     Examples
     --------

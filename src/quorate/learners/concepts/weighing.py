@@ -21,31 +21,9 @@ MAX_TOTAL = 1 << 59  # of weights, and of |T||W|: no sum or score below leaves i
 def signed_weights(n_points: int, labels: Any, weights: Any = None) -> tuple[int, IntArray]:
     """Return the weight of the points labelled 1, and every point's weight with its label's sign.
 
-    Parameters
-    ----------
-    n_points : int
-        Number of points.
-    labels : (n_points,) array
-        0 or 1.
-    weights : (n_points,) integer array, optional
-        Whole numbers >= 0; 1 each by default.
-
-    Returns
-    -------
-    tuple
-        The weight of label 1, and ``(n_points,)`` int64.
-
-    Raises
-    ------
-    DataRefused
-        If the labels are not 0 or 1, one for each point.
-    InvalidParameter
-        If the weights are not whole numbers >= 0, one for each point, of at most 2^59 together.
-
-    Examples
-    --------
-    >>> signed_weights(3, [1, 0, 1], np.array([2, 3, 4]))
-    (6, array([ 2, -3,  4]))
+    `n_points`: number of points. `labels`: 0 or 1. `weights`: whole numbers >= 0; 1 each by default. Returns: the
+    weight of label 1, and ``(n_points,)`` int64. Raises DataRefused if the labels are not 0 or 1, one for each point;
+    InvalidParameter if the weights are not whole numbers >= 0, one for each point, of at most 2^59 together.
     """
     taken = np.asarray(labels)
     if taken.shape != (n_points,):
@@ -66,12 +44,7 @@ def signed_weights(n_points: int, labels: Any, weights: Any = None) -> tuple[int
 
 
 def unit_scores(n_T: int, n_W: int) -> None:
-    """Refuse a relabelling whose scores, up to 2 |T||W|, could leave int64.
-
-    Examples
-    --------
-    >>> unit_scores(500_000, 500_000)
-    """
+    """Refuse a relabelling whose scores, up to 2 |T||W|, could leave int64."""
     if n_T * n_W > MAX_TOTAL:
         raise InvalidParameter(
             f"|T||W| must be at most 2^59, so that scores are exact, got {n_T} times {n_W}; take smaller samples"
@@ -79,13 +52,7 @@ def unit_scores(n_T: int, n_W: int) -> None:
 
 
 def prefix_sums(values: NDArray[Any], signed: IntArray) -> tuple[NDArray[Any], IntArray]:
-    """Return the q distinct values in order, and the weight of the p lowest of them for p = 0 … q.
-
-    Examples
-    --------
-    >>> prefix_sums(np.array([5, 2, 5]), np.array([1, 1, -1]))
-    (array([2, 5]), array([0, 1, 1]))
-    """
+    """Return the q distinct values in order, and the weight of the p lowest of them for p = 0 … q."""
     order = np.argsort(values)
     ordered = values[order]
     last = np.flatnonzero(np.append(ordered[1:] != ordered[:-1], True)) if len(values) else order
@@ -97,11 +64,6 @@ def gaps(borders: NDArray[Any], values: NDArray[Any]) -> tuple[IntArray, IntArra
 
     A cut in gap k has exactly k borders below it. Both sorted; returns the least and the largest number of values
     below such a cut, ``(n_borders + 1,)`` each; every number between them occurs.
-
-    Examples
-    --------
-    >>> gaps(np.array([4]), np.array([1, 4, 9]))
-    (array([0, 2]), array([1, 3]))
     """
     least = np.concatenate([[0], np.searchsorted(values, borders, side="right")])
     largest = np.append(np.searchsorted(values, borders, side="left"), len(values))
@@ -109,13 +71,7 @@ def gaps(borders: NDArray[Any], values: NDArray[Any]) -> tuple[IntArray, IntArra
 
 
 def over_gaps(extreme: np.ufunc, sums: IntArray, least: IntArray, largest: IntArray) -> IntArray:
-    """Return the extreme of ``sums[least[k] : largest[k] + 1]`` for each gap k.
-
-    Examples
-    --------
-    >>> over_gaps(np.maximum, np.array([0, 5, 3, 4]), np.array([0, 2]), np.array([1, 3])).tolist()
-    [5, 4]
-    """
+    """Return the extreme of ``sums[least[k] : largest[k] + 1]`` for each gap k."""
     ends = np.ravel(np.column_stack([least, largest + 1]))  # every other stretch is between two gaps: thrown away
     found: IntArray = extreme.reduceat(np.append(sums, sums[-1]), ends)[::2]
     return found

@@ -39,12 +39,8 @@ _NET_BETA, _SANITIZER_BETA, _DEVIATION_BETA, _CHOICE_BETA = 1 / 8, 1 / 4, 1 / 8,
 class GenericPlan(ChoicePlan):
     """The calibrated parameters of a GenericLearner.
 
-    Parameters
-    ----------
-    epsilon : float
-        ε of the sanitizer on the unlabelled rows, and of the choice on the labelled ones.
-    net : Net
-        On which of the synthetic points H is made.
+    `epsilon`: ε of the sanitizer on the unlabelled rows, and of the choice on the labelled ones. `net`: on which of the
+    synthetic points H is made.
     """
 
     epsilon: float

@@ -40,19 +40,8 @@ _GAPS: Final[dict[type, int]] = {Thresholds: 1, PointFunctions: 2, Intervals: 2}
 class Net:
     """How a net is made: public.
 
-    Parameters
-    ----------
-    size : int
-        It has at most so many points, 1 at least.
-    on_a_line : bool
-        Whether the points are taken at even ranks, or drawn at random.
-
-    Examples
-    --------
-    >>> from quorate.noise import SeededNoise
-    >>> points = np.arange(100)[:, np.newaxis] // 2
-    >>> Net(size=4, on_a_line=True).of(points, SeededNoise(0))[:, 0].tolist()
-    [10, 20, 31, 41]
+    `size`: it has at most so many points, 1 at least. `on_a_line`: whether the points are taken at even ranks, or drawn
+    at random.
     """
 
     size: int
@@ -60,14 +49,7 @@ class Net:
 
     @classmethod
     def for_class(cls, concepts: ConceptClass, alpha: float, beta: float) -> Net:
-        """Return an α-net, but for probability β, for what is known of a class.
-
-        Examples
-        --------
-        >>> from quorate.learners.concepts import Thresholds
-        >>> Net.for_class(Thresholds(bits=32), alpha=0.05 / 32, beta=0.1)
-        Net(size=639, on_a_line=True)
-        """
+        """Return an α-net, but for probability β, for what is known of a class."""
         gaps = _GAPS.get(type(concepts))
         size = _random_size(growth_of(concepts), alpha, beta) if gaps is None else ceil(gaps / alpha) - 1
         if concepts.domain_size is not None:
@@ -75,13 +57,7 @@ class Net:
         return cls(size=max(1, size), on_a_line=gaps is not None)
 
     def within(self, limit: int, growth: Callable[[int], int]) -> Net:
-        """Return the largest net of this kind, no larger than this one, with at most `limit` dichotomies.
-
-        Examples
-        --------
-        >>> Net(size=639, on_a_line=True).within(101, lambda n_points: n_points + 1).size
-        100
-        """
+        """Return the largest net of this kind, no larger than this one, with at most `limit` dichotomies."""
         low, high = 1, self.size + 1
         while high - low > 1:
             middle = (low + high) // 2
@@ -91,12 +67,7 @@ class Net:
     def of(self, points: Points, noise: NoiseSource) -> Points:
         """Return the distinct points of a net of ``(n_points, n_features)`` released points.
 
-        Parameters
-        ----------
-        points : Points
-            With repetitions: a point that occurs often counts often.
-        noise : NoiseSource
-            For random nets.
+        `points`: with repetitions: a point that occurs often counts often. `noise`: for random nets.
         """
         # Sanitizers give copies one after another: most go by comparing neighbours, which costs no sort.
         first = np.append(True, (points[1:] != points[:-1]).any(axis=1)) if len(points) else np.zeros(0, dtype=np.bool_)

@@ -33,19 +33,8 @@ BoostConstants: TypeAlias = Literal["paper", "tight"]
 class BoostPlan(Plan):
     """The calibrated parameters of one LabelBoost.
 
-    Parameters
-    ----------
-    schedule : BoostSchedule
-        How many rows each step takes and keeps.
-    base : PrivateLearner
-        The base learner, with the α and β that it is needed at.
-    base_fit : BaseFit
-        How it is run in the end.
-
-    Examples
-    --------
-    >>> [each.name for each in __import__("dataclasses").fields(BoostPlan)][-3:]
-    ['schedule', 'base', 'base_fit']
+    `schedule`: how many rows each step takes and keeps. `base`: the base learner, with the α and β that it is needed
+    at. `base_fit`: how it is run in the end.
     """
 
     schedule: BoostSchedule

@@ -22,21 +22,8 @@ class PaperConstants:
 
     For a target ε below 1 the rows are sampled once before, as Theorem 4.14 does by Claim 4.3.
 
-    Parameters
-    ----------
-    task : BoostTask
-        With a base learner of ε <= 1 and δ at most 1/41 of the target's.
-
-    Raises
-    ------
-    InvalidParameter
-        If the printed price is above the target.
-
-    Examples
-    --------
-    >>> paper = PaperConstants(BoostTask(base=Price(1.0), n_base=100, vc=1, alpha=0.1, beta=0.1, target=Price(1.0)))
-    >>> paper.rows_needed()
-    (11826626, 9000000)
+    `task`: with a base learner of ε <= 1 and δ at most 1/41 of the target's. Raises InvalidParameter if the printed
+    price is above the target.
     """
 
     task: BoostTask

@@ -45,30 +45,13 @@ _LARGEST_EPSILON_0 = 100.0
 def relabelling(price: Price, *, epsilon_0: float, changed: Changed = "labelled") -> Price:
     r"""Return the price of a learner whose rows are relabelled first: :math:`(\varepsilon_A + \log c, \delta_A)`.
 
-    Parameters
-    ----------
-    price : Price
-        :math:`(\varepsilon_A, \delta_A)` of the learner, on the relabelled rows.
-    epsilon_0 : float
-        Parameter of the exponential mechanism, from 0 to 100; mistakes have sensitivity 1.
-    changed : {"labelled", "unlabelled"}
-        Which row differs: one whose label is counted, or one that only brings its point.
-
-    Raises
-    ------
-    InvalidParameter
-        If a number is out of range.
+    `price`: :math:`(\varepsilon_A, \delta_A)` of the learner, on the relabelled rows. `epsilon_0`: parameter of the
+    exponential mechanism, from 0 to 100; mistakes have sensitivity 1. `changed`: which row differs: one whose label is
+    counted, or one that only brings its point. Raises InvalidParameter if a number is out of range.
 
     References
     ----------
     BNS15, Lemma 4.1 and its proof; the constant is this module's.
-
-    Examples
-    --------
-    >>> round(relabelling(Price(1.0, 1e-6), epsilon_0=1.0).epsilon, 4)
-    2.9482
-    >>> round(relabelling(Price(1.0, 1e-6), epsilon_0=1.0, changed="unlabelled").epsilon, 4)
-    2.3863
     """
     epsilon_0 = _checked(epsilon_0)
     one_of("changed", changed, ("labelled", "unlabelled"))
@@ -81,16 +64,8 @@ def bns15_lemma_4_1(price: Price, *, epsilon_0: float = 1.0) -> Price:
 
     At the paper's :math:`\varepsilon_0 = 1` the lemma rounds 2.386 up to 3. It holds for permute-and-flip too.
 
-    Raises
-    ------
-    InvalidParameter
-        If a number is out of range.
-
-    Examples
-    --------
-    >>> round(bns15_lemma_4_1(Price(1.0, 1e-6)).epsilon, 4)
-    3.3863
-    """  # noqa: E501  a formula is one line
+    Raises InvalidParameter if a number is out of range.
+    """  # noqa: E501  a doctest's message is one line
     epsilon_0 = _checked(epsilon_0)
     return rounded_up_price(price.epsilon + epsilon_0 + log(4), 4 * exp(epsilon_0) * price.delta)
 

@@ -18,30 +18,15 @@ def relabelled(
 ) -> NDArray[np.uint8]:
     r"""Relabel the rows of S and T by a concept that errs little on S: BNS15's LabelBoostProcedure (Algorithm 2).
 
-    Parameters
-    ----------
-    S : (n_labelled, n_features) array
-        The labelled points.
-    labels : (n_labelled,) array of 0 and 1
-        Their labels: what the concept's mistakes are counted on.
-    T : (n_unlabelled, n_features) array
-        The unlabelled points: they only bring dichotomies.
-    concepts : ConceptClass
-        The class that the concept is of.
-    epsilon_0 : float
-        Parameter of the exponential mechanism; a mistake has sensitivity 1.
-    noise : NoiseSource
-        Of the exponential mechanism.
+    `S`: the labelled points.
+    `labels`: their labels: what the concept's mistakes are counted on.
+    `T`: the unlabelled points: they only bring dichotomies.
+    `concepts`: the class that the concept is of.
+    `epsilon_0`: parameter of the exponential mechanism; a mistake has sensitivity 1.
+    `noise`: of the exponential mechanism.
 
-    Returns
-    -------
-    (n_labelled + n_unlabelled,) array of uint8
-        The new labels, those of S first.
-
-    Notes
-    -----
-    Privacy: the new labels are no release. What an (ε_A, δ_A)-DP learner makes of the relabelled rows costs what
-    :func:`~quorate.learners.label_boost.price.relabelling` says.
+    Returns: the new labels, those of S first. Privacy: the new labels are no release. What an (ε_A, δ_A)-DP learner
+    makes of the relabelled rows costs what :func:`~quorate.learners.label_boost.price.relabelling` says.
 
     Examples
     --------

@@ -26,19 +26,8 @@ from quorate.theory.bns15_learners import bns15_algorithm_3_accuracy, bns15_clai
 class Round:
     """One iteration: how many labelled rows there are, are kept, how many are taken from D, and are kept.
 
-    Parameters
-    ----------
-    labelled, kept_labelled : int
-        Rows of S before and after the deletion.
-    taken, kept_taken : int
-        Rows of T before and after the deletion.
-    epsilon_0 : float
-        Parameter of the exponential mechanism that chooses the concept.
-
-    Examples
-    --------
-    >>> Round(labelled=5000, kept_labelled=50, taken=30_000, kept_taken=300, epsilon_0=1.0).relabelled
-    350
+    `labelled`, `kept_labelled`: rows of S before and after the deletion. `taken`, `kept_taken`: rows of T before and
+    after the deletion. `epsilon_0`: parameter of the exponential mechanism that chooses the concept.
     """
 
     labelled: int
@@ -58,28 +47,12 @@ class Round:
 class BoostSchedule:
     """Every size of one run of LabelBoost.
 
-    Parameters
-    ----------
-    labelled, unlabelled : int
-        Rows of the input: S and D.
-    first_labelled, first_unlabelled : int
-        Of these so many are kept at random before anything else.
-    rounds : tuple of Round
-        The iterations; none where the labelled rows are enough as they are.
-    kept : int
-        Labelled rows that are kept after the last iteration.
-    drawn : int
-        Rows that are drawn from those with replacement, for the base learner.
-    proven : bool
-        Whether the sizes are such that the theorem's error bound holds.
-
-    Examples
-    --------
-    >>> plain = BoostSchedule(
-    ...     labelled=100, unlabelled=0, first_labelled=100, first_unlabelled=0, rounds=(), kept=100, drawn=40
-    ... )
-    >>> plain.left, plain.taken
-    (100, 0)
+    `labelled`, `unlabelled`: rows of the input: S and D.
+    `first_labelled`, `first_unlabelled`: of these so many are kept at random before anything else.
+    `rounds`: the iterations; none where the labelled rows are enough as they are.
+    `kept`: labelled rows that are kept after the last iteration.
+    `drawn`: rows that are drawn from those with replacement, for the base learner.
+    `proven`: whether the sizes are such that the theorem's error bound holds.
     """
 
     labelled: int
@@ -111,25 +84,7 @@ def price_of(schedule: BoostSchedule, base: Price) -> Price:
     :func:`~quorate.learners.label_boost.price.relabelling` in place of Claims 4.5 and 4.3 and Lemma 4.1. A row that is
     labelled, one that is taken in some iteration, and one that never is, have a price each; the largest is returned.
 
-    Parameters
-    ----------
-    schedule : BoostSchedule
-        The sizes.
-    base : Price
-        Of the base learner.
-
-    Raises
-    ------
-    InvalidParameter
-        If a price on the way is beyond ε = 500.
-
-    Examples
-    --------
-    >>> once = Round(labelled=5000, kept_labelled=300, taken=30_000, kept_taken=3000, epsilon_0=1.0)
-    >>> schedule = BoostSchedule(labelled=5000, unlabelled=30_000, first_labelled=5000, first_unlabelled=30_000,
-    ...                     rounds=(once,), kept=3300, drawn=1900)
-    >>> round(price_of(schedule, Price(1.0, 1e-6)).epsilon, 3)
-    0.72...
+    `schedule`: the sizes. `base`: of the base learner. Raises InvalidParameter if a price on the way is beyond ε = 500.
     """
     labelled = with_replacement(base, n_rows=schedule.kept, n_draws=schedule.drawn)
     labelled = without_replacement(labelled, n_rows=schedule.left, n_kept=schedule.kept)
@@ -147,13 +102,7 @@ def price_of(schedule: BoostSchedule, base: Price) -> Price:
 
 
 def iteration_accuracy(alpha: float, beta: float, i: int) -> tuple[float, float]:
-    r"""Return :math:`\alpha_i = \alpha/(10 \cdot 2^i)` and :math:`\beta_i = \beta/(4 \cdot 2^i)` (BNS15, Algorithm 3).
-
-    Examples
-    --------
-    >>> iteration_accuracy(0.1, 0.1, 1)
-    (0.005, 0.0125)
-    """
+    r"""Return :math:`\alpha_i = \alpha/(10 \cdot 2^i)` and :math:`\beta_i = \beta/(4 \cdot 2^i)` (BNS15, Alg. 3)."""
     return bns15_algorithm_3_accuracy(alpha, beta, i)
 
 
@@ -164,11 +113,6 @@ def rows_to_generalise(vc: int, alpha: float, beta: float) -> int:
     The smaller of two bounds on one event: BNS15's Theorem B.5,
     :math:`\frac{48}{10\alpha}\left(10\, VC \log\frac{48e}{10\alpha} + \log\frac{5}{\beta}\right)`, and Vapnik's
     relative deviations (:func:`~quorate.learners.agnostic.bound.disagreement`) with Sauer's lemma.
-
-    Examples
-    --------
-    >>> rows_to_generalise(1, 0.01, 0.05), rows_of_theorem_b_5(1, 0.01, 0.05)
-    (964, 36645)
     """
 
     def enough(n_rows: int) -> bool:
@@ -188,10 +132,5 @@ def largest_relabelled(vc: int, alpha: float, beta: float, kept: int, epsilon_0:
 
     :math:`\frac{\beta}{e} VC\, e^{\varepsilon_0 \alpha |S|/(2VC)}`: BNS15's Claim 4.2 with a general
     :math:`\varepsilon_0`. Infinite where it is beyond a float.
-
-    Examples
-    --------
-    >>> round(largest_relabelled(1, 0.1, 0.1, 200, 1.0))
-    810
     """
     return bns15_claim_4_2_points(vc, alpha, beta, kept, epsilon=epsilon_0)

@@ -24,28 +24,13 @@ MOST_ROUNDS: Final = 64
 class BoostTask:
     r"""What both sets of constants are worked out from; all of it public.
 
-    Parameters
-    ----------
-    base : Price
-        Of the base learner.
-    n_base : int
-        How many labelled rows the base learner asks for: n.
-    vc : int
-        VC dimension of the concept class, at least 1.
-    alpha, beta : float
-        α and β of the base learner; those of LabelBoost are 11α and 2β.
-    target : Price
-        What LabelBoost may cost.
-    domain_size : int or None
-        Points of the domain, where it is finite.
-    printed : bool
-        Whether Theorem B.5 alone says how many rows generalise, as in plans of 0.2.0.dev0.
-
-    Examples
-    --------
-    >>> task = BoostTask(base=Price(1.0), n_base=1000, vc=1, alpha=0.01, beta=0.05, target=Price(1.0))
-    >>> task.can_score(10_000)
-    True
+    `base`: of the base learner.
+    `n_base`: how many labelled rows the base learner asks for: n.
+    `vc`: VC dimension of the concept class, at least 1.
+    `alpha`, `beta`: α and β of the base learner; those of LabelBoost are 11α and 2β.
+    `target`: what LabelBoost may cost.
+    `domain_size`: points of the domain, where it is finite.
+    `printed`: whether Theorem B.5 alone says how many rows generalise, as in plans of 0.2.0.dev0.
     """
 
     base: Price

@@ -47,16 +47,7 @@ class TightConstants:
     - It takes as many rows as Claim 4.2 lets it relabel, and no more than the last step needs.
     - :math:`\varepsilon_0` is the one that needs the fewest labelled rows.
 
-    Parameters
-    ----------
-    task : BoostTask
-        Any base learner whose δ is 0 if the target's is.
-
-    Examples
-    --------
-    >>> tight = TightConstants(BoostTask(base=Price(1.0), n_base=100, vc=1, alpha=0.1, beta=0.1, target=Price(1.0)))
-    >>> tight.rows_needed()
-    (171, 0)
+    `task`: any base learner whose δ is 0 if the target's is.
     """
 
     task: BoostTask

@@ -229,13 +229,7 @@ class BLR:
 
 
 def multisets(n_domain: int, size: int) -> IntArray:
-    """Return all multisets as copies of each domain point, ``(n_multisets, n_domain)``, in a fixed order.
-
-    Examples
-    --------
-    >>> multisets(2, 3).tolist()
-    [[0, 3], [1, 2], [2, 1], [3, 0]]
-    """
+    """Return all multisets as copies of each domain point, ``(n_multisets, n_domain)``, in a fixed order."""
     bars = np.array(list(combinations(range(size + n_domain - 1), n_domain - 1)), dtype=np.int64)
     bars = bars.reshape(comb(size + n_domain - 1, size), n_domain - 1)
     copies: IntArray = np.diff(bars, axis=1, prepend=-1, append=size + n_domain - 1) - 1
@@ -243,15 +237,7 @@ def multisets(n_domain: int, size: int) -> IntArray:
 
 
 def multiset_scores(queries: XorQueries, histogram: IntArray, copies: IntArray) -> IntArray:
-    r"""Return :math:`-\max_c |m\,c(D) - n\,c(M)|` of each multiset M, exactly; ``(n_multisets,)`` int64.
-
-    Examples
-    --------
-    >>> from quorate.learners.concepts import Thresholds
-    >>> queries = XorQueries.of(Thresholds(1))
-    >>> multiset_scores(queries, np.array([5, 2]), multisets(2, 3)).tolist()
-    [-15, -8, -1, -6]
-    """
+    r"""Return :math:`-\max_c |m\,c(D) - n\,c(M)|` of each multiset M, exactly; ``(n_multisets,)`` int64."""
     n, size = int(histogram.sum()), int(copies[0].sum())
     target = size * queries.counts(histogram)
     scores = np.zeros(len(copies), dtype=np.int64)

@@ -109,10 +109,7 @@ def rectangles_of(values: tuple[int, ...]) -> int:
 def values_per_column(bits: tuple[int, ...], candidates: int) -> tuple[int, ...]:
     """Share `candidates` rectangles out to the columns: as many values for each as can be, and no more than it has.
 
-    Raises
-    ------
-    InvalidParameter
-        If two values a column are too many already.
+    Raises InvalidParameter if two values a column are too many already.
 
     Examples
     --------
@@ -141,10 +138,7 @@ def values_per_column(bits: tuple[int, ...], candidates: int) -> tuple[int, ...]
 def column_bits_of(concept_class: ConceptClass) -> tuple[int, ...]:
     """Return the bits of each column of a class of rectangles.
 
-    Raises
-    ------
-    InvalidParameter
-        If it is another class.
+    Raises InvalidParameter if it is another class.
 
     Examples
     --------

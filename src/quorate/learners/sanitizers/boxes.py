@@ -209,14 +209,7 @@ def cut_values(tree: PrefixCounts, gap: float, most: int) -> IntArray:
     Goes up the cells of the tree and takes the last value of a cell that would bring the rows since the value before
     it above `gap`, or above a larger number, where that would make more than `most` values: n/(s − 1) never does.
 
-    Parameters
-    ----------
-    tree : PrefixCounts
-        What was released of the column.
-    gap : float
-        w, in rows.
-    most : int
-        s, at least 2.
+    `tree`: what was released of the column. `gap`: w, in rows. `most`: s, at least 2.
 
     Examples
     --------
@@ -238,27 +231,8 @@ def cut_values(tree: PrefixCounts, gap: float, most: int) -> IntArray:
 def noisy_boxes(points: Points, values: list[IntArray], scale: float, noise: NoiseSource) -> IntArray:
     """Release the noisy numbers of rows at all points of the grid of `values`: the one place here that reads rows.
 
-    Parameters
-    ----------
-    points : Points, (n, n_features)
-        The private rows.
-    values : list of IntArray
-        Of each column, increasing; the last is the last of its grid. From earlier releases.
-    scale : float
-        λ of the noise, in rows. The release is 2/λ-DP.
-    noise : NoiseSource
-        Where the noise comes from.
-
-    Returns
-    -------
-    IntArray, of one axis a column
-
-    Examples
-    --------
-    >>> from quorate.noise import SeededNoise
-    >>> rows = np.array([[0, 3]] * 400 + [[2, 1]] * 100)
-    >>> noisy_boxes(rows, [np.array([1, 3]), np.array([3])], 2.0, SeededNoise(0)).tolist()
-    [[402], [100]]
+    `points`: the private rows. `values`: of each column, increasing; the last is the last of its grid. From earlier
+    releases. `scale`: λ of the noise, in rows. The release is 2/λ-DP. `noise`: where the noise comes from.
     """
     shape = tuple(len(each) for each in values)
     places = tuple(np.searchsorted(each, points[:, j], side="left") for j, each in enumerate(values))

@@ -9,13 +9,7 @@ from quorate.noise.arguments import checked_scale
 
 
 def share(epsilon: float, parts: int | Fraction) -> float:
-    r"""Return ε divided by `parts`, rounded so that the parts together are never above it, in exact arithmetic.
-
-    Examples
-    --------
-    >>> share(1.0, 4), Fraction(share(0.3, 7)) * 7 <= Fraction(0.3)
-    (0.25, True)
-    """
+    r"""Return ε divided by `parts`, rounded so that the parts together are never above it, in exact arithmetic."""
     part = float(Fraction(epsilon) / parts)
     while Fraction(part) * parts > Fraction(epsilon):
         part = nextafter(part, 0.0)
@@ -23,13 +17,7 @@ def share(epsilon: float, parts: int | Fraction) -> float:
 
 
 def least_scale(sensitivity: int, epsilon: float) -> float:
-    r"""Return the least float λ with :math:`\Delta/\lambda \le \varepsilon`, in exact arithmetic.
-
-    Examples
-    --------
-    >>> least_scale(16, 1.0), Fraction(least_scale(2, 0.3)) * Fraction(0.3) >= 2
-    (16.0, True)
-    """
+    r"""Return the least float λ with :math:`\Delta/\lambda \le \varepsilon`, in exact arithmetic."""
     scale = sensitivity / epsilon
     while Fraction(scale) * Fraction(epsilon) < sensitivity:
         scale = nextafter(scale, inf)

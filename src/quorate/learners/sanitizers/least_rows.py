@@ -12,21 +12,8 @@ _MOST_ROWS = 2**40
 def least_rows(bound: Callable[[int], float], alpha: float, *, floor: float, remedy: str) -> int:
     """Return a number of rows n with ``bound(n) <= alpha``: the least, where the bound falls with n.
 
-    Parameters
-    ----------
-    bound : callable
-        The error at n rows.
-    alpha : float
-        The error asked for.
-    floor : float
-        What the bound tends to with more rows.
-    remedy : str
-        What to do where alpha is not above it.
-
-    Raises
-    ------
-    InvalidParameter
-        If no number of rows up to 2^40 is enough.
+    `bound`: the error at n rows. `alpha`: the error asked for. `floor`: what the bound tends to with more rows.
+    `remedy`: what to do where alpha is not above it. Raises InvalidParameter if no number of rows up to 2^40 is enough.
 
     Examples
     --------

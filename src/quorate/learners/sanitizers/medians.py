@@ -222,23 +222,8 @@ def _gaps(concept_class: ConceptClass) -> int:
 def noisy_splits(values: IntArray, size: int, searches: tuple[Search, ...], noise: NoiseSource) -> IntArray:
     """Release the splits of a line, level by level: distinct grid points, increasing; one at least.
 
-    Parameters
-    ----------
-    values : IntArray, (n,)
-        The private grid points, sorted.
-    size : int
-        Points of the grid.
-    searches : tuple of Search
-        Of one node's median, level by level.
-    noise : NoiseSource
-        Where the noise comes from.
-
-    Examples
-    --------
-    >>> from quorate.noise import SeededNoise
-    >>> plan = MedianPlan.for_budget(bits=16, n=4_000, epsilon=2.0, delta=0.0, levels=2, beta=0.1)
-    >>> noisy_splits(np.arange(4_000), 2**16, plan.searches, SeededNoise(0)).tolist()
-    [993, 2000, 2998]
+    `values`: the private grid points, sorted. `size`: points of the grid. `searches`: of one node's median, level by
+    level. `noise`: where the noise comes from.
     """
     nodes: list[tuple[int, int]] = [(0, size)]  # ranges of grid points, their ends left out
     splits: list[int] = []
@@ -263,20 +248,7 @@ def _median(values: IntArray, low: int, high: int, plan: Search, noise: NoiseSou
 def median_score(values: IntArray, size: int, floor: int) -> Steps:
     r"""Return :math:`2\min(\#\{\le x\}, \#\{\ge x\}) - m` of every x, cut off at −B: what one row moves by 1.
 
-    Parameters
-    ----------
-    values : IntArray, (m,)
-        The rows of a node, sorted, from 0.
-    size : int
-        Points of the node.
-    floor : int
-        B.
-
-    Examples
-    --------
-    >>> score = median_score(np.array([2, 2, 3, 9]), 12, 100)
-    >>> score.at(np.arange(12)).tolist()
-    [-4, -4, 0, 0, -2, -2, -2, -2, -2, -2, -4, -4]
+    `values`: the rows of a node, sorted, from 0. `size`: points of the node. `floor`: b.
     """
     m = len(values)
     # Of the other rows the score is −B or less, and they are left out.

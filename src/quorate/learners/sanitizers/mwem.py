@@ -191,24 +191,8 @@ def multiplicative_weights(
 ) -> tuple[FloatArray, tuple[Measurement, ...]]:
     r"""Release the mean distribution ``(n_domain,)`` of all rounds, and the measurements that it was made from.
 
-    Parameters
-    ----------
-    queries : XorQueries
-        Public.
-    counts : IntArray, (n_queries,)
-        Private: the rows of each query. One replaced record moves each by at most 1.
-    n, rounds, epsilon
-        Public; the release is ε-DP.
-    noise : NoiseSource
-        Where the noise comes from.
-
-    Examples
-    --------
-    >>> from quorate.learners.concepts import Thresholds
-    >>> from quorate.noise import SeededNoise
-    >>> queries = XorQueries.of(Thresholds(1))
-    >>> multiplicative_weights(queries, np.array([80]), 100, rounds=2, epsilon=8.0, noise=SeededNoise(0))[1]
-    (Measurement(query=0, rows=81), Measurement(query=0, rows=80))
+    `queries`: public. `counts`: private: the rows of each query. One replaced record moves each by at most 1. `n`,
+    `rounds`, `epsilon`: public; the release is ε-DP. `noise`: where the noise comes from.
     """
     choice = Exponential(share(epsilon, rounds / _CHOICE))
     scale = least_scale(1, share(epsilon, rounds / (1 - _CHOICE)))

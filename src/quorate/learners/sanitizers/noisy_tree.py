@@ -54,27 +54,12 @@ def noisy_children(
 ) -> IntArray:
     """Release the noisy counts ``(n_nodes, fanout)`` of all children of the nodes: the one place that reads rows.
 
-    Parameters
-    ----------
-    values : IntArray, (n,)
-        The private grid points, sorted.
-    starts : IntArray, (n_nodes,)
-        First grid points of disjoint nodes, from earlier releases.
-    child : int
-        Grid points in a child.
-    fanout : int
-        Children of a node.
-    scale : float
-        λ of the noise, in rows. The release is 2/λ-DP.
-    noise : NoiseSource
-        Where the noise comes from.
-
-    Examples
-    --------
-    >>> from quorate.noise import SeededNoise
-    >>> rows = np.array([0] * 400 + [6] * 100)
-    >>> noisy_children(rows, np.array([0]), child=2, fanout=4, scale=2.0, noise=SeededNoise(0)).tolist()
-    [[402, 0, 1, 99]]
+    `values`: the private grid points, sorted.
+    `starts`: first grid points of disjoint nodes, from earlier releases.
+    `child`: grid points in a child.
+    `fanout`: children of a node.
+    `scale`: λ of the noise, in rows. The release is 2/λ-DP.
+    `noise`: where the noise comes from.
     """
     edges = starts[:, np.newaxis] + child * np.arange(fanout + 1, dtype=np.int64)
     counts = np.diff(np.searchsorted(values, edges, side="left"), axis=1).astype(np.int64)
@@ -130,18 +115,11 @@ def noisy_prefix_counts(values: IntArray, plan: TreePlan, noise: NoiseSource) ->
 def as_monotone(below: FloatArray, n: int) -> FloatArray:
     r"""Return the prefix counts made non-decreasing, inside [0, n], and exact at both ends.
 
-    Notes
-    -----
-    If :math:`|\hat F - F| \le \eta` everywhere and F is non-decreasing, then
-    :math:`M(t) = \max_{s \le t} \hat F(s)` has :math:`M(t) \ge \hat F(t) \ge F(t) - \eta` and, for the s that attains
-    it, :math:`M(t) = \hat F(s) \le F(s) + \eta \le F(t) + \eta`. The same goes for the minimum over
-    :math:`s \ge t`, for the mean of both, which is returned, and for putting it into [0, n], where F is. A step of M is
-    at most the step of :math:`\hat F` there, or 0: so a cell never gets more rows than it was estimated to have.
-
-    Examples
-    --------
-    >>> as_monotone(np.array([0.0, -2.0, 5.0, 3.0, 10.0]), 10).tolist()
-    [0.0, 0.0, 4.0, 4.0, 10.0]
+    If :math:`|\hat F - F| \le \eta` everywhere and F is non-decreasing, then :math:`M(t) = \max_{s \le t} \hat F(s)`
+    has :math:`M(t) \ge \hat F(t) \ge F(t) - \eta` and, for the s that attains it, :math:`M(t) = \hat F(s) \le F(s) +
+    \eta \le F(t) + \eta`. The same goes for the minimum over :math:`s \ge t`, for the mean of both, which is returned,
+    and for putting it into [0, n], where F is. A step of M is at most the step of :math:`\hat F` there, or 0: so a cell
+    never gets more rows than it was estimated to have.
     """
     rising = np.maximum.accumulate(below)
     falling = np.minimum.accumulate(below[::-1])[::-1]

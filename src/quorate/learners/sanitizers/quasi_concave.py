@@ -52,16 +52,8 @@ _EACH = 1 + 1e-9  # errors are rounded up, far above what floats do to them
 class Steps:
     """A quasi-concave score on 0 … size − 1, as runs of one value each; private.
 
-    Attributes
-    ----------
-    starts : IntArray, (n_runs,)
-        Where each run begins: increasing, from 0.
-    scores : IntArray, (n_runs,)
-        Its score.
-    size : int
-        Points of the domain, 1 to 2^62; public.
-    floor : int
-        B: no score is below −B; public.
+    `starts`: where each run begins: increasing, from 0. `scores`: its score. `size`: points of the domain, 1 to 2^62;
+    public. `floor`: b: no score is below −B; public.
     """
 
     starts: IntArray
@@ -111,31 +103,13 @@ class Steps:
 class Search:
     """The public side of a choice: its budget, and the score that is lost but for a probability β.
 
-    Parameters
-    ----------
-    size : int
-        The domain has at most so many points.
-    choice_epsilon : float
-        ε of the exponential mechanism: over all points, or over the ends of cells in step 3.
-    nested : Search, optional
-        How the scale is chosen; None chooses among all points at once.
-    stable_epsilon, stable_delta : float
-        Of each of the two tests in step 2.
-    target : int
-        τ.
-    floor : int
-        B.
-    error : float
-        The chosen point's score is at least −error.
-
-    Examples
-    --------
-    >>> at_once = Search.for_budget(size=2**32, epsilon=1.0, delta=0.0, turns=0, beta=0.01)
-    >>> round(at_once.error, 1), at_once.stable_draws
-    (53.6, 0)
-    >>> by_scales = Search.for_budget(size=2**32, epsilon=1.0, delta=1e-6, turns=1, beta=0.01)
-    >>> round(by_scales.error), by_scales.stable_draws, by_scales.epsilon <= 1
-    (377, 2, True)
+    `size`: the domain has at most so many points.
+    `choice_epsilon`: ε of the exponential mechanism: over all points, or over the ends of cells in step 3.
+    `nested`: how the scale is chosen; None chooses among all points at once.
+    `stable_epsilon`, `stable_delta`: of each of the two tests in step 2.
+    `target`: τ.
+    `floor`: b.
+    `error`: the chosen point's score is at least −error.
     """
 
     size: int
@@ -196,16 +170,7 @@ def _lead(test: DistanceToInstability, beta: float) -> int:
 
 
 def search(steps: Steps, plan: Search, noise: NoiseSource) -> int:
-    """Choose a point of a high score; (plan.epsilon, draws · δ)-DP for a step that moves every score by at most 1.
-
-    Examples
-    --------
-    >>> from quorate.noise import SeededNoise
-    >>> plan = Search.for_budget(size=2**20, epsilon=1.0, delta=1e-6, turns=1, beta=0.01)
-    >>> peak = Steps(np.array([0, 9_000, 9_100]), np.array([-900, 0, -900]), 2**20, 900)
-    >>> 9_000 <= search(peak, plan, SeededNoise(0)) < 9_100
-    True
-    """
+    """Choose a point of a high score; (plan.epsilon, draws · δ)-DP for a step that moves every score by at most 1."""
     if plan.nested is None:
         return GridChoice(plan.choice_epsilon).release(steps.scores, steps.sizes(), noise.at("choice", 0))
     fallen = -np.append(steps.levels(), -steps.floor)  # −L, which rises to B beyond the last scale

@@ -30,10 +30,7 @@ def bits_and_intervals(concept_class: ConceptClass) -> tuple[int, int]:
 
     Two thresholds differ on one interval, two intervals on at most two, two points on two points.
 
-    Raises
-    ------
-    InvalidParameter
-        If the class is not one on a line.
+    Raises InvalidParameter if the class is not one on a line.
 
     Examples
     --------
@@ -53,10 +50,7 @@ def bits_and_intervals(concept_class: ConceptClass) -> tuple[int, int]:
 def refuse_outside(points: Points, concept_class: ConceptClass, domain: PublicDomain | None) -> None:
     """Refuse points of which some lie outside a domain that was given; a class's own check is all that a grid needs.
 
-    Raises
-    ------
-    DataRefused
-        If some do. The message holds no value.
+    Raises DataRefused if some do. The message holds no value.
 
     Examples
     --------

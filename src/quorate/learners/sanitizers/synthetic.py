@@ -11,17 +11,9 @@ from quorate.types import FloatArray, IntArray
 def quantile_points(tree: PrefixCounts, size: int) -> IntArray:
     r"""Return `size` grid points whose prefix fractions are those of the tree, off by at most ``1 / (2 size)``.
 
-    Notes
-    -----
     Half the rows of a cell are put at its first point and half at its last, so that a prefix that ends inside the cell
     is off by at most half the cell. Each prefix fraction is then rounded to a multiple of 1/size; rounding keeps the
     order, so the rounded ones are those of a multiset.
-
-    Examples
-    --------
-    >>> tree = PrefixCounts(np.array([0, 1, 4, 8]), np.array([0.0, 50.0, 90.0, 100.0]))
-    >>> quantile_points(tree, 10).tolist()
-    [0, 0, 0, 0, 0, 1, 1, 3, 3, 4]
     """
     below = tree.below
     both_ends = np.column_stack([tree.borders[:-1], tree.borders[1:] - 1]).ravel()
@@ -34,17 +26,10 @@ def quantile_points(tree: PrefixCounts, size: int) -> IntArray:
 def rounded_weights(weights: FloatArray, size: int) -> IntArray:
     r"""Return whole copies of each domain point, `size` in all, for weights that sum to 1.
 
-    Notes
-    -----
     Everything is rounded down, and the R copies that are missing go to the R largest remainders :math:`f_x`. A set of
     points is off by at most the sum of those rounded up, :math:`\sum (1 - f_x) \le R (1 - R/N) \le N/4` copies of N
-    points: since :math:`\sum f_x = R`, the R largest have a mean of at least R/N. So no query is off by more than
-    ``N / (4 size)``.
-
-    Examples
-    --------
-    >>> rounded_weights(np.array([0.5, 0.24, 0.26]), 10).tolist()
-    [5, 2, 3]
+    points: since :math:`\sum f_x = R`, the R largest have a mean of at least R/N. So no query is off by more than ``N /
+    (4 size)``.
     """
     shares = weights * (size / weights.sum())
     copies: IntArray = np.floor(shares).astype(np.int64)

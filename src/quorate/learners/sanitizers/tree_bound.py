@@ -110,11 +110,6 @@ def log_mgf(rate: FloatArray, scale: float) -> FloatArray:
     r"""Return :math:`\log E e^{\theta Z}` of discrete Laplace noise, for :math:`|\theta| < 1/\lambda`.
 
     With :math:`r = e^{-1/\lambda}` it is :math:`\log (1-r)^2 - \log (1 - r e^\theta)(1 - r e^{-\theta})`.
-
-    Examples
-    --------
-    >>> log_mgf(np.array([0.0, 0.25]), 2.0).round(6).tolist()
-    [0.0, 0.282541]
     """
     value: FloatArray = 2 * np.log(-np.expm1(-1 / scale))
     value = value - np.log(-np.expm1(rate - 1 / scale)) - np.log(-np.expm1(-rate - 1 / scale))

@@ -44,14 +44,8 @@ _NOT_ASKED = 2
 class SubSamplingPlan(Plan):
     """The calibrated parameters of one SubSampling.
 
-    Parameters
-    ----------
-    n_rows : int
-        t, all rows.
-    n_kept : int
-        n, the rows of the secret sample.
-    base_fit : BaseFit
-        How the base learner is run on them; m is its `n_labelled`.
+    `n_rows`: t, all rows. `n_kept`: n, the rows of the secret sample. `base_fit`: how the base learner is run on them;
+    m is its `n_labelled`.
 
     Examples
     --------

@@ -44,30 +44,10 @@ Asked: TypeAlias = Literal["random", "first"]
 def subsampling(price: Price, *, n_rows: int, n_kept: int, labelled: Asked = "random") -> Price:
     """Return the price of a learner that is run on a secret sample of the rows and a few of its labels.
 
-    Parameters
-    ----------
-    price : Price
-        (ε, δ) of the learner on the sample; ε at most 250.
-    n_rows, n_kept : int
-        t >= 1 and n <= t.
-    labelled : {"random", "first"}
-        Which rows of the sample have labels: a random m of them, or the m with the smallest indices.
-
-    Raises
-    ------
-    InvalidParameter
-        If a number is out of range.
-
-    Notes
-    -----
-    It covers what the learner answers, and not which labels were asked for.
-
-    Examples
-    --------
-    >>> round(subsampling(Price(1.0), n_rows=3, n_kept=2).epsilon, 4)
-    0.7634
-    >>> round(subsampling(Price(1.0), n_rows=3, n_kept=2, labelled="first").epsilon, 4)
-    0.8966
+    `price`: (ε, δ) of the learner on the sample; ε at most 250. `n_rows`, `n_kept`: t >= 1 and n <= t. `labelled`:
+    which rows of the sample have labels: a random m of them, or the m with the smallest indices. Raises
+    InvalidParameter if a number is out of range. It covers what the learner answers, and not which labels were asked
+    for.
     """
     one_of("labelled", labelled, ("random", "first"))
     if labelled == "random":
@@ -84,15 +64,7 @@ def bns15_subsampling(price: Price, *, n_rows: int, n_kept: int) -> Price:
 
     :math:`(\log(1 + r(e^{2\varepsilon} - 1)),\ r(1 + e^\varepsilon)\delta)`.
 
-    Raises
-    ------
-    InvalidParameter
-        If a number is out of range.
-
-    Examples
-    --------
-    >>> round(bns15_subsampling(Price(1.0), n_rows=3, n_kept=2).epsilon, 4)
-    1.66
+    Raises InvalidParameter if a number is out of range.
     """
     rate = _rate(price, n_rows, n_kept)
     delta = rate * (1 + exp(price.epsilon)) * price.delta
@@ -105,24 +77,8 @@ def bns15_claim_5_7(price: Price, *, epsilon: float, n_kept: int) -> tuple[int, 
     :math:`t = \frac{n}{\varepsilon}(3 + e^{2\varepsilon^*})` rows give
     :math:`(\varepsilon, \frac{7 + e^{\varepsilon^*}}{3 + e^{2\varepsilon^*}} \varepsilon\delta)`.
 
-    Parameters
-    ----------
-    price : Price
-        :math:`(\varepsilon^*, \delta)` of the learner on the sample.
-    epsilon : float
-        In (0, 1]: the claim says "every ε", its proof uses ε <= 1.
-    n_kept : int
-        n >= 1.
-
-    Raises
-    ------
-    InvalidParameter
-        If a number is out of range.
-
-    Examples
-    --------
-    >>> bns15_claim_5_7(Price(1.0), epsilon=1.0, n_kept=100)[0]
-    1039
+    `price`: :math:`(\varepsilon^*, \delta)` of the learner on the sample. `epsilon`: in (0, 1]: the claim says "every
+    ε", its proof uses ε <= 1. `n_kept`: n >= 1. Raises InvalidParameter if a number is out of range.
     """
     epsilon = real("epsilon", epsilon, above=0, at_most=1)
     real("price.epsilon", price.epsilon, at_most=250)

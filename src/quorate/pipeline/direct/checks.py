@@ -19,16 +19,8 @@ def direct_checks(
 ) -> tuple[Check, ...]:
     """Answer every question about a direct run.
 
-    Parameters
-    ----------
-    task : DirectTask
-        What was done.
-    ledger : Ledger
-        What it was charged to.
-    evaluated : bool
-        Whether the model was scored on rows with labels.
-    readers : tuple of (str, str)
-        What of other packages reads files of the run.
+    `task`: what was done. `ledger`: what it was charged to. `evaluated`: whether the model was scored on rows with
+    labels. `readers`: what of other packages reads files of the run.
     """
     return (
         _contributions(task),

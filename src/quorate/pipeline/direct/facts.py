@@ -87,12 +87,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
 def direct_draft(task: DirectTask, budget: Budget, metadata: RunMetadata) -> tuple[Facts, Any]:
     """Gather all that is known of a report before the charge, as :func:`~quorate.pipeline.facts.draft` does.
 
-    Returns
-    -------
-    Facts
-        From a ledger in memory.
-    model : Pipeline
-        The published model with weights of 0.
+    Returns: from a ledger in memory. `model`: the published model with weights of 0.
     """
 
     def drafted() -> tuple[Facts, Any]:

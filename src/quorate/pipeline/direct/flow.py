@@ -24,16 +24,8 @@ PARTS = 100  # in which it is told how far the coordinates are: no number of row
 class DirectResult:
     """What came of the rounds. All of it may be published.
 
-    Parameters
-    ----------
-    model : Pipeline
-        Encoder, feature map and linear classifier.
-    n_rounds : int
-        Stored rounds that it rests on.
-    charge : Charge
-        What was charged.
-    reservation : Reservation
-        Where the rounds are kept.
+    `model`: encoder, feature map and linear classifier. `n_rounds`: stored rounds that it rests on. `charge`: what was
+    charged. `reservation`: where the rounds are kept.
     """
 
     model: Any
@@ -47,26 +39,10 @@ def run_rounds(
 ) -> DirectResult:
     """Go the whole way, or on from where a killed process stopped.
 
-    Parameters
-    ----------
-    task : DirectTask
-        What to do.
-    ledger : Ledger
-        What it is charged to.
-    stages : StageStore, optional
-        Where the plan is kept for a resumed run.
-    watch : callable, optional
-        ``watch(stage, done, total)``.
-
-    Raises
-    ------
-    LedgerMismatch
-        If the ledger belongs to other data.
-    BudgetExhausted
-        If the rounds do not fit what is left; nothing is drawn or charged then.
-    PreconditionFailed
-        If contributions are not what the price rests on, on this machine; or the ledger holds the same rounds in
-        coordinates of other bits.
+    `task`: what to do. `ledger`: what it is charged to. `stages`: where the plan is kept for a resumed run. `watch`:
+    ``watch(stage, done, total)``. Raises LedgerMismatch if the ledger belongs to other data; BudgetExhausted if the
+    rounds do not fit what is left; nothing is drawn or charged then; PreconditionFailed if contributions are not what
+    the price rests on, on this machine; or the ledger holds the same rounds in coordinates of other bits.
     """
     stages, see = stages or NoStages(), watch or (lambda stage, done, total: None)
     ledger.bind(task.fingerprint)

@@ -15,17 +15,10 @@ from quorate.pipeline.direct.config import NEIGHBOURS
 class ChosenRelation:
     """Which of the two relations a run has.
 
-    Parameters
-    ----------
-    noise : {"add-or-remove", "replace"} or None
-        The change of one unit for which the noise is the least that ε and δ allow. None where the run was begun before
-        one could be chosen: its noise is that for replacing a unit.
-    charged : {"add-or-remove", "replace"} or None
-        The change that its ledger is charged for; None as above.
-    both : bool
-        Whether the price is known for both: nothing that chose the noise was read off the data.
-    why : str
-        The reason, as part of a sentence.
+    `noise`: the change of one unit for which the noise is the least that ε and δ allow. None where the run was begun
+    before one could be chosen: its noise is that for replacing a unit. `charged`: the change that its ledger is charged
+    for; None as above. `both`: whether the price is known for both: nothing that chose the noise was read off the data.
+    `why`: the reason, as part of a sentence.
     """
 
     noise: Relation | None
@@ -55,21 +48,9 @@ BEGUN_BEFORE = ChosenRelation(
 def choose_relation(wish: object, *, n_was_read: bool, held: Change | None, unit: str) -> ChosenRelation:
     """Return the relation of a run that begins.
 
-    Parameters
-    ----------
-    wish : {"auto", "add-or-remove", "replace"}
-        What was asked for.
-    n_was_read : bool
-        Whether the number of units was read off the data.
-    held : str or None
-        The change that everything on the ledger is guaranteed for; None where each would do.
-    unit : str
-        The word for whose data it is.
-
-    Raises
-    ------
-    InvalidParameter, PreconditionFailed
-        If it cannot be had; nothing was drawn or charged.
+    `wish`: what was asked for. `n_was_read`: whether the number of units was read off the data. `held`: the change that
+    everything on the ledger is guaranteed for; None where each would do. `unit`: the word for whose data it is. Raises
+    InvalidParameter, PreconditionFailed if it cannot be had; nothing was drawn or charged.
 
     Examples
     --------

@@ -52,36 +52,20 @@ _MADE_UP = 48  # rows
 class DirectTask:
     """Everything that rounds are made from.
 
-    Parameters
-    ----------
-    schema : Schema
-        Columns and encoder of the pool.
-    plan : DirectPlan
-        Coordinates, settings and noise: public facts.
-    private : Secret[UsableRows]
-        The rows that can be used, as numbers.
-    classes : tuple
-        The declared classes.
-    unit : str
-        The word for whose data one contribution is.
-    grouped : bool
-        Whether units have ids.
-    n_was_read : bool
-        Whether the number of units was read off the data, and is therefore treated as public.
-    relation : ChosenRelation
-        For which change of one unit the noise is, and the charge.
-    epsilon, delta : float
-        What the rounds may cost.
-    fingerprint : str
-        Keyed hash of the private data, to which the ledger is bound.
-    noise : NoiseSource
-        Where privacy noise comes from.
-    stored : bool
-        Whether an earlier process kept the plan.
-    plan_key : str
-        What the plan is kept under.
-    records : PrivateRecords
-        By which usable private rows are known again, whatever their labels are.
+    `schema`: columns and encoder of the pool.
+    `plan`: coordinates, settings and noise: public facts.
+    `private`: the rows that can be used, as numbers.
+    `classes`: the declared classes.
+    `unit`: the word for whose data one contribution is.
+    `grouped`: whether units have ids.
+    `n_was_read`: whether the number of units was read off the data, and is therefore treated as public.
+    `relation`: for which change of one unit the noise is, and the charge.
+    `epsilon`, `delta`: what the rounds may cost.
+    `fingerprint`: keyed hash of the private data, to which the ledger is bound.
+    `noise`: where privacy noise comes from.
+    `stored`: whether an earlier process kept the plan.
+    `plan_key`: what the plan is kept under.
+    `records`: by which usable private rows are known again, whatever their labels are.
     """
 
     schema: Schema = field(repr=False)
@@ -201,16 +185,10 @@ class DirectTask:
     def charge_on(self, ledger: Ledger) -> Charge:
         """Return the charge that is to be made on a ledger, or that was made and goes on.
 
-        Raises
-        ------
-        PreconditionFailed
-            If the ledger holds the same rounds in coordinates of other bits: they were computed elsewhere, or with
-            another number of threads, and stored rounds mean nothing in these.
-
-        Notes
-        -----
-        Where every round of an attempt was drawn and none was stored there is no model, and nothing may be drawn again:
-        the next attempt is a charge of its own.
+        Raises PreconditionFailed if the ledger holds the same rounds in coordinates of other bits: they were computed
+        elsewhere, or with another number of threads, and stored rounds mean nothing in these. Where every round of an
+        attempt was drawn and none was stored there is no model, and nothing may be drawn again: the next attempt is a
+        charge of its own.
         """
         for charge in self.charges():
             reservation = charge.find(ledger)
@@ -236,15 +214,9 @@ class DirectTask:
     def may_score(self, rows: Any) -> bool:
         """Tell whether a score on labelled rows may be published: no more private ones are among them than by chance.
 
-        Parameters
-        ----------
-        rows : Rows
-            As :meth:`~quorate.direct.schema.Schema.parsed` takes them.
-
-        Notes
-        -----
-        Privacy: one of the three things that private cells decide in the direct method, asked once the rounds are over.
-        Where the answer is no the score is left out; the owner alone is told why.
+        `rows`: as :meth:`~quorate.direct.schema.Schema.parsed` takes them. Privacy: one of the three things that
+        private cells decide in the direct method, asked once the rounds are over. Where the answer is no the score is
+        left out; the owner alone is told why.
         """
         parsed, usable = self.schema.parsed(rows, "evaluation")
         return not self.records.are_in(take(parsed, np.flatnonzero(usable)))
@@ -270,27 +242,16 @@ def prepare_direct(
 ) -> DirectTask:
     """Check all that may be refused, which are public facts alone, and fix everything before the first round.
 
-    Parameters
-    ----------
-    config : DirectConfig
-        What was asked.
-    X, y, groups
-        As for :meth:`quorate.PrivateLogisticRegression.fit`.
-    public : PublicPool or None
-        The pool; rows are numbers where there is none.
-    fingerprint_key : Secret[bytes]
-        By which data are bound to a ledger.
-    noise : NoiseSource
-        Where privacy noise comes from.
-    stages, terms : StageStore, LedgerTerms, optional
-        Where the plan of an earlier process may be found; those of the ledger to charge, by default of a new one.
+    `config`: what was asked.
+    `X`, `y`, `groups`: as for :meth:`quorate.PrivateLogisticRegression.fit`.
+    `public`: the pool; rows are numbers where there is none.
+    `fingerprint_key`: by which data are bound to a ledger.
+    `noise`: where privacy noise comes from.
+    `stages`, `terms`: where the plan of an earlier process may be found; those of the ledger to charge, by default of a
+        new one.
 
-    Raises
-    ------
-    InvalidParameter, DataRefused
-        If an argument, the pool or the columns are wrong. No private value decides on it.
-    PreconditionFailed
-        If the ledger's earlier charges are for a change of one unit that this run cannot be for.
+    Raises InvalidParameter, DataRefused if an argument, the pool or the columns are wrong. No private value decides on
+    it; PreconditionFailed if the ledger's earlier charges are for a change of one unit that this run cannot be for.
     """
     epsilon, delta = floor_budget((config := with_images(config, public)).epsilon, config.delta)
     classes = check_classes(config.classes)

@@ -44,12 +44,7 @@ _EDGE = 0.005  # log odds of a teacher, or a student, that is never wrong on the
 class AsHard:
     """What several rules tell of a task with this learning curve.
 
-    Attributes
-    ----------
-    rehearsals : sequence of Rehearsal
-        One for each rule.
-    curve : LearningCurve
-        Of one teacher, on the true labels.
+    `rehearsals`: one for each rule. `curve`: of one teacher, on the true labels.
     """
 
     rehearsals: Sequence[Rehearsal]
@@ -89,25 +84,10 @@ class AsHard:
 class Line:
     """The line through the rules, in log odds, and what it tells at the accuracy that is known.
 
-    Parameters
-    ----------
-    right : sequence of float
-        How often one teacher is right, by rules.
-    students : sequence of Expected
-        What the student of a row has under each.
-    shares : sequence of float or None
-        Which share of the queries was answered under each; None of a row without queries.
-    known : float
-        How often a teacher is right on the true labels, in (0, 1).
-    doubt : float
-        How far that may be off.
-
-    Attributes
-    ----------
-    left : FloatArray, (n_rules,)
-        What the students are off the line by.
-    leverage : float
-        Variance of the line at `known`, where that of a student about it is 1.
+    `right`: how often one teacher is right, by rules. `students`: what the student of a row has under each. `shares`:
+    which share of the queries was answered under each; None of a row without queries. `known`: how often a teacher is
+    right on the true labels, in (0, 1). `doubt`: how far that may be off. `left`: what the students are off the line
+    by. `leverage`: variance of the line at `known`, where that of a student about it is 1.
     """
 
     def __init__(
@@ -134,15 +114,7 @@ class Line:
 
     @property
     def expected(self) -> Expected:
-        """What is expected of the student.
-
-        Examples
-        --------
-        >>> students = [Expected(accuracy=a, low=a - 0.01, high=a + 0.01, basis="rules on the pool")
-        ...             for a in (0.6, 0.7, 0.8, 0.9)]
-        >>> print(Line([0.55, 0.6, 0.7, 0.8], students, [1.0] * 4, 0.7).expected)
-        80.4 % (76.1 to 84.1 %)
-        """
+        """What is expected of the student."""
         freedom = len(self.left) - 2
         off = special.stdtrit(freedom, 0.95) * math.sqrt(float(self.left @ self.left) / freedom * (1 + self.leverage))
         middle = self.at(self.known)
@@ -177,10 +149,7 @@ def lucky(lines: Sequence[Line]) -> list[float]:
     the moments of DerSimonian and Laird (1986), the best linear prediction of a row keeps :math:`T/(T + V_i)` of its
     distance from the mean, in which a row counts as :math:`1/(T + V_i)`.
 
-    Parameters
-    ----------
-    lines : sequence of Line
-        Of rows that are played under the same rules.
+    `lines`: of rows that are played under the same rules.
     """
     if len(lines) < 2 or len({len(line.left) for line in lines}) > 1:
         return [0.0] * len(lines)  # a row that could not be played under every rule is compared with none

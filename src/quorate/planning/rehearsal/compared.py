@@ -39,17 +39,7 @@ def _in_divisions(played: Sequence[Played]) -> list[float]:
 def kept(accuracies: FloatArray) -> float:
     """Return which share of the differences between rows is no luck, in [0, 1].
 
-    Parameters
-    ----------
-    accuracies : FloatArray, (n_rows, n_divisions)
-        Of each row in each division.
-
-    Examples
-    --------
-    >>> kept(np.array([[0.8, 0.7], [0.7, 0.6], [0.6, 0.5]]))  # the same order by the same distances in both
-    1.0
-    >>> kept(np.array([[0.8, 0.6], [0.7, 0.7], [0.6, 0.8]]))
-    0.0
+    `accuracies`: of each row in each division.
     """
     n_rows, n_divisions = accuracies.shape
     if n_rows < 2 or n_divisions < 2:

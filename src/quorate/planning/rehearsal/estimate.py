@@ -57,17 +57,9 @@ HALVES = 3  # of a play: the whole and two halves
 class Played:
     """One rehearsal of one row.
 
-    Attributes
-    ----------
-    hits : BoolArray, (3 or 7, n_scored)
-        Which rows were right: with the whole ensemble or all rows, with each half and, for the direct method, with each
-        quarter, under the same noise.
-    fold : int
-        Which rows were held out.
-    size : float
-        Of the whole, as a share of the true size; at least 1 where nothing has to be corrected.
-    answered : float
-        Share of the queries that was answered.
+    `hits`: which rows were right: with the whole ensemble or all rows, with each half and, for the direct method, with
+    each quarter, under the same noise. `fold`: which rows were held out. `size`: of the whole, as a share of the true
+    size; at least 1 where nothing has to be corrected. `answered`: share of the queries that was answered.
     """
 
     hits: BoolArray = field(repr=False)
@@ -105,12 +97,6 @@ def estimate(played: list[Played], basis: Basis, *, n_classes: int, mixed: bool 
     """Return what one run is expected to have, from rehearsals of it.
 
     `mixed` says that teachers of persons had rows of anybody, since nothing told whose the labelled rows are.
-
-    Examples
-    --------
-    >>> hits = np.arange(1_000) < np.array([[900], [880], [880]])
-    >>> print(estimate([Played(hits=hits, fold=0, size=0.25)] * 2, "labelled public rows", n_classes=2))
-    91.5 % (89.2 to 93.8 %)
     """
     observed = float(np.mean([each.whole for each in played]))
     added, of_added = _correction(played, observed, n_classes)

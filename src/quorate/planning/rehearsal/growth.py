@@ -44,15 +44,7 @@ def _forced_choice(n_classes: int) -> tuple[FloatArray, FloatArray]:
 
 
 def accuracy_of(sensitivity: FloatArray, n_classes: int) -> FloatArray:
-    """Return how often a choice among classes is right.
-
-    Examples
-    --------
-    >>> accuracy_of(np.array([0.0, 1.0, 2.0]), 2).round(3).tolist()  # Φ(d)
-    [0.5, 0.841, 0.977]
-    >>> accuracy_of(np.array([0.0, 1.0, 2.0]), 10).round(3).tolist()
-    [0.1, 0.479, 0.875]
-    """
+    """Return how often a choice among classes is right."""
     return np.interp(sensitivity, *_forced_choice(n_classes))
 
 
@@ -66,12 +58,7 @@ def sensitivity_of(accuracy: float, n_classes: int) -> float:
 class Growth:
     """What the true size adds.
 
-    Attributes
-    ----------
-    mean : float
-        Of the accuracy.
-    variance : float
-        Of that, by what few scored rows leave open of it.
+    `mean`: of the accuracy. `variance`: of that, by what few scored rows leave open of it.
     """
 
     mean: float
@@ -81,24 +68,8 @@ class Growth:
 def growth(losses: FloatArray, whole: float, *, size: float, n_classes: int) -> Growth:
     """Return what the true size adds to the accuracy of the whole.
 
-    Parameters
-    ----------
-    losses : FloatArray, (n_scored, 2)
-        Of each scored row, how much more often it was right with the whole than with a half, and than with a quarter.
-    whole : float
-        Accuracy with the whole.
-    size : float
-        Of the whole, as a share of the true size.
-    n_classes : int
-        C.
-
-    Examples
-    --------
-    >>> losses = np.zeros((1_000, 2))
-    >>> losses[:20], losses[:40, 1] = 1.0, 1.0  # halves are right 20 times less in 1,000, and quarters 40 times
-    >>> found = growth(losses, 0.9, size=0.25, n_classes=2)
-    >>> round(found.mean, 3), round(found.variance**0.5, 3)
-    (0.011, 0.002)
+    `losses`: of each scored row, how much more often it was right with the whole than with a half, and than with a
+    quarter. `whole`: accuracy with the whole. `size`: of the whole, as a share of the true size. `n_classes`: c.
     """
     n = len(losses)
     sensitivity = sensitivity_of((whole * n + 0.5) / (n + 1), n_classes)  # all right of n is no proof

@@ -54,14 +54,8 @@ MOST_SYNTHETIC = 4_000
 class Rule:
     """How labels are drawn.
 
-    Attributes
-    ----------
-    agreement : float
-        How often two scores have one sign with the noise and without it; in (1/2, 1].
-    clusters : bool
-        Whether classes are clusters of the pool.
-    commonest : float or None
-        Share of the commonest class; None where the scores decide it.
+    `agreement`: how often two scores have one sign with the noise and without it; in (1/2, 1]. `clusters`: whether
+    classes are clusters of the pool. `commonest`: share of the commonest class; None where the scores decide it.
     """
 
     agreement: float
@@ -70,24 +64,12 @@ class Rule:
 
     @property
     def noise(self) -> float:
-        """Standard deviation ν of a score's noise, where a typical score is 1.
-
-        Examples
-        --------
-        >>> round(Rule(agreement=0.75).noise, 6), Rule(agreement=1.0).noise
-        (1.0, 0.0)
-        """
+        """Standard deviation ν of a score's noise, where a typical score is 1."""
         return max(0.0, math.tan(math.pi * (1 - self.agreement)))
 
 
 def rule_of(number: int) -> Rule:
-    """Return the rule of this number: agreements evenly from hard to easy, either form as often.
-
-    Examples
-    --------
-    >>> [round(rule_of(number).agreement, 3) for number in range(RULES)]
-    [0.707, 0.76, 0.813, 0.867, 0.92, 0.973]
-    """
+    """Return the rule of this number: agreements evenly from hard to easy, either form as often."""
     at = number % RULES
     return Rule(agreement=HARDEST + (at + 0.5) / RULES * (EASIEST - HARDEST), clusters=BY_CLUSTERS[at])
 
@@ -97,35 +79,14 @@ def ruled_labels(
 ) -> tuple[IntArray, IntArray]:
     """Return which public point each of `n_rows` rows repeats, and its label.
 
-    Parameters
-    ----------
-    points : (n_points, d) array or sparse matrix
-        Public rows as numbers.
-    n_classes : int
-        C.
-    n_rows : int
-        How many rows are labelled; points are repeated where they are fewer.
-    rule : Rule
-        How.
-    seed : int
-        Of the draws.
-    one_unit : bool
-        Whether columns have one common unit (:class:`~quorate.students.StudentData`).
+    `points`: public rows as numbers.
+    `n_classes`: c.
+    `n_rows`: how many rows are labelled; points are repeated where they are fewer.
+    `rule`: how.
+    `seed`: of the draws.
+    `one_unit`: whether columns have one common unit (:class:`~quorate.students.StudentData`).
 
-    Returns
-    -------
-    at, codes : IntArray, (n_rows,)
-        Points and classes.
-
-    Examples
-    --------
-    >>> points = np.random.default_rng(0).normal(size=(400, 5))
-    >>> at, codes = ruled_labels(points, 2, 1_000, Rule(agreement=0.9), 0)
-    >>> int(np.bincount(at).min()), int(np.bincount(at).max()), bool(np.bincount(codes).min() > 100)
-    (2, 3, True)
-    >>> _, codes = ruled_labels(points, 3, 1_000, Rule(agreement=0.9, commonest=0.8), 0)
-    >>> float(np.bincount(codes).max() / len(codes))
-    0.8
+    Returns: `at, codes` (IntArray, (n_rows,)): points and classes.
     """
     rng = np.random.default_rng(seed)
     u, variances = _principal(points, one_unit=one_unit)
@@ -205,12 +166,6 @@ def over_rules(expected: Sequence[Expected], *, chance: float) -> Expected:
     One more task differs from the mean of R by :math:`\sqrt{1 + 1/R}` times the standard deviation of tasks, by a
     Student's law; and its run by as much as a run of each rule does. That is the upper end. Labels may follow nothing
     that the pool shows, and no pool tells whether they do: the lower end is at most what a guess has, 1/C.
-
-    Examples
-    --------
-    >>> each = [Expected(accuracy=a, low=a - 0.02, high=a + 0.02, basis="rules on the pool") for a in (0.6, 0.65, 0.7)]
-    >>> print(over_rules(each, chance=0.5))
-    65.0 % (48.0 to 82.0 %)
     """
     accuracies = np.array([each.accuracy for each in expected])
     n = len(accuracies)

@@ -15,7 +15,7 @@ from quorate.ensemble import Teacher
 from quorate.errors import InvalidParameter
 from quorate.planning.expected import Basis
 from quorate.students import Student
-from quorate.students.shared_coordinates import SharedCoordinates
+from quorate.students.student import SharedCoordinates
 from quorate.types import FloatArray, IntArray
 
 FEWEST = 40  # labelled public rows below which nothing is rehearsed
@@ -25,37 +25,21 @@ FEWEST = 40  # labelled public rows below which nothing is rehearsed
 class Material:
     """Public rows and labels.
 
-    Attributes
-    ----------
-    pool : as teachers and as the student see it
-        The unlabelled public rows, which are asked: two tables of ``n_public`` rows, in one order.
-    points : (n_public, d) array or sparse matrix
-        The same rows as numbers.
-    rows : as teachers, as the student and as the direct method see it
-        The rows with labels, of which some play the private ones and the others are scored on. The direct method finds
-        rows of the pool by `in_pool`, and then has none here.
-    codes : IntArray, (n_labelled,)
-        Their classes.
-    groups : IntArray or None, (n_labelled,)
-        Whose row each is, as a number; None where nothing tells it, and every row counts as somebody's own.
-    in_pool : IntArray or None, (n_labelled,)
-        Which row of the pool each of them is, where the labels are those of the pool.
-    teacher, student : Teacher, Student
-        Who votes, and who learns.
-    classes : tuple
-        The declared classes.
-    basis : str
-        Where the labels are from.
-    schema : Schema or None
-        How the direct method reads rows; None where it is not compared.
-    direct : PlannedBudgets or None
-        What the direct method would do at a budget; None as `schema`.
-    one_unit : bool
-        Whether columns of `points` have one common unit (:class:`~quorate.students.StudentData`).
-    coordinates : SharedCoordinates
-        How models of the shares measure the pool, which all students here share.
-    others : mapping of str to Material
-        The same rows as teachers of another model see them, with these teachers, by the name of the model.
+    `pool`: the unlabelled public rows, which are asked: two tables of ``n_public`` rows, in one order.
+    `points`: the same rows as numbers.
+    `rows`: the rows with labels, of which some play the private ones and the others are scored on. The direct method
+        finds rows of the pool by `in_pool`, and then has none here.
+    `codes`: their classes.
+    `groups`: whose row each is, as a number; None where nothing tells it, and every row counts as somebody's own.
+    `in_pool`: which row of the pool each of them is, where the labels are those of the pool.
+    `teacher`, `student`: who votes, and who learns.
+    `classes`: the declared classes.
+    `basis`: where the labels are from.
+    `schema`: how the direct method reads rows; None where it is not compared.
+    `direct`: what the direct method would do at a budget; None as `schema`.
+    `one_unit`: whether columns of `points` have one common unit (:class:`~quorate.students.StudentData`).
+    `coordinates`: how models of the shares measure the pool, which all students here share.
+    `others`: the same rows as teachers of another model see them, with these teachers, by the name of the model.
     """
 
     pool: tuple[Any, Any] = field(repr=False)

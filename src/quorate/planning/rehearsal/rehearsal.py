@@ -44,16 +44,9 @@ Length: TypeAlias = Literal["first look", "another budget", "at length"]
 class Effort:
     """How much is played; a function of sizes alone, so that a plan is the same wherever it is made.
 
-    Attributes
-    ----------
-    folds, repeats : int
-        Divisions of the labelled rows, of which one part is scored on; and draws of the noise for each.
-    teachers : int
-        How many are trained for one size of a shard, at most.
-    asked : int
-        Rows of the pool that are asked.
-    every_row : bool
-        Whether all mechanisms are played briefly first, or noisy counts alone.
+    `folds`, `repeats`: divisions of the labelled rows, of which one part is scored on; and draws of the noise for each.
+    `teachers`: how many are trained for one size of a shard, at most. `asked`: rows of the pool that are asked.
+    `every_row`: whether all mechanisms are played briefly first, or noisy counts alone.
     """
 
     folds: int
@@ -64,15 +57,7 @@ class Effort:
 
     @classmethod
     def of(cls, n_public: int, width: int, n_classes: int, *, costly: bool = False) -> Effort:
-        """Return the effort for a task of this size; a costly student compares models of the votes by itself.
-
-        Examples
-        --------
-        >>> Effort.of(160, 111, 2)
-        Effort(folds=4, repeats=3, teachers=128, asked=160, every_row=True)
-        >>> Effort.of(5_000, 784, 10).asked
-        400
-        """
+        """Return the effort for a task of this size; a costly student compares models of the votes by itself."""
         one = (COSTLY if costly else 1) * SECONDS_A_CELL * n_public * min(max(width, 10), WIDEST) * n_classes
         one *= max(n_classes, 2) / 2  # each class has weights of its own, and takes more steps beside others
         for folds, repeats, teachers, students in (
@@ -91,16 +76,8 @@ class Effort:
 class Rehearsal:
     """What is expected of a plan's rows, by playing them.
 
-    Parameters
-    ----------
-    material : Material
-        Public rows and labels.
-    facts : PublicFacts
-        Of the plan; its sizes, whatever ε is asked for.
-    effort : Effort
-        How much is played.
-    seed : int
-        Of all draws.
+    `material`: public rows and labels. `facts`: of the plan; its sizes, whatever ε is asked for. `effort`: how much is
+    played. `seed`: of all draws.
     """
 
     material: Material
@@ -211,17 +188,8 @@ class Rehearsal:
     def right_alone(self, n_teachers: int | None, n_rows: int) -> float | None:
         """Return how often one teacher is right on rows that it has not seen.
 
-        Parameters
-        ----------
-        n_teachers : int or None
-            One of so many, as they are sampled for a row of votes; None for one of `n_rows` rows by itself.
-        n_rows : int
-            As many, or as many as there are.
-
-        Returns
-        -------
-        float or None
-            None where a shard is larger than what there is.
+        `n_teachers`: one of so many, as they are sampled for a row of votes; None for one of `n_rows` rows by itself.
+        `n_rows`: as many, or as many as there are. Returns: none where a shard is larger than what there is.
         """
         if n_teachers is not None:
             sampled = self._sampled(n_teachers, 0)

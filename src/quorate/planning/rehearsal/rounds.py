@@ -35,23 +35,14 @@ def round_codes(
 ) -> IntArray:
     """Go all rounds on rows that play the private ones, and predict the held-out rows: codes ``(n_held,)``.
 
-    Parameters
-    ----------
-    plan : Outline
-        Settings and noise of the true run.
-    z : FloatArray, (n_labelled, n_coordinates)
-        Integer coordinates of all labelled rows.
-    codes : IntArray, (n_labelled,)
-        Their classes.
-    trained_on, held : IntArray
-        Labelled rows.
-    rows_each : float
-        Rows of a unit, on average.
-    share : float
-        Of the rows that play the private ones, how much these are: a half of them plays half as many units of several
-        rows.
-    seed : int
-        Of noise and of what is drawn.
+    `plan`: settings and noise of the true run.
+    `z`: integer coordinates of all labelled rows.
+    `codes`: their classes.
+    `trained_on`, `held`: labelled rows.
+    `rows_each`: rows of a unit, on average.
+    `share`: of the rows that play the private ones, how much these are: a half of them plays half as many units of
+        several rows.
+    `seed`: of noise and of what is drawn.
     """
     rng = np.random.default_rng(seed)
     starts, n_units, rows = None, len(trained_on), trained_on

@@ -38,16 +38,9 @@ ALONE = 8  # teachers of many rows, which differ less than those of few
 class SampledVotes:
     """Votes of sampled teachers on the pool.
 
-    Attributes
-    ----------
-    shares : FloatArray, (2, n_public, n_classes)
-        Share of each half's teachers that vote for each class.
-    independent : float
-        How many independent teachers they are worth together.
-    right : float
-        How often one of them is right on rows that none was trained on.
-    one_class : bool
-        Whether every one of them says one class whatever it is asked.
+    `shares`: share of each half's teachers that vote for each class. `independent`: how many independent teachers they
+    are worth together. `right`: how often one of them is right on rows that none was trained on. `one_class`: whether
+    every one of them says one class whatever it is asked.
     """
 
     shares: FloatArray
@@ -65,14 +58,8 @@ class SampledVotes:
 class Shards:
     """What a partition makes of the units: how many shards hold any, and what one holds.
 
-    Attributes
-    ----------
-    voters : int
-        Shards that hold a unit, on average.
-    units_each : float or None
-        Units that a keyed hash gives a shard, on average; None where each unit is a shard by itself.
-    rows_each : float
-        Rows of a unit, on average.
+    `voters`: shards that hold a unit, on average. `units_each`: units that a keyed hash gives a shard, on average; None
+    where each unit is a shard by itself. `rows_each`: rows of a unit, on average.
     """
 
     voters: int
@@ -81,17 +68,7 @@ class Shards:
 
     @classmethod
     def of(cls, facts: PublicFacts, n_teachers: int) -> Shards:
-        """Return the shards of a run: by a hash, but for persons of several rows with a teacher each.
-
-        Examples
-        --------
-        >>> task = {"n_public": 500, "n_classes": 2, "width": 8, "epsilon": 1.0, "delta": 1e-5}
-        >>> persons = PublicFacts(n_records=100, n_rows=2_000, **task)
-        >>> Shards.of(persons, 100)
-        Shards(voters=100, units_each=None, rows_each=20.0)
-        >>> Shards.of(persons, 50).voters, Shards.of(PublicFacts(n_records=5_000, **task), 50).voters
-        (43, 50)
-        """
+        """Return the shards of a run: by a hash, but for persons of several rows with a teacher each."""
         n_units = facts.n_records or n_teachers
         rows_each = (facts.rows or n_units) / n_units
         if facts.n_rows is not None and n_units == n_teachers and rows_each > 1:
@@ -133,23 +110,9 @@ def sample_votes(
 ) -> SampledVotes | None:
     """Train sampled teachers on shards of the true sizes, and count their votes on the pool.
 
-    Parameters
-    ----------
-    material : Material
-        Public rows.
-    trained_on, held : IntArray
-        Labelled rows that play private ones, and those that are scored on.
-    shards : Shards
-        What the shards of the run hold.
-    n_teachers : int
-        How many are trained, an even number.
-    seed : int
-        Of the draws.
-
-    Returns
-    -------
-    SampledVotes or None
-        None where half of the rows is smaller than a shard, or where a shard holds nearly every row of the pool.
+    `material`: public rows. `trained_on`, `held`: labelled rows that play private ones, and those that are scored on.
+    `shards`: what the shards of the run hold. `n_teachers`: how many are trained, an even number. `seed`: of the draws.
+    Returns: none where half of the rows is smaller than a shard, or where a shard holds nearly every row of the pool.
     """
     halves = material.divided(trained_on, 2, np.random.default_rng(seed))
     if min(map(len, halves)) < shards.rows or _seen(material, shards.rows) > MOST_SEEN:
@@ -210,13 +173,7 @@ def _add(counts: FloatArray, votes: IntArray, *, own: IntArray | None) -> None:
 
 
 def whole_votes(shares: FloatArray, n_teachers: int) -> IntArray:
-    """Return integer votes ``(n, n_classes)`` of K teachers with these shares; each row adds up to K.
-
-    Examples
-    --------
-    >>> whole_votes(np.array([[0.5, 0.3, 0.2], [1.0, 0.0, 0.0]]), 7).tolist()
-    [[4, 2, 1], [7, 0, 0]]
-    """
+    """Return integer votes ``(n, n_classes)`` of K teachers with these shares; each row adds up to K."""
     exact = shares * n_teachers
     votes = np.floor(exact).astype(np.int64)
     left = n_teachers - votes.sum(axis=1)
@@ -238,22 +195,13 @@ def released_data(
 ) -> StudentData:
     """Release votes with the mechanism's own noise, and return what a student sees of it.
 
-    Parameters
-    ----------
-    material : Material
-        Public rows.
-    shares : FloatArray, (n_public, n_classes)
-        Of the votes.
-    mechanism : Mechanism
-        With its noise.
-    asked : IntArray
-        Rows of the pool.
-    n_teachers : int
-        K.
-    voters : int
-        How many of them have rows, and vote.
-    seed : int
-        Of noise and student: the same seed draws the same noise.
+    `material`: public rows.
+    `shares`: of the votes.
+    `mechanism`: with its noise.
+    `asked`: rows of the pool.
+    `n_teachers`: k.
+    `voters`: how many of them have rows, and vote.
+    `seed`: of noise and student: the same seed draws the same noise.
     """
     noise, _ = noise_and_key(seed)
     counts = whole_votes(shares[asked], voters)

@@ -57,26 +57,15 @@ CHARGED = "the release was charged, once; the same command charges nothing more"
 class Combined:
     """What is to be released.
 
-    Attributes
-    ----------
-    settings : SitesSettings
-        As read.
-    statements : tuple of Statement
-        One a site, in the order of the settings.
-    queries : Queries
-        The public rows.
-    votes : VotesFile
-        The sum.
-    mechanism : Mechanism
-        What answers.
-    side : PublicSide
-        The public rows.
-    student : Student
-        What learns from the answers.
-    digests : dict
-        Of each site's file, by its name.
-    evaluation : Evaluation or None
-        Public rows with labels, as they are read.
+    `settings`: as read.
+    `statements`: one a site, in the order of the settings.
+    `queries`: the public rows.
+    `votes`: the sum.
+    `mechanism`: what answers.
+    `side`: the public rows.
+    `student`: what learns from the answers.
+    `digests`: of each site's file, by its name.
+    `evaluation`: public rows with labels, as they are read.
     """
 
     settings: SitesSettings
@@ -94,16 +83,8 @@ class Combined:
 class SitesReleased:
     """What came of it; all of it may be published.
 
-    Attributes
-    ----------
-    released : Released
-        The answers.
-    guarantee : Guarantee
-        What was promised.
-    facts : Facts
-        What the report says.
-    exported : tuple of path
-        Copies that were made of what was published.
+    `released`: the answers. `guarantee`: what was promised. `facts`: what the report says. `exported`: copies that were
+    made of what was published.
     """
 
     released: Released
@@ -120,10 +101,7 @@ class SitesReleased:
 def combine(root: Path) -> Combined:
     """Verify the votes of every site, and add them up; nothing is drawn or charged.
 
-    Raises
-    ------
-    DataRefused, PreconditionFailed, InvalidParameter
-        What is wrong with which site's file, in one line.
+    Raises DataRefused, PreconditionFailed, InvalidParameter what is wrong with which site's file, in one line.
     """
     settings = read_sites_settings(root)
     data = settings.data
@@ -159,21 +137,10 @@ def combine(root: Path) -> Combined:
 def release_combined(root: Path, combined: Combined, *, to: Path | None = None) -> SitesReleased:
     """Charge, release, fit the student and write the public side; the same votes are charged once.
 
-    Parameters
-    ----------
-    root : path
-        The folder.
-    combined : Combined
-        As :func:`combine` returns it.
-    to : path, optional
-        A new folder for copies. What would refuse them is looked for before anything is charged.
-
-    Raises
-    ------
-    BudgetExhausted, LedgerMismatch
-        Nothing is drawn then.
-    SeededNoiseRefused, PreconditionFailed
-        As :func:`refuse_export`; nothing is charged then. What is in the way later says that the release was charged.
+    `root`: the folder. `combined`: as :func:`combine` returns it. `to`: a new folder for copies. What would refuse them
+    is looked for before anything is charged. Raises BudgetExhausted, LedgerMismatch nothing is drawn then;
+    SeededNoiseRefused, PreconditionFailed as :func:`refuse_export`; nothing is charged then. What is in the way later
+    says that the release was charged.
     """
     if to is not None:
         refuse_export(combined, to)
@@ -212,12 +179,7 @@ def release_combined(root: Path, combined: Combined, *, to: Path | None = None) 
 def refuse_export(combined: Combined, destination: Path) -> None:
     """Refuse what could not be exported once it is released.
 
-    Raises
-    ------
-    SeededNoiseRefused
-        If the noise is to be seeded.
-    PreconditionFailed
-        If the destination holds other files.
+    Raises SeededNoiseRefused if the noise is to be seeded; PreconditionFailed if the destination holds other files.
     """
     if combined.settings.run.unsafe_noise_seed is not None:
         raise SeededNoiseRefused(SEEDED)
@@ -227,12 +189,8 @@ def refuse_export(combined: Combined, destination: Path) -> None:
 def export_combined(root: Path, destination: Path) -> list[Path]:
     """Copy all that was published into a new folder, with a manifest of SHA-256 sums.
 
-    Raises
-    ------
-    SeededNoiseRefused
-        If the noise was seeded.
-    PreconditionFailed
-        If a file is not what was written there, or the destination holds other files. Nothing is copied then.
+    Raises SeededNoiseRefused if the noise was seeded; PreconditionFailed if a file is not what was written there, or
+    the destination holds other files. Nothing is copied then.
     """
     return write_copies(destination, published_files(root))
 

@@ -37,32 +37,18 @@ TRUST_MODEL: Final = (
 class SitesFacts:
     """What facts are made from.
 
-    Attributes
-    ----------
-    n_sites : int
-        Sites.
-    votes : VotesFile
-        Their sum; of which the classes and the number of teachers are told.
-    queries : Queries
-        The public rows.
-    mechanism : Mechanism
-        What answered.
-    noise : NoiseSource
-        Where its noise came from.
-    guarantee : Guarantee
-        What was promised.
-    answers : AnswerCounts
-        What became of the queries.
-    delta : float
-        Of this release.
-    student : str
-        What was asked to learn from the answers.
-    fitted : Fitted
-        What came of it.
-    score : Score or None
-        On public rows with labels.
-    title, started : str
-        Of the report.
+    `n_sites`: sites.
+    `votes`: their sum; of which the classes and the number of teachers are told.
+    `queries`: the public rows.
+    `mechanism`: what answered.
+    `noise`: where its noise came from.
+    `guarantee`: what was promised.
+    `answers`: what became of the queries.
+    `delta`: of this release.
+    `student`: what was asked to learn from the answers.
+    `fitted`: what came of it.
+    `score`: on public rows with labels.
+    `title`, `started`: of the report.
     """
 
     n_sites: int

@@ -13,12 +13,7 @@ from quorate.data.rows import Rows, n_rows
 class Queries:
     """Public rows, in their order.
 
-    Attributes
-    ----------
-    rows : Rows
-        Features alone.
-    digest : str
-        By which sites and aggregator know that they mean the same rows.
+    `rows`: features alone. `digest`: by which sites and aggregator know that they mean the same rows.
     """
 
     rows: Rows = field(repr=False)
@@ -33,17 +28,8 @@ class Queries:
 def read_queries(path: Path, *, label: str | None = None) -> Queries:
     """Read public rows.
 
-    Parameters
-    ----------
-    path : path
-        A table, in any format that is read.
-    label : str, optional
-        A column that is no feature, left out where it is there.
-
-    Raises
-    ------
-    DataRefused
-        If it cannot be read, or no feature or row is left.
+    `path`: a table, in any format that is read. `label`: a column that is no feature, left out where it is there.
+    Raises DataRefused if it cannot be read, or no feature or row is left.
     """
     rows = read_data(path, drop=[] if label is None else [label]).X
     return Queries(rows, public_digest(rows))

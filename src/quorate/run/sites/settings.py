@@ -98,12 +98,8 @@ def combines_sites(root: Path) -> bool:
 def read_sites_settings(root: Path) -> SitesSettings:
     """Read and check the file.
 
-    Raises
-    ------
-    PreconditionFailed
-        If it is missing or is not TOML.
-    InvalidParameter
-        If a key is unknown, missing or of the wrong kind, or a site is listed twice.
+    Raises PreconditionFailed if it is missing or is not TOML; InvalidParameter if a key is unknown, missing or of the
+    wrong kind, or a site is listed twice.
     """
     path = root / "quorate.toml"
     try:

@@ -42,25 +42,15 @@ SITE_CHANGES: Final[tuple[SiteChange, ...]] = get_args(SiteChange)
 class Statement:
     """What a site says of its votes. All of it is public.
 
-    Parameters
-    ----------
-    site : str
-        Who it is.
-    round : str
-        For which release the votes are, in a word that all sites and the aggregator have agreed on.
-    unit : str
-        Whose data went to one teacher: "patient".
-    neighbours : {"add-remove-replace", "replace"}
-        Which change of one unit changes one teacher alone. "replace" where one that comes or goes would move others: in
-        a partition into shards of equal size, or where K was read from the number of units.
-    classes : tuple
-        The classes, in the order of the counts.
-    queries : str
-        Digest of the public rows, in their order (:func:`~quorate.data.public_digest`).
-    n_teachers : int
-        K at this site.
-    time : str
-        When it was signed: ``2026-11-23T08:00:00Z``.
+    `site`: who it is.
+    `round`: for which release the votes are, in a word that all sites and the aggregator have agreed on.
+    `unit`: whose data went to one teacher: "patient".
+    `neighbours`: which change of one unit changes one teacher alone. "replace" where one that comes or goes would move
+        others: in a partition into shards of equal size, or where K was read from the number of units.
+    `classes`: the classes, in the order of the counts.
+    `queries`: digest of the public rows, in their order (:func:`~quorate.data.public_digest`).
+    `n_teachers`: k at this site.
+    `time`: when it was signed: ``2026-11-23T08:00:00Z``.
     """
 
     site: str
@@ -85,14 +75,8 @@ class Statement:
 class SignedVotes:
     """Votes of one site whose signature was verified.
 
-    Attributes
-    ----------
-    statement : Statement
-        What the site says of them.
-    votes : VotesFile
-        The counts, secret.
-    digest : str
-        Of the file. Not keyed, so it stays on the private side.
+    `statement`: what the site says of them. `votes`: the counts, secret. `digest`: of the file. Not keyed, so it stays
+    on the private side.
     """
 
     statement: Statement
@@ -118,12 +102,8 @@ def word(name: str, value: Any) -> str:
 def new_key() -> tuple[bytes, str]:
     """Make a pair of keys.
 
-    Returns
-    -------
-    private : bytes
-        PEM, not encrypted: for a file that its owner alone reads.
-    public : str
-        ``ed25519:`` and 43 or 44 characters, for everybody.
+    Returns: `private`: PEM, not encrypted: for a file that its owner alone reads. `public`: ``ed25519:`` and 43 or 44
+    characters, for everybody.
     """
     ed25519, serialization = _cryptography()
     key = ed25519.Ed25519PrivateKey.generate()
@@ -136,12 +116,7 @@ def new_key() -> tuple[bytes, str]:
 def sign(votes: VotesFile, statement: Statement, pem: bytes) -> bytes:
     """Return the content of a site's file.
 
-    Raises
-    ------
-    InvalidParameter
-        If the statement is about other votes.
-    PreconditionFailed
-        If `pem` is no private key.
+    Raises InvalidParameter if the statement is about other votes; PreconditionFailed if `pem` is no private key.
     """
     if (statement.classes, statement.n_teachers) != (votes.classes, votes.n_teachers):
         raise InvalidParameter("the statement has other classes, or another number of teachers, than the votes")
@@ -161,19 +136,8 @@ def sign(votes: VotesFile, statement: Statement, pem: bytes) -> bytes:
 def verified(content: bytes, key: str, *, name: str) -> SignedVotes:
     """Return the votes of a file once its signature is verified.
 
-    Parameters
-    ----------
-    content : bytes
-        Of the file.
-    key : str
-        The site's public key.
-    name : str
-        What the file is called in a message.
-
-    Raises
-    ------
-    DataRefused
-        If it is no such file, or not signed by this key. The message holds no vote.
+    `content`: of the file. `key`: the site's public key. `name`: what the file is called in a message. Raises
+    DataRefused if it is no such file, or not signed by this key. The message holds no vote.
     """
     try:
         read = json.loads(content.decode("ascii"))
@@ -217,10 +181,7 @@ def verified(content: bytes, key: str, *, name: str) -> SignedVotes:
 def public_key(text: Any) -> bytes:
     """Return the 32 bytes of a public key.
 
-    Raises
-    ------
-    InvalidParameter
-        If it is none.
+    Raises InvalidParameter if it is none.
     """
     try:
         if isinstance(text, str) and text.startswith(KEY_PREFIX):

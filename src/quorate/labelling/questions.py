@@ -1,17 +1,106 @@
-"""Requests of several clients that wait together: which of them become one block, and what each of them is told."""
+"""Questions that come in later: which were answered before, and which of several clients' become one block.
+
+A query that was answered before gets the same answer and costs nothing. Answering it again with fresh noise would cost
+again, and whoever asks often enough could average the noise away. Queries are the same where their features are the
+same byte for byte, after canonical encoding.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
+from threading import Condition, Lock
+
+import numpy as np
 
 from quorate.errors import BudgetExhausted, InvalidParameter, PreconditionFailed, QuorateError, QuotaExhausted
-from quorate.labelling.memo import Memo
 from quorate.ledger import Part, Receipt, Reservation, SharedDraw
 from quorate.ledger.rules import KEY_USED
+from quorate.stored_names import stored_as
 from quorate.types import IntArray
+
+
+def distinct(digests: Sequence[bytes]) -> tuple[IntArray, IntArray]:
+    """Find the first row of every distinct query.
+
+    Parameters
+    ----------
+    digests : sequence of bytes
+        One canonical digest a row.
+
+    Returns
+    -------
+    first : IntArray
+        ``(n_distinct,)``, the row in which each distinct query appears first, in order of appearance.
+    which : IntArray
+        ``(n_rows,)``, for every row the index into `first` of its query.
+
+    Examples
+    --------
+    >>> first, which = distinct([b"a", b"b", b"a"])
+    >>> first.tolist(), which.tolist()
+    ([0, 1], [0, 1, 0])
+    """
+    seen: dict[bytes, int] = {}
+    which = np.fromiter((seen.setdefault(digest, len(seen)) for digest in digests), dtype=np.int64, count=len(digests))
+    first: IntArray = np.unique(which, return_index=True)[1].astype(np.int64)
+    return first, which
+
+
+@stored_as("quorate.labelling.memo.Memo")
+class Memo:
+    """Released answers by the digest of their query. What it holds was released, so it may be printed.
+
+    Parameters
+    ----------
+    answers : mapping of bytes to int, optional
+        What was released so far: class codes, -1 for declined.
+
+    Examples
+    --------
+    >>> memo = Memo({b"a": 1})
+    >>> memo.remember([b"b"], [0])
+    >>> [memo.recall(digest) for digest in (b"a", b"b", b"c")]
+    [1, 0, None]
+    """
+
+    def __init__(self, answers: Mapping[bytes, int] | None = None) -> None:
+        self._answers = dict(answers or {})
+        # Held while a batch is planned, so that two threads do not pay for one query twice; `under_way` are the queries
+        # that are being drawn by a thread that does not hold it.
+        self.lock = Condition(Lock())
+        self.under_way: set[bytes] = set()
+
+    def remember(self, digests: Iterable[bytes], answers: Iterable[int]) -> None:
+        """Keep answers; the first answer to a query stays."""
+        for digest, answer in zip(digests, answers, strict=True):
+            self._answers.setdefault(digest, answer)
+
+    def recall(self, digest: bytes) -> int | None:
+        """Return the class code (or -1 for declined) released for this query, or None where it was never asked."""
+        return self._answers.get(digest)
+
+    def await_answers(self, digests: Set[bytes]) -> None:
+        """Wait, with the lock held, until none of these queries is under way: its answer is then remembered."""
+        self.lock.wait_for(lambda: self.under_way.isdisjoint(digests))
+
+    @contextmanager
+    def drawing(self, digests: Set[bytes]) -> Iterator[None]:
+        """Let others plan and draw other queries while these are drawn; the lock is not held meanwhile."""
+        self.under_way |= digests
+        self.lock.release()
+        try:
+            yield
+        finally:
+            self.lock.acquire()
+            self.under_way -= digests
+            self.lock.notify_all()
+
+    def __len__(self) -> int:
+        return len(self._answers)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -70,14 +159,8 @@ class ClientAnswer:
 class PlannedBlock:
     """Requests that are drawn as one block.
 
-    Parameters
-    ----------
-    share : SharedDraw
-        Their parts.
-    requests : list of int
-        Which requests they are.
-    rows : list of int
-        The queries of the block, as positions in the digests of all requests, one after another.
+    `share`: their parts. `requests`: which requests they are. `rows`: the queries of the block, as positions in the
+    digests of all requests, one after another.
     """
 
     share: SharedDraw
@@ -88,18 +171,9 @@ class PlannedBlock:
 class Planning:
     """Goes through requests in order; each is free, joins a block, or is refused by itself.
 
-    Parameters
-    ----------
-    requests : sequence of ClientRequest
-        All that wait.
-    memo : Memo
-        What was answered before; its lock is held.
-    reservation : Reservation
-        What pays.
-    purposes : sequence of str
-        What pays first, and then. A request is paid for by one of them.
-    closed : callable or None
-        From a number of queries to the refusal, where the mechanism is closed.
+    `requests`: all that wait. `memo`: what was answered before; its lock is held. `reservation`: what pays. `purposes`:
+    what pays first, and then. A request is paid for by one of them. `closed`: from a number of queries to the refusal,
+    where the mechanism is closed.
     """
 
     def __init__(
