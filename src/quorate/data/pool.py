@@ -66,6 +66,14 @@ class PublicPool:
         if given.named:
             column_kinds(self._rows, given)  # refuses what cannot be
 
+    @classmethod
+    def described(cls, X: Any, given: GivenKinds) -> PublicPool:
+        """Return public rows with all that their owner says of them; also how numbers and dates are written."""
+        pool = cls(X)
+        pool._given = given
+        column_kinds(pool.rows(), given)  # refuses what cannot be
+        return pool
+
     @property
     def image_shape(self) -> tuple[int, ...] | None:
         """The shape of one image, where the rows came as an array of images."""

@@ -67,8 +67,10 @@ def _offset(zone: str | None) -> int:
     return (-1 if zone[0] == "-" else 1) * (hours * 60 + minutes) * 60_000_000
 
 
-def text_kind(present: Iterable[str]) -> Literal["date", "time"] | None:
+def text_kind(present: Iterable[str], date: Callable[[str], float] = date_number) -> Literal["date", "time"] | None:
     """Tell whether every one of these texts is a date, or every one a time of day; None where neither.
+
+    `date`: what reads a date.
 
     Examples
     --------
@@ -76,7 +78,7 @@ def text_kind(present: Iterable[str]) -> Literal["date", "time"] | None:
     ('date', 'time', None)
     """
     different = set(present)
-    if different and all(date_number(text) == date_number(text) for text in different):
+    if different and all(date(text) == date(text) for text in different):
         return "date"
     return "time" if different and all(clock_number(text) == clock_number(text) for text in different) else None
 
@@ -95,10 +97,11 @@ def time_kind(series: Any) -> TimeKind:
     return {"timedelta": "duration", "timedelta64": "duration", "time": "time"}.get(named, "date")  # type: ignore[return-value]
 
 
-def time_numbers(series: Any, kind: TimeKind) -> FloatArray:
+def time_numbers(series: Any, kind: TimeKind, date: Callable[[str | None], float] = date_number) -> FloatArray:
     """Return a column of times, or of texts, as numbers; NaN where there is no such time.
 
-    `series`: of a type of times, or text. `kind`: what it is read as. Returns: days, hours or days; see the module.
+    `series`: of a type of times, or text. `kind`: what it is read as. `date`: what reads a date. Returns: days,
+    hours or days; see the module.
 
     Examples
     --------
@@ -108,7 +111,7 @@ def time_numbers(series: Any, kind: TimeKind) -> FloatArray:
     """
     if kind == "duration":
         return np.array([duration_number(value) for value in texts(series)], dtype=np.float64)
-    return each_text(texts(series), date_number if kind == "date" else clock_number)
+    return each_text(texts(series), date if kind == "date" else clock_number)
 
 
 def duration_number(seconds: str | None) -> float:

@@ -15,6 +15,7 @@ from quorate.data import families, kind, width
 from quorate.data.cell_text import is_missing
 from quorate.data.columns import as_text
 from quorate.data.decimal_commas import plain_comma_number
+from quorate.data.dialect import Dialect
 from quorate.data.identity import as_column, as_list
 from quorate.data.packed import AT_ONCE
 from quorate.data.rows import Rows, flat_images
@@ -52,15 +53,35 @@ def number_with_comma(cell: Any) -> float:
     return plain_comma_number(cell) if np.isnan(value) and isinstance(cell, str) else value
 
 
-def time_reader(kind_: str | None) -> Callable[[Any], float]:
+def declared_number(dialect: Dialect) -> Callable[[Any], float]:
+    """Return what reads a cell whose numbers are written as their owner declares it.
+
+    Examples
+    --------
+    >>> read = declared_number(Dialect(decimal=",", thousands="."))
+    >>> read("1.234,5"), read("27.5"), read(27.5)
+    (1234.5, nan, 27.5)
+    """
+
+    def read(cell: Any) -> float:
+        if not isinstance(cell, str) or cell.strip().lower() in _TRUTH:
+            return number(cell)
+        return dialect.number(cell)
+
+    return read
+
+
+def time_reader(kind_: str | None, date: Callable[[str | None], float] = date_number) -> Callable[[Any], float]:
     """Return what reads one cell of a column of dates, times or durations as a number; NaN for what is none.
+
+    `date`: what reads a date that is text.
 
     Examples
     --------
     >>> time_reader("date")("1970-01-02"), time_reader("date")(dt.date(1970, 1, 3)), time_reader("time")("soon")
     (1.0, 2.0, nan)
     """
-    read = {"date": date_number, "time": clock_number, "duration": duration_number}[kind_ or "date"]
+    read = {"date": date, "time": clock_number, "duration": duration_number}[kind_ or "date"]
 
     def time(cell: Any) -> float:
         try:

@@ -8,7 +8,7 @@ and on public facts alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -21,6 +21,7 @@ from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, GivenKinds, co
 from quorate.data.columns import column as column_of
 from quorate.data.columns import doubles, listed, refuse_other_columns, texts
 from quorate.data.declared import declared_columns
+from quorate.data.dialect import PLAIN, UNREADABLE, Dialect
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import as_list
 from quorate.data.rows import Rows, with_text_names
@@ -30,6 +31,7 @@ from quorate.deferred import sparse
 from quorate.direct.cells import (
     as_numbers,
     as_the_column,
+    declared_number,
     finite_rows,
     frame_like,
     is_plain_number,
@@ -124,17 +126,18 @@ class Schema:
         return found if names is None else {there[names[at]]: unit for at, unit in found.items()}
 
     @classmethod
-    def without_pool(cls, X: Any, declared: Any = None) -> Schema:
+    def without_pool(cls, X: Any, declared: Any = None, dialect: Dialect = PLAIN) -> Schema:
         """Take the schema as it was declared, or read the number of columns off an array of numbers.
 
         `X`: private rows, of which the number of columns is public. A frame where the columns are declared. `declared`:
-        what the columns hold, as :func:`~quorate.data.declared.declared_columns` takes it. Raises InvalidParameter if
+        what the columns hold, as :func:`~quorate.data.declared.declared_columns` takes it. `dialect`: how numbers and
+        dates are written. Raises InvalidParameter if
         it is a frame without a declared schema, or has no columns: what its columns hold would be read off private
         rows.
         """
         if declared is not None:
             frame, encoder = declared_columns(declared)
-            return cls(frame, encoder, kinds=ColumnKinds(commas=frozenset(frame.columns)), declared=declared)
+            return cls(frame, encoder, kinds=declared_kinds(frame, dialect), declared=declared)
         shape: Any = getattr(X, "shape", ())
         if hasattr(X, "columns") or len(shape) != 2 or not shape[1]:
             raise InvalidParameter(
@@ -232,8 +235,10 @@ class Schema:
             values = doubles(series)
             return values, np.isnan(values)
         cells = as_list(series)
-        read = number_with_comma if column in self.kinds.commas else number  # as its owner declares them
-        values = np.array(each(time_reader(as_kind) if times else read, cells), np.float64)
+        read: Callable[[Any], float] = number_with_comma if column in self.kinds.commas else number
+        if self.kinds.dialect.declares_numbers:
+            read = declared_number(self.kinds.dialect)
+        values = np.array(each(time_reader(as_kind, self.kinds.dialect.date) if times else read, cells), np.float64)
         return values, np.array([type(cell) is not str and is_missing(cell) for cell in cells], dtype=bool)
 
     def _public_texts(self, column: str, at: int) -> Sequence[str | None]:
@@ -268,11 +273,17 @@ class Schema:
         self, words: list[str | None], cells: list[Any], as_kind: str | None, *, needed: bool
     ) -> tuple[list[Any], NDArray[np.bool_]]:
         """Return the words of a text column, and which of its cells its kind can read, or are missing."""
-        fits = np.array([found is not None for found in words], dtype=bool)
+        fits = np.array([found is not None and UNREADABLE not in found for found in words], dtype=bool)
         if as_kind in ("date", "time"):  # what stands for a missing number may be any text, and a date is a date
-            fits &= np.isfinite(np.array(each(time_reader(as_kind), words), dtype=np.float64))
+            fits &= np.isfinite(np.array(each(time_reader(as_kind, self.kinds.dialect.date), words), dtype=np.float64))
         missing = np.array([is_missing(cell) and not needed for cell in cells], dtype=bool)
         return words, fits | missing
+
+
+def declared_kinds(frame: Rows, dialect: Dialect = PLAIN) -> ColumnKinds:
+    """Return how the columns of a declared schema are read: a comma that can be nothing else is the decimal mark."""
+    commas = frozenset() if dialect.declares_numbers else frozenset(columns(frame) or ())
+    return ColumnKinds(commas=commas, dialect=dialect)
 
 
 def _kinds(pool: Rows, text: Sequence[str], given: GivenKinds | None) -> ColumnKinds:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, cast
 
 import numpy as np
@@ -10,12 +10,14 @@ import numpy as np
 from quorate.data.column_kinds import ColumnKind, ColumnKinds, changed_kinds, column_kinds
 from quorate.data.columns import Family
 from quorate.data.declared import declared_columns
+from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, is_frame, kind
 from quorate.data.table_reader import TableReader
+from quorate.direct.schema import declared_kinds
 from quorate.errors import PreconditionFailed
 from quorate.report import StudentFile
-from quorate.report.student_file import TableColumn
+from quorate.report.student_file import TableColumn, Written
 from quorate.run.settings import Settings
 from quorate.run.tables import pool_of, read_pool
 
@@ -54,7 +56,7 @@ def public_table(settings: Settings) -> Rows:
     if data.public is not None:
         return read_pool(data).X
     declared: Any = settings.schema
-    if has_named_columns(data.private):
+    if has_named_columns(data.private, data.dialect):
         return declared_columns(declared)[0]
     raise PreconditionFailed("a direct run on sparse rows without a public pool is not served; give [data] public")
 
@@ -63,7 +65,7 @@ def reader_of(settings: Settings, student: Any, pool: Rows) -> TableReader:
     """Return what reads tables for the published student of a run."""
     kinds = student_kinds(settings, pool, student)
     if settings.data.public is None and is_frame(pool):
-        kinds = ColumnKinds(commas=frozenset(pool.columns))  # as the private cells of a declared table are read
+        kinds = declared_kinds(pool, settings.data.dialect)  # as the private cells of a declared table are read
     return TableReader.of(pool, kinds, left_out=settings.data.left_out)
 
 
@@ -75,13 +77,26 @@ def published_columns(settings: Settings, student: Any, pool: Rows) -> tuple[Tab
     data = settings.data
     if data.images is not None or not is_frame(pool):
         return None
-    if not has_named_columns(data.private if data.public is None else data.public):
+    if not has_named_columns(data.private if data.public is None else data.public, data.dialect):
         return None
     reader = reader_of(settings, student, pool)
     return tuple(
-        TableColumn(name=name, holds=family, read_as=reader.kinds.kinds.get(name), comma=name in reader.kinds.commas)
+        TableColumn(
+            name=name,
+            holds=family,
+            read_as=reader.kinds.kinds.get(name),
+            comma=name in reader.kinds.commas,
+            written=_written(reader.kinds.dialect),
+        )
         for name, family in reader.families.items()
     )
+
+
+def _written(dialect: Dialect) -> Written | None:
+    """Return how cells are written, to be published; None where nothing is declared of it."""
+    if dialect.of_cells or dialect.missing:
+        return Written(**dialect.of_cells, missing=dialect.missing)
+    return None
 
 
 def reader_of_columns(columns: tuple[TableColumn, ...]) -> TableReader:
@@ -89,7 +104,11 @@ def reader_of_columns(columns: tuple[TableColumn, ...]) -> TableReader:
     held = {column.name: cast(Family, column.holds) for column in columns}
     kinds = {column.name: cast(ColumnKind, column.read_as) for column in columns if column.read_as is not None}
     commas = frozenset(column.name for column in columns if column.comma)
-    return TableReader(held, ColumnKinds(kinds, changed_kinds(kinds, held), commas=commas))
+    written = columns[0].written if columns else None
+    dialect = (
+        PLAIN if written is None else Dialect(**{part.name: getattr(written, part.name) for part in fields(written)})
+    )
+    return TableReader(held, ColumnKinds(kinds, changed_kinds(kinds, held), commas=commas, dialect=dialect))
 
 
 def student_file(pool: Rows, kinds: ColumnKinds, *, images: bool) -> StudentFile:
