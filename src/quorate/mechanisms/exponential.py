@@ -13,7 +13,7 @@ from quorate.mechanisms.answerable import AnswerNoise
 from quorate.mechanisms.candidate_choice import CandidateChoice
 from quorate.mechanisms.registry import register
 from quorate.noise import NoiseSource
-from quorate.noise.fixed_point import exp_negative
+from quorate.noise.table import exp_negative
 from quorate.stored_names import stored_as
 from quorate.types import IntArray
 

@@ -27,7 +27,7 @@ from quorate.mechanisms.noisy_max_terms import NoisyMaxTerms
 from quorate.mechanisms.registry import register
 from quorate.mechanisms.votes import in_blocks, many_queries
 from quorate.noise import NoiseSource
-from quorate.noise.arguments import checked_scale
+from quorate.noise.source import checked_scale
 from quorate.stored_names import stored_as
 from quorate.types import IntArray
 

@@ -31,7 +31,7 @@ from quorate.mechanisms.mechanism import QueryMechanism, Takes
 from quorate.mechanisms.registry import register
 from quorate.mechanisms.votes import in_blocks, many_queries, one_query
 from quorate.noise import NoiseSource, discrete_gaussian
-from quorate.noise.arguments import MAX_SCALE, checked_scale
+from quorate.noise.source import MAX_SCALE, checked_scale
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 

@@ -25,7 +25,7 @@ from quorate.mechanisms.mechanism import QueryMechanism
 from quorate.mechanisms.registry import register
 from quorate.mechanisms.votes import many_queries
 from quorate.noise import NoiseSource
-from quorate.noise.arguments import checked_scale
+from quorate.noise.source import checked_scale
 from quorate.stored_names import stored_as
 from quorate.types import IntArray
 

@@ -13,7 +13,7 @@ from quorate.mechanisms.candidate_choice import CandidateChoice
 from quorate.mechanisms.registry import register
 from quorate.mechanisms.votes import in_blocks
 from quorate.noise import NoiseSource, geometric
-from quorate.noise.arguments import MAX_SCALE
+from quorate.noise.source import MAX_SCALE
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 

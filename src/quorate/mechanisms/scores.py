@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from quorate.errors import InvalidParameter
-from quorate.noise.arguments import MAX_SCALE
+from quorate.noise.source import MAX_SCALE
 from quorate.types import IntArray
 
 

@@ -23,7 +23,7 @@ from quorate.mechanisms.mechanism import QueryMechanism
 from quorate.mechanisms.registry import unlisted
 from quorate.mechanisms.votes import VOTE_L2_SENSITIVITY, half_lead, in_blocks, many_queries
 from quorate.noise import NoiseSource, discrete_gaussian
-from quorate.noise.arguments import MAX_SCALE, checked_scale
+from quorate.noise.source import MAX_SCALE, checked_scale
 from quorate.stored_names import stored_as
 from quorate.types import IntArray
 

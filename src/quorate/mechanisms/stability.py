@@ -21,7 +21,7 @@ from quorate.mechanisms.mechanism import QueryMechanism
 from quorate.mechanisms.registry import register
 from quorate.mechanisms.votes import distance_to_instability, in_blocks, many_queries
 from quorate.noise import NoiseSource, discrete_laplace
-from quorate.noise.arguments import MAX_SCALE
+from quorate.noise.source import MAX_SCALE
 from quorate.stored_names import stored_as
 from quorate.types import IntArray
 

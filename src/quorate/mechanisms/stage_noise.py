@@ -44,7 +44,7 @@ from quorate.accounting.pure import randomized_response_law
 from quorate.deferred import special
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource, discrete_laplace, geometric
-from quorate.noise.arguments import MAX_SCALE
+from quorate.noise.source import MAX_SCALE
 from quorate.theory.btt18 import btt18_algorithm_2_noise
 from quorate.theory.lzcw21_cutoff import lzcw21_algorithm_2_noise
 from quorate.types import FloatArray, IntArray
