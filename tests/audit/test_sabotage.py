@@ -30,7 +30,7 @@ from quorate.learners.sanitizers.mwem import XorQueries, multiplicative_weights
 from quorate.learners.sanitizers.noisy_tree import noisy_children
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import NoisySum, StableSparseVector
-from quorate.mechanisms.several_votes import SeveralVotesNoisyMax
+from quorate.mechanisms.noisy_max import SeveralVotesNoisyMax
 from quorate.release import release_once
 from quorate.types import Secret
 

@@ -108,8 +108,8 @@ def extend_word(word: int, source: NoiseSource) -> int:
     return word
 
 
-#: Bits after the point in every weight: a real v in [0, 1] is held as the integer nearest below 2^bits v, and one unit of
-#: the last place (ulp) is 2^-bits.
+#: Bits after the point in every weight: a real v in [0, 1] is held as the integer nearest below 2^bits v, and one unit
+#: of the last place (ulp) is 2^-bits.
 WEIGHT_BITS = 320
 
 _GUARD_BITS = 64
