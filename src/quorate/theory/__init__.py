@@ -16,9 +16,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quorate.deferred import on_demand
-from quorate.theory.relative_entropy import relative_entropy  # a file has this name too: it cannot be loaded later
 
 if TYPE_CHECKING:
+    from quorate.accounting.relative_entropy import relative_entropy
     from quorate.theory.bns15_active import bns15_theorem_5_6, bns15_theorem_5_8_shape
     from quorate.theory.bns15_bounds import (
         bns15_theorem_b_2,
