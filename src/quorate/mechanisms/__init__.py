@@ -10,6 +10,7 @@ registered nowhere, which is how it is known.
 :class:`GaussianNoisyMax`       the class with the most votes, after Gaussian noise          a price a query
 :class:`NoisyCounts`            the votes themselves, after Gaussian noise                   a price a query
 :class:`NoisySum`               sums of clipped contributions, after noise                   a price a release
+:class:`NoisyMarginals`         counts of each column's values, level by level               one for all levels
 :class:`LaplaceNoisyMax`        the class with the most votes, after Laplace noise           a price a query
 :class:`ConfidentNoisyMax`      a noisy max where enough teachers agree, else ⊥              a price a query
 :class:`InteractiveNoisyMax`    a noisy max where teachers and student differ                a price a query
@@ -46,6 +47,7 @@ from quorate.mechanisms.fields import (
 from quorate.mechanisms.gaussian_noisy_max import GaussianNoisyMax
 from quorate.mechanisms.interactive_noisy_max import InteractiveNoisyMax
 from quorate.mechanisms.laplace_noisy_max import LaplaceNoisyMax
+from quorate.mechanisms.marginals import MarginalLevel, NoisyMarginals, Partition
 from quorate.mechanisms.mechanism import Answer, Mechanism, QueryMechanism, StreamMechanism
 from quorate.mechanisms.noisy_counts import NoisyCounts
 from quorate.mechanisms.noisy_max_terms import NoisyMaxTerms
@@ -78,6 +80,9 @@ __all__ = [
     "NoisyCounts",
     "SeveralVotesNoisyMax",
     "NoisySum",
+    "NoisyMarginals",
+    "MarginalLevel",
+    "Partition",
     "LaplaceNoisyMax",
     "ConfidentNoisyMax",
     "InteractiveNoisyMax",
