@@ -21,7 +21,7 @@ from quorate.arguments import count, one_of, real
 from quorate.errors import InvalidParameter
 from quorate.mechanisms.votes import VOTE_L2_SENSITIVITY
 from quorate.noise import NoiseSource, discrete_gaussian
-from quorate.noise.arguments import checked_scale
+from quorate.noise.source import checked_scale
 from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
