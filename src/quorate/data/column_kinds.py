@@ -10,17 +10,18 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from quorate.data.cell_text import canonical_text
+from quorate.data.cell_text import PublicWords, canonical_text
 from quorate.data.columns import Family, column, doubles, families, listed, nearest, texts
 from quorate.data.dates import are_dates
 from quorate.data.decimal_commas import are_decimal_commas, comma_number, has_decimal_comma
 from quorate.data.dialect import PLAIN, Dialect
+from quorate.data.given_kinds import GivenKinds
 from quorate.data.plain_columns import plain_columns
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows
 from quorate.data.streamed import StreamedFrame
@@ -47,63 +48,6 @@ _WORD = re.compile(r"(?u)\b\w\w+\b")  # as TfidfVectorizer takes words
 _LOOKED_AT = 5_000  # different entries of a column
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GivenKinds:
-    """What the owner says of columns, by their names; the rule decides on the others.
-
-    Attributes
-    ----------
-    text, categorical, numeric, dates, drop : tuple of str
-        Names of columns.
-    dialect : Dialect
-        How numbers and dates are written.
-    """
-
-    text: tuple[str, ...] = ()
-    categorical: tuple[str, ...] = ()
-    numeric: tuple[str, ...] = ()
-    dates: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
-    dialect: Dialect = PLAIN
-
-    @classmethod
-    def of(cls, **given: Any) -> GivenKinds:
-        """Check names: a list, or one.
-
-        Raises
-        ------
-        InvalidParameter
-            If they are no names, or one is given twice.
-
-        Examples
-        --------
-        >>> GivenKinds.of(text="note", drop=["id"]).named
-        {'note': 'text', 'id': 'drop'}
-        """
-        read = {key: _names(key, names) for key, names in given.items()}
-        every = [name for names in read.values() for name in names]
-        if twice := [name for name, times in Counter(every).items() if times > 1]:
-            raise InvalidParameter(f"column {twice[0]!r} is named more than once; say one kind of each column")
-        return cls(**read)  # type: ignore[arg-type]
-
-    @property
-    def arguments(self) -> dict[str, tuple[str, ...]]:
-        """The named columns, as arguments of :class:`~quorate.PublicPool`."""
-        return {part.name: getattr(self, part.name) for part in fields(self) if part.name != "dialect"}
-
-    @property
-    def named(self) -> dict[str, str]:
-        """Each named column, and what it was named as."""
-        return {name: key for key, names in self.arguments.items() for name in names}
-
-
-def _names(key: str, names: Any) -> tuple[str, ...]:
-    found = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, Sequence) else None
-    if found is None or not all(isinstance(name, str) and name for name in found):
-        raise InvalidParameter(f'{key} must name columns (["notes"]), got {names!r}')
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class ColumnKinds:
     """What each column of a table is read as.
@@ -118,6 +62,8 @@ class ColumnKinds:
         Columns of which the owner has said what they are.
     commas : frozenset of str
         Columns of numbers whose decimal mark is a comma, as the pool shows.
+    words : mapping of str to PublicWords
+        Of columns of categories that the pool holds as text, the public entries: a cell that says the same is one.
     dialect : Dialect
         How numbers and dates are written, as the owner declares it.
 
@@ -136,6 +82,7 @@ class ColumnKinds:
     changed: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()
     commas: frozenset[str] = frozenset()
+    words: Mapping[str, PublicWords] = field(default_factory=dict, hash=False)
     dialect: Dialect = PLAIN
 
     @property
@@ -154,11 +101,12 @@ class ColumnKinds:
     def __call__(self, X: Rows) -> Rows:
         """Return rows as their columns are read: numbers and texts alone where a rule applies; others as they are.
 
-        Each cell is a function of that cell and the kind of its column. What is no number, date or time is missing; a
-        missing text is empty. In a frame of pandas a missing value is NaN, whatever stands for it, and a category that
-        is no text is what it says. Rows that were read already come back as they are.
+        Each cell is a function of that cell, the kind of its column and its public entries. What is no number, date or
+        time is missing; a missing text is empty; a word that says what a public entry says is that entry. In a frame of
+        pandas a missing value is NaN, whatever stands for it, and a category that is no text is what it says. Rows that
+        were read already come back as they are.
         """
-        if not self.kinds or not is_frame(X) or not (self.changed or kind(X) == "pandas"):
+        if not is_frame(X) or not (self.changed or self.words or (self.kinds and kind(X) == "pandas")):
             return X
         if isinstance(X, StreamedFrame):
             X = X.collect()
@@ -176,7 +124,23 @@ class ColumnKinds:
         if kind(X) == "pandas":
             others = {place: name for name, place in places.items() if place not in read and name in self.kinds}
             read |= plain_columns(X, {place: self.kinds[name] == "number" for place, name in others.items()})
+        for name in self.words.keys() & places.keys():
+            place = places[name]
+            plain = read.get(place) if found[name] == "text" else None
+            cells = _in_public_words(column(X, place) if plain is None else plain, found[name], self.words[name])
+            read |= {} if cells is None else {place: cells}
         return with_cells(X, read) if read else X
+
+    def respells(self, X: Rows) -> bool:
+        """Whether a word of a table is a public entry written in another way. As secret as the table."""
+        if not self.words or not is_frame(X):
+            return False
+        if isinstance(X, StreamedFrame):
+            return any(map(self.respells, X.blocks()))
+        return any(
+            name in self.words and _in_public_words(column(X, place), family, self.words[name]) is not None
+            for place, (name, family) in enumerate(families(X).items())
+        )
 
     def number(self, name: str, text: str | None) -> float:
         """Return what a text says in a column of numbers; NaN for what is none."""
@@ -200,6 +164,28 @@ class ColumnKinds:
         if kind_ == "number":
             return each_text(texts(series), partial(self.number, name))
         return ["" if text is None and kind_ == "text" else text for text in texts(series)]
+
+
+def _in_public_words(cells: Any, family: Family, words: PublicWords) -> Any:
+    """Return the cells of a column with public entries where they say the same; None where all stay as they are.
+
+    `cells`: a series, or texts and None. Each different text is looked at once.
+    """
+    if family == "number":
+        return [words(value) for value in doubles(cells).tolist()]
+    if family != "text":
+        return None
+    if isinstance(cells, list):
+        respelled = words.respelled({text for text in cells if text is not None})
+        return [respelled.get(text, text) for text in cells] if respelled else None
+    if hasattr(cells, "cast"):  # polars
+        respelled = words.respelled(text for text in texts(cells.unique()) if text is not None)
+        return cells.cast(str).replace(respelled) if respelled else None
+    codes, different = cells.factorize()
+    entries = different.tolist()
+    respelled = words.respelled(text for text in entries if isinstance(text, str))
+    known = np.array([*(respelled.get(text, text) for text in entries), None], dtype=object)
+    return known[codes].tolist() if respelled else None  # a missing one has the code -1
 
 
 def _in_range(value: float) -> float:
@@ -301,8 +287,13 @@ def column_kinds(pool: Rows, given: GivenKinds | None = None) -> ColumnKinds:
     ]
     if given.dialect.declares_numbers:
         commas = []
-    changed = changed_kinds(kinds, found)
-    return ColumnKinds(kinds, changed, frozenset(given.named), frozenset(commas), given.dialect)
+    words = {
+        name: PublicWords.of(texts(column(pool, place)))
+        for place, name in enumerate(found)
+        if found[name] == "text" and kinds[name] == "category"
+    }
+    named = frozenset(given.named)
+    return ColumnKinds(kinds, changed_kinds(kinds, found), named, frozenset(commas), words, given.dialect)
 
 
 def changed_kinds(kinds: Mapping[str, ColumnKind], held: Mapping[str, Family]) -> frozenset[str]:

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from quorate.data.times import date_number
-from quorate.data.written_numbers import written_number
+from quorate.data.written_numbers import TRUTH, number, written_number
 from quorate.errors import InvalidParameter
 
 NAMES: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars (|)"}  # of separators, in words
@@ -118,6 +118,19 @@ class Dialect:
             return written_number(text)
         plain = self.plain_number(text.strip())
         return float("nan") if plain is None else float(plain)
+
+    def cell_number(self, cell: Any) -> float:
+        """Return a cell of any kind as a float; NaN for what is no number. Truth values are 0 and 1, also written out.
+
+        Examples
+        --------
+        >>> read = Dialect(decimal=",", thousands=".").cell_number
+        >>> read("1.234,5"), read("27.5"), read(27.5), read("true")
+        (1234.5, nan, 27.5, 1.0)
+        """
+        if isinstance(cell, str) and cell.strip().lower() not in TRUTH:
+            return self.number(cell)
+        return number(cell)
 
     def plain_number(self, text: str) -> str | None:
         """Return a number of this dialect with a point and without marks of thousands; None for what is none."""

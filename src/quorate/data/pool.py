@@ -7,7 +7,8 @@ from html import escape
 from typing import Any
 
 from quorate.data.checks import check_features
-from quorate.data.column_kinds import GivenKinds, column_kinds
+from quorate.data.column_kinds import column_kinds
+from quorate.data.given_kinds import GivenKinds
 from quorate.data.rows import Kind, Rows, columns, image_shape, kind, n_rows, width
 
 

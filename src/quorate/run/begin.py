@@ -11,12 +11,13 @@ from typing import Any
 
 from quorate.arguments import count, real
 from quorate.data import column_kinds, column_names, read_data
-from quorate.data.column_kinds import ColumnKinds, GivenKinds
+from quorate.data.column_kinds import ColumnKinds
 from quorate.data.columns import listed
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.dialect_of_table import dialect_of_first_line, dialect_of_public
 from quorate.data.files import existing_file
 from quorate.data.formats import require_column
+from quorate.data.given_kinds import GivenKinds
 from quorate.data.images import image_columns
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows
