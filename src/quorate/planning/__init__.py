@@ -33,8 +33,10 @@ from quorate.planning.pool_cautions import (
     COLUMNS_OF_DATES,
     COLUMNS_OF_DISTINCT_TEXTS,
     FEW_PUBLIC_ROWS,
+    LIKELY_UNIT,
     few_rows_caution,
     pool_cautions,
+    unit_caution,
 )
 from quorate.planning.public_facts import PublicFacts
 from quorate.planning.recipe import Recipe, recipe, rows_per_teacher
@@ -77,9 +79,11 @@ __all__ = [
     "COLUMNS_OF_DATES",
     "COLUMNS_OF_DISTINCT_TEXTS",
     "FEW_PUBLIC_ROWS",
+    "LIKELY_UNIT",
     "budget_cautions",
     "few_rows_caution",
     "pool_cautions",
+    "unit_caution",
     "NOTHING_CAN_BE_ANSWERED",
     "reach",
     "is_hopeless",
