@@ -22,6 +22,11 @@ from quorate.data import encode_labels
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import TEXT, flat_images, holds_texts, texts_table
 from quorate.data.unit_ids import only_whole_ids
+from quorate.direct.config import DirectConfig
+from quorate.direct.foreseen import cautions_of
+from quorate.direct.look import look_at_rounds
+from quorate.direct.statements import score_left_out
+from quorate.direct.task import DirectTask, prepare_direct
 from quorate.errors import PreconditionFailed
 from quorate.estimators.checked import check_of_rounds
 from quorate.estimators.columns import (
@@ -37,20 +42,16 @@ from quorate.estimators.reporting import Reporting, write_model
 from quorate.estimators.resumable import refuse_lost_ledger
 from quorate.estimators.shown import ShownEstimator
 from quorate.outcomes import warn_of
-from quorate.pipeline.check_result import CheckResult
-from quorate.pipeline.direct.config import DirectConfig
-from quorate.pipeline.direct.foreseen import cautions_of
-from quorate.pipeline.direct.statements import score_left_out
-from quorate.pipeline.direct.task import DirectTask, prepare_direct
-from quorate.pipeline.facts import RunMetadata, score
-from quorate.pipeline.look import NO_LOOK, look_at_rounds
-from quorate.pipeline.progress import wanted
 from quorate.release import GivenLedger, ledger_location
 from quorate.release.keys import with_key
 from quorate.release.session import terms_of
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget
 from quorate.report import Facts, Utility
+from quorate.run.check_result import CheckResult
+from quorate.run.facts import RunMetadata, score
+from quorate.run.look import NO_LOOK
+from quorate.run.progress import wanted
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, Secret
 

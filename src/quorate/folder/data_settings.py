@@ -1,0 +1,183 @@
+"""``[data]`` of ``quorate.toml``: where the rows are and what their columns mean."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from quorate.errors import InvalidParameter
+from quorate.folder.section import Label, Section
+
+if TYPE_CHECKING:
+    from quorate.data.column_kinds import GivenKinds
+    from quorate.data.database import DatabaseQuery
+
+Source: TypeAlias = "Path | DatabaseQuery"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DataSettings:
+    """``[data]``: where the rows are and what they mean."""
+
+    private: Source
+    public: Source | None
+    label: str
+    classes: tuple[Label, ...]
+    unit: str | None = None
+    n_records: int | None = None
+    n_rows: int | None = None
+    evaluation: Source | None = None
+    text: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    images: Path | None = None
+    image_column: str = "file"
+    private_query: str | None = None
+    public_query: str | None = None
+    evaluation_query: str | None = None
+    whole_ids: bool = False
+
+    @property
+    def pool(self) -> Source:
+        """The file of public rows, for a method that cannot do without."""
+        assert self.public is not None  # noqa: S101 - settings without it are refused for such a method
+        return self.public
+
+    @property
+    def kinds(self) -> GivenKinds:
+        """What the owner says of columns; those that are left out are never read."""
+        from quorate.data.column_kinds import GivenKinds  # here: who only looks at a run reads no table
+
+        return GivenKinds(text=self.text, categorical=self.categorical, numeric=self.numeric, dates=self.dates)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns that are no features of a public table: the label, the unit, and what is to be left out."""
+        return tuple(name for name in (self.label, self.unit, *self.drop) if name is not None)
+
+    @property
+    def as_text(self) -> tuple[str, ...]:
+        """Columns that are read as text whatever they look like."""
+        return (*self.text, *self.categorical, *self.dates)
+
+
+def data_settings(data: Section, folder: Path, *, public: Source | None) -> DataSettings:
+    """Read the section; paths become relative to `folder`.
+
+    Raises InvalidParameter if a key is missing or of the wrong kind, or a column is named twice.
+    """
+    named = {key: data.names(key) for key in ("text", "categorical", "numeric", "dates", "drop")}
+    label, unit = data.text("label"), data.optional("unit", data.text)
+    every = [name for names in named.values() for name in names]
+    if twice := [name for name in every if every.count(name) > 1]:
+        raise InvalidParameter(f"[data] names column {twice[0]!r} more than once; say one kind of each column")
+    for key, names in named.items():
+        for name in names:
+            if name in (label, unit):
+                raise InvalidParameter(
+                    f"[data] {key} names {name!r}, which is the {'label' if name == label else 'unit'}"
+                )
+    if public is None and (kinds := [key for key in named if key != "drop" and named[key]]):
+        raise InvalidParameter(
+            f"[data] {kinds[0]} says what columns of the public table hold, and there is none; what they hold stands "
+            "under [schema], so leave it out"
+        )
+    images = data.optional("images", lambda key: folder / data.text(key))
+    if images is None and "image_column" in data.given:
+        raise InvalidParameter(
+            "[data] image_column names the column of image files, and [data] images, the folder they lie in, is "
+            "missing; give it, or leave image_column out"
+        )
+    if images is not None and public is None:
+        raise InvalidParameter(
+            "[data] images needs [data] public: public images say how large all of them are, and a [schema] does not"
+        )
+    private = source(data, "private", folder)
+    if unit is None and not getattr(private, "is_ordered", True):
+        raise InvalidParameter(
+            "[data] private_query says no order, and without [data] unit a record is known by its place; end it with "
+            "order by and a key, or name the column of ids as unit"
+        )
+    for key in ("public", "evaluation"):
+        if f"{key}_query" in data.given and key not in data.given:
+            raise InvalidParameter(
+                f"[data] {key}_query is put to a database, and [data] {key}, its URL, is missing; give it, or leave "
+                f"{key}_query out"
+            )
+    return DataSettings(
+        private=private,
+        public=public,
+        label=label,
+        classes=data.classes("classes"),
+        unit=unit,
+        n_records=data.optional("n_records", lambda key: data.count(key, at_least=1)),
+        n_rows=data.optional("n_rows", lambda key: data.count(key, at_least=1)),
+        evaluation=data.optional("evaluation", lambda key: source(data, key, folder)),
+        images=images,
+        whole_ids="whole_ids" in data.given and data.flag("whole_ids"),
+        image_column=data.text("image_column") if "image_column" in data.given else "file",
+        **named,  # type: ignore[arg-type]
+    )
+
+
+def source(data: Section, key: str, folder: Path) -> Source:
+    """Read where a table is: a file, or a database with the query that is put to it.
+
+    Raises InvalidParameter if one of the two is missing, or the URL holds a password.
+    """
+    value, query = data.text(key), data.optional(f"{key}_query", data.text)
+    if "://" not in value:
+        if re.search(r"password\s*=", value, re.IGNORECASE):  # as libpq takes it too; a file that is not there is named
+            raise InvalidParameter(
+                f"[data] {key} holds a password, and is no URL of a database; write postgresql://user@host/database, "
+                "and give the password by the environment variable PGPASSWORD or in ~/.pgpass"
+            )
+        if query is not None:
+            raise InvalidParameter(
+                f"[data] {key}_query is put to a database, and {key} names a file; write its URL there, such as "
+                '"postgresql://user@host/database" or "sqlite:///file.db"'
+            )
+        return folder / value
+    from quorate.data.database import (  # here: who only looks at a run reads no table
+        SCHEMES,
+        DatabaseQuery,
+        is_database,
+    )
+
+    if not is_database(value):
+        raise InvalidParameter(f"[data] {key} is the URL of no database that is read; known: {', '.join(SCHEMES)}")
+    if query is None:
+        raise InvalidParameter(
+            f"[data] {key} is the URL of a database, and {key}_query is missing; write there what selects "
+            "the rows, ordered by a key"
+        )
+    return DatabaseQuery(value, query, f"[data] {key}", folder)
+
+
+def refuse_names_without_columns(data: DataSettings) -> None:
+    """Refuse settings that name columns of a table whose columns have no names: they would be passed over.
+
+    Raises InvalidParameter naming the key and the file.
+    """
+    named = [key for key in ("drop", "text", "categorical", "numeric", "dates", "images") if getattr(data, key)]
+    if not named:
+        return
+    from quorate.data.reading import has_named_columns  # here: who only looks at a run reads no table
+
+    for path in (data.private, data.public, data.evaluation):
+        if path is not None and not has_named_columns(path):
+            raise InvalidParameter(
+                f"[data] {named[0]} names columns, and those of {path.name} have no names; leave it out, or save the "
+                "rows as CSV or Parquet"
+            )
+
+
+def same_source(one: Source, other: Source) -> bool:
+    """Tell whether two settings name one file, or one query of one database."""
+    if isinstance(one, Path) or isinstance(other, Path):
+        return isinstance(one, Path) and isinstance(other, Path) and one.samefile(other)
+    return one.is_as(other)
