@@ -19,7 +19,7 @@ from quorate.errors import InvalidParameter
 from quorate.ledger import Budget, Head, Ledger, Reservation
 from quorate.ledger.chain import extend
 from quorate.ledger.entries import Reserved
-from quorate.ledger.json_values import canonical
+from quorate.ledger.fields import canonical
 from quorate.ledger.state import GENESIS
 from quorate.report import Facts
 from quorate.run.batch import execute, load_run

@@ -16,7 +16,7 @@ from quorate.outcomes import Outcome
 from quorate.pipeline.config import RunConfig
 from quorate.pipeline.prepare import prepare
 from quorate.planning import TEACHERS_ARE_CONSTANTS
-from quorate.release.source import noise_and_key
+from quorate.release.target import noise_and_key
 from quorate.types import Secret
 
 N = 900

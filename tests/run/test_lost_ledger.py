@@ -17,7 +17,7 @@ from tests.preloaded import Forked
 from quorate.accounting import PureDP
 from quorate.errors import LedgerIntegrityError, PreconditionFailed
 from quorate.ledger import Budget, Ledger
-from quorate.ledger.anchor import SLOT, AnchorFile
+from quorate.ledger.files import SLOT, AnchorFile
 from quorate.release.keys import fingerprint_key
 from quorate.run.batch import check, execute, load_run
 from quorate.run.folder import RunFolder
@@ -256,7 +256,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from quorate.ledger import Budget, Ledger
-from quorate.ledger.anchor import SLOT, AnchorFile
+from quorate.ledger.files import SLOT, AnchorFile
 from quorate.release.keys import fingerprint_key
 from quorate.run.folder import RunFolder
 import quorate.ledger.sqlite as sqlite

@@ -14,7 +14,7 @@ from tests.shell import shell
 from quorate.accounting import PureDP
 from quorate.errors import InvalidParameter
 from quorate.ledger import Ledger
-from quorate.release.purposes import LABEL
+from quorate.release.target import LABEL
 from quorate.run.folder import RunFolder
 from quorate.run.paid_estimate import HELD_OUT, estimate_for_plan
 from quorate.run.planned import plan_folder

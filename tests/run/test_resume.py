@@ -18,7 +18,7 @@ from tests.preloaded import Forked
 
 from quorate.errors import PreconditionFailed
 from quorate.ledger import Ledger, Reservation, Totals
-from quorate.ledger.anchor import AnchorFile
+from quorate.ledger.files import AnchorFile
 from quorate.ledger.stores import store_at
 from quorate.run.batch import execute, load_run
 from quorate.run.loaded import LoadedRun

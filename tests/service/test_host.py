@@ -30,7 +30,7 @@ from quorate.cli import main
 from quorate.data.encoding import public_encoder, refuse_unscalable
 from quorate.errors import DataRefused, LedgerIntegrityError
 from quorate.ledger import Budget, Ledger
-from quorate.ledger.anchor import AnchorFile
+from quorate.ledger.files import AnchorFile
 from quorate.release.files import write_atomically
 from quorate.run.batch import load_run
 from quorate.run.folder import RunFolder

@@ -29,7 +29,7 @@ from quorate.pipeline.notes import (
 from quorate.pipeline.planned_run import expected_of
 from quorate.pipeline.task import Task
 from quorate.release import GivenLedger
-from quorate.release.affordable import check_affordable
+from quorate.release.charge import check_affordable
 from quorate.types import Secret
 
 PUBLIC_ROWS = "the public rows"

@@ -53,8 +53,7 @@ from quorate.planning import Recipe
 from quorate.release import GivenLedger, ledger_location, session
 from quorate.release.files import file_to_write
 from quorate.release.keys import with_key
-from quorate.release.source import noise_and_key
-from quorate.release.target import floor_budget
+from quorate.release.target import floor_budget, noise_and_key
 from quorate.report import Facts, render_html, render_text
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities

@@ -28,7 +28,7 @@ from quorate.pipeline.resumed import fit_key
 from quorate.pipeline.task import Task
 from quorate.release import GivenLedger, ledger_location
 from quorate.release.keys import with_key
-from quorate.release.source import noise_and_key
+from quorate.release.target import noise_and_key
 from quorate.stored_names import stored_as
 from quorate.students import Declined
 from quorate.types import Secret

@@ -41,10 +41,9 @@ from quorate.pipeline.check_result import CheckResult
 from quorate.pipeline.config import processes, unit_of
 from quorate.pipeline.scope import scope_of_rows
 from quorate.release import Account, RollbackGuard, guarantee_of, ledger_location, session
-from quorate.release.affordable import check_affordable
+from quorate.release.charge import check_affordable
 from quorate.release.keys import fingerprint_key
-from quorate.release.source import noise_and_key
-from quorate.release.target import floor_budget
+from quorate.release.target import floor_budget, noise_and_key
 from quorate.stored_names import stored_as
 from quorate.types import Secret
 

@@ -25,7 +25,7 @@ from quorate.export.cover import cover_sheet
 from quorate.export.metadata import as_json, metadata
 from quorate.export.onnx_model import onnx_student
 from quorate.export.receipt import ExportReceipt, sum_of
-from quorate.ledger.receipts import Receipt
+from quorate.ledger.chain import Receipt
 from quorate.outcomes import Outcome
 from quorate.release.files import sync, write_atomically, write_beside
 from quorate.report import Facts

@@ -42,7 +42,7 @@ from quorate.pipeline.stages import CHUNK, FINISHED, NoStages, StageStore, stage
 from quorate.pipeline.task import Task
 from quorate.pipeline.trained import trained
 from quorate.release import Charge
-from quorate.release.purposes import is_closed
+from quorate.release.target import is_closed
 from quorate.report import Check
 from quorate.students import StudentData, class_probabilities
 from quorate.types import FloatArray, IntArray, Secret, Watch, derive

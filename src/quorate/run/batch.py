@@ -27,7 +27,7 @@ from quorate.pipeline.prepare import prepare
 from quorate.pipeline.task import Task
 from quorate.planning import is_hopeless, refuse_hopeless
 from quorate.release.keys import fingerprint_key, read_or_create_key
-from quorate.release.source import SEEDED_CLIENT, noise_and_key
+from quorate.release.target import SEEDED_CLIENT, noise_and_key
 from quorate.report import Facts, Utility
 from quorate.run.choice import NOTHING_CHOSEN
 from quorate.run.data_settings import DataSettings, same_source

@@ -10,7 +10,7 @@ from pathlib import Path
 from quorate.accounting.figures import at_most
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.ledger import Budget
-from quorate.ledger.admission import may_be_raised
+from quorate.ledger.rules import may_be_raised
 from quorate.release.target import floor_budget
 from quorate.run.external_votes import votes_fingerprint
 from quorate.run.folder import RunFolder

@@ -33,7 +33,7 @@ from quorate.pipeline.notes import Note
 from quorate.pipeline.progress import duration
 from quorate.release import Charge
 from quorate.release.keys import fingerprint_key
-from quorate.release.source import noise_and_key
+from quorate.release.target import noise_and_key
 from quorate.report import Facts, Utility
 from quorate.run.data_settings import DataSettings, same_source
 from quorate.run.folder import RunFolder

@@ -24,7 +24,7 @@ from quorate.pipeline.scope import scope_of
 from quorate.pipeline.stages import stage_key
 from quorate.planning.learning_curve import LearningCurve
 from quorate.release import Charge
-from quorate.release.purposes import TUNING
+from quorate.release.target import TUNING
 from quorate.run.batch import load_run
 from quorate.run.loaded import LoadedRun
 from quorate.run.settings import Settings, read_settings, settings_of

@@ -12,7 +12,7 @@ from quorate.errors import LedgerBusy
 from quorate.ledger import Ledger, Reservation
 from quorate.pipeline.stages import CALLED, CHUNK, COORDINATES, FINISHED, PROMPTED
 from quorate.release.guarantee import spent_of
-from quorate.release.purposes import GRADIENT_ROUND, LABEL, ONLINE_ANSWER, TUNING, is_closed
+from quorate.release.target import GRADIENT_ROUND, LABEL, ONLINE_ANSWER, TUNING, is_closed
 from quorate.report.baseline import baseline
 from quorate.report.findings import Score
 from quorate.report.plain import as_json

@@ -21,7 +21,7 @@ from quorate.pipeline.direct.flow import DirectResult, direct_guarantee
 from quorate.pipeline.direct.task import DirectTask, rho_of
 from quorate.pipeline.facts import SHOWN_EPSILONS, RunMetadata, name_of
 from quorate.release.guarantee import spent_of
-from quorate.release.purposes import GRADIENT_ROUND
+from quorate.release.target import GRADIENT_ROUND
 from quorate.report import (
     AnswerCounts,
     Choice,

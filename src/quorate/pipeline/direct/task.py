@@ -28,8 +28,7 @@ from quorate.direct.stored import dump_plan, load_plan
 from quorate.direct.usable_rows import PrivateTable, UsableRows, Watching, labels_and_slots
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
-from quorate.ledger.budget import Composition, largest_rho
-from quorate.ledger.budget_units import EPSILON_DIGITS, float_down
+from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
 from quorate.noise import NoiseSource
 from quorate.pipeline.config import unit_of
 from quorate.pipeline.direct.begun import BegunRun
@@ -39,10 +38,8 @@ from quorate.pipeline.direct.statements import FITTED_IS_STATED, POOL_IS_STATED,
 from quorate.pipeline.stages import NoStages, StageStore
 from quorate.release import Charge
 from quorate.release.guarantee import ALL_OR_NONE
-from quorate.release.purposes import GRADIENT_ROUND
 from quorate.release.session import LedgerTerms
-from quorate.release.source import client_of
-from quorate.release.target import floor_budget
+from quorate.release.target import GRADIENT_ROUND, client_of, floor_budget
 from quorate.types import Secret
 
 _MADE_UP = 48  # rows

@@ -26,7 +26,7 @@ from quorate.labelling.released import ReleaseBuilder
 from quorate.mechanisms import Mechanism, QueryMechanism, StreamMechanism
 from quorate.planning.public_facts import PublicFacts
 from quorate.planning.rehearsal.material import Material
-from quorate.release.source import noise_and_key
+from quorate.release.target import noise_and_key
 from quorate.students import Student, StudentData
 from quorate.types import FloatArray, IntArray
 

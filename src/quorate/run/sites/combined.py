@@ -31,8 +31,7 @@ from quorate.pipeline.scope import scope_of_sites, votes_moved
 from quorate.planning import mechanism_for
 from quorate.release.files import write_atomically
 from quorate.release.keys import fingerprint_key
-from quorate.release.source import noise_and_key
-from quorate.release.target import floor_budget
+from quorate.release.target import floor_budget, noise_and_key
 from quorate.report import Facts, Fitted, Score
 from quorate.run.external_votes import VotesReleased, release_votes
 from quorate.run.folder import RunFolder
