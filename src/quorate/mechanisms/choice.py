@@ -17,7 +17,7 @@ from bisect import bisect_right
 from dataclasses import dataclass, field
 from fractions import Fraction
 from itertools import accumulate
-from math import exp, expm1, log1p
+from math import ceil, exp, expm1, log, log1p
 
 import numpy as np
 
@@ -32,7 +32,6 @@ from quorate.noise import NoiseSource, geometric
 from quorate.noise.source import MAX_SCALE
 from quorate.noise.table import exp_negative
 from quorate.stored_names import stored_as
-from quorate.theory.lwy25 import lwy25_lemma_4_1_hypotheses
 from quorate.types import FloatArray, IntArray
 
 
@@ -332,3 +331,27 @@ class PrivatePrediction(QueryMechanism):
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Predict for each row of ``(n_queries, n_classes)`` vote counts: class indices ``(n_queries,)``."""
         return PermuteAndFlip(self.epsilon).release_many(many_queries(counts), noise)
+
+
+def lwy25_lemma_4_1_hypotheses(alpha: float, epsilon: float) -> int:
+    r"""Return how many hypotheses vote on one private prediction: :math:`r = \lceil 6\ln(4/\alpha)/\varepsilon\rceil`.
+
+    Where each of them errs with probability at most α/4, the released label errs with probability at most α.
+
+    Parameters
+    ----------
+    alpha : float
+        In (0, 1).
+    epsilon : float
+        ε > 0 of the prediction.
+
+    References
+    ----------
+    LWY25 (Li, Wang, Ye), Lemma 4.1; Dwork and Feldman (2018), arXiv:1803.10266.
+
+    Examples
+    --------
+    >>> lwy25_lemma_4_1_hypotheses(0.1, 1.0)
+    23
+    """
+    return ceil(6 * log(4 / real("alpha", alpha, above=0, below=1)) / real("epsilon", epsilon, above=0))
