@@ -21,7 +21,7 @@ from quorate.folder.settings import read_settings
 from quorate.ledger import Budget, Head, Ledger, Reservation
 from quorate.ledger.chain import extend
 from quorate.ledger.entries import Reserved
-from quorate.ledger.json_values import canonical
+from quorate.ledger.fields import canonical
 from quorate.ledger.state import GENESIS
 from quorate.report import Facts
 

@@ -36,7 +36,7 @@ from quorate.labelling import (
 from quorate.labelling.active.strategy import GAIN_IS_UNCERTAIN
 from quorate.labelling.ex_post import ex_post_delta
 from quorate.ledger import Budget, Ledger
-from quorate.ledger.anchor import AnchorFile
+from quorate.ledger.files import AnchorFile
 from quorate.report import Facts, render_html, render_text
 from quorate.run.cautions import LABELS_ARE_COINS
 from quorate.voting.prepare import _told_of

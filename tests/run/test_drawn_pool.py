@@ -18,7 +18,7 @@ from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import MarginalLevel, NoisyMarginals, Partition
 from quorate.mechanisms import marginals as mechanism_module
 from quorate.noise import NoiseSource, SeededNoise
-from quorate.release.purposes import MARGINAL_LEVEL
+from quorate.release.target import MARGINAL_LEVEL
 from quorate.run import drawn_pool
 from quorate.run.drawn_pool import CellCounts, ReleasedMarginals, count_cells, partitions_of, release_marginals
 from quorate.types import IntArray, Secret

@@ -33,7 +33,7 @@ from quorate.folder.batch import load_run
 from quorate.folder.folder import RunFolder
 from quorate.folder.online import ask
 from quorate.ledger import Budget, Ledger
-from quorate.ledger.anchor import AnchorFile
+from quorate.ledger.files import AnchorFile
 from quorate.release.files import write_atomically
 from quorate.service import Client, Refused, connections
 from quorate.service.connections import descriptors_for, impatient

@@ -236,7 +236,7 @@ def close(place: Path | str, reason: str, as_json: bool) -> None:
 
 
 def _receipts(given: tuple[str, ...]) -> list[Receipt]:
-    from quorate.ledger.receipts import read_receipts
+    from quorate.ledger.chain import read_receipts
 
     found: list[Receipt] = []
     for text in given:
@@ -258,9 +258,9 @@ def _receipts(given: tuple[str, ...]) -> list[Receipt]:
 
 def _verified(place: Path | str, receipts: list[Receipt]) -> tuple[Head, int]:
     """Verify a ledger, or an export of one; return its newest entry, and how many charges were priced again."""
+    from quorate.ledger.chain import check_held
     from quorate.ledger.chain import verify as replay
     from quorate.ledger.pricing import check_prices
-    from quorate.ledger.receipts import check_held
 
     if isinstance(place, Path) and _is_export(place):
         state = replay(_exported(place))

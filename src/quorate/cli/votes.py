@@ -95,8 +95,7 @@ def release(
     from quorate.accounting.figures import several
     from quorate.folder.external_votes import release_votes, share_for_figure
     from quorate.ledger import Budget
-    from quorate.release.source import noise_and_key
-    from quorate.release.target import floor_budget
+    from quorate.release.target import floor_budget, noise_and_key
     from quorate.report.sentences import counted
     from quorate.voting.facts import answers_of
 

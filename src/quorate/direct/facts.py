@@ -19,7 +19,7 @@ from quorate.direct.task import DirectTask, rho_of
 from quorate.errors import InvalidParameter
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.release.guarantee import spent_of
-from quorate.release.purposes import GRADIENT_ROUND
+from quorate.release.target import GRADIENT_ROUND
 from quorate.report import (
     AnswerCounts,
     Choice,

@@ -30,15 +30,12 @@ from quorate.direct.statements import FITTED_IS_STATED, POOL_IS_STATED, REMEDY
 from quorate.direct.stored import dump_plan, load_plan
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
-from quorate.ledger.budget import Composition, largest_rho
-from quorate.ledger.budget_units import EPSILON_DIGITS, float_down
+from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
 from quorate.noise import NoiseSource
 from quorate.release import Charge
 from quorate.release.guarantee import ALL_OR_NONE
-from quorate.release.purposes import GRADIENT_ROUND
 from quorate.release.session import LedgerTerms
-from quorate.release.source import client_of
-from quorate.release.target import floor_budget
+from quorate.release.target import GRADIENT_ROUND, client_of, floor_budget
 from quorate.run.schema import Schema
 from quorate.run.stage_store import NoStages, StageStore
 from quorate.run.unit import unit_of

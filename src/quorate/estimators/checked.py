@@ -16,7 +16,7 @@ from quorate.estimators.resumable import by_fit, charged_before
 from quorate.ledger import Budget
 from quorate.planning.planned_run import expected_of
 from quorate.release import GivenLedger
-from quorate.release.affordable import check_affordable
+from quorate.release.charge import check_affordable
 from quorate.run.check_result import CheckResult
 from quorate.run.look import NO_LOOK, Look
 from quorate.run.remarks import note_on_declared_units, note_on_unseen_rows, notes_on_pool, remarks

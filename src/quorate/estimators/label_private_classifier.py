@@ -43,8 +43,7 @@ from quorate.outcomes import warn_of
 from quorate.release import GivenLedger, ledger_location, session
 from quorate.release.files import file_to_write
 from quorate.release.keys import with_key
-from quorate.release.source import noise_and_key
-from quorate.release.target import floor_budget
+from quorate.release.target import floor_budget, noise_and_key
 from quorate.report import Facts, render_html, render_text
 from quorate.run.check_result import CheckResult
 from quorate.run.facts import RunMetadata

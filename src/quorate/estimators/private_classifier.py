@@ -20,7 +20,7 @@ from quorate.labelling import Strategy
 from quorate.outcomes import warn_of
 from quorate.release import GivenLedger, ledger_location
 from quorate.release.keys import with_key
-from quorate.release.source import noise_and_key
+from quorate.release.target import noise_and_key
 from quorate.run.check_result import CheckResult
 from quorate.run.facts import RunMetadata
 from quorate.run.progress import wanted

@@ -45,8 +45,7 @@ from quorate.outcomes import warn_of
 from quorate.release import GivenLedger, ledger_location
 from quorate.release.keys import with_key
 from quorate.release.session import terms_of
-from quorate.release.source import noise_and_key
-from quorate.release.target import floor_budget
+from quorate.release.target import floor_budget, noise_and_key
 from quorate.report import Facts, Utility
 from quorate.run.check_result import CheckResult
 from quorate.run.facts import RunMetadata, score

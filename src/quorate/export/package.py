@@ -27,7 +27,7 @@ from quorate.export.onnx_model import onnx_student
 from quorate.export.receipt import ExportReceipt, sum_of
 from quorate.folder.folder import RunFolder
 from quorate.folder.published import FACTS, published_files, write_copies
-from quorate.ledger.receipts import Receipt
+from quorate.ledger.chain import Receipt
 from quorate.outcomes import Outcome
 from quorate.release.files import sync, write_atomically, write_beside
 from quorate.report import Facts

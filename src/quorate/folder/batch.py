@@ -47,7 +47,7 @@ from quorate.folder.tables import (
 )
 from quorate.labelling.active import Strategy, named
 from quorate.release.keys import fingerprint_key, read_or_create_key
-from quorate.release.source import SEEDED_CLIENT, noise_and_key
+from quorate.release.target import SEEDED_CLIENT, noise_and_key
 from quorate.report import Facts, Utility
 from quorate.run.facts import RunMetadata, score
 from quorate.run.hopeless import is_hopeless, refuse_hopeless

@@ -53,7 +53,7 @@ from quorate.ledger import Ledger
 from quorate.outcomes import Caution
 from quorate.release import Charge
 from quorate.release.keys import fingerprint_key
-from quorate.release.source import noise_and_key
+from quorate.release.target import noise_and_key
 from quorate.report import Facts, Utility
 from quorate.run.facts import RunMetadata, score
 from quorate.run.look import Look, Names

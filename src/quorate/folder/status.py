@@ -14,7 +14,7 @@ from quorate.folder.published import is_finished, read_facts
 from quorate.folder.settings import Settings, read_settings
 from quorate.ledger import Ledger, Reservation
 from quorate.release.guarantee import spent_of
-from quorate.release.purposes import GRADIENT_ROUND, LABEL, ONLINE_ANSWER, TUNING, is_closed
+from quorate.release.target import GRADIENT_ROUND, LABEL, ONLINE_ANSWER, TUNING, is_closed
 from quorate.report.baseline import baseline
 from quorate.report.findings import Score
 from quorate.report.plain import as_json

@@ -19,7 +19,7 @@ from quorate.ledger import Reservation
 from quorate.mechanisms import MarginalLevel, NoisyMarginals, Partition
 from quorate.noise import NoiseSource
 from quorate.release import DrawnBlock, release
-from quorate.release.purposes import MARGINAL_LEVEL
+from quorate.release.target import MARGINAL_LEVEL
 from quorate.types import BoolArray, IntArray, Secret
 
 _MERGED_AT = 1 << 16  # different cells of a column that are held apart before they are joined

@@ -37,7 +37,7 @@ from quorate.labelling.adaptive import strategy_rng
 from quorate.labelling.passive import block_size
 from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge
-from quorate.release.purposes import is_closed
+from quorate.release.target import is_closed
 from quorate.report import Check
 from quorate.run.stage_store import CHUNK, FINISHED, NoStages, StageStore, stage_key
 from quorate.students import StudentData, class_probabilities

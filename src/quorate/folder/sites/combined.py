@@ -37,8 +37,7 @@ from quorate.noise import NoiseSource
 from quorate.planning.public_side import PublicSide, public_side
 from quorate.release.files import write_atomically
 from quorate.release.keys import fingerprint_key
-from quorate.release.source import noise_and_key
-from quorate.release.target import floor_budget
+from quorate.release.target import floor_budget, noise_and_key
 from quorate.report import Facts, Fitted, Score
 from quorate.run.facts import name_of, score
 from quorate.students import Student, StudentData
