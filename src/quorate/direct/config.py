@@ -10,6 +10,7 @@ from typing import Any, Final
 from quorate.accounting.neighbouring import Relation
 from quorate.arguments import one_of
 from quorate.data import PublicPool, public_digest
+from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.feature_maps.patches import has_patches
 from quorate.data.labels import Label
 from quorate.direct.plan import FeatureMapName
@@ -37,6 +38,7 @@ class DirectConfig:
     unit: str | None = None
     composition: Composition = "sum"
     neighbours: Any = "auto"
+    dialect: Dialect = PLAIN  # of numbers and dates where there is no pool, whose description has it
 
 
 def with_images(config: DirectConfig, public: Any) -> DirectConfig:
@@ -73,7 +75,7 @@ def schema_of(config: DirectConfig, X: Any, public: Any) -> Schema:
         what = "text" if named else f"feature_map={type(config.feature_map).__name__}"
         raise InvalidParameter(f"{what} needs a public pool to tell directions; give public=PublicPool(X_public)")
     one_of("feature_map", config.feature_map, ("auto", "linear"), hint="Without a public pool there is no other")
-    return Schema.without_pool(X, config.schema)
+    return Schema.without_pool(X, config.schema, config.dialect)
 
 
 def _ruled(config: DirectConfig, schema: Schema) -> dict[str, str]:
@@ -128,6 +130,8 @@ def plan_key(
         cache_inputs = (*cache_inputs, tuple(config.text))
     if ruled := _ruled(config, schema):
         cache_inputs = (*cache_inputs, sorted(ruled.items()))
+    if marks := schema.kinds.dialect.of_cells:
+        cache_inputs = (*cache_inputs, sorted(marks.items()))
     if config.schema is not None:
         cache_inputs = (*cache_inputs, sorted((name, list(held)) for name, held in config.schema.items()))
     if neighbours is not None:

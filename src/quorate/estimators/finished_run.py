@@ -192,7 +192,9 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
             return TableReader()
         settings = read_settings(self._root / "quorate.toml")
         data = settings.data
-        if data.images is not None or not has_named_columns(data.private if data.public is None else data.public):
+        if data.images is not None or not has_named_columns(
+            data.private if data.public is None else data.public, data.dialect
+        ):
             return TableReader()
         if isinstance(data.public, Path) and not data.public.exists():
             raise PreconditionFailed(

@@ -125,7 +125,7 @@ def _tables(folder: RunFolder, data: DataSettings, *, memory: int, begin: bool) 
     """Read the private and the public table; a private one that takes more than `memory` bytes stays in its file."""
     workspace = Workspace(lambda: folder.place_for_rows(begin=begin))
     refuse_unknown_drop(data)
-    if not has_named_columns(data.private):
+    if not has_named_columns(data.private, data.dialect):
         private = read_private(data, None, memory=memory, workspace=workspace)
         return private, read_pool(data, n_features=private.X.shape[1])
     public = read_pool(data)

@@ -11,13 +11,18 @@ from typing import Any
 
 from quorate.arguments import count, real
 from quorate.data import column_kinds, column_names, read_data
+from quorate.data.column_kinds import ColumnKinds
 from quorate.data.columns import listed
+from quorate.data.dialect import PLAIN, Dialect
+from quorate.data.dialect_of_table import dialect_of_first_line, dialect_of_public
 from quorate.data.files import existing_file
 from quorate.data.formats import require_column
+from quorate.data.given_kinds import GivenKinds
 from quorate.data.images import image_columns
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows
 from quorate.errors import DataRefused, InvalidParameter
+from quorate.folder.data_settings import DIALECT
 from quorate.folder.template import Answers, classes_of, suggested_delta, written
 from quorate.report.notation import visible
 
@@ -41,7 +46,8 @@ class Begun:
     """What is known of a run before any of its rows is read.
 
     `private`: the private table, of which the names of the columns are read. `names`: these names. `public`,
-    `evaluation`: public tables, which may be read. `public_names`: names of the columns of the public table.
+    `evaluation`: public tables, which may be read. `public_names`: names of the columns of the public table. `dialect`:
+    how text tables are written, as the public table shows it. `said_of_dialect`: what is to be said of that.
     """
 
     private: Path
@@ -56,6 +62,8 @@ class Begun:
     n_rows: int | None = None
     epsilon: float | None = None
     delta: float | None = None
+    dialect: Dialect = PLAIN
+    said_of_dialect: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, private: Path, **given: Any) -> Begun:
@@ -65,11 +73,17 @@ class Begun:
         something that was given is wrong.
         """
         _refuse_database("private", private)
-        if not has_named_columns(private):
+        public = given.get("public")
+        dialect = (
+            dialect_of_first_line(private)
+            if public is None
+            else dialect_of_public(_there("public", str(public))).dialect
+        )
+        if not has_named_columns(private, dialect):
             raise InvalidParameter(
                 f"{private}: its rows have no named columns to begin with; write quorate.toml by quorate init alone"
             )
-        begun = cls(private=private, names=tuple(column_names(private)))
+        begun = cls(private=private, names=tuple(column_names(private, dialect)), dialect=dialect)
         for key in QUESTIONS:  # in the order in which one rests on another
             if given.get(key) is not None:
                 begun = begun.with_answer(key, str(given[key]))
@@ -93,8 +107,14 @@ class Begun:
         }
         changed: dict[str, Any] = {key: read[key](typed)}
         if key == "public":
-            changed["public_names"] = tuple(column_names(changed["public"]))
-            self._refuse_other_columns(changed["public"].name, changed["public_names"])
+            shown = dialect_of_public(changed["public"])
+            changed |= {
+                "dialect": shown.dialect,
+                "said_of_dialect": shown.said,
+                "names": tuple(column_names(self.private, shown.dialect)),
+                "public_names": tuple(column_names(changed["public"], shown.dialect)),
+            }
+            _refuse_other_columns(self.private, changed["names"], changed["public"].name, changed["public_names"])
         made = replace(self, **changed)
         if made.label is not None and made.label == made.unit:
             raise InvalidParameter(f"label and unit both name {made.label!r}; they must be two columns")
@@ -130,9 +150,9 @@ class Begun:
     def public_classes(self) -> tuple[str, ...]:
         """Return the labels of the public table that has any: a proposal, and never read off private rows."""
         for path in (self.evaluation, self.public):
-            if path is None or self.label is None or self.label not in column_names(path):
+            if path is None or self.label is None or self.label not in column_names(path, self.dialect):
                 continue
-            table = read_data(path, label=self.label, text=(self.label,))
+            table = read_data(path, label=self.label, text=(self.label,), dialect=self.dialect)
             labels = {str(each) for each in table.y if each is not None}  # type: ignore[union-attr]
             if 2 <= len(labels) <= MOST_CLASSES and not any("," in label for label in labels):
                 return tuple(sorted(labels))
@@ -147,7 +167,9 @@ class Begun:
         classes = self.classes or (classes_of(found) if (found := self.public_classes()) else ())
         delta = self.delta or (None if self.n_records is None else suggested_delta(self.n_records)[0])
         by = "auto" if self.texts_alone else None
-        return Answers(**{**known, "classes": classes, "drop": self.left_out, "delta": delta, "by": by})
+        written = {key: getattr(self.dialect, key) or None for key in DIALECT}
+        written = {key: value for key, value in written.items() if value != getattr(PLAIN, key)}
+        return Answers(**{**known, **written, "classes": classes, "drop": self.left_out, "delta": delta, "by": by})
 
     @property
     def texts_alone(self) -> bool:
@@ -157,11 +179,15 @@ class Begun:
         """
         if self.unit is not None or self.public is None or self.n_records is None:
             return False
-        return set(column_kinds(self._pool(self.public)).kinds.values()) == {"text"}
+        return set(self._kinds(self._pool(self.public)).kinds.values()) == {"text"}
 
     def _pool(self, public: Path) -> Rows:
         """Return the public rows without what is no feature."""
-        return read_data(public, drop=[name for name in (self.label, self.unit) if name is not None]).X
+        drop = [name for name in (self.label, self.unit) if name is not None]
+        return read_data(public, drop=drop, dialect=self.dialect).X
+
+    def _kinds(self, pool: Rows) -> ColumnKinds:
+        return column_kinds(pool, GivenKinds(dialect=self.dialect))
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -172,10 +198,11 @@ class Begun:
 
     def told(self) -> list[str]:
         """Return what is to be said of the columns."""
-        told = []
+        told: list[str] = []
         if self.public is not None:
             pool = self._pool(self.public)
-            kinds = column_kinds(pool).kinds
+            kinds = self._kinds(pool).kinds
+            told += self.said_of_dialect
             told.append(f"{self.public.name} says what the columns hold:")
             each_kind = {
                 kind_: [name for name in kinds if kinds[name] == kind_] for kind_ in sorted(set(kinds.values()))
@@ -214,13 +241,13 @@ class Begun:
         require_column(name, self.names, self.private)
         return name
 
-    def _refuse_other_columns(self, called: str, names: tuple[str, ...]) -> None:
-        """Refuse a public table of which most columns are not in the private first line: that may be a row."""
-        shared = set(names) & set(self.names)
-        if 2 * len(shared) < len(names):
-            raise DataRefused(
-                f"{self.private} lacks most columns of {called}; its first line must name the columns, the same in both"
-            )
+
+def _refuse_other_columns(private: Path, names: tuple[str, ...], called: str, public: tuple[str, ...]) -> None:
+    """Refuse a public table of which most columns are not in the private first line: that may be a row."""
+    if 2 * len(set(names) & set(public)) < len(public):
+        raise DataRefused(
+            f"{private} lacks most columns of {called}; its first line must name the columns, the same in both"
+        )
 
 
 def _refuse_database(key: str, path: Path) -> None:

@@ -77,7 +77,7 @@ def choice_in_words(folder: Path) -> str | None:
     `folder`: the run's.
     """
     try:
-        document = tomllib.loads((folder / "quorate.toml").read_text(encoding="utf-8"))
+        document = tomllib.loads((folder / "quorate.toml").read_text(encoding="utf-8-sig"))
         kept = json.loads((folder / CHOICE).read_text(encoding="utf-8"))
         if not is_open(document) or kept["for"] != digest_of(document):
             return None

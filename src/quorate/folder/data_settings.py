@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from quorate.errors import InvalidParameter
 from quorate.folder.section import Label, Section
 
 if TYPE_CHECKING:
-    from quorate.data.column_kinds import GivenKinds
     from quorate.data.database import DatabaseQuery
+    from quorate.data.dialect import Dialect
+    from quorate.data.given_kinds import GivenKinds
 
 Source: TypeAlias = "Path | DatabaseQuery"
+DIALECT = ("separator", "encoding", "quote", "decimal", "thousands", "date_format", "missing")
+_OF_TEXT_TABLES = ("separator", "encoding", "quote", "missing")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -40,6 +43,20 @@ class DataSettings:
     public_query: str | None = None
     evaluation_query: str | None = None
     whole_ids: bool = False
+    separator: str = ""
+    encoding: str = "utf-8"
+    quote: str = '"'
+    decimal: str = ""
+    thousands: str = ""
+    date_format: str = ""
+    missing: tuple[str, ...] = ()
+
+    @property
+    def dialect(self) -> Dialect:
+        """How text tables are written, as the owner declares it."""
+        from quorate.data.dialect import Dialect  # here: who only looks at a run reads no table
+
+        return Dialect(**{key: getattr(self, key) for key in DIALECT})
 
     @property
     def pool(self) -> Source:
@@ -50,9 +67,11 @@ class DataSettings:
     @property
     def kinds(self) -> GivenKinds:
         """What the owner says of columns; those that are left out are never read."""
-        from quorate.data.column_kinds import GivenKinds  # here: who only looks at a run reads no table
+        from quorate.data.given_kinds import GivenKinds  # here: who only looks at a run reads no table
 
-        return GivenKinds(text=self.text, categorical=self.categorical, numeric=self.numeric, dates=self.dates)
+        return GivenKinds(
+            text=self.text, categorical=self.categorical, numeric=self.numeric, dates=self.dates, dialect=self.dialect
+        )
 
     @property
     def left_out(self) -> tuple[str, ...]:
@@ -108,7 +127,7 @@ def data_settings(data: Section, folder: Path, *, public: Source | None) -> Data
                 f"[data] {key}_query is put to a database, and [data] {key}, its URL, is missing; give it, or leave "
                 f"{key}_query out"
             )
-    return DataSettings(
+    settings = DataSettings(
         private=private,
         public=public,
         label=label,
@@ -121,7 +140,48 @@ def data_settings(data: Section, folder: Path, *, public: Source | None) -> Data
         whole_ids="whole_ids" in data.given and data.flag("whole_ids"),
         image_column=data.text("image_column") if "image_column" in data.given else "file",
         **named,  # type: ignore[arg-type]
+        **_dialect(data),
     )
+    if written := [key for key in DIALECT if key in data.given]:
+        _check_dialect(settings, written)
+    return settings
+
+
+def _dialect(data: Section) -> dict[str, Any]:
+    """Read how text tables are written."""
+    written = {key: data.given[key] for key in DIALECT if key in data.given and key != "missing"}
+    for key, value in written.items():
+        if not isinstance(value, str):
+            raise InvalidParameter(f"[data] {key} must be a text in quotes, got {value!r}")
+    marks = data.given.get("missing", [])
+    marks = [marks] if isinstance(marks, str) else marks
+    if not isinstance(marks, list):
+        raise InvalidParameter(f'[data] missing must list what stands for no value (["k.A.", "-999"]), got {marks!r}')
+    return {**written, "missing": tuple(marks)}
+
+
+def _check_dialect(data: DataSettings, written: list[str]) -> None:
+    """Refuse what says nothing of any table, or contradicts itself or the classes.
+
+    Raises InvalidParameter naming the key.
+    """
+    from quorate.data.formats import is_delimited
+
+    try:
+        dialect = data.dialect
+    except InvalidParameter as refusal:
+        raise InvalidParameter(f"[data] {refusal}") from None
+    tables = [path for path in (data.private, data.public, data.evaluation) if path is not None]
+    of_text = [key for key in written if key in _OF_TEXT_TABLES]
+    if of_text and not any(is_delimited(path) for path in tables):
+        raise InvalidParameter(
+            f"[data] {of_text[0]} says how text tables are written (.csv, .tsv, .txt), and [data] names none; leave "
+            "it out"
+        )
+    if lost := [name for name in data.classes if str(name) in dialect.missing]:
+        raise InvalidParameter(
+            f"[data] missing names {str(lost[0])!r}, which is one of the classes; a label cannot be both"
+        )
 
 
 def source(data: Section, key: str, folder: Path) -> Source:
@@ -169,7 +229,7 @@ def refuse_names_without_columns(data: DataSettings) -> None:
     from quorate.data.reading import has_named_columns  # here: who only looks at a run reads no table
 
     for path in (data.private, data.public, data.evaluation):
-        if path is not None and not has_named_columns(path):
+        if path is not None and not has_named_columns(path, data.dialect):
             raise InvalidParameter(
                 f"[data] {named[0]} names columns, and those of {path.name} have no names; leave it out, or save the "
                 "rows as CSV or Parquet"

@@ -125,6 +125,7 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
             unit=None if data.unit is None else unit_word(data.unit),
             composition=settings.budget.composition,
             neighbours=method.neighbours,
+            dialect=data.dialect,
         ),
         private.X,
         private.y,
@@ -143,7 +144,7 @@ def _declared(settings: Settings, public: PublicPool | None) -> tuple[Any, int]:
     if public is not None:
         return None, public.width
     declared: Any = settings.schema
-    if has_named_columns(settings.data.private):
+    if has_named_columns(settings.data.private, settings.data.dialect):
         return declared, len(declared)
     if set(declared) != {"columns"}:
         raise InvalidParameter(

@@ -36,8 +36,8 @@ def public_notes(data: DataSettings, task: Task) -> Iterator[Note]:
 def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Note]:
     """Yield what there is to say about the public table."""
     name = data.pool.name
-    if has_named_columns(data.pool):
-        there = column_names(data.pool)
+    if has_named_columns(data.pool, data.dialect):
+        there = column_names(data.pool, data.dialect)
         for column_, what in ((data.label, "label"), (data.unit, "id")):
             if column_ in there:
                 words = f"{name} has the {what} column {column_!r}: it is left out, nothing learns from it"
@@ -88,9 +88,11 @@ def notes_on_ids(data: DataSettings, unit_keys: Iterable[bytes]) -> Iterator[Not
         return
     ids = set(unit_keys)
     for path in (data.public, data.evaluation):
-        if path is None or not has_named_columns(path) or data.unit not in column_names(path):
+        if path is None or not has_named_columns(path, data.dialect):
             continue
-        table = read_table(path, text_columns=[data.unit])
+        if data.unit not in column_names(path, data.dialect):
+            continue
+        table = read_table(path, text_columns=[data.unit], dialect=data.dialect)
         public_ids = table[data.unit]
         floats = data.whole_ids or public_ids.dtype.is_float()
         others = usable_slots(only_whole_ids(public_ids) if floats else public_ids, len(table))

@@ -166,7 +166,7 @@ def settings_to_run(
     if settings.method.by != "auto":
         return settings
     refuse_unknown_drop(settings.data)  # before a choice is kept
-    document = tomllib.loads((root / "quorate.toml").read_text(encoding="utf-8"))
+    document = tomllib.loads((root / "quorate.toml").read_text(encoding="utf-8-sig"))
     choice = choice_of(plan_folder(root, before=before))
     if keep:
         keep_choice(document, choice, root)
@@ -226,7 +226,9 @@ def _evaluation(settings: Settings) -> tuple[Any, ...] | None:
         return None
     if not data.evaluation.exists():
         raise PreconditionFailed(f"[data] evaluation names {data.evaluation}, and there is no such file")
-    named = has_named_columns(data.evaluation) and data.unit in column_names(data.evaluation)
+    named = has_named_columns(data.evaluation, data.dialect) and data.unit in column_names(
+        data.evaluation, data.dialect
+    )
     unit = data.unit if named else None
     drop = [name for name in data.left_out if name not in (data.label, unit)]
     pool = pool_of(data, read_pool(data)).rows()
@@ -239,7 +241,7 @@ def _notes_on_drop(data: DataSettings) -> list[str]:
 
     Only a table that is opened can say that there is no such column, so that a plan does not refuse it.
     """
-    names = [] if data.public is None else column_names(data.public)
+    names = [] if data.public is None else column_names(data.public, data.dialect)
     hints = {name: nearly(name, names) for name in dropped_from_no_public_table(data)}
     return [
         f"[data] drop names {name!r}, which no public table has{hint} The private file was not opened; quorate check "

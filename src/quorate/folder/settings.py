@@ -121,13 +121,15 @@ def read_settings(path: Path) -> Settings:
     a value is of the wrong kind.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # Notepad of Windows begins with a mark
     except FileNotFoundError:
         raise PreconditionFailed(f"no quorate.toml in {path.parent}; write one with: quorate init") from None
     except PermissionError:
         raise PreconditionFailed(f"no permission to read {path}; ask its owner for it") from None
     except (OSError, UnicodeDecodeError):
-        raise PreconditionFailed(f"{path} cannot be read as UTF-8 text; write one with: quorate init") from None
+        raise PreconditionFailed(
+            f"{path} cannot be read as UTF-8 text; save it as UTF-8, or write another with: quorate init"
+        ) from None
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

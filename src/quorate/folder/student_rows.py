@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, cast
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from quorate.data.column_kinds import ColumnKind, ColumnKinds, changed_kinds, column_kinds
 from quorate.data.columns import Family
 from quorate.data.declared import declared_columns, declared_kinds
+from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.encoding import public_words
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, is_frame, kind
@@ -18,7 +19,7 @@ from quorate.errors import PreconditionFailed
 from quorate.folder.settings import Settings
 from quorate.folder.tables import pool_of, read_pool
 from quorate.report import StudentFile
-from quorate.report.student_file import TableColumn
+from quorate.report.student_file import TableColumn, Written
 
 
 def encoder_of(student: Any) -> Any:
@@ -59,7 +60,7 @@ def public_table(settings: Settings) -> Rows:
     if data.public is not None:
         return read_pool(data).X
     declared: Any = settings.schema
-    if has_named_columns(data.private):
+    if has_named_columns(data.private, data.dialect):
         return declared_columns(declared)[0]
     raise PreconditionFailed("a direct run on sparse rows without a public pool is not served; give [data] public")
 
@@ -68,7 +69,7 @@ def reader_of(settings: Settings, student: Any, pool: Rows) -> TableReader:
     """Return what reads tables for the published student of a run."""
     kinds = student_kinds(settings, pool, student)
     if settings.data.public is None and is_frame(pool):
-        kinds = declared_kinds(cast(Any, settings.schema))
+        kinds = declared_kinds(cast(Any, settings.schema), settings.data.dialect)
     return TableReader.of(pool, kinds, left_out=settings.data.left_out)
 
 
@@ -80,13 +81,26 @@ def published_columns(settings: Settings, student: Any, pool: Rows) -> tuple[Tab
     data = settings.data
     if data.images is not None or not is_frame(pool):
         return None
-    if not has_named_columns(data.private if data.public is None else data.public):
+    if not has_named_columns(data.private if data.public is None else data.public, data.dialect):
         return None
     reader = reader_of(settings, student, pool)
     return tuple(
-        TableColumn(name=name, holds=family, read_as=reader.kinds.kinds.get(name), comma=name in reader.kinds.commas)
+        TableColumn(
+            name=name,
+            holds=family,
+            read_as=reader.kinds.kinds.get(name),
+            comma=name in reader.kinds.commas,
+            written=_written(reader.kinds.dialect),
+        )
         for name, family in reader.families.items()
     )
+
+
+def _written(dialect: Dialect) -> Written | None:
+    """Return how cells are written, to be published; None where nothing is declared of it."""
+    if dialect.of_cells or dialect.missing:
+        return Written(**dialect.of_cells, missing=dialect.missing)
+    return None
 
 
 def reader_of_columns(columns: tuple[TableColumn, ...], student: Any) -> TableReader:
@@ -98,7 +112,12 @@ def reader_of_columns(columns: tuple[TableColumn, ...], student: Any) -> TableRe
     kinds = {column.name: cast(ColumnKind, column.read_as) for column in columns if column.read_as is not None}
     commas = frozenset(column.name for column in columns if column.comma)
     words = {name: words for name, words in public_words(encoder_of(student)).items() if held.get(name) == "text"}
-    return TableReader(held, ColumnKinds(kinds, changed_kinds(kinds, held), commas=commas, words=words))
+    written = columns[0].written if columns else None
+    dialect = (
+        PLAIN if written is None else Dialect(**{part.name: getattr(written, part.name) for part in fields(written)})
+    )
+    read = ColumnKinds(kinds, changed_kinds(kinds, held), commas=commas, words=words, dialect=dialect)
+    return TableReader(held, read)
 
 
 def student_file(pool: Rows, kinds: ColumnKinds, *, images: bool) -> StudentFile:

@@ -27,7 +27,7 @@ CELLS_IN_MEMORY = 1 << 28  # bytes of private cells that a direct run holds: a f
 def read_pool(data: DataSettings, *, n_features: int | None = None) -> Table:
     """Read the public rows, without a label, an id, or what is to be left out; images as an array of images."""
     text = _as_text(data)
-    table = read_data(data.pool, drop=data.left_out, text=text, n_features=n_features)
+    table = read_data(data.pool, drop=data.left_out, text=text, n_features=n_features, dialect=data.dialect)
     if data.images is None:
         return table
     rows, _ = public_images(_folder(data), _files(data, table.X, data.pool), called=data.pool.name)
@@ -36,7 +36,7 @@ def read_pool(data: DataSettings, *, n_features: int | None = None) -> Table:
 
 def pool_of(data: DataSettings, table: Table) -> PublicPool:
     """Return the public rows as a run takes them, with what the owner says of columns."""
-    return PublicPool(table.X, **({} if data.images is not None else data.kinds.arguments))
+    return PublicPool(table.X) if data.images is not None else PublicPool.described(table.X, data.kinds)
 
 
 def private_ids(data: DataSettings, table: Table) -> Any:
@@ -49,15 +49,16 @@ def read_private(data: DataSettings, public: Table | None, *, memory: int, works
 
     A file that takes more than `memory` bytes stays where it is.
     """
-    how: dict[str, Any] = {"label": data.label, "unit": data.unit, "memory": memory, "workspace": workspace}
-    if public is None or not has_named_columns(data.private):
-        return read_data(data.private, **how)
+    how: dict[str, Any] = {"label": data.label, "unit": data.unit, "dialect": data.dialect}
+    large: dict[str, Any] = {"memory": memory, "workspace": workspace}
+    if public is None or not has_named_columns(data.private, data.dialect):
+        return read_data(data.private, **how, **large)
     text = (*_as_text(data), *texts_of(public.X))
     if data.images is None:
-        read = read_data(data.private, drop=data.drop, text=text, **how)
+        read = read_data(data.private, drop=data.drop, text=text, **how, **large)
         refuse_other_columns(data, read.X, data.private, public.X)
         return read
-    table = read_data(data.private, label=data.label, unit=data.unit, drop=data.drop, text=text)
+    table = read_data(data.private, drop=data.drop, text=text, **how)
     return replace(table, X=_private(data, table.X, public.X, missing=0.0))
 
 
@@ -66,7 +67,7 @@ def read_private_cells(data: DataSettings, public: PublicPool | None, *, n_featu
     width = 1 if data.images is not None else n_features
     memory = None if data.images is not None else CELLS_IN_MEMORY
     how: dict[str, Any] = {"label": data.label, "unit": data.unit, "drop": data.drop}
-    table = read_cells(data.private, **how, n_features=width, memory=memory)
+    table = read_cells(data.private, **how, n_features=width, memory=memory, dialect=data.dialect)
     if data.images is None:
         if public is not None:
             refuse_other_columns(data, table.X, data.private, public.rows())
@@ -87,7 +88,7 @@ def read_public(
     """Read more public rows: those with labels, or questions. Images have the form of the pool."""
     text = (*_as_text(data), *texts_of(public))
     width = None if data.images else public.shape[1]
-    table = read_data(path, label=label, unit=unit, drop=drop, text=text, n_features=width)
+    table = read_data(path, label=label, unit=unit, drop=drop, text=text, n_features=width, dialect=data.dialect)
     if data.images is None:
         return table
     rows, form = public_images(_folder(data), _files(data, table.X, path), called=path.name)
@@ -106,10 +107,13 @@ def refuse_unknown_drop(data: DataSettings) -> None:
     is quoted where it is nearly the same alone: what stands there may be a row.
     """
     unknown = dropped_from_no_public_table(data)
-    names = column_names(data.private) if unknown and has_named_columns(data.private) else []
+    named = bool(unknown) and has_named_columns(data.private, data.dialect)
+    names = column_names(data.private, data.dialect) if named else []
     if lost := [name for name in unknown if name not in names]:
         name = lost[0]
-        hint = nearly(name, names) or (nearest(name, column_names(data.public)) if data.public is not None else "")
+        hint = nearly(name, names) or (
+            nearest(name, column_names(data.public, data.dialect)) if data.public is not None else ""
+        )
         raise InvalidParameter(
             f"[data] drop names {name!r}, and no table has such a column{hint or '; correct it, or leave it out'}"
         )
@@ -119,8 +123,8 @@ def dropped_from_no_public_table(data: DataSettings) -> list[str]:
     """Name the columns to leave out that stand in no public table; they may be in the private one alone."""
     there: set[str] = set()
     for path in (data.public, data.evaluation):
-        if data.drop and path is not None and has_named_columns(path):
-            there.update(column_names(path))
+        if data.drop and path is not None and has_named_columns(path, data.dialect):
+            there.update(column_names(path, data.dialect))
     return [name for name in data.drop if name not in there]
 
 

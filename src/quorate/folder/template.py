@@ -29,6 +29,13 @@ classes = ["no", "yes"]        # every label there may be, declared: reading the
 # text = ["notes"]             # running text; likewise categorical, numeric and dates, where the rule on the public
 #                              # table is to be overruled
 # images = "scans"             # a folder of images, which the tables name in a column "file" (image_column)
+# separator = ";"              # between cells of text tables; by default a comma, or a tab where a name ends in .tsv
+# encoding = "cp1252"          # of text tables, where it is not UTF-8; cp1252 is that of Windows in Western Europe
+# quote = "'"                  # around cells that hold a separator; by default ", and "" is none
+# decimal = ","                # of all numbers; by default each public column shows it
+# thousands = "."              # between groups of three digits; by default there is no such mark
+# date_format = "dd.mm.yyyy"   # the order of day, month and year; ISO 8601 (2024-03-01) is read anyway
+# missing = ["k.A.", "-999"]   # cells that stand for no value, beside empty ones
 # private_query = "select …"   # where private is the URL of a database; likewise public_query and evaluation_query
 
 [method]
@@ -82,7 +89,8 @@ class Answers:
     """What is known of a run that is begun; None, or nothing, where it is to be filled in.
 
     `private`, `public`, `evaluation`: paths, relative to the folder. `label`, `unit`: names of columns. `classes`: in
-    order. `drop`: columns to leave out. `by`: how the run learns, where that is not left as it stands.
+    order. `drop`: columns to leave out. `separator` to `missing`: how tables are written. `by`: how the run learns,
+    where that is not left as it stands.
     """
 
     private: str | None = None
@@ -92,6 +100,13 @@ class Answers:
     unit: str | None = None
     classes: tuple[Any, ...] = ()
     drop: tuple[str, ...] = ()
+    separator: str | None = None
+    encoding: str | None = None
+    quote: str | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    date_format: str | None = None
+    missing: tuple[str, ...] = ()
     n_records: int | None = None
     n_rows: int | None = None
     by: str | None = None

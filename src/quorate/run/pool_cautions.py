@@ -167,9 +167,9 @@ def not_numbers(pool: Rows, kinds: ColumnKinds) -> list[OtherEntries]:
         if family != "text" or kinds.kinds.get(name) != "number":
             continue
         counts = Counter(text for text in texts(column(pool, place)) if text and text.strip())
-        read = comma_number if name in kinds.commas else written_number
-        numbers = sum(times for text, times in counts.items() if not math.isnan(read(text)))
-        others = [text for text in counts if math.isnan(read(text)) and text.strip().lower() not in MISSING_MARKS]
+        unread = {text for text in counts if math.isnan(kinds.number(name, text))}
+        numbers = sum(times for text, times in counts.items() if text not in unread)
+        others = [text for text in counts if text in unread and text.strip().lower() not in MISSING_MARKS]
         if others:
             found.append(OtherEntries(name, numbers / counts.total(), _some(counts, others)))
     return found
@@ -231,8 +231,9 @@ def few_rows_caution(n_public: int, n_classes: int, *, learns: str) -> Caution:
 def _dates(names: list[str], pool: str) -> Caution:
     words = (
         f"{in_words(names)} of {pool} {'hold' if len(names) > 1 else 'holds'} dates or times as text, and "
-        "each is taken as a word of its own, so that a date that is new means nothing. Write them as ISO 8601 in all "
-        "tables (2024-03-01, 2024-03-01T12:30), which is read as a number, or leave them out"
+        "each is taken as a word of its own, so that a date that is new means nothing. In a folder say how they are "
+        'written, such as date_format = "dd.mm.yyyy" under [data]; or write them as ISO 8601 in all tables '
+        "(2024-03-01, 2024-03-01T12:30), or leave them out"
     )
     return caution(COLUMNS_OF_DATES, Severity.WARNING, words if names else None)
 
@@ -259,8 +260,9 @@ def _commas(names: list[str], pool: str) -> Caution:
 def _marks(names: list[str], pool: str) -> Caution:
     words = (
         f"{in_words(names)} of {pool} {'hold' if len(names) > 1 else 'holds'} numbers with marks between digits, as "
-        "1,234 has, and each is taken as a word of its own: the mark may be a decimal one, or of thousands. Write "
-        "plain numbers (1234 or 1.234) in all tables; or name the column as numeric, and a comma is the decimal mark"
+        "1,234 has, and each is taken as a word of its own: the mark may be a decimal one, or of thousands. In "
+        "a folder say what they mean by decimal and thousands under [data]; or write plain numbers (1234 or 1.234) in "
+        "all tables; or name the column as numeric, and a comma is the decimal mark"
     )
     return caution(MARKS_IN_NUMBERS, Severity.WARNING, words if names else None)
 
@@ -269,7 +271,8 @@ def _mostly(columns_: Sequence[OtherEntries], pool: str) -> Caution:
     words = (
         f"most entries of {in_words([each.column for each in columns_])} of {pool} are numbers, and each is taken as a "
         f"word of its own, since the others are none: {'; '.join(each.words for each in columns_)}. Name such a column "
-        "as numeric, and what is no number counts as missing; or write plain numbers (12.5) in all tables"
+        "as numeric, and what is no number counts as missing; or write plain numbers (12.5) in all tables; in a folder "
+        "[data] missing lists what stands for a missing value"
     )
     return caution(MOSTLY_NUMBERS, Severity.WARNING, words if columns_ else None)
 

@@ -8,7 +8,7 @@ and on public facts alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,12 +17,14 @@ from numpy.typing import NDArray
 
 from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
 from quorate.data.cell_text import PublicWords, each, is_missing
-from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, GivenKinds, column_kinds
+from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, column_kinds
 from quorate.data.columns import column as column_of
 from quorate.data.columns import doubles, is_plain_number, listed, refuse_other_columns, texts
 from quorate.data.decimal_commas import number_with_comma
 from quorate.data.declared import declared_columns, declared_kinds
+from quorate.data.dialect import PLAIN, UNREADABLE, Dialect
 from quorate.data.feature_maps import FittedTransformer
+from quorate.data.given_kinds import GivenKinds
 from quorate.data.identity import as_list
 from quorate.data.rows import Rows, with_text_names
 from quorate.data.summed_cells import summed_cells
@@ -125,17 +127,17 @@ class Schema:
         return found if names is None else {there[names[at]]: unit for at, unit in found.items()}
 
     @classmethod
-    def without_pool(cls, X: Any, declared: Any = None) -> Schema:
+    def without_pool(cls, X: Any, declared: Any = None, dialect: Dialect = PLAIN) -> Schema:
         """Take the schema as it was declared, or read the number of columns off an array of numbers.
 
         `X`: private rows, of which the number of columns is public. A frame where the columns are declared. `declared`:
-        what the columns hold, as :func:`~quorate.data.declared.declared_columns` takes it. Raises InvalidParameter if
-        it is a frame without a declared schema, or has no columns: what its columns hold would be read off private
-        rows.
+        what the columns hold, as :func:`~quorate.data.declared.declared_columns` takes it. `dialect`: how numbers and
+        dates are written. Raises InvalidParameter if it is a frame without a declared schema, or has no columns: what
+        its columns hold would be read off private rows.
         """
         if declared is not None:
             frame, encoder = declared_columns(declared)
-            return cls(frame, encoder, kinds=declared_kinds(declared), declared=declared)
+            return cls(frame, encoder, kinds=declared_kinds(declared, dialect), declared=declared)
         shape: Any = getattr(X, "shape", ())
         if hasattr(X, "columns") or len(shape) != 2 or not shape[1]:
             raise InvalidParameter(
@@ -233,8 +235,10 @@ class Schema:
             values = doubles(series)
             return values, np.isnan(values)
         cells = as_list(series)
-        read = number_with_comma if column in self.kinds.commas else number  # as its owner declares them
-        values = np.array(each(time_reader(as_kind) if times else read, cells), np.float64)
+        read: Callable[[Any], float] = number_with_comma if column in self.kinds.commas else number
+        if self.kinds.dialect.declares_numbers:
+            read = self.kinds.dialect.cell_number
+        values = np.array(each(time_reader(as_kind, self.kinds.dialect.date) if times else read, cells), np.float64)
         return values, np.array([type(cell) is not str and is_missing(cell) for cell in cells], dtype=bool)
 
     def _public_texts(self, column: str, at: int) -> Sequence[str | None]:
@@ -269,9 +273,9 @@ class Schema:
         self, words: list[str | None], cells: list[Any], as_kind: str | None, *, needed: bool
     ) -> tuple[list[Any], NDArray[np.bool_]]:
         """Return the words of a text column, and which of its cells its kind can read, or are missing."""
-        fits = np.array([found is not None for found in words], dtype=bool)
+        fits = np.array([found is not None and UNREADABLE not in found for found in words], dtype=bool)
         if as_kind in ("date", "time"):  # what stands for a missing number may be any text, and a date is a date
-            fits &= np.isfinite(np.array(each(time_reader(as_kind), words), dtype=np.float64))
+            fits &= np.isfinite(np.array(each(time_reader(as_kind, self.kinds.dialect.date), words), dtype=np.float64))
         missing = np.array([is_missing(cell) and not needed for cell in cells], dtype=bool)
         return words, fits | missing
 

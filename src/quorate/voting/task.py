@@ -229,6 +229,7 @@ class Task:
             # Nothing where the estimators are fitted by themselves, as version 0.1 always did: its runs go on.
             **({"batched": True} if self.solves else {}),
             **({} if not self.views.teacher.kinds.changed else {"columns": self.views.teacher.kinds.facts()}),
+            **({} if not (marks := self.inputs.kinds.dialect.of_cells) else {"dialect": marks}),
             **({"words": "public entries"} if self.respells else {}),
             # Teachers that were given other labels before have other votes.
             **({"labels": "declared"} if self.names_classes else {}),

@@ -90,7 +90,7 @@ class SitesSettings:
 def combines_sites(root: Path) -> bool:
     """Whether the folder's ``quorate.toml`` lists sites."""
     try:
-        return "sites" in tomllib.loads((root / "quorate.toml").read_text(encoding="utf-8"))
+        return "sites" in tomllib.loads((root / "quorate.toml").read_text(encoding="utf-8-sig"))
     except (OSError, ValueError):
         return False
 
@@ -103,7 +103,7 @@ def read_sites_settings(root: Path) -> SitesSettings:
     """
     path = root / "quorate.toml"
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise PreconditionFailed(f"no quorate.toml in {root} that lists the sites") from None
     except (OSError, ValueError) as error:
