@@ -5,16 +5,13 @@ Everything here is released, public, or independent of the private data.
 
 from __future__ import annotations
 
-import math
 import platform
-from collections.abc import Sequence
 from contextvars import copy_context
 from dataclasses import dataclass, field, fields, replace
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from quorate.accounting import Guarantee
 from quorate.accounting import epsilon as price
@@ -42,7 +39,6 @@ from quorate.report import (
     Fitted,
     Part,
     Provenance,
-    Score,
     Setup,
     Spending,
     Utility,
@@ -318,27 +314,6 @@ def choices(task: Task) -> tuple[Choice, ...]:
             )
         )
     return tuple(rows)
-
-
-def score(student: Any, rows: Any, labels: ArrayLike, classes: Sequence[Any]) -> Score:
-    """Score a student on public rows with labels: free, since nothing private is looked at."""
-    return score_predictions(student.predict(rows), labels, classes)
-
-
-def score_predictions(predicted: ArrayLike, labels: ArrayLike, classes: Sequence[Any]) -> Score:
-    """Accuracy, balanced accuracy and recall per declared class, of predictions on public labels."""
-    truth, guess = np.asarray(labels), np.asarray(predicted)
-    if len(truth) != len(guess):
-        raise InvalidParameter("evaluation rows and labels differ in length; give one label for every row")
-    recall = [float(np.mean(guess[truth == each] == each)) if np.any(truth == each) else None for each in classes]
-    present = [value for value in recall if value is not None]
-    return Score(
-        n_rows=len(truth),
-        accuracy=float(np.mean(truth == guess)),
-        balanced_accuracy=math.fsum(present) / len(present) if present else None,
-        recall=tuple(recall),
-        class_rows=tuple(int(np.sum(truth == each)) for each in classes),
-    )
 
 
 def name_of(model: Any) -> str:

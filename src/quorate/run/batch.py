@@ -19,7 +19,7 @@ from quorate.ensemble import ChatTeacher, DaskScheduler
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.labelling.active import Strategy, named
 from quorate.pipeline.config import RunConfig, allowed_memory
-from quorate.pipeline.facts import RunMetadata, draft, facts, score
+from quorate.pipeline.facts import RunMetadata, draft, facts
 from quorate.pipeline.flow import RunResult, run_pipeline
 from quorate.pipeline.foreseen import foreseen
 from quorate.pipeline.models import mechanism_of, student_of, teacher_of
@@ -38,7 +38,7 @@ from quorate.run.notes import public_notes
 from quorate.run.prepared import Evaluation, explain_settings_change, publish_run, readers_of, unit_word, write_draft
 from quorate.run.published import PROMPT, is_finished, read_facts
 from quorate.run.run_settings import RunSettings
-from quorate.run.settings import MechanismSettings, Settings, settings_of
+from quorate.run.settings import DECISION_THRESHOLD, MechanismSettings, Settings, settings_of
 from quorate.run.stages import FolderStages
 from quorate.run.student_rows import published_columns, student_file
 from quorate.run.tables import (
@@ -51,6 +51,7 @@ from quorate.run.tables import (
     refuse_unknown_drop,
 )
 from quorate.students import PromptStudent
+from quorate.students.decision_threshold import require_probabilities
 from quorate.types import Watch
 
 
@@ -96,6 +97,7 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
             ),
             noise=noise,
         )
+        require_probabilities(task.student.learner, settings.student.decision_threshold, name=DECISION_THRESHOLD)
         return LoadedRun(folder, settings, task, None if data.evaluation is None else read_evaluation(data, task))
 
     patient = replace(config, allow_hopeless=True)
@@ -252,15 +254,16 @@ def execute(batch: LoadedRun, *, command: str, watch: Watch | None = None, extra
                 batch.charge.check_affordable(ledger)
                 write_draft(folder, draft(task, ledger.budget, metadata))
             result = run_pipeline(task, ledger, stages=FolderStages(folder.private), key=batch.charge_key, watch=watch)
-        metadata = replace(metadata, utility=_utility(batch, result, extra or Utility()))
+        model = batch.published_model(result.student, task.views.student.kinds(task.inputs.public))
+        metadata = replace(metadata, utility=_utility(batch, model, extra or Utility()))
         made = replace(
             facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
         )
-    return publish(batch, result, made)
+    return publish(batch, result, model, made)
 
 
-def publish(batch: LoadedRun, result: RunResult, made: Facts) -> Facts:
-    """Write the public side: that of every run, and the labels; a prompt of them where teachers are prompts."""
+def publish(batch: LoadedRun, result: RunResult, model: Any, made: Facts) -> Facts:
+    """Write the public side: `model`, and the labels; a prompt of them where teachers are prompts."""
     task = batch.task
     more = {"labels.csv": labels_csv(task, result)}
     if isinstance(teacher := task.teacher, ChatTeacher) and not task.noise.seeded:
@@ -276,12 +279,11 @@ def publish(batch: LoadedRun, result: RunResult, made: Facts) -> Facts:
         ).to_json()
     rows = student_file(task.inputs.public, task.views.student.kinds, images=batch.settings.data.images is not None)
     rows = replace(rows, columns=published_columns(batch.settings, result.student, task.inputs.public))
-    return publish_run(batch.folder, result.student, made, more, rows=rows, seeded=task.noise.seeded)
+    return publish_run(batch.folder, model, made, more, rows=rows, seeded=task.noise.seeded)
 
 
-def _utility(batch: LoadedRun, result: RunResult, extra: Utility) -> Utility:
+def _utility(batch: LoadedRun, model: Any, extra: Utility) -> Utility:
     if batch.evaluation is None:
         return extra
     seen = batch.task.views.student.kinds(batch.evaluation.X)
-    found = score(result.student, seen, batch.evaluation.truth, batch.task.inputs.classes)
-    return replace(extra, student=found)
+    return replace(extra, student=batch.score(model, seen, batch.evaluation.truth))

@@ -8,8 +8,8 @@ import numpy as np
 import polars as pl
 
 from quorate.data import load_adult, public_encoder
-from quorate.pipeline.facts import score_predictions
 from quorate.pipeline.models import built_in
+from quorate.pipeline.scores import score_predictions
 from quorate.report import Score
 
 SETTINGS = """\

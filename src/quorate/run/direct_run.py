@@ -27,7 +27,7 @@ from quorate.pipeline.direct.flow import run_rounds
 from quorate.pipeline.direct.foreseen import cautions_of, foreseen
 from quorate.pipeline.direct.statements import score_left_out
 from quorate.pipeline.direct.task import DirectTask, prepare_direct
-from quorate.pipeline.facts import RunMetadata, score
+from quorate.pipeline.facts import RunMetadata
 from quorate.pipeline.look import Look, Names, look_at_rounds
 from quorate.pipeline.notes import Note
 from quorate.pipeline.progress import duration
@@ -287,13 +287,14 @@ def execute_direct(
                 charge.check_affordable(ledger)
                 write_draft(folder, *direct_draft(task, ledger.budget, metadata))
             result = run_rounds(task, ledger, stages=FolderStages(folder.private), watch=watch)
-        metadata = replace(metadata, utility=_utility(run, result.model, extra or Utility(), tell))
+        model = run.published_model(result.model, task.schema.kinds(task.schema.pool) if task.has_pool else None)
+        metadata = replace(metadata, utility=_utility(run, model, extra or Utility(), tell))
         made = replace(
             direct_facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
         )
     rows = student_file(task.schema.pool, task.schema.kinds, images=run.settings.data.images is not None)
     rows = replace(rows, columns=published_columns(run.settings, result.model, task.schema.pool))
-    return publish_run(folder, result.model, made, {}, rows=rows, seeded=task.noise.seeded)
+    return publish_run(folder, model, made, {}, rows=rows, seeded=task.noise.seeded)
 
 
 def _utility(run: DirectRun, model: Any, extra: Utility, tell: Callable[[str], None] | None) -> Utility:
@@ -303,4 +304,4 @@ def _utility(run: DirectRun, model: Any, extra: Utility, tell: Callable[[str], N
         if tell is not None:
             tell(score_left_out("[data] evaluation"))
         return extra
-    return replace(extra, student=score(model, run.evaluation.X, run.evaluation.truth, run.task.classes))
+    return replace(extra, student=run.score(model, run.evaluation.X, run.evaluation.truth))

@@ -14,10 +14,10 @@ from quorate.pipeline.stages import CALLED, CHUNK, COORDINATES, FINISHED, PROMPT
 from quorate.release.guarantee import spent_of
 from quorate.release.purposes import GRADIENT_ROUND, LABEL, ONLINE_ANSWER, TUNING, is_closed
 from quorate.report.baseline import baseline
-from quorate.report.findings import Score
 from quorate.report.plain import as_json
 from quorate.report.rounds import Rounds
 from quorate.report.spending import AnswerCounts, BudgetRaise, raises_of
+from quorate.report.utility import Score
 from quorate.run.folder import RunFolder
 from quorate.run.published import is_finished, read_facts
 from quorate.run.settings import Settings, read_settings

@@ -23,11 +23,12 @@ from quorate.ledger import Budget
 from quorate.mechanisms import GaussianNoisyMax, Mechanism, Schedule, SeveralVotesNoisyMax
 from quorate.noise import NoiseSource
 from quorate.pipeline.dry_run import rehearse_student
-from quorate.pipeline.facts import answers_of, is_constant, name_of, score
+from quorate.pipeline.facts import answers_of, is_constant, name_of
 from quorate.pipeline.inputs import Inputs, PrivateRows
 from quorate.pipeline.models import student_of
 from quorate.pipeline.public_side import PublicSide, public_side
 from quorate.pipeline.scope import scope_of_sites, votes_moved
+from quorate.pipeline.scores import score
 from quorate.planning import mechanism_for
 from quorate.release.files import write_atomically
 from quorate.release.keys import fingerprint_key
