@@ -42,6 +42,8 @@ def toml(settings: dict[str, dict[str, Any]]) -> str:
     def value(each: Any) -> str:
         if isinstance(each, bool):
             return str(each).lower()
+        if isinstance(each, dict):
+            return f"{{ {', '.join(f'{key} = {value(share)}' for key, share in each.items())} }}"
         if isinstance(each, list):
             return f"[{', '.join(map(value, each))}]"
         return f'"{each}"' if isinstance(each, str) else repr(each)

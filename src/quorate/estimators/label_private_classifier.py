@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -33,6 +32,7 @@ from quorate.data.rows import with_text_names
 from quorate.errors import InvalidParameter
 from quorate.estimators.checked import check_of_teachers, refuse_public
 from quorate.estimators.columns import refuse_one_row
+from quorate.estimators.decided import Scored
 from quorate.estimators.known_arguments import known_arguments, tables_by_name
 from quorate.estimators.reporting import write_model
 from quorate.estimators.resumable import by_fit, charged, refuse_lost_ledger, went_on
@@ -74,7 +74,7 @@ def _or_logistic(model: Any, role: Role, rows: Any) -> Any:
 
 
 @stored_as("quorate.estimators.label_private_classifier.LabelPrivateClassifier")
-class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
+class LabelPrivateClassifier(Scored, ShownEstimator):
     """Learn from rows whose labels are private and whose features are not (BTT18 Section 4).
 
     Every row goes to one teacher, by its position, which is public; so a label changes one teacher at most. All rows

@@ -33,7 +33,7 @@ from quorate.folder.prepared import (
 )
 from quorate.folder.published import PROMPT, is_finished, read_facts
 from quorate.folder.run_settings import RunSettings
-from quorate.folder.settings import MechanismSettings, Settings, settings_of
+from quorate.folder.settings import DECISION_THRESHOLD, MechanismSettings, Settings, settings_of
 from quorate.folder.stages import FolderStages
 from quorate.folder.student_rows import published_columns, student_file
 from quorate.folder.tables import (
@@ -49,10 +49,11 @@ from quorate.labelling.active import Strategy, named
 from quorate.release.keys import fingerprint_key, read_or_create_key
 from quorate.release.target import SEEDED_CLIENT, noise_and_key
 from quorate.report import Facts, Utility
-from quorate.run.facts import RunMetadata, score
+from quorate.run.facts import RunMetadata
 from quorate.run.hopeless import is_hopeless, refuse_hopeless
 from quorate.run.resources import allowed_memory
 from quorate.students import PromptStudent
+from quorate.students.decision_threshold import require_probabilities
 from quorate.types import Watch
 from quorate.voting.config import RunConfig
 from quorate.voting.facts import draft, facts
@@ -105,6 +106,7 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
             ),
             noise=noise,
         )
+        require_probabilities(task.student.learner, settings.student.decision_threshold, name=DECISION_THRESHOLD)
         return LoadedRun(folder, settings, task, None if data.evaluation is None else read_evaluation(data, task))
 
     patient = replace(config, allow_hopeless=True)
@@ -261,15 +263,16 @@ def execute(batch: LoadedRun, *, command: str, watch: Watch | None = None, extra
                 batch.charge.check_affordable(ledger)
                 write_draft(folder, draft(task, ledger.budget, metadata))
             result = run_pipeline(task, ledger, stages=FolderStages(folder.private), key=batch.charge_key, watch=watch)
-        metadata = replace(metadata, utility=_utility(batch, result, extra or Utility()))
+        model = batch.published_model(result.student, task.views.student.kinds(task.inputs.public))
+        metadata = replace(metadata, utility=_utility(batch, model, extra or Utility()))
         made = replace(
             facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
         )
-    return publish(batch, result, made)
+    return publish(batch, result, model, made)
 
 
-def publish(batch: LoadedRun, result: RunResult, made: Facts) -> Facts:
-    """Write the public side: that of every run, and the labels; a prompt of them where teachers are prompts."""
+def publish(batch: LoadedRun, result: RunResult, model: Any, made: Facts) -> Facts:
+    """Write the public side: `model`, and the labels; a prompt of them where teachers are prompts."""
     task = batch.task
     more = {"labels.csv": labels_csv(task, result)}
     if isinstance(teacher := task.teacher, ChatTeacher) and not task.noise.seeded:
@@ -285,12 +288,11 @@ def publish(batch: LoadedRun, result: RunResult, made: Facts) -> Facts:
         ).to_json()
     rows = student_file(task.inputs.public, task.views.student.kinds, images=batch.settings.data.images is not None)
     rows = replace(rows, columns=published_columns(batch.settings, result.student, task.inputs.public))
-    return publish_run(batch.folder, result.student, made, more, rows=rows, seeded=task.noise.seeded)
+    return publish_run(batch.folder, model, made, more, rows=rows, seeded=task.noise.seeded)
 
 
-def _utility(batch: LoadedRun, result: RunResult, extra: Utility) -> Utility:
+def _utility(batch: LoadedRun, model: Any, extra: Utility) -> Utility:
     if batch.evaluation is None:
         return extra
     seen = batch.task.views.student.kinds(batch.evaluation.X)
-    found = score(result.student, seen, batch.evaluation.truth, batch.task.inputs.classes)
-    return replace(extra, student=found)
+    return replace(extra, student=batch.score(model, seen, batch.evaluation.truth))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from quorate.errors import InvalidParameter
 from quorate.folder.section import Label, Section
+from quorate.students.scores import check_class_shares, check_scoring
 
 if TYPE_CHECKING:
     from quorate.data.database import DatabaseQuery
@@ -50,6 +51,8 @@ class DataSettings:
     thousands: str = ""
     date_format: str = ""
     missing: tuple[str, ...] = ()
+    score: str | None = None
+    class_shares: tuple[float | None, ...] | None = None  # in the order of the classes
 
     @property
     def dialect(self) -> Dialect:
@@ -127,17 +130,20 @@ def data_settings(data: Section, folder: Path, *, public: Source | None) -> Data
                 f"[data] {key}_query is put to a database, and [data] {key}, its URL, is missing; give it, or leave "
                 f"{key}_query out"
             )
+    classes = data.classes("classes")
     settings = DataSettings(
         private=private,
         public=public,
         label=label,
-        classes=data.classes("classes"),
+        classes=classes,
         unit=unit,
         n_records=data.optional("n_records", lambda key: data.count(key, at_least=1)),
         n_rows=data.optional("n_rows", lambda key: data.count(key, at_least=1)),
         evaluation=data.optional("evaluation", lambda key: source(data, key, folder)),
         images=images,
         whole_ids="whole_ids" in data.given and data.flag("whole_ids"),
+        score=data.optional("score", lambda key: check_scoring(data.given[key], f"[data] {key}")),
+        class_shares=_class_shares(data, classes),
         image_column=data.text("image_column") if "image_column" in data.given else "file",
         **named,  # type: ignore[arg-type]
         **_dialect(data),
@@ -182,6 +188,16 @@ def _check_dialect(data: DataSettings, written: list[str]) -> None:
         raise InvalidParameter(
             f"[data] missing names {str(lost[0])!r}, which is one of the classes; a label cannot be both"
         )
+
+
+def _class_shares(data: Section, classes: tuple[Label, ...]) -> tuple[float | None, ...] | None:
+    """Read the declared shares of classes, whose names are texts in the file, whatever the classes are."""
+    given = data.given.get("class_shares")
+    if given is None:
+        return None
+    names = {str(name).lower() if isinstance(name, bool) else str(name): name for name in classes}
+    named = {names.get(name, name): share for name, share in given.items()} if isinstance(given, dict) else given
+    return check_class_shares(named, classes, name="[data] class_shares")
 
 
 def source(data: Section, key: str, folder: Path) -> Source:

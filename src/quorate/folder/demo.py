@@ -9,7 +9,7 @@ import polars as pl
 
 from quorate.data import load_adult, public_encoder
 from quorate.report import Score
-from quorate.run.facts import score_predictions
+from quorate.run.scores import score_predictions
 from quorate.voting.models import built_in
 
 SETTINGS = """\

@@ -55,7 +55,7 @@ from quorate.release import Charge
 from quorate.release.keys import fingerprint_key
 from quorate.release.target import noise_and_key
 from quorate.report import Facts, Utility
-from quorate.run.facts import RunMetadata, score
+from quorate.run.facts import RunMetadata
 from quorate.run.look import Look, Names
 from quorate.run.progress import duration
 from quorate.run.remarks import Note
@@ -289,13 +289,14 @@ def execute_direct(
                 charge.check_affordable(ledger)
                 write_draft(folder, *direct_draft(task, ledger.budget, metadata))
             result = run_rounds(task, ledger, stages=FolderStages(folder.private), watch=watch)
-        metadata = replace(metadata, utility=_utility(run, result.model, extra or Utility(), tell))
+        model = run.published_model(result.model, task.schema.kinds(task.schema.pool) if task.has_pool else None)
+        metadata = replace(metadata, utility=_utility(run, model, extra or Utility(), tell))
         made = replace(
             direct_facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
         )
     rows = student_file(task.schema.pool, task.schema.kinds, images=run.settings.data.images is not None)
     rows = replace(rows, columns=published_columns(run.settings, result.model, task.schema.pool))
-    return publish_run(folder, result.model, made, {}, rows=rows, seeded=task.noise.seeded)
+    return publish_run(folder, model, made, {}, rows=rows, seeded=task.noise.seeded)
 
 
 def _utility(run: DirectRun, model: Any, extra: Utility, tell: Callable[[str], None] | None) -> Utility:
@@ -305,4 +306,4 @@ def _utility(run: DirectRun, model: Any, extra: Utility, tell: Callable[[str], N
         if tell is not None:
             tell(score_left_out("[data] evaluation"))
         return extra
-    return replace(extra, student=score(model, run.evaluation.X, run.evaluation.truth, run.task.classes))
+    return replace(extra, student=run.score(model, run.evaluation.X, run.evaluation.truth))

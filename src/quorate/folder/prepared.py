@@ -20,13 +20,15 @@ from quorate.errors import NOTHING_CHARGED, NOTHING_MORE, BudgetExhausted, Inval
 from quorate.folder.folder import RunFolder
 from quorate.folder.opened_student import untrusted_types
 from quorate.folder.published import FACTS, STUDENT, is_finished, publish_files, read_facts
-from quorate.folder.settings import Settings
+from quorate.folder.settings import DECISION_THRESHOLD, Settings
 from quorate.ledger import Budget, Ledger
 from quorate.ledger.rules import OTHER_DATA
 from quorate.release import Charge
 from quorate.release.files import write_atomically, write_beside
 from quorate.release.target import floor_budget
-from quorate.report import Facts, Outputs, StudentFile, model_card, render_html, render_json
+from quorate.report import Facts, Outputs, Score, StudentFile, model_card, render_html, render_json
+from quorate.run.scores import score, with_decision
+from quorate.students.decision_threshold import with_threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +54,18 @@ class PreparedRun(ABC):
     @abstractmethod
     def charge_on(self, ledger: Ledger) -> Charge:
         """Return what the run asks of its ledger, or has asked."""
+
+    def published_model(self, model: Any, pool: Any) -> Any:
+        """Return the model that predicts by ``[student] decision_threshold``; `pool`: public rows as it takes them."""
+        rule, data = self.settings.student.decision_threshold, self.settings.data
+        return with_threshold(
+            model, rule, classes=data.classes, shares=data.class_shares, pool=pool, name=DECISION_THRESHOLD
+        )
+
+    def score(self, model: Any, rows: Any, truth: NDArray[Any]) -> Score:
+        """Score a model on public rows with labels, also by what ``[data] score`` names."""
+        data = self.settings.data
+        return score(model, rows, truth, data.classes, scoring=data.score, shares=data.class_shares)
 
     @contextmanager
     def open_ledger(self, *, bind: bool = False) -> Iterator[Ledger]:
@@ -229,7 +243,7 @@ def publish_run(
     Returns: as they were published: with the types that must be trusted to open the student.
     """
     student = student_bytes(model)
-    made = replace(made, student_file=replace(rows, trusted=tuple(untrusted_types(student))))
+    made = replace(with_decision(made, model), student_file=replace(rows, trusted=tuple(untrusted_types(student))))
     files = {**{name: content.encode() for name, content in more.items()}, **_told(made)}
     publish_files(folder, with_student(folder, files, student, seeded=seeded), anew=True)
     return made

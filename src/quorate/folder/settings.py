@@ -30,16 +30,19 @@ from quorate.folder.prompt_section import KEYS, prompt_fields
 from quorate.folder.run_settings import RunSettings, refuse_more_than_the_cap, run_settings
 from quorate.folder.section import Section
 from quorate.labelling.active import NAMES
+from quorate.students.decision_threshold import DecisionThreshold, check_decision_threshold, require_pool
 from quorate.voting.models import DEFAULT_TEACHER, METHODS, SHARES, TEACHER_MODELS
 
 Auto = Literal["auto"]
 
 STUDENT_MODELS = ("auto", "logistic", "forest", "boosting", "shares")
+DECISION_THRESHOLD = "[student] decision_threshold"
 OWN_CLASS = 'A class of your own is written "package.module:Class"'
 WAYS = ("votes", "direct", "auto")
 _VOTES_BEFORE = "teachers"  # what `init` wrote of 0.2.0.dev0 for "votes"; folders that have it mean the same
 _OF_EITHER = {"votes": ("by",), "auto": ("by", "neighbours")}  # keys of [method] that need not be the direct one's
 _OF_THE_PLANNER = {"teachers": ("count",), "mechanism": ("name", "queries", "strategy")}
+_OF_BOTH = {"decision_threshold"}  # keys of sections of teachers that hold for both methods
 _OF_TEACHERS = (
     ("teachers", None), ("mechanism", None), ("student", None), ("run", "n_jobs"), ("run", "jobs"), ("run", "memory"),
     ("run", "scheduler"), ("run", "plain_tcp"), ("run", "shared_folder"), ("run", "allow_hopeless"), ("data", "n_rows"),
@@ -98,6 +101,7 @@ class StudentSettings:
     method: str = "auto"
     shares: Literal["linear", "kernel", "gaussian-process", "trees", "smooth", "auto"] = "linear"
     declined: Literal["drop", "random"] = "drop"
+    decision_threshold: DecisionThreshold = "accuracy"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -194,8 +198,9 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
     mechanism = Section("mechanism", document, MechanismSettings, more=_mechanism_fields(document))
     _check_strategy(mechanism.given)
     student = Section("student", document, StudentSettings)
+    described = data_settings(data, folder, public=_public(data, method, document, folder))
     return Settings(
-        data=data_settings(data, folder, public=_public(data, method, document, folder)),
+        data=described,
         budget=BudgetSettings(
             epsilon=real("[budget] epsilon", budget.required("epsilon"), above=0),
             delta=real("[budget] delta", budget.required("delta"), above=0, below=1),
@@ -223,9 +228,18 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
             method=student.choice("method", METHODS),
             shares=student.choice("shares", SHARES),  # type: ignore[arg-type]
             declined=student.choice("declined", ("drop", "random")),  # type: ignore[arg-type]
+            decision_threshold=_decision_threshold(student, described),
         ),
         run=run_settings(document, folder),
     )
+
+
+def _decision_threshold(student: Section, data: DataSettings) -> DecisionThreshold:
+    """Read from which probability on the rarer class is predicted, and refuse a rule that nothing can be made of."""
+    given = student.given.get("decision_threshold", "accuracy")
+    rule = check_decision_threshold(given, data.classes, data.class_shares, name=DECISION_THRESHOLD)
+    require_pool(rule, data.public is not None, name=DECISION_THRESHOLD)
+    return rule
 
 
 def _public(data: Section, method: MethodSettings, document: Mapping[str, Any], folder: Path) -> Source | None:
@@ -262,7 +276,7 @@ def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSetting
         others = [
             f"[{section}]" if key is None else f"[{section}] {key}"
             for section, key, there in given
-            if (key is None and there) or key in there
+            if (key is None and set(there) - _OF_BOTH) or key in there
         ]
         if others:
             _refuse_of_other_method(others, "votes of teachers", 'and [method] by = "direct" has none', 'by = "votes"')

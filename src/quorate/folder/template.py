@@ -25,6 +25,9 @@ classes = ["no", "yes"]        # every label there may be, declared: reading the
 #                              # read, and said to be public
 # n_rows = 60000               # with unit: number of private rows, likewise; teachers follow from units and rows
 # evaluation = "evaluation.csv"  # public rows with labels, to score the student for free
+# score = "roc_auc"            # what the model is judged by; by default by how rare the classes are: or "accuracy",
+#                              # "balanced_accuracy", "average_precision", "f1", "log_loss"
+# class_shares = { yes = 0.04 }  # how common classes are, as you may publish it; never read off private rows
 # drop = ["name"]              # columns to leave out of all tables
 # text = ["notes"]             # running text; likewise categorical, numeric and dates, where the rule on the public
 #                              # table is to be overruled
@@ -72,6 +75,8 @@ online_answers = 0             # answers kept back for later questions, at the s
 model = "auto"                 # the model of the noisy votes itself, linear or curved; or as for teachers
 # method = "values"            # how it learns, such as "values", "noisy-labels" or "self-training"
 declined = "drop"              # a declined answer is dropped, or becomes a "random" class
+# decision_threshold = "balanced"  # of two classes: "balanced", "share" (as many as class_shares says) or a number;
+#                              # also with "direct", and free of charge after the run too
 
 [run]
 # n_jobs = 2                   # processes; by default as many as there are cores

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import ArrayLike
-
-from quorate.errors import InvalidParameter
 from quorate.report import (
-    Score,
     Utility,
 )
 from quorate.students import AutoStudent, Student
@@ -29,27 +22,6 @@ class RunMetadata:
     started: str
     utility: Utility = field(default_factory=Utility)
     readers: tuple[tuple[str, str], ...] = ()  # of files, where they are of another package
-
-
-def score(student: Any, rows: Any, labels: ArrayLike, classes: Sequence[Any]) -> Score:
-    """Score a student on public rows with labels: free, since nothing private is looked at."""
-    return score_predictions(student.predict(rows), labels, classes)
-
-
-def score_predictions(predicted: ArrayLike, labels: ArrayLike, classes: Sequence[Any]) -> Score:
-    """Accuracy, balanced accuracy and recall per declared class, of predictions on public labels."""
-    truth, guess = np.asarray(labels), np.asarray(predicted)
-    if len(truth) != len(guess):
-        raise InvalidParameter("evaluation rows and labels differ in length; give one label for every row")
-    recall = [float(np.mean(guess[truth == each] == each)) if np.any(truth == each) else None for each in classes]
-    present = [value for value in recall if value is not None]
-    return Score(
-        n_rows=len(truth),
-        accuracy=float(np.mean(truth == guess)),
-        balanced_accuracy=math.fsum(present) / len(present) if present else None,
-        recall=tuple(recall),
-        class_rows=tuple(int(np.sum(truth == each)) for each in classes),
-    )
 
 
 def name_of(model: Any) -> str:

@@ -39,7 +39,8 @@ from quorate.release.files import write_atomically
 from quorate.release.keys import fingerprint_key
 from quorate.release.target import floor_budget, noise_and_key
 from quorate.report import Facts, Fitted, Score
-from quorate.run.facts import name_of, score
+from quorate.run.facts import name_of
+from quorate.run.scores import score
 from quorate.students import Student, StudentData
 from quorate.types import IntArray, Secret, derive
 from quorate.voting.dry_run import rehearse_student
