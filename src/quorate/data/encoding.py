@@ -246,6 +246,29 @@ def public_units(encoder: Any, X: Rows) -> dict[int, tuple[float, float]]:
     return dict(zip(places, zip(scaler.mean_, spreads, strict=True), strict=True))
 
 
+def indicator_blocks(encoder: Any) -> tuple[tuple[int, int], ...]:
+    """Return where the indicators of each column of categories stand: the first, and one past the last, encoded column.
+
+    Parameters
+    ----------
+    encoder : object
+        From :func:`public_encoder`; None, and what has no indicators, give no entry.
+
+    Examples
+    --------
+    >>> import polars
+    >>> indicator_blocks(public_encoder(polars.DataFrame({"sex": ["F", "M", "M", "F"], "age": [30, 50, 40, 20]})))
+    ((1, 4),)
+    """
+    parts = getattr(encoder, "output_indices_", {})
+    if "text" not in parts:
+        return ()
+    ends = np.cumsum([len(values) for values in encoder.named_transformers_["text"].categories_])
+    starts = [0, *ends[:-1]]
+    first = parts["text"].start
+    return tuple((int(first + a), int(first + b)) for a, b in zip(starts, ends, strict=True))
+
+
 def _selectors(X: Rows) -> list[Any]:
     """Name columns where they have names, so that a table with its columns in another order is read right."""
     names = columns(X)

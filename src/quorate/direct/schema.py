@@ -21,6 +21,7 @@ from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, GivenKinds, co
 from quorate.data.columns import column as column_of
 from quorate.data.columns import doubles, listed, refuse_other_columns, texts
 from quorate.data.declared import declared_columns
+from quorate.data.encoding import indicator_blocks
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import as_list
 from quorate.data.rows import Rows, with_text_names
@@ -115,6 +116,11 @@ class Schema:
     def published_encoder(self) -> Any:
         """What a published model begins with, a scikit-learn transformer; None where rows are numbers already."""
         return self.encoder.transformer if isinstance(self.encoder, FittedTransformer) else self.encoder
+
+    @property
+    def indicator_blocks(self) -> tuple[tuple[int, int], ...]:
+        """The first and one past the last encoded column of each column of categories."""
+        return indicator_blocks(self.encoder)
 
     def _units(self) -> dict[int, tuple[float, float]]:
         """Mean and spread of the number columns that the encoder scales, by their place in the pool."""
