@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from quorate.arguments import for_shell
-from quorate.data import check_features, match_columns, row_digests, take
+from quorate.data import check_features, match_columns, take
 from quorate.data.table_reader import TableReader
 from quorate.ensemble import Ensemble
 from quorate.errors import PreconditionFailed
@@ -24,6 +24,7 @@ from quorate.pipeline.flow import (
     asked_of,
     finished_key,
     memo_of,
+    question_digests,
     teachers,
 )
 from quorate.pipeline.inputs import refuse_asked
@@ -81,7 +82,7 @@ def ask(batch: LoadedRun, asked: Any, *, watch: Watch | None = None) -> Asked:
     with batch.open_ledger(bind=True) as ledger:
         ensembles: list[Ensemble] = []  # none, or one: they are read or trained where a question is new
         online = open_online(batch, ledger, lambda new: asked_of(task, ensembles[0], take(seen, new)))
-        digests = row_digests(rows)
+        digests = question_digests(task, rows, online.memo)
         if 0 < online.count_new(digests) <= online.left:  # before anything is drawn
             ensembles.append(run_teachers(batch, watch))
         before = ledger.head.sequence

@@ -17,7 +17,7 @@ from quorate.ensemble import Ensemble
 from quorate.ensemble.largest_number import largest_number
 from quorate.errors import SeededNoiseRefused
 from quorate.ledger import Ledger
-from quorate.pipeline.flow import asked_of
+from quorate.pipeline.flow import asked_of, question_digests
 from quorate.release.guarantee import spent_of
 from quorate.run.batch import load_run
 from quorate.run.folder import RunFolder
@@ -89,6 +89,7 @@ def opened(
             features,
             refuse=service.after_budget == "refuse",
             charged=lambda standing: history.note(standing, clock().isoformat(timespec="seconds")),
+            digests=lambda rows: question_digests(run.task, rows, online.memo),
         )
         told |= {"verified_at": verified_at, "history": history}
         yield Served(method="votes", answers=answers, features=features, **told)
