@@ -23,7 +23,9 @@ def planned(name: Any, *, words: bool = False) -> tuple[DirectPlan, Any]:
     return plan_direct(feature_map_for(name, pool), pool, **HOW), pool
 
 
-@pytest.mark.parametrize(("name", "words"), [("linear", False), ("linear", True), ("rbf", False), ("both", False)])
+@pytest.mark.parametrize(
+    ("name", "words"), [("linear", False), ("linear", True), ("rbf", False), ("both", False), ("kernels", False)]
+)
 def test_every_map_is_read_back_bit_for_bit(name: str, words: bool) -> None:
     plan, pool = planned(name, words=words)
     again, encoder = load_plan(dump_plan(plan, None))

@@ -12,6 +12,7 @@ import numpy as np
 
 from quorate.accounting import epsilon as price
 from quorate.direct.checks import direct_checks
+from quorate.direct.defaults import HALF
 from quorate.direct.flow import DirectResult, direct_guarantee
 from quorate.direct.model import published_model
 from quorate.direct.plan import noise_for
@@ -118,6 +119,9 @@ def rounds_of(task: DirectTask, reservation: Reservation) -> Rounds:
         rate=settings.rate,
         momentum=settings.momentum,
         n_units=plan.n_units,
+        residual_ridge=settings.residual_ridge,
+        averaged=None if settings.averaged == HALF else settings.averaged,
+        shrunk=None if settings.length is None else True,
     )
 
 

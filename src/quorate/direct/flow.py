@@ -61,6 +61,8 @@ def run_rounds(
         weights, n_rounds = descend(
             task.plan, units, reservation, task.noise, progress=lambda done, total: see("rounds", done, total)
         )
+        if task.has_pool:
+            weights = task.plan.shrunk(weights, task.public_rows, n_rounds)
         model = published_model(task.plan, task.schema, weights, task.classes)
     return DirectResult(model=model, n_rounds=n_rounds, charge=charge, reservation=reservation)
 

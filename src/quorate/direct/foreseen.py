@@ -25,6 +25,7 @@ def foreseen(task: DirectTask) -> dict[str, Any]:
         "n_coordinates": coordinates.n_coordinates,
         "effective_dimension": plan.dimension,
         "ridge": settings.ridge,
+        "residual_ridge": settings.residual_ridge,
         "rounds": settings.rounds,
         "clip": plan.grid.clip,
         "rate": settings.rate,

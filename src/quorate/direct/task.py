@@ -311,7 +311,8 @@ def _planned(
         plan, encoder = load_plan(kept)
         return plan, replace(schema, encoder=encoder)
     encoded, name = schema.numbers(schema.pool), config.feature_map if isinstance(config.feature_map, str) else "linear"
-    return plan_direct(feature_map_for(name, encoded, rows=schema.words), encoded, **how), schema  # type: ignore[arg-type]
+    feature_map = feature_map_for(name, encoded, rows=schema.words, categories=schema.indicator_blocks)  # type: ignore[arg-type]
+    return plan_direct(feature_map, encoded, **how), schema
 
 
 def rho_of(epsilon: float, delta: float, composition: Composition) -> float | None:

@@ -70,13 +70,15 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         Every label there may be, in the order of ``predict_proba``.
     epsilon, delta : float
         What this fit may cost; ε > 0, 0 < δ < 1. There is no default.
-    feature_map : {"auto", "linear", "rbf", "both", "chi2", "trees", "patches"} or fitted transformer
+    feature_map : {"auto", "linear", "rbf", "both", "kernels", "chi2", "trees", "patches"} or fitted transformer
         What the classifier is linear in: rows scaled to length one, features of a Gaussian kernel told by the pool,
-        or both side by side; for counts the additive chi-squared kernel, for tables with steps the leaves of random
-        trees, for square grey images their patches, all learned from the pool. "auto" is linear where all columns are
-        indicators or words, and both where there are numbers. A transformer is fitted by you on public rows, and what
-        it makes of a row is scaled to length one; it sees one private row at a time, and a row that it fails on is left
-        out. It must be of parts that skops loads without being told to trust them, since the published model holds it.
+        or both side by side; "kernels" is rows scaled to length one, and what a Gaussian kernel and a product of
+        kernels of single columns add to them; for counts the additive chi-squared kernel, for tables with steps the
+        leaves of random trees, for square grey images their patches, all learned from the pool. "auto" is linear where
+        all columns are indicators or words, and both where there are numbers. A transformer is fitted by you on public
+        rows, and what it makes of a row is scaled to length one; it sees one private row at a time, and a row that it
+        fails on is left out. It must be of parts that skops loads without being told to trust them, since the published
+        model holds it.
     text : sequence of str
         Columns of running text in a frame; their words are weighed by how rare they are in the pool (TF-IDF).
     schema : mapping of str to sequence, optional

@@ -109,7 +109,9 @@ class PublicSide:
         if feature_map == "auto":
             feature_map = self.own_map
         if feature_map not in self._direct:
-            self._direct[feature_map] = PlannedBudgets(self.schema.numbers(self.pool), feature_map, self.patches)
+            self._direct[feature_map] = PlannedBudgets(
+                self.schema.numbers(self.pool), feature_map, self.patches, self.schema.indicator_blocks
+            )
         return self._direct[feature_map]
 
 

@@ -23,6 +23,7 @@ from quorate.data.columns import doubles, is_plain_number, listed, refuse_other_
 from quorate.data.decimal_commas import number_with_comma
 from quorate.data.declared import declared_columns, declared_kinds
 from quorate.data.dialect import PLAIN, UNREADABLE, Dialect
+from quorate.data.encoding import indicator_blocks
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.given_kinds import GivenKinds
 from quorate.data.identity import as_list
@@ -118,6 +119,11 @@ class Schema:
     def published_encoder(self) -> Any:
         """What a published model begins with, a scikit-learn transformer; None where rows are numbers already."""
         return self.encoder.transformer if isinstance(self.encoder, FittedTransformer) else self.encoder
+
+    @property
+    def indicator_blocks(self) -> tuple[tuple[int, int], ...]:
+        """The first and one past the last encoded column of each column of categories."""
+        return indicator_blocks(self.encoder)
 
     def _units(self) -> dict[int, tuple[float, float]]:
         """Mean and spread of the number columns that the encoder scales, by their place in the pool."""
