@@ -18,7 +18,7 @@ import pytest
 
 from quorate.data import column_names, files, read_cells, read_data, read_table
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.run.begin import Begun
+from quorate.folder.begin import Begun
 
 HEADER = b"person,age,notes,seen,name,ill\n"
 PUBLIC = pl.DataFrame(

@@ -20,8 +20,8 @@ from quorate.data.formats import delimited_text, text_parts
 from quorate.data.given_kinds import GivenKinds
 from quorate.data.table_reader import TableReader
 from quorate.data.workspace import Workspace
-from quorate.direct.schema import Schema
 from quorate.errors import DataRefused, InvalidParameter
+from quorate.run.schema import Schema
 
 MARKS = [(decimal, mark) for decimal, mark in product(DECIMALS, ("", *THOUSANDS)) if decimal != mark]
 DEFAULTS = [

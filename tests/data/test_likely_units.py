@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from quorate.data.likely_units import likely_units
-from quorate.planning import pool_cautions, unit_caution
+from quorate.run.pool_cautions import pool_cautions, unit_caution
 
 N = 300
 RNG = np.random.default_rng(4)
