@@ -16,8 +16,8 @@ from quorate.data import column_names, read_cells, read_data
 from quorate.data.column_kinds import column_kinds
 from quorate.data.dialect import Dialect
 from quorate.data.given_kinds import GivenKinds
-from quorate.direct.schema import Schema
 from quorate.errors import DataRefused, PreconditionFailed
+from quorate.run.schema import Schema
 
 pytest.importorskip("python_calamine")
 
