@@ -16,13 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
-from quorate.data.cell_text import PublicWords, each, is_missing
+from quorate.data.cell_text import each, is_missing
 from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, GivenKinds, column_kinds
 from quorate.data.columns import column as column_of
 from quorate.data.columns import doubles, listed, refuse_other_columns, texts
 from quorate.data.declared import declared_columns, declared_kinds
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import as_list
+from quorate.data.public_words import PublicWords
 from quorate.data.rows import Rows, with_text_names
 from quorate.data.summed_cells import summed_cells
 from quorate.data.text_columns import refuse_without_text
