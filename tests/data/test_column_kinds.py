@@ -19,8 +19,7 @@ from quorate.data import public_encoder
 from quorate.data.column_kinds import ColumnKinds, GivenKinds, column_kinds, text_column_kind
 from quorate.data.rows import as_rows, take
 from quorate.data.times import clock_number, date_number
-from quorate.data.written_numbers import written_number
-from quorate.direct.cells import number
+from quorate.data.written_numbers import number, written_number
 from quorate.errors import InvalidParameter
 
 WORDS = ["cough", "fever", "ache", "well", "fine", "healthy", "rest", "seen", "again", "tomorrow"]

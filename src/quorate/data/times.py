@@ -16,7 +16,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from quorate.data.columns import texts
+from quorate.data.cell_text import is_missing
+from quorate.data.columns import as_text, texts
 from quorate.types import FloatArray
 
 TimeKind = Literal["date", "time", "duration"]
@@ -28,6 +29,7 @@ _DATE = re.compile(rf"(\d{{4}})([-/])(\d{{2}})(?:\2(\d{{2}})(?:[T ]{_CLOCK} ?({_
 _TIME = re.compile(_CLOCK)
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 _NAN = float("nan")
+_TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
 
 
 def date_number(text: str | None) -> float:
@@ -134,3 +136,22 @@ def each_text(cells: Iterable[str | None], read: Callable[[str | None], float]) 
             known[cell] = read(cell)
         found.append(known[cell])
     return np.array(found, dtype=np.float64)
+
+
+def time_reader(kind: str | None) -> Callable[[Any], float]:
+    """Return what reads one cell of a column of dates, times or durations as a number; NaN for what is none.
+
+    Examples
+    --------
+    >>> time_reader("date")("1970-01-02"), time_reader("date")(dt.date(1970, 1, 3)), time_reader("time")("soon")
+    (1.0, 2.0, nan)
+    """
+    read = {"date": date_number, "time": clock_number, "duration": duration_number}[kind or "date"]
+
+    def time(cell: Any) -> float:
+        try:
+            return read(None if is_missing(cell) or not isinstance(cell, (str, *_TIMES)) else as_text(cell))
+        except Exception:  # noqa: BLE001 - a subclass that raises where it is asked for its value
+            return _NAN
+
+    return time

@@ -19,7 +19,8 @@ from quorate.data import columns, families, is_frame, kind, missing_columns, pub
 from quorate.data.cell_text import each, is_missing
 from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, GivenKinds, column_kinds
 from quorate.data.columns import column as column_of
-from quorate.data.columns import doubles, listed, refuse_other_columns, texts
+from quorate.data.columns import doubles, is_plain_number, listed, refuse_other_columns, texts
+from quorate.data.decimal_commas import number_with_comma
 from quorate.data.declared import declared_columns, declared_kinds
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import as_list
@@ -27,17 +28,15 @@ from quorate.data.public_words import PublicWords
 from quorate.data.rows import Rows, with_text_names
 from quorate.data.summed_cells import summed_cells
 from quorate.data.text_columns import refuse_without_text
+from quorate.data.times import time_reader
+from quorate.data.written_numbers import number
 from quorate.deferred import sparse
 from quorate.direct.cells import (
     as_numbers,
     as_the_column,
     finite_rows,
     frame_like,
-    is_plain_number,
-    number,
-    number_with_comma,
     real,
-    time_reader,
 )
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import FloatArray

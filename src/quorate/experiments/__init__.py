@@ -16,7 +16,18 @@ if TYPE_CHECKING:
     from quorate.experiments.few_labels import reproduce_few_labels
     from quorate.experiments.margins import reproduce_margins
     from quorate.experiments.measured import Experiment, Measured
+    from quorate.experiments.mnist import reproduce_mnist
     from quorate.experiments.table4 import reproduce_table4
+    from quorate.experiments.writers import reproduce_writers
 
-__all__ = ["EXPERIMENTS", "Experiment", "Measured", "reproduce_table4", "reproduce_margins", "reproduce_few_labels"]
+__all__ = [
+    "EXPERIMENTS",
+    "Experiment",
+    "Measured",
+    "reproduce_table4",
+    "reproduce_margins",
+    "reproduce_mnist",
+    "reproduce_writers",
+    "reproduce_few_labels",
+]
 __getattr__ = on_demand(__name__)

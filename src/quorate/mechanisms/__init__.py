@@ -10,6 +10,7 @@ registered nowhere, which is how it is known.
 :class:`GaussianNoisyMax`       the class with the most votes, after Gaussian noise          a price a query
 :class:`NoisyCounts`            the votes themselves, after Gaussian noise                   a price a query
 :class:`NoisySum`               sums of clipped contributions, after noise                   a price a release
+:class:`NoisyMarginals`         counts of each column's values, level by level               one for all levels
 :class:`LaplaceNoisyMax`        the class with the most votes, after Laplace noise           a price a query
 :class:`ConfidentNoisyMax`      a noisy max where enough teachers agree, else ⊥              a price a query
 :class:`InteractiveNoisyMax`    a noisy max where teachers and student differ                a price a query
@@ -42,6 +43,7 @@ from quorate.mechanisms.fields import (
     user_fields,
 )
 from quorate.mechanisms.gaussian_noise import NoisyMaxTerms
+from quorate.mechanisms.marginals import MarginalLevel, NoisyMarginals, Partition
 from quorate.mechanisms.mechanism import REGISTERED, Answer, Mechanism, QueryMechanism, StreamMechanism, for_runs
 from quorate.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, SeveralVotesNoisyMax
 from quorate.mechanisms.noisy_sum import NoisySum
@@ -71,6 +73,9 @@ __all__ = [
     "NoisyCounts",
     "SeveralVotesNoisyMax",
     "NoisySum",
+    "NoisyMarginals",
+    "MarginalLevel",
+    "Partition",
     "LaplaceNoisyMax",
     "ConfidentNoisyMax",
     "InteractiveNoisyMax",
