@@ -40,6 +40,7 @@ def command(run: Path, rehearse: bool, look: bool, as_json: bool) -> None:
 
     from quorate.pipeline.check_result import CheckResult, Words
     from quorate.pipeline.look import NO_LOOK
+    from quorate.pipeline.progress import progress
     from quorate.report.notation import under_label
     from quorate.run.methods import METHODS
     from quorate.run.prepared import was_charged
@@ -51,7 +52,8 @@ def command(run: Path, rehearse: bool, look: bool, as_json: bool) -> None:
             run, keep=False, tell=None if as_json else click.echo, before=None if as_json else say_before
         )
     method = METHODS[settings.method.by]
-    read = method.read(run, begin=False, settings=settings)
+    with progress(quiet=as_json) as watch:
+        read = method.read(run, begin=False, settings=settings, watch=watch)
     found = method.check(read)
     done = was_charged(read)
     result = CheckResult(
