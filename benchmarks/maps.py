@@ -24,7 +24,7 @@ import polars as pl
 from benchmarks.teacher_models import adult
 from quorate.data import take
 from quorate.errors import PreconditionFailed
-from quorate.pipeline.public_side import public_side
+from quorate.planning.public_side import public_side
 from quorate.planning.rehearsal.rounds import round_codes
 
 EPSILONS, DELTA, MOST_ROWS = (0.5, 1.0, 3.0), 1e-5, 8_000

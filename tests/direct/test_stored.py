@@ -10,8 +10,8 @@ from scipy import sparse
 
 from quorate.direct.contribution_check import faults_of, made_up
 from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct
-from quorate.direct.schema import Schema
 from quorate.direct.stored import dump_plan, load_plan
+from quorate.run.schema import Schema
 
 HOW: dict[str, Any] = {"n_classes": 3, "n_units": 2_000, "epsilon": 1.0, "delta": 1e-5}
 

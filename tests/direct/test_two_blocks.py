@@ -255,7 +255,7 @@ def test_a_fit_that_left_its_map_open_goes_on_with_the_default_that_it_had(
     y, pool = (X[:, 0] > 0).astype(int)[:240], PublicPool(X[240:])
     how = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "n_records": 240}
     with monkeypatch.context() as before:
-        before.setattr("quorate.pipeline.direct.begun.default_map", lambda pool, categories: "both")
+        before.setattr("quorate.direct.begun.default_map", lambda pool, categories: "both")
         begun = PrivateLogisticRegression(**how, ledger=tmp_path / "begun.db").fit(X[:240], y, public=pool)
     again = PrivateLogisticRegression(**how, ledger=tmp_path / "begun.db").fit(X[:240], y, public=pool)
     assert type(again.plan_.coordinates.feature_map).__name__ == "StackedMap"

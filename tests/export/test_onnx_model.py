@@ -20,11 +20,12 @@ from quorate.data.encoding import public_encoder
 from quorate.deferred import skops
 from quorate.direct.model import published_model
 from quorate.direct.plan import feature_map_for, plan_direct
-from quorate.direct.schema import Schema
 from quorate.errors import PreconditionFailed
 from quorate.export import onnx_model
 from quorate.export.onnx_model import feed, onnx_student
 from quorate.export.onnx_parts import MISSING_TEXT
+from quorate.run.schema import Schema
+from quorate.students.decision_threshold import with_threshold
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -139,6 +140,23 @@ def test_classes_of_every_kind_come_out_as_they_are(classes: list[Any]) -> None:
     model = LogisticRegression().fit(X, np.array(classes)[(y == "no").astype(int)])
     found = onnx_student(model, X)
     assert set(said_by(found.content, {"rows": X})[0].tolist()) == set(classes)
+
+
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize("classes", [["a", "é"], [0, 1], [False, True], [3, 7]], ids=str)
+@pytest.mark.parametrize("tree", [False, True])
+def test_a_threshold_leaves_with_the_model(classes: list[Any], tree: bool) -> None:
+    X, y = numbers()
+    model = RandomForestClassifier(10, random_state=0) if tree else LogisticRegression()
+    model.fit(X, np.array(classes)[(y == "yes").astype(int)])
+    for positive in classes:
+        shares = [0.1 if name == positive else 0.9 for name in classes]
+        student = with_threshold(model, 0.23, classes=classes, shares=shares, pool=None)
+        found = onnx_student(student, X[:100])
+        said, probabilities = said_by(found.content, feed(X[100:], found.inputs))
+        assert np.asarray(said).tolist() == student.predict(X[100:]).tolist()
+        assert (np.asarray(said) != model.predict(X[100:])).any()
+        np.testing.assert_allclose(probabilities, model.predict_proba(X[100:]), atol=1e-5)
 
 
 def test_what_cannot_be_converted_is_refused_by_name_with_the_reason() -> None:

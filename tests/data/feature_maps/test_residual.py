@@ -16,8 +16,8 @@ from quorate.data.feature_maps.product_kernel import ALL_INTERVALS, FEWEST, INTE
 from quorate.data.feature_maps.residual import MOST_FREEDOM, regression_on
 from quorate.deferred import skops
 from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct
-from quorate.direct.schema import Schema
 from quorate.errors import InvalidParameter
+from quorate.run.schema import Schema
 
 RNG = np.random.default_rng(0)
 N = 120
