@@ -30,6 +30,7 @@ from quorate.pipeline.planned_run import expected_of
 from quorate.pipeline.task import Task
 from quorate.release import GivenLedger
 from quorate.release.affordable import check_affordable
+from quorate.students.scores import Judged
 from quorate.types import Secret
 
 PUBLIC_ROWS = "the public rows"
@@ -58,8 +59,9 @@ def check(
         What ``fit`` would be given.
     evaluation : (X, y), optional
         *Public* rows with labels, 40 at least. Where teachers vote, the fit is rehearsed on them, with shards, noise
-        and student as they would be: ``found["expected"]`` has the accuracy to expect, and a caution says where it is
-        no better than the commonest class. It takes some seconds.
+        and student as they would be: ``found["expected"]`` has the accuracy to expect, and where a class is rare the
+        score that suits it; a caution says where that is no better than always saying the commonest class. It takes
+        some seconds.
     look : bool
         Whether to look at the private rows, for you alone: how many labels, ids and cells of each column can be used,
         and how the rows compare with the public ones. It is printed with the rest, and is nowhere else. It is outside
@@ -121,7 +123,12 @@ def check(
 
 
 def check_of_teachers(
-    task: Task, given: GivenLedger, *, evaluation: tuple[Any, Any] | None = None, look: bool = False
+    task: Task,
+    given: GivenLedger,
+    *,
+    evaluation: tuple[Any, Any] | None = None,
+    look: bool = False,
+    shares: tuple[float | None, ...] | None = None,
 ) -> CheckResult:
     """Say what a task of teachers would do and cost on a ledger.
 
@@ -145,7 +152,9 @@ def check_of_teachers(
         private_notes=private_notes(task),
         look=look_at_votes(task) if look else NO_LOOK,
     )
-    return result if evaluation is None else result.expecting(*expected_of(task, *evaluation))
+    if evaluation is None:
+        return result
+    return result.expecting(*expected_of(task, *evaluation, Judged(shares=shares)))
 
 
 def check_of_rounds(task: DirectTask, given: GivenLedger, *, look: Secret[Look | None] = NO_LOOK) -> CheckResult:

@@ -14,6 +14,7 @@ from quorate.pipeline.notes import Note
 from quorate.planning import rehearsal_caution
 from quorate.planning.expected import BASES, Expected
 from quorate.report.notation import under_label
+from quorate.students.scores import SCORE_WORDS
 from quorate.types import Secret
 
 SEEDED_LINE = "seeded noise: reproducible, therefore not private, so no promise holds. Remove unsafe_noise_seed"
@@ -75,8 +76,12 @@ class CheckResult:
         found = rehearsal_caution(expected, commonest)
         heard = (found,) if found.applies else ()
         line = "not known: a shard has more rows than half of the labelled public ones"
+        beside = f"{100 * commonest:.1f} %"
         if expected is not None:
             line = f"accuracy {expected}, {BASES[expected.basis]}"
+            if (scored := expected.scored) is not None:
+                line = f"{expected}; accuracy {100 * expected.accuracy:.1f} %; {BASES[expected.basis]}"
+                beside = f"{SCORE_WORDS[scored.scoring]} {scored.baseline:.3f}, accuracy {beside}"
         return replace(
             self,
             found={
@@ -87,7 +92,7 @@ class CheckResult:
             },
             steps=(
                 *self.steps,
-                ("expect", f"{line}; always saying the commonest class: {100 * commonest:.1f} %"),
+                ("expect", f"{line}; always saying the commonest class: {beside}"),
             ),
             cautions=(*self.cautions, *heard),
         )

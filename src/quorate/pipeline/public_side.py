@@ -38,6 +38,7 @@ from quorate.planning.rehearsal.made_up import (
 from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
 from quorate.students import as_student
+from quorate.students.scores import Judged
 from quorate.types import IntArray, Secret
 
 REHEARSE = ("auto", "labels", "rules", "synthetic", "no")
@@ -159,6 +160,7 @@ def rehearsals_of(
     models: Models,
     *,
     how: str,
+    judged: Judged,
     y_public: Any,
     evaluation: tuple[Any, ...] | None,
 ) -> tuple[Rehearsal, ...]:
@@ -182,7 +184,7 @@ def rehearsals_of(
         )
     effort = _effort(facts, models)
     if how in ("auto", "labels"):
-        material = labelled_material(side, classes, models, y_public=y_public, evaluation=evaluation)
+        material = labelled_material(side, classes, models, judged=judged, y_public=y_public, evaluation=evaluation)
         return (Rehearsal(material=material, facts=facts, effort=effort),)
     basis: Basis = "synthetic rows" if how == "synthetic" else "rules on the pool"
     return _by_rules(facts, side, classes, models, [rule_of(number) for number in range(RULES)], basis)
@@ -250,6 +252,7 @@ def labelled_material(
     classes: Sequence[Any],
     models: Models,
     *,
+    judged: Judged | None = None,
     y_public: Any = None,
     evaluation: tuple[Any, ...] | None = None,
 ) -> Material:
@@ -271,7 +274,8 @@ def labelled_material(
         made = pool_material(side, np.arange(len(codes)), codes, **told)
     else:
         made = _material(side, (*side.shown(rows), side.schema.parsed(rows)[0]), codes, None, **told)
-    made = replace(made, groups=groups)
+    judged = judged or Judged(scoring="accuracy")
+    made = replace(made, groups=groups, scoring=judged.by(codes, len(classes)), shares=judged.shares)
     names = _compared_by_default(side, models.teacher) if models.compared is None else models.compared
     own = DEFAULT_TEACHER if models.teacher is None else models.teacher  # which is compared with others, not itself
     return replace(made, others={name: _with_teachers(made, side, rows, name) for name in names if name != own})

@@ -22,7 +22,7 @@ from quorate.planning import open_fields
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Plan
 from quorate.run.choice import chosen, in_words, keep_choice
-from quorate.run.data_settings import DataSettings
+from quorate.run.data_settings import DataSettings, declared_shares
 from quorate.run.folder import RunFolder
 from quorate.run.prepared import unit_word
 from quorate.run.run_settings import refuse_more_than_the_cap
@@ -93,6 +93,8 @@ def plan_folder(
             evaluation=evaluation,
             rehearse=rehearse,
             feature_map=_feature_map(settings),
+            scoring=data.score,
+            class_shares=declared_shares(data),
             **models_of(settings, root),
             **how,
         )
