@@ -11,9 +11,9 @@ from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import precision_score, recall_score
 
-from quorate.pipeline.scores import score
 from quorate.report import ExpectedScore, Facts, model_card, render_html, render_json, render_text
 from quorate.report.utility import ChosenScore, OperatingPoint
+from quorate.run.scores import score
 
 
 @pytest.fixture(scope="module")

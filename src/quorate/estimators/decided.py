@@ -13,8 +13,8 @@ from quorate.ambient import own_switches
 from quorate.arguments import one_of
 from quorate.data import encode_labels
 from quorate.errors import InvalidParameter
-from quorate.pipeline.scores import score, with_decision
 from quorate.report import Facts, Score
+from quorate.run.scores import score, with_decision
 from quorate.students.decision_threshold import (
     DecisionThreshold,
     check_decision_threshold,

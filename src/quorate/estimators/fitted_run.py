@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from multiprocessing import current_process
 from typing import Any
@@ -14,26 +13,26 @@ from quorate.data import (
     encode_labels,
     match_columns,
     refuse_private_rows,
-    row_digests,
     take,
 )
 from quorate.data.rows import texts_like
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.estimators.columns import refuse_one_row
-from quorate.estimators.resumable import charged, went_on
+from quorate.estimators.resumable import OfFit, charged, went_on
 from quorate.estimators.shown import Standing
 from quorate.labelling import Memo, OnlineAnswers
 from quorate.ledger import Budget, Ledger
-from quorate.pipeline.facts import RunMetadata, ex_post, facts, guarantee
-from quorate.pipeline.flow import RunResult, answering_purposes, answers_left, asked_of
-from quorate.pipeline.inputs import refuse_asked
-from quorate.pipeline.prompted import are_prompts
-from quorate.pipeline.resumed import recall_answers
-from quorate.pipeline.task import Task
 from quorate.release import Account, GivenLedger, RollbackGuard, session
 from quorate.report import Facts, Utility
 from quorate.report.sentences import answers_in_words
+from quorate.run.facts import RunMetadata
 from quorate.types import Secret
+from quorate.voting.facts import ex_post, facts, guarantee
+from quorate.voting.flow import RunResult, answering_purposes, answers_left, asked_of, question_digests
+from quorate.voting.inputs import refuse_asked
+from quorate.voting.prompted import are_prompts
+from quorate.voting.resumed import recall_answers
+from quorate.voting.task import Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +87,8 @@ class FittedRun:
         """
         ensemble, task = self.result.ensemble, self.task
         nothing_kept = not task.recipe.online_answers and ensemble is None
-        if nothing_kept and any(self.memo.recall(digest) is None for digest in row_digests(rows)):
+        digests = question_digests(task, rows, self.memo)
+        if nothing_kept and any(self.memo.recall(digest) is None for digest in digests):
             raise PreconditionFailed(
                 "no answers are left to ask for; give online_answers= before fit. "
                 "predict() asks the student, and is free"
@@ -112,7 +112,7 @@ class FittedRun:
                 # No worker is to be had in a daemonic process, which is known before the draw.
                 votes_first=are_prompts(task) or current_process().daemon,
             )
-            codes = online.ask(row_digests(rows))
+            codes = online.ask(digests)
             left = standing(task, replace(self.result, reservation=reservation), ledger, self.promised)
         return [None if code < 0 else task.inputs.classes[code] for code in codes], left
 
@@ -175,7 +175,7 @@ def fit_run(
     given: GivenLedger,
     *,
     nonce: str,
-    of: Callable[[str], Task],
+    of: OfFit,
     metadata: RunMetadata,
     verbose: bool,
 ) -> FittedRun:
@@ -184,7 +184,7 @@ def fit_run(
     `task`: with the key that follows from `nonce`.
     `given`: the estimator's ``ledger=``.
     `nonce`: names the fit in a ledger that outlives the process.
-    `of`: from a number that names a fit to the task with that fit's key.
+    `of`: from a number that names a fit to the task with that fit's key, as :func:`by_fit` says.
     `metadata`: when and by which call.
     `verbose`: whether progress is shown.
     """
@@ -195,7 +195,7 @@ def fit_run(
 
 
 def resume_run(
-    task: Task, given: GivenLedger, *, of: Callable[[str], Task], metadata: RunMetadata, verbose: bool
+    task: Task, given: GivenLedger, *, of: OfFit, metadata: RunMetadata, verbose: bool
 ) -> tuple[Task, FittedRun]:
     """Find a task's charge in its ledger, train the same teachers again, and charge nothing.
 

@@ -40,25 +40,25 @@ from quorate.estimators.shown import ShownEstimator, Standing
 from quorate.labelling import Released, Strategy
 from quorate.ledger import Budget, Ledger
 from quorate.outcomes import warn_of
-from quorate.pipeline.check_result import CheckResult
-from quorate.pipeline.config import RunConfig
-from quorate.pipeline.facts import RunMetadata, facts, guarantee
-from quorate.pipeline.flow import RunResult
-from quorate.pipeline.models import Role, built_in
-from quorate.pipeline.prepare import prepare
-from quorate.pipeline.progress import wanted
-from quorate.pipeline.resumed import fit_key
-from quorate.pipeline.task import Task
-from quorate.planning import Recipe
 from quorate.release import GivenLedger, ledger_location, session
 from quorate.release.files import file_to_write
 from quorate.release.keys import with_key
-from quorate.release.source import noise_and_key
-from quorate.release.target import floor_budget
+from quorate.release.target import floor_budget, noise_and_key
 from quorate.report import Facts, render_html, render_text
+from quorate.run.check_result import CheckResult
+from quorate.run.facts import RunMetadata
+from quorate.run.progress import wanted
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray, IntArray, Secret
+from quorate.voting.config import RunConfig
+from quorate.voting.facts import facts, guarantee
+from quorate.voting.flow import RunResult
+from quorate.voting.models import Role, built_in
+from quorate.voting.prepare import prepare
+from quorate.voting.recipe import Recipe
+from quorate.voting.resumed import fit_key
+from quorate.voting.task import Task
 
 CLASSES_WERE_READ = "which labels occur was read off the data and is treated as public"
 

@@ -18,21 +18,21 @@ from quorate.estimators.resumable import by_fit, refuse_lost_ledger
 from quorate.estimators.voted import VotedClassifier
 from quorate.labelling import Strategy
 from quorate.outcomes import warn_of
-from quorate.pipeline.check_result import CheckResult
-from quorate.pipeline.config import RunConfig
-from quorate.pipeline.facts import RunMetadata
-from quorate.pipeline.notes import refuse_rows_as_units, warn_of_promise
-from quorate.pipeline.prepare import prepare
-from quorate.pipeline.progress import wanted
-from quorate.pipeline.resumed import fit_key
-from quorate.pipeline.task import Task
 from quorate.release import GivenLedger, ledger_location
 from quorate.release.keys import with_key
-from quorate.release.source import noise_and_key
+from quorate.release.target import noise_and_key
+from quorate.run.check_result import CheckResult
+from quorate.run.facts import RunMetadata
+from quorate.run.progress import wanted
 from quorate.stored_names import stored_as
 from quorate.students import Declined
 from quorate.students.decision_threshold import DecisionThreshold, require_probabilities
 from quorate.types import Secret
+from quorate.voting.config import RunConfig
+from quorate.voting.notes import refuse_rows_as_units, warn_of_promise
+from quorate.voting.prepare import prepare
+from quorate.voting.resumed import fit_key
+from quorate.voting.task import Task
 
 # Arguments that RunConfig has under the same names.
 ASKED = (

@@ -21,6 +21,11 @@ from quorate.data import encode_labels
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import TEXT, flat_images, holds_texts, texts_table
 from quorate.data.unit_ids import only_whole_ids
+from quorate.direct.config import DirectConfig
+from quorate.direct.foreseen import cautions_of
+from quorate.direct.look import look_at_rounds
+from quorate.direct.statements import score_left_out
+from quorate.direct.task import DirectTask, prepare_direct
 from quorate.errors import PreconditionFailed
 from quorate.estimators.checked import check_of_rounds
 from quorate.estimators.columns import (
@@ -37,20 +42,15 @@ from quorate.estimators.reporting import Reporting, write_model
 from quorate.estimators.resumable import refuse_lost_ledger
 from quorate.estimators.shown import ShownEstimator
 from quorate.outcomes import warn_of
-from quorate.pipeline.check_result import CheckResult
-from quorate.pipeline.direct.config import DirectConfig
-from quorate.pipeline.direct.foreseen import cautions_of
-from quorate.pipeline.direct.statements import score_left_out
-from quorate.pipeline.direct.task import DirectTask, prepare_direct
-from quorate.pipeline.facts import RunMetadata
-from quorate.pipeline.look import NO_LOOK, look_at_rounds
-from quorate.pipeline.progress import wanted
 from quorate.release import GivenLedger, ledger_location
 from quorate.release.keys import with_key
 from quorate.release.session import terms_of
-from quorate.release.source import noise_and_key
-from quorate.release.target import floor_budget
+from quorate.release.target import floor_budget, noise_and_key
 from quorate.report import Facts, Utility
+from quorate.run.check_result import CheckResult
+from quorate.run.facts import RunMetadata
+from quorate.run.look import NO_LOOK
+from quorate.run.progress import wanted
 from quorate.stored_names import stored_as
 from quorate.students.decision_threshold import DecisionThreshold, require_pool
 from quorate.types import FloatArray, Secret
@@ -70,13 +70,15 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         Every label there may be, in the order of ``predict_proba``.
     epsilon, delta : float
         What this fit may cost; ε > 0, 0 < δ < 1. There is no default.
-    feature_map : {"auto", "linear", "rbf", "both", "chi2", "trees", "patches"} or fitted transformer
+    feature_map : {"auto", "linear", "rbf", "both", "kernels", "chi2", "trees", "patches"} or fitted transformer
         What the classifier is linear in: rows scaled to length one, features of a Gaussian kernel told by the pool,
-        or both side by side; for counts the additive chi-squared kernel, for tables with steps the leaves of random
-        trees, for square grey images their patches, all learned from the pool. "auto" is linear where all columns are
-        indicators or words, and both where there are numbers. A transformer is fitted by you on public rows, and what
-        it makes of a row is scaled to length one; it sees one private row at a time, and a row that it fails on is left
-        out. It must be of parts that skops loads without being told to trust them, since the published model holds it.
+        or both side by side; "kernels" is rows scaled to length one, and what a Gaussian kernel and a product of
+        kernels of single columns add to them; for counts the additive chi-squared kernel, for tables with steps the
+        leaves of random trees, for square grey images their patches, all learned from the pool. "auto" is linear where
+        all columns are indicators or words, and both where there are numbers. A transformer is fitted by you on public
+        rows, and what it makes of a row is scaled to length one; it sees one private row at a time, and a row that it
+        fails on is left out. It must be of parts that skops loads without being told to trust them, since the published
+        model holds it.
     text : sequence of str
         Columns of running text in a frame; their words are weighed by how rare they are in the pool (TF-IDF).
     schema : mapping of str to sequence, optional
@@ -409,7 +411,7 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         X, kinds = flat_images(X), getattr(self, "column_kinds_", ColumnKinds())
         if kinds.kinds and holds_texts(X):
             X = texts_table(X).rename({TEXT: next(iter(kinds.kinds))}) if len(kinds.kinds) == 1 else X
-        return kinds(X) if kinds.kinds else X
+        return kinds(X)
 
     def _published(self) -> tuple[Any, Any]:
         task = self._kept.task if hasattr(self, "_kept") else None

@@ -18,13 +18,13 @@ from quorate.estimators.fitted_run import FittedRun
 from quorate.estimators.reporting import Reporting, write_model
 from quorate.estimators.shown import ShownEstimator
 from quorate.labelling import Released
-from quorate.pipeline.planned_run import PlannedRun, planned_run
-from quorate.pipeline.task import Task
+from quorate.planning.planned_run import PlannedRun, planned_run
 from quorate.release import GivenLedger
 from quorate.report import Facts, Utility
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray
+from quorate.voting.task import Task
 
 
 @stored_as("quorate.estimators.voted.VotedClassifier")

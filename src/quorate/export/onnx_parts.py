@@ -23,6 +23,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from quorate.errors import PreconditionFailed
+from quorate.export.onnx_features import ProductFeatures, convert_product, product_features, shape_of_product
 from quorate.export.onnx_patches import PatchSums, SquareRoots, convert_roots, convert_sums, patch_sums, shape_of_sums
 
 #: Models that round numbers to single precision before they look at them.
@@ -95,6 +96,8 @@ def in_known_words(part: Any) -> Any:
     if isinstance(part, FrozenEstimator):
         return in_known_words(part.estimator)
     if isinstance(part, Pipeline):
+        if (product := product_features(part)) is not None:
+            return product
         same = copy(part)
         same.steps = [(name, step if step == "passthrough" else in_known_words(step)) for name, step in part.steps]
         return same
@@ -274,11 +277,13 @@ def converters(model: Any) -> dict[str, Any]:
             SinglePrecision: _convert_single,
             Nystroem: _convert_nystroem,
             PatchSums: convert_sums,
+            ProductFeatures: convert_product,
             SquareRoots: convert_roots,
         },
         "custom_shape_calculators": {
             **dict.fromkeys((IsMissing, FillMissing, SinglePrecision, Nystroem), _shape),
             **dict.fromkeys((PatchSums, SquareRoots), shape_of_sums),
+            ProductFeatures: shape_of_product,
         },
     }
 

@@ -11,12 +11,12 @@ from sklearn.datasets import make_classification
 
 import quorate
 from quorate.outcomes import Outcome
-from quorate.planning import rehearsal_caution
-from quorate.planning.expected import Expected, ExpectedValue
 from quorate.planning.plan import in_order
 from quorate.planning.plan_row import PlanRow
-from quorate.planning.public_facts import PublicFacts
 from quorate.planning.rehearsal.estimate import Played, estimate_value
+from quorate.run.cautions import rehearsal_caution
+from quorate.run.expected import Expected, ExpectedValue
+from quorate.run.public_facts import PublicFacts
 
 FACTS = PublicFacts(n_records=6_000, n_public=500, n_classes=2, width=8, epsilon=1.0, delta=1e-5)
 

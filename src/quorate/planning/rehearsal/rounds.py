@@ -16,7 +16,7 @@ from quorate.direct.budgets import Outline
 from quorate.direct.rounds import Descent, PrivateUnits
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.noise.source import MAX_SCALE
-from quorate.release.source import noise_and_key
+from quorate.release.target import noise_and_key
 from quorate.types import FloatArray, IntArray
 
 MOST_UNITS = 40  # of several rows each
@@ -90,7 +90,7 @@ def round_logits(
         for _ in range(plan.settings.rounds):
             drawn = _drawn(plan.sigma, n_units / plan.n_units, start.shape, noise)
             descent.take(summing(descent.weights) + drawn)
-        return np.asarray(np.ldexp(z[held] @ descent.result(), -plan.grid.bits))
+        return np.asarray(np.ldexp(z[held] @ plan.shrunk(descent.result(), n_units, descent.n_rounds), -plan.grid.bits))
 
 
 def _drawn(sigma: float, times: float, shape: tuple[int, ...], noise: NoiseSource) -> IntArray:
