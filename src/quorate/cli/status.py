@@ -19,8 +19,7 @@ if TYPE_CHECKING:
 def command(run: Path, as_json: bool) -> None:
     """Say how far RUN (default: here) is, what was spent and what is left."""
     from quorate.accounting.figures import at_least, at_most
-    from quorate.report.baseline import scored
-    from quorate.report.sentences import SEEDED, counted, raised
+    from quorate.report.sentences import SEEDED, counted, raised, scored
     from quorate.run.status import read_status
 
     status = read_status(run)

@@ -19,7 +19,7 @@ from quorate.noise import NoiseSource
 from quorate.outcomes import Outcome
 from quorate.pipeline.task import Task
 from quorate.report import Check
-from quorate.report.checks import name_of
+from quorate.report.facts import name_of
 from quorate.stored_names import stored_as
 from quorate.types import IntArray, Secret
 

@@ -45,11 +45,9 @@ from quorate.accounting import miss_rate, worlds_told_apart
 from quorate.deferred import on_demand
 
 if TYPE_CHECKING:
-    from quorate.report.audited import said_of_sight, said_of_sizes
     from quorate.report.card import model_card
     from quorate.report.chart import Axis, Chart
-    from quorate.report.checks import Check
-    from quorate.report.facts import Facts, Provenance, Setup, render_json
+    from quorate.report.facts import Check, Facts, Provenance, Rounds, Setup, render_json
     from quorate.report.findings import (
         AttackCurve,
         Audit,
@@ -66,8 +64,8 @@ if TYPE_CHECKING:
         Utility,
     )
     from quorate.report.internal import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
+    from quorate.report.measurement import said_of_sight, said_of_sizes
     from quorate.report.page import render_html
-    from quorate.report.rounds import Rounds
     from quorate.report.spending import AnswerCounts, BudgetRaise, ExPost, Part, Spending
     from quorate.report.student_file import StudentFile
     from quorate.report.text import Outputs, render_text

@@ -8,11 +8,11 @@ from typing import Any
 
 from quorate.accounting.figures import at_most, several
 from quorate.report import sentences
-from quorate.report.baseline import balanced, commonest_class, expectation, verdict
 from quorate.report.facts import Facts
 from quorate.report.findings import Score
 from quorate.report.method import words_of
 from quorate.report.notation import escaped, percent, shortened, visible, wilson_interval
+from quorate.report.sentences import balanced, commonest_class, expectation, verdict
 from quorate.report.student_file import how_to_use
 
 _MARKS = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$-])")

@@ -10,10 +10,9 @@ from quorate.planning.crossing import MATTERS, Crossing
 from quorate.planning.expected import Expected
 from quorate.planning.plan import Plan
 from quorate.planning.plan_row import PlanRow
-from quorate.report import drawing
+from quorate.report import html
 from quorate.report.chart import Axis, Chart
-from quorate.report.element import Child, Markup, element, join
-from quorate.report.layout import document, pairs, section, table
+from quorate.report.html import Child, Markup, document, element, join, pairs, section, table
 from quorate.report.notation import percent, visible
 from quorate.report.plan_text import ROUGHLY, epsilons_in_words, epsilons_of, method_of, name_of, odds, task
 from quorate.report.stylesheet import STYLE
@@ -38,7 +37,7 @@ def plan_page(plan: Plan, *, paid: str = "") -> str:
     )
     body = element(
         "body",
-        drawing.textures(),
+        html.textures(),
         element(
             "header",
             element("p", "quorate · plan", class_="eyebrow"),
@@ -75,7 +74,7 @@ def _rows(plan: Plan) -> tuple[Child, ...]:
     rows = [_row(row, "~ " if plan.is_brief(row) else "") for row in plan.answering]
     roughly = f" ~: {ROUGHLY}." if any(plan.is_brief(row) for row in plan.answering) else ""
     share = "unknown" if plan.commonest is None else percent(plan.commonest)
-    bar = None if plan.commonest is None else drawing.bar(plan.commonest, fill="ink-3")
+    bar = None if plan.commonest is None else html.bar(plan.commonest, fill="ink-3")
     rows.append(("Always the commonest class", join(share, bar), "", "", "", "", *("" for _ in SHOWN)))
     first = f"{name_of(plan.first)}: {plan.first.why}."
     return (
@@ -110,7 +109,7 @@ def _row(row: PlanRow, mark: str) -> tuple[Child, ...]:
 
 def _expected(expected: Expected, mark: str) -> Markup:
     figure, range_ = f"{mark}{percent(expected.accuracy)}", element("small", _range(expected))
-    return join(figure, range_, drawing.bar(expected.accuracy))
+    return join(figure, range_, html.bar(expected.accuracy))
 
 
 def _range(expected: Expected) -> str:
@@ -148,7 +147,7 @@ def _labels(plan: Plan) -> tuple[Child, ...]:
     for style, row in enumerate(_ways(plan)):
         if row.probabilities is not None:
             chart.line(row.probabilities.margins, row.probabilities.truth, _short(row), style, marks=None)
-    return (drawing.chart(chart), element("p", "Exact, from the discrete noise that each mechanism draws."))
+    return (html.chart(chart), element("p", "Exact, from the discrete noise that each mechanism draws."))
 
 
 def _short(row: PlanRow) -> str:
@@ -195,7 +194,7 @@ def _epsilon(plan: Plan) -> tuple[Child, ...]:
     if plan.commonest is not None:
         chart.rule(y=plan.commonest)
         chart.words(at[0], plan.commonest, "the commonest class", move=(6, -6))
-    return (drawing.chart(chart), *said, told)
+    return (html.chart(chart), *said, told)
 
 
 def _attacker(plan: Plan) -> tuple[Child, ...]:
@@ -213,7 +212,7 @@ def _attacker(plan: Plan) -> tuple[Child, ...]:
         curve = trade_off(event)
         chart.line(curve.false_alarms, curve.misses, "what the first row's release leaves", 0, marks=0)
     words = f"{odds(plan)[:1].upper()}{odds(plan)[1:]}."
-    return (drawing.chart(chart), element("p", visible(words)))
+    return (html.chart(chart), element("p", visible(words)))
 
 
 def _from(crossing: Crossing) -> str:

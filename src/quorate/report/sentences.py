@@ -1,18 +1,20 @@
-"""The sentences of a report, made from the facts and never typed by hand; every edition uses the same ones."""
+"""The sentences of a report, made from the facts and never typed by hand; every edition uses the same ones.
+
+With them stands what a score is compared with: how often always saying the commonest class of the same public rows is
+right.
+"""
 
 from __future__ import annotations
 
 from math import ceil
-from typing import TYPE_CHECKING
 
 from quorate.accounting.figures import at_least, at_most, plural, several
 from quorate.accounting.odds import PAIRS
 from quorate.outcomes import Outcome
-from quorate.report.notation import power_of_ten
+from quorate.report.facts import Facts
+from quorate.report.findings import Score, Utility
+from quorate.report.notation import percent, power_of_ten, shortened, visible, wilson_interval
 from quorate.report.spending import AnswerCounts, BudgetRaise
-
-if TYPE_CHECKING:
-    from quorate.report.facts import Facts
 
 SEEDED = "reproducible, therefore not private"
 SEEDED_WHY = (
@@ -276,3 +278,75 @@ def raised(entry: BudgetRaise) -> str:
     'on 2026-03-01T09:00:00Z to ε 2, δ 1e-5; reason: approved by the board'
     """
     return f"on {entry.time} to ε {at_most(entry.epsilon)}, δ {at_most(entry.delta)}; reason: {entry.reason}"
+
+
+_NAME = 40  # columns of a class name
+
+
+def scored(score: Score) -> str:
+    """Return a score in one line: accuracy with a 95 % interval, balanced accuracy, rows.
+
+    Examples
+    --------
+    >>> scored(Score(n_rows=2000, accuracy=0.84, balanced_accuracy=0.76))
+    'accuracy 84.0 % (82.3 to 85.5 %) · balanced 76.0 % · 2,000 rows'
+    """
+    low, high = wilson_interval(score.accuracy, score.n_rows)
+    words = f"accuracy {percent(score.accuracy)} ({percent(low).removesuffix(' %')} to {percent(high)})"
+    if score.balanced_accuracy is not None:
+        words += f" · balanced {percent(score.balanced_accuracy)}"
+    return f"{words} · {score.n_rows:,} rows"
+
+
+def commonest_class(facts: Facts, score: Score | None) -> str | None:
+    """Return the name of the commonest class among the rows that a score was measured on; None where it is not told."""
+    if score is None or score.commonest is None:
+        return None
+    return shortened(visible(facts.setup.classes[score.class_rows.index(max(score.class_rows))]), _NAME)
+
+
+def balanced(score: Score) -> float:
+    """Return the balanced accuracy of always saying one class."""
+    return 1 / sum(count > 0 for count in score.class_rows)
+
+
+def verdict(score: Score | None) -> str | None:
+    """Return that a score is no better than its baseline, or not clearly, with a 95 % interval; None where it is."""
+    if score is None or score.commonest is None:
+        return None
+    low, _ = wilson_interval(score.accuracy, score.n_rows)
+    if score.accuracy <= score.commonest:
+        return "the student is no better"
+    return "the student is not clearly better" if low <= score.commonest else None
+
+
+def baseline(facts: Facts, score: Score | None) -> str | None:
+    """Return the sentence that stands beside a score; None where the labels of public rows do not allow one."""
+    name = commonest_class(facts, score)
+    if name is None or score is None or score.commonest is None:
+        return None
+    found = verdict(score)
+    return (
+        f"accuracy {percent(score.commonest)} by always saying {name}, the commonest class"
+        f"{'' if found is None else f'; {found}'}"
+    )
+
+
+def expectation(utility: Utility) -> str | None:
+    """Return what was expected of the student, and whether it came; None where nothing was.
+
+    Examples
+    --------
+    >>> from quorate.report.findings import ExpectedScore
+    >>> told = ExpectedScore(accuracy=0.84, low=0.82, high=0.86, basis="rehearsed on public rows")
+    >>> expectation(Utility(student=Score(n_rows=500, accuracy=0.81), expected=told))
+    'accuracy 84.0 % (82.0 to 86.0 %), rehearsed on public rows; the student is below that range'
+    """
+    expected, student = utility.expected, utility.student
+    if expected is None:
+        return None
+    came = ""
+    if student is not None and not expected.low <= student.accuracy <= expected.high:
+        came = f"; the student is {'below' if student.accuracy < expected.low else 'above'} that range"
+    ends = f"{percent(expected.low).removesuffix(' %')} to {percent(expected.high)}"
+    return f"accuracy {percent(expected.accuracy)} ({ends}), {expected.basis}{came}"

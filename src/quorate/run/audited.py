@@ -33,7 +33,7 @@ from quorate.errors import PreconditionFailed
 from quorate.outcomes import Outcome
 from quorate.pipeline.task import Task
 from quorate.report import Check, Facts, render_html, render_json, said_of_sight, said_of_sizes
-from quorate.report.checks import name_of
+from quorate.report.facts import name_of
 from quorate.run.audit_section import audit_section, fault_sizes, size_tree
 from quorate.run.folder import RunFolder
 from quorate.run.loaded import LoadedRun

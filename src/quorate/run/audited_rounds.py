@@ -9,7 +9,7 @@ from quorate.arguments import for_shell
 from quorate.audit.rounds import audit_rounds
 from quorate.direct.contribution_check import check_contributions
 from quorate.errors import PreconditionFailed
-from quorate.report.checks import name_of
+from quorate.report.facts import name_of
 from quorate.run.audited import RUNS, RunAudit
 from quorate.run.direct_run import DirectRun
 from quorate.types import Watch

@@ -13,10 +13,10 @@ from quorate.ledger import Ledger, Reservation
 from quorate.pipeline.stages import CALLED, CHUNK, COORDINATES, FINISHED, PROMPTED
 from quorate.release.guarantee import spent_of
 from quorate.release.target import GRADIENT_ROUND, LABEL, ONLINE_ANSWER, TUNING, is_closed
-from quorate.report.baseline import baseline
+from quorate.report.facts import Rounds
 from quorate.report.findings import Score
 from quorate.report.plain import as_json
-from quorate.report.rounds import Rounds
+from quorate.report.sentences import baseline
 from quorate.report.spending import AnswerCounts, BudgetRaise, raises_of
 from quorate.run.folder import RunFolder
 from quorate.run.published import is_finished, read_facts

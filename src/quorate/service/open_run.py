@@ -28,8 +28,8 @@ from quorate.run.settings import Settings, settings_of
 from quorate.run.student_rows import encoder_of, public_table, reader_of
 from quorate.service.answers import Standing
 from quorate.service.app import Served
+from quorate.service.dashboard import History
 from quorate.service.features import Features
-from quorate.service.history import History
 from quorate.service.models import check_models, note_models, open_student, predictor
 from quorate.service.settings import ServiceSettings
 from quorate.service.votes import CurrentRows, EnsembleAnswers, ModelAnswers

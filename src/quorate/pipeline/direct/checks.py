@@ -9,7 +9,7 @@ from quorate.outcomes import Outcome
 from quorate.pipeline.checks import audit_not_run, chain, classes, exact_noise, seed
 from quorate.pipeline.direct.task import DirectTask
 from quorate.report import Check
-from quorate.report.checks import name_of
+from quorate.report.facts import name_of
 
 LEFT_OUT = "Is a row that cannot be used left out, and never refused?"
 

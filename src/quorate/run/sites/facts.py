@@ -20,7 +20,7 @@ from quorate.pipeline.checks import audit_not_run, chain, exact_noise, seed
 from quorate.planning import scale_of
 from quorate.release.guarantee import spent_of
 from quorate.report import AnswerCounts, Check, Facts, Fitted, Part, Provenance, Score, Setup, Spending, Utility
-from quorate.report.checks import name_of
+from quorate.report.facts import name_of
 from quorate.report.spending import raises_of
 from quorate.run.sites.queries import Queries
 from quorate.run.sites.signed_votes import verified

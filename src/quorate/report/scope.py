@@ -8,11 +8,9 @@ from __future__ import annotations
 from quorate.accounting.figures import at_least, at_most
 from quorate.accounting.odds import PAIRS
 from quorate.outcomes import Outcome
-from quorate.report import drawing, sentences
-from quorate.report.checks import Check
-from quorate.report.element import Child, Markup, element
-from quorate.report.facts import Facts
-from quorate.report.layout import pairs
+from quorate.report import html, sentences
+from quorate.report.facts import Check, Facts
+from quorate.report.html import Child, Markup, element, pairs
 from quorate.report.method import words_of
 from quorate.report.notation import percent, power_of_ten, shortened
 
@@ -76,18 +74,18 @@ def _pairs_of_worlds(facts: Facts) -> Markup:
     if exactly:
         more, wrong = f"{more}, by its exact price", "still wrong by both, at least"
         more_allowed = f"{allowed - right:,} wrong by that price, though ε and δ alone would allow them"
-        beyond = (element("span", drawing.dot("allowed"), more_allowed),)
+        beyond = (element("span", html.dot("allowed"), more_allowed),)
     return element(
         "figure",
-        drawing.dots(
+        html.dots(
             f"{sentences.odds(facts)} {exactly}".strip(), chance=half, told_apart=right, allowed=allowed, total=PAIRS
         ),
         element(
             "figcaption",
-            element("span", drawing.dot("chance"), f"on average {half:,} right by tossing a coin"),
-            element("span", drawing.dot("gain"), more),
+            element("span", html.dot("chance"), f"on average {half:,} right by tossing a coin"),
+            element("span", html.dot("gain"), more),
             *beyond,
-            element("span", drawing.dot("rest"), f"{PAIRS - allowed:,} {wrong}"),
+            element("span", html.dot("rest"), f"{PAIRS - allowed:,} {wrong}"),
         ),
         class_="pairs-of-worlds",
     )
@@ -99,7 +97,7 @@ def _attacker(facts: Facts) -> tuple[Child, ...]:
     if words is None or facts.attacker is None:
         return ()
     said, shows = words
-    picture = drawing.trade_off(f"{said} {shows}", facts.attacker)
+    picture = html.trade_off(f"{said} {shows}", facts.attacker)
     told = element("div", element("p", said), element("p", shows, class_="note"))
     return (element("h3", "The best attack on this run"), element("figure", picture, told, class_="attacker"))
 
@@ -128,7 +126,7 @@ def unit_and_composition(facts: Facts) -> tuple[Child, ...]:
             ),
             class_="bigs",
         ),
-        drawing.gauge(
+        html.gauge(
             f"Charged: ε {spent} of a budget of {budget}; {left} left.",
             spent=spending.spent_epsilon,
             budget=spending.budget_epsilon,
@@ -178,7 +176,7 @@ def mechanisms(facts: Facts) -> tuple[Child, ...]:
         return (element("p", "Nothing was charged."),)
     said = "; ".join(f"{part.purpose} {percent(part.share)}" for part in parts)
     return (
-        drawing.stacked(f"Share of the ε that this run was charged: {said}.", [part.share for part in parts]),
+        html.stacked(f"Share of the ε that this run was charged: {said}.", [part.share for part in parts]),
         *words_of(facts).spending(facts),
     )
 

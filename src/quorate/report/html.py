@@ -1,17 +1,136 @@
-"""The pictures of a report: inline SVG that reads without colour, and says in words what it shows.
+"""HTML and SVG built from elements: text is always escaped, and every tag is closed.
 
-Colours are classes of the style sheet (they follow the light or dark scheme); what differs differs in lightness or
-texture too. Widths are in units of a view box: a picture stretches to its column.
+Elements make sections, tables, lists of terms and the pictures of a report: inline SVG that reads without colour, and
+says in words what it shows. Colours are classes of the style sheet (they follow the light or dark scheme); what differs
+differs in lightness or texture too. Widths are in units of a view box: a picture stretches to its column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from html import escape
 from itertools import cycle
+from typing import TypeAlias
 
 from quorate.report.chart import Chart
-from quorate.report.element import Markup, element, join
 from quorate.report.findings import AttackCurve
+from quorate.report.notation import visible
+
+
+class Markup(str):
+    """Text that is already HTML. Only this module, constants and charts, which escape their words, make it."""
+
+    __slots__ = ()
+
+
+Child: TypeAlias = str | int | None
+"""What an element holds: Markup as it is, other text escaped, None left out."""
+
+_VOID = frozenset({"meta", "br", "hr"})
+
+
+def element(name: str, *children: Child, **attributes: str | float | None) -> Markup:
+    """Return one element.
+
+    `name`: tag name. `*children`: :class:`Markup` is taken as it is; any other text is escaped, with what is invisible
+    written out. `**attributes`: ``class_`` is written ``class`` and ``stroke_width`` ``stroke-width``; None leaves an
+    attribute out.
+
+    Examples
+    --------
+    >>> element("td", "<script>", class_="name", title='say "no"')
+    '<td class="name" title="say &quot;no&quot;">&lt;script&gt;</td>'
+    """
+    written = "".join(
+        f' {key.rstrip("_").replace("_", "-")}="{escape(visible(_number(value)), quote=True)}"'
+        for key, value in attributes.items()
+        if value is not None
+    )
+    if name in _VOID:
+        return Markup(f"<{name}{written}>")
+    return Markup(f"<{name}{written}>{join(*children)}</{name}>")
+
+
+def join(*children: Child) -> Markup:
+    """Return children one after the other.
+
+    Examples
+    --------
+    >>> join("a < b", element("b", 1))
+    'a &lt; b<b>1</b>'
+    """
+    return Markup("".join(_text(child) for child in children if child is not None))
+
+
+def _text(child: str | int) -> str:
+    return child if isinstance(child, Markup) else escape(visible(str(child)), quote=True)
+
+
+def _number(value: str | float) -> str:
+    return value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
+
+
+def document(title: str, style: Markup, body: Markup) -> str:
+    """Return a whole HTML page: one file that loads nothing from elsewhere."""
+    head = element(
+        "head",
+        element("meta", charset="utf-8"),
+        element("meta", name_="viewport", content="width=device-width, initial-scale=1"),
+        element("meta", name_="color-scheme", content="light dark"),
+        element("meta", name_="referrer", content="no-referrer"),
+        element("title", title),
+        element("style", style),
+    )
+    return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
+
+
+def section(key: str, heading: str, *children: Child, stamp: str | None = None) -> Markup:
+    """Return one section: its heading in the margin, its content beside it."""
+    return element(
+        "section",
+        element("header", element("h2", heading, id=key), element("p", stamp, class_="stamp") if stamp else None),
+        element("div", *children),
+        class_=key,
+        aria_labelledby=key,
+    )
+
+
+def table(caption: str, heads: Sequence[str], rows: Iterable[Sequence[Child]], *, class_: str = "") -> Markup:
+    """Return a table; the first cell of a row is its header, and columns whose head starts with '#' hold numbers."""
+    numeric = [head.startswith("#") for head in heads]
+    head = (
+        element("th", text.lstrip("#"), scope="col", class_="n" if is_n else None)
+        for text, is_n in zip(heads, numeric, strict=True)
+    )
+    body = (
+        element(
+            "tr",
+            element("th", row[0], scope="row"),
+            *(element("td", cell, class_="n" if n else None) for cell, n in zip(row[1:], numeric[1:], strict=True)),
+        )
+        for row in rows
+    )
+    return scrolling(
+        caption,
+        element(
+            "table",
+            element("caption", caption),
+            element("thead", element("tr", *head)),
+            element("tbody", *body),
+            class_=class_ or None,
+        ),
+    )
+
+
+def scrolling(name: str, wide: Markup) -> Markup:
+    """Let something wide be moved to and fro on a narrow screen, with the keyboard too."""
+    return element("div", wide, class_="scroll", tabindex="0", role="group", aria_label=name)
+
+
+def pairs(rows: Iterable[tuple[str, Child]], *, class_: str = "pairs") -> Markup:
+    """Return terms and their values."""
+    return element("dl", *(element("div", element("dt", k), element("dd", v)) for k, v in rows), class_=class_)
+
 
 FILLS = ("ink-1", "ink-2", "ink-3", "ink-4", "ink-5", "ink-6")  #: in the order in which parts take them
 
