@@ -36,6 +36,19 @@ PLACES: Final[Mapping[str, str]] = {
     "quorate.mechanisms.several_votes": "quorate.mechanisms.noisy_max",
     "quorate.mechanisms.stability": "quorate.mechanisms.sparse_vector",
     "quorate.mechanisms.stable_sparse_vector": "quorate.mechanisms.sparse_vector",
+    "quorate.ensemble.bare_linear": "quorate.ensemble.linear.bare",
+    "quorate.ensemble.class_names": "quorate.ensemble.teachers.class_names",
+    "quorate.ensemble.classifier": "quorate.ensemble.teachers.classifier",
+    "quorate.ensemble.command.teacher": "quorate.ensemble.teachers.command.teacher",
+    "quorate.ensemble.function_teacher": "quorate.ensemble.teachers.function",
+    "quorate.ensemble.partition_check": "quorate.ensemble.partition",
+    "quorate.ensemble.plain_step": "quorate.ensemble.teachers.plain_classes",
+    "quorate.ensemble.prior_matching": "quorate.ensemble.teachers.prior_matching",
+    "quorate.ensemble.prompted.endpoint": "quorate.ensemble.teachers.prompted.endpoint",
+    "quorate.ensemble.prompted.prompt": "quorate.ensemble.teachers.prompted.prompt",
+    "quorate.ensemble.prompted.teacher": "quorate.ensemble.teachers.prompted.teacher",
+    "quorate.ensemble.teachers": "quorate.ensemble.teachers.teacher",
+    "quorate.ensemble.unfitted": "quorate.ensemble.teachers.unfitted",
 }
 
 

@@ -18,7 +18,7 @@ Examples
 ...                       left_delta=1e-5, answers_left=12),
 ...     answers=AnswerCounts(asked=100, per_class=[80, 20]),
 ...     checks=[Check(code="shards", question="Does each patient belong to one teacher?", outcome="passed",
-...                   evidence="One vote can change.", ran="quorate.ensemble.partition_check.check_partition")],
+...                   evidence="One vote can change.", ran="quorate.ensemble.partition.check_partition")],
 ...     provenance=Provenance(run="ward 7", started="2026-08-21T10:00:00Z", command="quorate run",
 ...                           seeded=False, noise="operating system", ledger_head="9f2c", ledger_entries=3))
 >>> print(render_text(facts, width=72, outputs=Outputs(report="run/public/report.html")), end="")

@@ -14,7 +14,7 @@ from quorate.arguments import shown
 from quorate.data.rows import Rows, is_frame
 from quorate.data.table_reader import TableReader
 from quorate.ensemble import Ensemble
-from quorate.ensemble.largest_number import largest_number
+from quorate.ensemble.ensemble import largest_number
 from quorate.errors import SeededNoiseRefused
 from quorate.ledger import Ledger
 from quorate.pipeline.flow import asked_of, question_digests
