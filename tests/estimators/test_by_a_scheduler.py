@@ -17,7 +17,7 @@ from tests.estimators.small_task import POOL, X, Y, classifier
 
 from quorate import PublicPool
 from quorate.ensemble import DaskScheduler, training_elsewhere
-from quorate.ensemble.workers.workers import workers
+from quorate.ensemble.workers import workers
 from quorate.pipeline import trained
 
 pytestmark = pytest.mark.several_fits

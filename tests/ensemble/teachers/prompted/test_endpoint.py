@@ -155,13 +155,13 @@ def test_a_named_host_is_taken_over_https() -> None:
 
 def test_localhost_must_be_this_machine_when_it_is_connected_to(monkeypatch: pytest.MonkeyPatch) -> None:
     """A name can be made to stand for another address; nothing is sent there."""
-    from quorate.ensemble.teachers.prompted import endpoint
-
     with endpoint() as there:
         port = there.server.server_address[1]
         assert votes(f"http://localhost:{port}/v1") == [1, 0]
         before = len(there.asked)
-        monkeypatch.setattr(endpoint.ipaddress, "ip_address", lambda shown: type("Far", (), {"is_loopback": False}))
+        monkeypatch.setattr(
+            endpoint_module.ipaddress, "ip_address", lambda shown: type("Far", (), {"is_loopback": False})
+        )
         assert votes(f"http://localhost:{port}/v1") == [ABSTAINED] * 2
         assert votes(f"http://localhost:{port}/v1", hosts=["localhost"]) == [ABSTAINED] * 2  # also where it is named
         assert len(there.asked) == before
@@ -219,14 +219,13 @@ def test_a_server_that_speaks_another_tls_is_not_said_to_speak_http(
     reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Told as OpenSSL tells it: a server that refuses may also hang up first, which is a broken connection."""
-    from quorate.ensemble.teachers.prompted import endpoint
 
     def refused(_: Any) -> None:
         error = ssl.SSLError(1, "refused")
         error.reason = reason
         raise error
 
-    monkeypatch.setattr(endpoint._Timed, "connect", refused)
+    monkeypatch.setattr(endpoint_module._Timed, "connect", refused)
     said = rehearsed("https://localhost:9/v1")
     assert "write http://" not in said
     assert "It may ask for a certificate of the client" in said
