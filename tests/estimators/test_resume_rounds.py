@@ -16,8 +16,8 @@ import pytest
 
 from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool
 from quorate.direct import descend
+from quorate.direct.task import DirectTask
 from quorate.errors import DataRefused, InvalidParameter, LedgerMismatch, PreconditionFailed, QuorateError
-from quorate.pipeline.direct.task import DirectTask
 from quorate.release import DrawnBlock
 from quorate.release.target import GRADIENT_ROUND
 

@@ -13,10 +13,10 @@ from quorate.arguments import for_shell
 from quorate.cli.options import as_json, fields_of, mechanism_class, mechanism_fields, number, print_json, whole
 
 if TYPE_CHECKING:
+    from quorate.folder.sites.combined import Combined, SitesReleased
+    from quorate.folder.sites.signed_votes import Statement
+    from quorate.folder.votes_file import VotesFile
     from quorate.mechanisms import Mechanism
-    from quorate.run.sites.combined import Combined, SitesReleased
-    from quorate.run.sites.signed_votes import Statement
-    from quorate.run.votes_file import VotesFile
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
@@ -32,8 +32,8 @@ def keys(site: str, folder: Path) -> None:
     The private key is not encrypted: its file is readable by its owner alone.
     """
     from quorate.errors import PreconditionFailed
+    from quorate.folder.sites.signed_votes import new_key, word
     from quorate.release.files import write_atomically
-    from quorate.run.sites.signed_votes import new_key, word
 
     path = folder / f"{word('SITE', site)}.key"
     if path.exists():
@@ -82,10 +82,10 @@ def sign(
     """Sign the votes of FILE for an aggregator. The signed file holds votes: it is private, and not encrypted."""
     from quorate.data import check_classes
     from quorate.errors import DataRefused, PreconditionFailed
+    from quorate.folder.sites import signed_votes
+    from quorate.folder.sites.queries import read_queries
+    from quorate.folder.votes_file import read_votes
     from quorate.release.files import write_atomically
-    from quorate.run.sites import signed_votes
-    from quorate.run.sites.queries import read_queries
-    from quorate.run.votes_file import read_votes
 
     if not key.exists():
         raise PreconditionFailed(f"there is no key {key}; make a pair with: quorate votes keys {for_shell(site)}")
@@ -115,7 +115,7 @@ def sign(
 def verify(signed: Path, key: str, as_json: bool) -> None:
     """Verify the signature of a site's file, and say what the site states."""
     from quorate.errors import PreconditionFailed
-    from quorate.run.sites.signed_votes import verified
+    from quorate.folder.sites.signed_votes import verified
 
     if not signed.exists():
         raise PreconditionFailed(f"there is no file {signed}")
@@ -142,7 +142,7 @@ def combine(folder: Path, check: bool, outbox: Path | None, as_json: bool) -> No
     Each file must be signed by its site's key, and be about the same public rows, classes, unit and round. The same
     votes are charged once.
     """
-    from quorate.run.sites import combined as sites
+    from quorate.folder.sites import combined as sites
 
     combined = sites.combine(folder)
     if check and outbox is not None:
@@ -158,7 +158,7 @@ def combine(folder: Path, check: bool, outbox: Path | None, as_json: bool) -> No
 
 
 def _planned(combined: Combined) -> dict[str, Any]:
-    from quorate.pipeline.facts import told
+    from quorate.voting.facts import told
 
     return {
         "sites": [each.site for each in combined.statements],
@@ -170,7 +170,7 @@ def _planned(combined: Combined) -> dict[str, Any]:
 
 def _planned_lines(combined: Combined) -> list[tuple[str, str]]:
     from quorate.accounting.figures import at_most, several
-    from quorate.pipeline.facts import told
+    from quorate.voting.facts import told
 
     agreed, (epsilon, delta) = combined.settings.votes, combined.settings.share
     teachers = f"{several(combined.votes.n_teachers, 'teacher')} of {several(len(combined.statements), 'site')}"
@@ -183,7 +183,7 @@ def _planned_lines(combined: Combined) -> list[tuple[str, str]]:
 
 
 def _released(combined: Combined, done: SitesReleased) -> dict[str, Any]:
-    from quorate.pipeline.facts import answers_of
+    from quorate.voting.facts import answers_of
 
     return {
         **answers_of(done.released, len(combined.votes.classes)).numbers,
@@ -196,8 +196,8 @@ def _released(combined: Combined, done: SitesReleased) -> dict[str, Any]:
 
 
 def _released_lines(combined: Combined, done: SitesReleased) -> list[tuple[str, str]]:
-    from quorate.pipeline.facts import answers_of
     from quorate.report.sentences import counted
+    from quorate.voting.facts import answers_of
 
     answers = answers_of(done.released, len(combined.votes.classes))
     lines = [("queries", counted(answers)), ("guarantee", str(done.guarantee))]
@@ -294,11 +294,11 @@ def release(
 ) -> None:
     """Charge and release a label for every query of FILE; write labels and guarantee to the folder's public side."""
     from quorate.accounting.figures import several
+    from quorate.folder.external_votes import release_votes, share_for_figure
     from quorate.ledger import Budget
-    from quorate.pipeline.facts import answers_of
     from quorate.release.target import floor_budget, noise_and_key
     from quorate.report.sentences import counted
-    from quorate.run.external_votes import release_votes, share_for_figure
+    from quorate.voting.facts import answers_of
 
     votes = _read(file, classes, kind, n_teachers)
     epsilon, delta = floor_budget(epsilon, delta)
@@ -356,8 +356,8 @@ def analyse(
     readable by its owner alone.
     """
     from quorate.accounting.figures import at_most, several
+    from quorate.folder.external_votes import data_dependent_epsilon, price_of, write_analysis
     from quorate.mechanisms import data_dependent_terms
-    from quorate.run.external_votes import data_dependent_epsilon, price_of, write_analysis
 
     votes = _read(file, classes, kind, n_teachers)
     made = _mechanism(mechanism, given, votes, 1.0, delta)
@@ -384,14 +384,14 @@ def analyse(
 
 
 def _read(file: Path, classes: str, kind: Literal["auto", "counts", "labels"], n_teachers: int | None) -> VotesFile:
-    from quorate.run.votes_file import read_votes
+    from quorate.folder.votes_file import read_votes
 
     named = [each.strip() for each in classes.split(",")]
     return read_votes(file, classes=named, kind=kind, n_teachers=n_teachers)
 
 
 def _mechanism(name: str, given: tuple[str, ...], votes: VotesFile, epsilon: float, delta: float) -> Mechanism:
-    from quorate.planning import mechanism_for
+    from quorate.mechanisms.schedule import mechanism_for
 
     return mechanism_for(
         mechanism_class(name),

@@ -6,8 +6,8 @@ import json
 from collections.abc import Collection
 from typing import Any, Final
 
+from quorate.folder import published
 from quorate.report import Facts
-from quorate.run import published
 
 FORMAT: Final = "quorate export 1"
 MANIFEST, METADATA, VERSIONS, COVER = "manifest.json", "metadata.json", "versions.json", "COVER-SHEET.md"
@@ -72,6 +72,7 @@ def metadata(facts: Facts, onnx: Any, files: Collection[str], model_version: Any
             "accuracy": score.accuracy,
             "balanced_accuracy": score.balanced_accuracy,
             "accuracy_of_the_commonest_class": score.commonest,
+            **({} if score.chosen is None else {score.chosen.scoring: score.chosen.value}),
         },
         "ledger_head": origin.ledger_head,
         "ledger_entries": origin.ledger_entries,

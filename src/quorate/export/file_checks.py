@@ -20,8 +20,8 @@ from quorate.accounting.figures import several
 from quorate.export.container import MOST_MODEL_BYTES, UnsafePackageError, unpacked
 from quorate.export.contents import CARDS, FORMAT, MANIFEST, METADATA, NEEDED, ONNX, OPTIONAL, SKOPS
 from quorate.export.receipt import sum_of
+from quorate.folder.opened_student import untrusted_types
 from quorate.outcomes import Outcome
-from quorate.run.opened_student import untrusted_types
 
 _ASK = "Do not accept the package; ask its owner for a new one."
 

@@ -18,13 +18,13 @@ from quorate.export.contents import CARDS, COVER, MANIFEST, METADATA, PROMPT, VE
 from quorate.export.cover import cover_sheet
 from quorate.export.file_checks import Found, failed, kind_of, not_run, passed, read_json
 from quorate.export.receipt import ExportReceipt, receipt_for, sum_of
+from quorate.folder.published import NAMES
 from quorate.ledger.budget import Budget, Composition, spent_totals
 from quorate.ledger.chain import verify
 from quorate.ledger.pricing import check_prices, costs_more
 from quorate.ledger.scope import combined_scope
 from quorate.release.guarantee import EARLIER, NOT_CLAIMED, weakest_that_holds
 from quorate.report import Facts, model_card, render_html, render_json
-from quorate.run.published import NAMES
 
 
 def scope_differs(receipt: ExportReceipt, guarantee: Guarantee) -> str | None:

@@ -41,7 +41,7 @@ from quorate.release.target import floor_budget, floor_epsilon, noise_and_key
 from quorate.types import Secret
 
 if TYPE_CHECKING:
-    from quorate.pipeline.check_result import CheckResult
+    from quorate.run.check_result import CheckResult
 
 __all__ = ["UNLABELLED", "CodedLabels", "Plan", "PrivateLearner", "RowsNeeded", "Sample", "coded_labels"]
 

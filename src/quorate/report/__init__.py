@@ -55,13 +55,10 @@ if TYPE_CHECKING:
         ChargeLine,
         Choice,
         Comparison,
-        ExpectedScore,
         FaultSize,
         FaultSizes,
         Fitted,
-        Score,
         StageLine,
-        Utility,
     )
     from quorate.report.internal import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
     from quorate.report.measurement import said_of_sight, said_of_sizes
@@ -69,6 +66,7 @@ if TYPE_CHECKING:
     from quorate.report.spending import AnswerCounts, BudgetRaise, ExPost, Part, Spending
     from quorate.report.student_file import StudentFile
     from quorate.report.text import Outputs, render_text
+    from quorate.report.utility import ExpectedScore, Score, Utility
 
 __all__ = [
     "Facts",

@@ -9,16 +9,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from json import JSONDecodeError, dumps, loads
-from typing import Any
+from typing import Any, ClassVar
 
 from quorate.accounting import Guarantee
 from quorate.errors import InvalidParameter
 from quorate.outcomes import Outcome
-from quorate.report.findings import AttackCurve, Audit, Choice, Fitted, Utility
+from quorate.report.findings import AttackCurve, Audit, Choice, Fitted
 from quorate.report.notation import escaped
 from quorate.report.plain import Plain, as_json, read, require
 from quorate.report.spending import AnswerCounts, Spending
 from quorate.report.student_file import StudentFile
+from quorate.report.utility import Utility
 from quorate.stored_names import stored_name
 
 LOOKED = (Outcome.PASSED, Outcome.FAILED)
@@ -53,7 +54,7 @@ class Check(Plain):
     Examples
     --------
     >>> check = Check(code="seed", question="Is the noise free of a seed?", outcome="passed",
-    ...               evidence="Nobody can draw the same noise again.", ran="quorate.pipeline.checks.seed")
+    ...               evidence="Nobody can draw the same noise again.", ran="quorate.run.checks.seed")
     >>> check.holds, check.outcome
     (True, <Outcome.PASSED: 'passed'>)
     >>> Check(code="shards", question="Is each patient in one shard?", outcome="passed", evidence="…")
@@ -114,6 +115,12 @@ class Rounds(Plain):
         η, and the share of a step that is kept for the next.
     n_units : int
         n₀, the number of units that a step is divided by.
+    residual_ridge : float or None
+        κ of what kernels add to linear features, which is whitened by itself; None where there is one whitening.
+    averaged : float or None
+        The share of the rounds, the last ones, whose weights were averaged; None for half of them.
+    shrunk : bool or None
+        Whether weights were shrunk by their known error afterwards; None for no.
 
     Examples
     --------
@@ -134,6 +141,11 @@ class Rounds(Plain):
     rate: float
     momentum: float
     n_units: int
+    residual_ridge: float | None = None
+    averaged: float | None = None
+    shrunk: bool | None = None
+
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("residual_ridge", "averaged", "shrunk")
 
     def _check(self) -> None:
         require(min(self.rounds, self.n_coordinates, self.n_units) >= 1, "rounds, n_coordinates and n_units are >= 1")

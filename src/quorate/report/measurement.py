@@ -11,11 +11,13 @@ from collections.abc import Iterable, Sequence
 from quorate.accounting.figures import at_least, at_most
 from quorate.report import html, sentences
 from quorate.report.facts import Facts
-from quorate.report.findings import Audit, Choice, FaultSize, FaultSizes, Score, Utility
+from quorate.report.findings import Audit, Choice, FaultSize, FaultSizes
 from quorate.report.html import Child, Markup, element, join, scrolling, table
 from quorate.report.method import words_of
 from quorate.report.notation import percent, shortened, wilson_interval
-from quorate.report.sentences import balanced, commonest_class, expectation, verdict
+from quorate.report.ranking import ranking
+from quorate.report.sentences import balanced, commonest_class, decides, expectation, judged, verdict
+from quorate.report.utility import Score, Utility
 
 TABLE_CLASSES = 12  #: up to so many classes are shown as the rows of a table
 GRID_CLASSES = 120  #: up to so many as cells of a grid; the rest are in the JSON
@@ -120,10 +122,13 @@ def utility(facts: Facts) -> tuple[Child, ...]:
             (*(_score(name, score) for name, score in rows), *_always(facts)),
         )
     words, found_no_better, foreseen = words_of(facts), verdict(found.student), expectation(found)
+    judged_by, decided = judged(found.student), decides(facts)
     why = words.closed(facts)
     return (
         element("p", words.model(facts)),
         scores,
+        None if judged_by is None else element("p", f"Judged by {judged_by}.", class_="count"),
+        None if decided is None else element("p", f"{decided}.", class_="count"),
         None
         if found_no_better is None
         else element("p", f"Beside always saying the commonest class, {found_no_better}.", class_="verdict count"),
@@ -131,6 +136,7 @@ def utility(facts: Facts) -> tuple[Child, ...]:
         element("p", f"{words.counted(facts)}.", class_="count"),
         None if why is None else element("p", why, class_="note"),
         *per_class(facts),
+        *ranking(facts),
     )
 
 

@@ -59,7 +59,7 @@ def round_codes(
         for _ in range(plan.settings.rounds):
             drawn = _drawn(plan.sigma, n_units / plan.n_units, start.shape, noise)
             descent.take(summing(descent.weights) + drawn)
-        scores = z[held] @ descent.result()
+        scores = z[held] @ plan.shrunk(descent.result(), n_units, descent.n_rounds)
     return np.asarray(scores[:, 0] > 0 if plan.n_outputs == 1 else scores.argmax(axis=1), dtype=np.int64)
 
 
