@@ -51,6 +51,19 @@ PLACES: Final[Mapping[str, str]] = {
     "quorate.ensemble.prompted.teacher": "quorate.ensemble.teachers.prompted.teacher",
     "quorate.ensemble.teachers": "quorate.ensemble.teachers.teacher",
     "quorate.ensemble.unfitted": "quorate.ensemble.teachers.unfitted",
+    "quorate.learners.agnostic.hypotheses": "quorate.learners.agnostic.voting",
+    "quorate.learners.base.noisy_quantile": "quorate.learners.base.grid_choice",
+    "quorate.learners.concepts.symmetric_difference": "quorate.learners.concepts.domain",
+    "quorate.learners.label_boost.paper": "quorate.learners.label_boost.constants",
+    "quorate.learners.label_boost.task": "quorate.learners.label_boost.schedule",
+    "quorate.learners.label_boost.tight": "quorate.learners.label_boost.constants",
+    "quorate.learners.plan": "quorate.learners.fit_charge",
+    "quorate.learners.generic.net": "quorate.learners.generic.learner",
+    "quorate.learners.sanitizers.box_plan": "quorate.learners.sanitizers.boxes",
+    "quorate.learners.sanitizers.median_plan": "quorate.learners.sanitizers.medians",
+    "quorate.learners.sanitizers.symmetric_difference_queries": "quorate.learners.sanitizers.queries",
+    "quorate.learners.sanitizers.tree_plan": "quorate.learners.sanitizers.noisy_tree",
+    "quorate.students.answers": "quorate.students.values",
 }
 
 
