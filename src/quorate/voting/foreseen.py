@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from quorate.accounting.figures import at_most, several
+from quorate.accounting.neighbouring import Neighbouring
 from quorate.mechanisms.schedule import form_of, scale_of
 from quorate.run.facts import name_of
 from quorate.voting.facts import told
@@ -37,6 +38,11 @@ def foreseen(task: Task) -> dict[str, Any]:
     }
 
 
+def unit_line(neighbouring: Neighbouring) -> list[tuple[str, str]]:
+    """Return the first line of a check where the guarantee is for one row."""
+    return [("unit", neighbouring.whose_rows)] if neighbouring.whose_rows else []
+
+
 def steps_of(task: Task, found: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the first lines of a check: a word and a line each."""
     answers = found["n_queries"] + found["online_answers"]
@@ -45,6 +51,7 @@ def steps_of(task: Task, found: dict[str, Any]) -> list[tuple[str, str]]:
     budget = f"ε = {at_most(found['epsilon'], 6)}, δ = {at_most(found['delta'], 6)}"
     kept = f"({several(found['n_queries'], 'label')}, {found['online_answers']:,} kept back for later)"
     return [
+        *unit_line(task.neighbouring),
         ("train", f"{teachers}; {task.neighbouring.changing} changes exactly one teacher"),
         ("release", f"{several(answers, 'answer')} {kept}"),
         ("by", found["released_by"]),
