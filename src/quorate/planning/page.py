@@ -123,7 +123,7 @@ def _row(row: PlanRow, mark: str) -> tuple[Child, ...]:
 def _expected(expected: Expected, mark: str) -> Markup:
     if (scored := expected.scored) is not None:
         ends = f"{scored.low:.3f} to {scored.high:.3f}"
-        return join(f"{mark}{scored.value:.3f}", element("small", ends), drawing.bar(scored.value))
+        return join(f"{mark}{scored.value:.3f}", element("small", ends), html.bar(scored.value))
     figure, range_ = f"{mark}{percent(expected.accuracy)}", element("small", _range(expected))
     return join(figure, range_, html.bar(expected.accuracy))
 
