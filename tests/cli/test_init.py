@@ -347,3 +347,19 @@ def test_without_a_public_table_the_first_line_tells_the_separator(tmp_path: Pat
     data = tomllib.loads((tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8"))["data"]
     assert data["separator"] == "\t"
     assert "encoding" not in data
+
+
+def test_a_column_that_looks_like_an_id_of_persons_is_asked_about(tmp_path: Path, cli: Any) -> None:
+    rows = PUBLIC.with_columns(ill=pl.lit("no"), key=pl.Series([f"P{place // 3:05d}" for place in range(30)]))
+    rows = pl.concat([rows] * 3)
+    rows.with_columns(patient=pl.lit("P1")).write_csv(tmp_path / "private.csv")
+    rows.drop("ill").write_csv(tmp_path / "public.csv")
+    options = ("--from", tmp_path / "private.csv", "--public", tmp_path / "public.csv", "--label", "ill", "--yes")
+    code, out, err = cli("init", tmp_path / "run", *options)
+    assert code == 0, err
+    assert "is 'patient' whose row it is? One person may have several rows" in out
+    text = (tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8")
+    assert '# unit = "patient"  ' in text
+    code, out, err = cli("init", tmp_path / "with", *options, "--unit", "patient")
+    assert code == 0, err
+    assert "whose row it is?" not in out

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from quorate.accounting import Event, epsilon, epsilon_of_zcdp, zcdp
 from quorate.accounting.budget_cautions import budget_cautions
 from quorate.accounting.figures import at_most
-from quorate.accounting.neighbouring import Neighbouring
+from quorate.accounting.neighbouring import ONE_RECORD, Neighbouring
 from quorate.data.feature_maps import FittedTransformer
 from quorate.direct.task import DirectTask
 from quorate.outcomes import Caution
-from quorate.run.pool_cautions import few_rows_caution, pool_cautions
+from quorate.run.check_result import unit_line
+from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caution
 
 
 def foreseen(task: DirectTask) -> dict[str, Any]:
@@ -59,6 +61,7 @@ def steps_of(task: DirectTask, found: dict[str, Any]) -> list[tuple[str, str]]:
         for each in found["also"]
     )
     return [
+        *unit_line(task.neighbouring),
         ("learn", f"a linear model in {found['n_coordinates']:,} {kind}, in {found['rounds']} noisy rounds"),
         ("release", f"{found['rounds']} × {found['numbers']:,} noisy sums; every prediction is free"),
         ("spend", f"{budget} for {task.neighbouring.changing}{other}"),
@@ -66,9 +69,16 @@ def steps_of(task: DirectTask, found: dict[str, Any]) -> list[tuple[str, str]]:
     ]
 
 
-def cautions_of(task: DirectTask, *, pool_name: str = "the public rows") -> tuple[Caution, ...]:
-    """Return what the owner should hear before the budget is spent, from public facts alone."""
+def cautions_of(
+    task: DirectTask, *, pool_name: str = "the public rows", left_out: Sequence[str] = ()
+) -> tuple[Caution, ...]:
+    """Return what the owner should hear before the budget is spent, from public facts alone.
+
+    `left_out`: columns that are no features, and in no public table.
+    """
     found = budget_cautions(task.plan.n_units, task.epsilon, task.delta, task.unit)
+    if task.unit == ONE_RECORD:
+        found += (unit_caution(task.schema.pool, left_out=left_out),)
     if task.has_pool and not isinstance(task.schema.encoder, FittedTransformer):
         found += pool_cautions(task.schema.pool, pool_name, kinds=task.schema.kinds)
     if task.has_pool:

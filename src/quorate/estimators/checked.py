@@ -91,6 +91,7 @@ def check(
     (283, True)
     >>> print(found)
     Everything fits. A fit would
+      unit       one record: one row; a person may have several
       train      283 teachers; adding, removing or replacing one record changes
                  exactly one teacher
       ...

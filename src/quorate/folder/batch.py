@@ -162,6 +162,7 @@ def _config(settings: Settings, folder: RunFolder) -> RunConfig:
         built_in=not settings.teachers.fields
         and ":" not in settings.teachers.model
         and ":" not in settings.student.model,
+        left_out=data.drop,
         pool_name=data.pool.name,
         label_name=f"{data.private.name}, column {data.label!r}",
         group_name=f"{data.private.name}, column {data.unit!r}",

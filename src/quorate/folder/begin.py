@@ -11,14 +11,16 @@ from typing import Any
 
 from quorate.arguments import count, real
 from quorate.data import column_kinds, column_names, read_data
-from quorate.data.column_kinds import ColumnKinds
+from quorate.data.column_kinds import FEWEST_ROWS, ColumnKinds
 from quorate.data.columns import listed
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.dialect_of_table import dialect_of_first_line, dialect_of_public
+from quorate.data.encoding import without_frequent_texts
 from quorate.data.files import existing_file
 from quorate.data.formats import require_column
 from quorate.data.given_kinds import GivenKinds
 from quorate.data.images import image_columns
+from quorate.data.likely_units import likely_units
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows
 from quorate.errors import DataRefused, InvalidParameter
@@ -135,6 +137,9 @@ class Begun:
             if self.public is None:
                 return "the columns are not shown: with no public table to compare it with, the first line may be a row"
             return f"columns: {', '.join(map(visible, self.names))}"
+        if key == "unit" and self.likely_units:
+            looks = "looks" if len(self.likely_units) == 1 else "look"
+            return f"{listed(self.likely_units)} {looks} like ids of persons, who may have several rows"
         if key == "delta":
             return f"suggested: {self._suggested_delta()}"
         return ""
@@ -169,6 +174,8 @@ class Begun:
         by = "auto" if self.texts_alone else None
         written = {key: getattr(self.dialect, key) or None for key in DIALECT}
         written = {key: value for key, value in written.items() if value != getattr(PLAIN, key)}
+        likely = self.likely_units[0] if self.unit is None and self.likely_units else None
+        known["likely_unit"] = likely
         return Answers(**{**known, **written, "classes": classes, "drop": self.left_out, "delta": delta, "by": by})
 
     @property
@@ -190,6 +197,14 @@ class Begun:
         return column_kinds(pool, GivenKinds(dialect=self.dialect))
 
     @property
+    def likely_units(self) -> tuple[str, ...]:
+        """Columns that probably say whose row it is, by public rows and the names that both tables have."""
+        if self.public is None:
+            return ()
+        others = [name for name in self.names if name not in self.public_names]
+        return tuple(name for name in likely_units(self._pool(self.public), others) if name != self.label)
+
+    @property
     def left_out(self) -> tuple[str, ...]:
         """Columns that the public table does not have: nothing can be learned from them."""
         if self.public is None or self.label is None:
@@ -202,6 +217,9 @@ class Begun:
         if self.public is not None:
             pool = self._pool(self.public)
             kinds = self._kinds(pool).kinds
+            if len(pool) >= FEWEST_ROWS:
+                rare = [name for name in without_frequent_texts(pool) if kinds.get(name) == "category"]
+                kinds = {**kinds, **dict.fromkeys(rare, "dropped")}  # none of its values has a share of its own
             told += self.said_of_dialect
             told.append(f"{self.public.name} says what the columns hold:")
             each_kind = {
@@ -214,6 +232,12 @@ class Begun:
             ]
             if self.left_out:
                 told.append(f"left out, since {self.public.name} has no such column: {listed(self.left_out)}")
+        if self.unit is None and self.likely_units:
+            one = self.likely_units[0]
+            told.append(
+                f"is {listed(self.likely_units)} whose row it is? One person may have several rows, and without [data] "
+                f'unit the guarantee is for one row. If so, write unit = "{one}" under [data]'
+            )
         if self.texts_alone:
             told.append(
                 'by = "auto", since on texts alone the direct method was mostly ahead of votes: quorate plan compares '

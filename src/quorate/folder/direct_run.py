@@ -84,7 +84,8 @@ class DirectRun(PreparedRun):
     def cautions(self) -> tuple[Caution, ...]:
         """What its owner should hear before the budget is spent, from public facts alone."""
         pool = self.settings.data.public
-        return cautions_of(self.task, pool_name="the public rows" if pool is None else pool.name)
+        name = "the public rows" if pool is None else pool.name
+        return cautions_of(self.task, pool_name=name, left_out=self.settings.data.drop)
 
     def charge_on(self, ledger: Ledger) -> Charge:
         """Return what the run asks of its ledger, or has asked."""

@@ -94,8 +94,8 @@ class Answers:
     """What is known of a run that is begun; None, or nothing, where it is to be filled in.
 
     `private`, `public`, `evaluation`: paths, relative to the folder. `label`, `unit`: names of columns. `classes`: in
-    order. `drop`: columns to leave out. `separator` to `missing`: how tables are written. `by`: how the run learns,
-    where that is not left as it stands.
+    order. `drop`: columns to leave out. `likely_unit`: a column that may be the unit, for a line to uncomment.
+    `separator` to `missing`: how tables are written. `by`: how the run learns, where that is not left as it stands.
     """
 
     private: str | None = None
@@ -105,6 +105,7 @@ class Answers:
     unit: str | None = None
     classes: tuple[Any, ...] = ()
     drop: tuple[str, ...] = ()
+    likely_unit: str | None = None
     separator: str | None = None
     encoding: str | None = None
     quote: str | None = None
@@ -135,11 +136,15 @@ def filled(answers: Answers) -> str:
         for key in (part.name for part in fields(answers))
         if (value := getattr(answers, key)) is not None and value != ()
     }
+    likely = known.pop("likely_unit", None)
     lines, section = [], ""
     for line in TEMPLATE.splitlines():
         section = line.strip("[]") if line.startswith("[") else section
         key = line.removeprefix("# ").partition(" = ")[0]
-        if section in ("data", "budget") and key in ("private", "public", "label", "classes") and key not in known:
+        if key == "unit" and likely is not None:
+            comment = line.rpartition("  # ")[2]
+            line = f"# unit = {written(likely)}".ljust(_COMMENT - 1) + f" # {comment}"
+        elif section in ("data", "budget") and key in ("private", "public", "label", "classes") and key not in known:
             line = f"# {line}"
         elif section in ("data", "method", "budget") and key in known:
             comment = line.partition("#" if not line.startswith("# ") else "  #")[2].lstrip("# ")

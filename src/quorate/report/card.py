@@ -53,6 +53,7 @@ def model_card(facts: Facts) -> str:
         "## How to use it",
         how_to_use(facts.student_file, seeded=facts.seeded),
         "## Privacy guarantee",
+        *([_plain(f"{one_row.capitalize()}.")] if (one_row := facts.guarantee.neighbouring.whose_rows) else []),
         _plain(sentences.promise(facts)),
         *([] if facts.seeded else [_plain(f"{sentences.odds(facts)} {sentences.by_the_exact_price(facts)}".strip())]),
         _table(

@@ -62,7 +62,9 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
     if isinstance(width, bool) or not isinstance(width, int) or width < NARROWEST:
         raise InvalidParameter(f"width must be an integer >= {NARROWEST} columns, got {width!r}")
     outputs = outputs or Outputs()
+    one_row = facts.guarantee.neighbouring.whose_rows
     rows = [
+        *([("unit", one_row)] if one_row else []),
         *words_of(facts).text_rows(facts, width - _LABEL),
         *(("student", scored(score)) for score in (facts.utility.student,) if score is not None),
         *(("baseline", words) for words in (baseline(facts, facts.utility.student),) if words is not None),

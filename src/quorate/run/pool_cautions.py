@@ -12,18 +12,20 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from quorate.data import is_frame
-from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds
+from quorate.data.column_kinds import ALL_DIFFERENT, MISSING_MARKS, ColumnKinds
 from quorate.data.columns import column, families, in_words, texts
 from quorate.data.dates import date_like
 from quorate.data.decimal_commas import comma_number, has_thousands
 from quorate.data.encoding import without_frequent_texts
 from quorate.data.images import image_columns
+from quorate.data.likely_units import likely_units
 from quorate.data.rows import Rows
 from quorate.data.written_numbers import written_number
 from quorate.outcomes import Caution, Severity, caution
 
 COLUMNS_OF_DATES = "columns-of-dates"
 COLUMNS_OF_DISTINCT_TEXTS = "columns-of-distinct-texts"
+LIKELY_UNIT = "column-that-may-be-the-unit"
 DECIMAL_COMMAS = "columns-with-decimal-commas"
 MARKS_IN_NUMBERS = "columns-of-numbers-with-marks"
 FEW_PUBLIC_ROWS = "few-public-rows"
@@ -64,21 +66,62 @@ def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) ->
     dates = [each for each in date_like(pool) if each not in looked]
     marks = [each for each in numbers_with_marks(pool) if each not in looked]
     rare = [*without_frequent_texts(pool), *kinds.of("dropped")] if len(pool) >= FEWEST_ROWS else []
+    ids = likely_units(pool)  # asked about by another caution, where nobody is the unit
     mostly = [each for each in mostly_numbers(pool) if each.column not in looked | {*dates, *marks}]
     unread = [each for each in not_numbers(pool, kinds) if each.column in kinds.asked]
     rare = [
-        each for each in dict.fromkeys(rare) if each not in looked | {*dates, *marks, *(of.column for of in mostly)}
+        each
+        for each in dict.fromkeys(rare)
+        if each not in looked | {*dates, *marks, *ids, *(of.column for of in mostly)}
     ]
     commas = [each for each in kinds.kinds if each in kinds.commas - kinds.asked]
     images = [each for each in image_columns(pool) if each in rare]
     return (
         _dates(dates, name),
-        _distinct(rare, name, images),
+        _distinct(rare, name, images, repeating=[each for each in rare if not tells_rows_apart(pool, each)]),
         _commas(commas, name),
         _marks(marks, name),
         _mostly(mostly, name),
         _unread(unread, name),
     )
+
+
+def unit_caution(pool: Rows, *, left_out: Sequence[str] = ()) -> Caution:
+    """Look for columns that may say whose row it is, where the guarantee is for one row.
+
+    Parameters
+    ----------
+    pool : Rows
+        The public rows.
+    left_out : sequence of str
+        Columns that are no features, and that the public rows do not have.
+
+    Examples
+    --------
+    >>> import polars
+    >>> unit_caution(polars.DataFrame({"age": [39, 50]}), left_out=["patient_id"]).words.split(":")[0]
+    "is column 'patient_id' [data] unit (groups= in Python)? One person may have several rows, and the guarantee is for one row"
+    """  # noqa: E501
+    names = list(likely_units(pool, left_out))
+    words = (
+        f"is {in_words(names)} [data] unit (groups= in Python)? One person may have several rows, and the guarantee is "
+        "for one row: named there, it is for a person with all rows. Where each person has one row, all is well"
+    )
+    return caution(LIKELY_UNIT, Severity.WARNING, words if names else None)
+
+
+def tells_rows_apart(pool: Rows, name: str) -> bool:
+    """Tell whether almost every row has a text of its own in a column.
+
+    Examples
+    --------
+    >>> import polars
+    >>> pool = polars.DataFrame({"id": ["a", "b", "c"], "room": ["x", "x", "y"]})
+    >>> tells_rows_apart(pool, "id"), tells_rows_apart(pool, "room")
+    (True, False)
+    """
+    entries = [text for text in texts(column(pool, list(families(pool)).index(name))) if text and text.strip()]
+    return len(set(entries)) >= ALL_DIFFERENT * len(entries)
 
 
 def numbers_with_marks(pool: Rows) -> list[str]:
@@ -238,12 +281,21 @@ def _dates(names: list[str], pool: str) -> Caution:
     return caution(COLUMNS_OF_DATES, Severity.WARNING, words if names else None)
 
 
-def _distinct(names: list[str], pool: str, images: Sequence[str] = ()) -> Caution:
-    words = (
-        f"nothing is learned from {in_words(names)} of {pool}: almost every row has a text of its own there, as names "
-        "and ids have, and they share no words. Where it is running text all the same, name it as text; or leave the "
-        "column out"
-    )
+def _distinct(names: list[str], pool: str, images: Sequence[str] = (), *, repeating: Sequence[str] = ()) -> Caution:
+    distinct = [name for name in names if name not in repeating]
+    reasons = []
+    if distinct:
+        reasons.append(
+            f"nothing is learned from {in_words(distinct)} of {pool}: almost every row has a text of its own there, as "
+            "names and ids have, and they share no words. Where it is running text all the same, name it as text; or "
+            "leave the column out"
+        )
+    if repeating:
+        reasons.append(
+            f"nothing is learned from {in_words(list(repeating))} of {pool}: entries repeat there, and none is in "
+            "0.5 % of the rows and in two of them, as a category is. Join rare ones, or leave the column out"
+        )
+    words = ". ".join(reasons)
     if images:
         words += f". {in_words(list(images)).capitalize()} names files of images: name their folder as images"
     return caution(COLUMNS_OF_DISTINCT_TEXTS, Severity.WARNING, words if names else None)

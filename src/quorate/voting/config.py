@@ -53,6 +53,7 @@ class RunConfig:
     classes_by_shard: bool = False  # parameters name classes by their numbers in a shard, as in earlier runs
     words_as_written: bool = False  # an entry with blanks around it is another category, as in earlier runs
     caveats: tuple[str, ...] = ()  # what the guarantee rests on beside, as the estimator knows it
+    left_out: tuple[str, ...] = ()  # columns that are no features, and that the public rows do not have
     pool_name: str = "the public rows"
     label_name: str = "y"
     group_name: str = "groups"

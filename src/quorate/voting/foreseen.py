@@ -6,6 +6,7 @@ from typing import Any
 
 from quorate.accounting.figures import at_most, several
 from quorate.mechanisms.schedule import form_of, scale_of
+from quorate.run.check_result import unit_line
 from quorate.run.facts import name_of
 from quorate.voting.facts import told
 from quorate.voting.models import is_linear
@@ -45,6 +46,7 @@ def steps_of(task: Task, found: dict[str, Any]) -> list[tuple[str, str]]:
     budget = f"ε = {at_most(found['epsilon'], 6)}, δ = {at_most(found['delta'], 6)}"
     kept = f"({several(found['n_queries'], 'label')}, {found['online_answers']:,} kept back for later)"
     return [
+        *unit_line(task.neighbouring),
         ("train", f"{teachers}; {task.neighbouring.changing} changes exactly one teacher"),
         ("release", f"{several(answers, 'answer')} {kept}"),
         ("by", found["released_by"]),

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from quorate.accounting.figures import plural, several
-from quorate.accounting.neighbouring import LABELS_OF
+from quorate.accounting.neighbouring import LABELS_OF, ONE_RECORD
 from quorate.ambient import one_thread
 from quorate.arguments import count, one_of, truth
 from quorate.data import check_classes, n_rows
@@ -39,7 +39,7 @@ from quorate.outcomes import Caution, Severity, caution
 from quorate.release.target import floor_budget
 from quorate.run.cautions import constant_teachers_caution, rows_caution
 from quorate.run.hopeless import refuse_hopeless
-from quorate.run.pool_cautions import few_rows_caution, pool_cautions
+from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caution
 from quorate.run.public_facts import PublicFacts
 from quorate.run.resources import allowed_memory, processes
 from quorate.run.unit import unit_of
@@ -300,6 +300,9 @@ def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, view
 def _with_pool_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views: Views, facts: PublicFacts) -> Recipe:
     """Add how many public rows there are, and of which columns the encoder makes nothing, where a model is given it."""
     made = _with_public_rows_counted(config, made, inputs, facts)
+    if facts.unit == ONE_RECORD and not config.labels_only:
+        likely = unit_caution(inputs.public, left_out=config.left_out)
+        made = replace(made, considered=(*made.considered, likely))
     if views.teacher.encoder is None and views.student.encoder is None:
         return made
     return replace(
