@@ -199,23 +199,50 @@ def _in_range(value: float) -> float:
 
 
 def with_cells(X: Rows, read: Mapping[int, Any]) -> Rows:
-    """Put columns in the places of others: all of them at once, since each frame made anew goes through all columns."""
+    """Put columns in the places of others: all of them at once, since each frame made anew goes through all columns.
+
+    `read`: by place, an array of floats, a list of texts and None, or a series of the frame's library.
+    """
     if kind(X) == "polars":
+        return X.with_columns(_polars_series(X.columns[place], cells) for place, cells in read.items())
+    changed = X.copy(deep=False)
+    for place, cells in read.items():
+        changed.isetitem(place, _pandas_series(cells).set_axis(X.index))
+    return changed
+
+
+def frame_of(cells: Mapping[str, Any], library: str) -> Rows:
+    """Return a frame of polars or pandas of such columns, by their names.
+
+    Examples
+    --------
+    >>> frame_of({"age": np.array([39.0]), "sex": ["F"]}, "polars").rows()
+    [(39.0, 'F')]
+    """
+    if library == "polars":
         import polars as pl
 
-        names = X.columns
-        return X.with_columns(
-            pl.Series(names[place], values, dtype=pl.Float64 if isinstance(values, np.ndarray) else pl.String)
-            for place, values in read.items()
-        )
+        return pl.DataFrame([_polars_series(name, held) for name, held in cells.items()])
     import pandas as pd
 
-    changed, absent = X.copy(deep=False), float("nan")
-    for place, values in read.items():
-        numbers = isinstance(values, np.ndarray)
-        cells = values if numbers else [absent if value is None else value for value in values]
-        changed.isetitem(place, pd.Series(cells, index=X.index, dtype="float64" if numbers else object))
-    return changed
+    return pd.DataFrame({name: _pandas_series(held) for name, held in cells.items()})
+
+
+def _polars_series(name: str, cells: Any) -> Any:
+    import polars as pl
+
+    if isinstance(cells, pl.Series):
+        return cells.alias(name)
+    return pl.Series(name, cells, dtype=pl.Float64 if isinstance(cells, np.ndarray) else pl.String)
+
+
+def _pandas_series(cells: Any) -> Any:
+    import pandas as pd
+
+    if isinstance(cells, (pd.Series, np.ndarray)):
+        return pd.Series(cells)
+    absent = float("nan")
+    return pd.Series([absent if cell is None else cell for cell in cells], dtype=object)
 
 
 def column_kinds(pool: Rows, given: GivenKinds | None = None) -> ColumnKinds:

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from quorate.data import families, kind, width
 from quorate.data.cell_text import is_missing
+from quorate.data.column_kinds import frame_of
 from quorate.data.columns import as_text
 from quorate.data.decimal_commas import plain_comma_number
 from quorate.data.identity import as_column, as_list
 from quorate.data.packed import AT_ONCE
 from quorate.data.rows import Rows, flat_images
-from quorate.data.times import clock_number, date_number, duration_number
+from quorate.data.times import time_number
 from quorate.data.written_numbers import written_number
 from quorate.deferred import sparse
 from quorate.errors import DataRefused
@@ -52,7 +53,7 @@ def number_with_comma(cell: Any) -> float:
     return plain_comma_number(cell) if np.isnan(value) and isinstance(cell, str) else value
 
 
-def time_reader(kind_: str | None) -> Callable[[Any], float]:
+def time_reader(kind_: Any) -> Callable[[Any], float]:
     """Return what reads one cell of a column of dates, times or durations as a number; NaN for what is none.
 
     Examples
@@ -60,11 +61,11 @@ def time_reader(kind_: str | None) -> Callable[[Any], float]:
     >>> time_reader("date")("1970-01-02"), time_reader("date")(dt.date(1970, 1, 3)), time_reader("time")("soon")
     (1.0, 2.0, nan)
     """
-    read = {"date": date_number, "time": clock_number, "duration": duration_number}[kind_ or "date"]
 
     def time(cell: Any) -> float:
         try:
-            return read(None if is_missing(cell) or not isinstance(cell, (str, *_TIMES)) else as_text(cell))
+            text = None if is_missing(cell) or not isinstance(cell, (str, *_TIMES)) else as_text(cell)
+            return time_number(text, kind_)
         except Exception:  # noqa: BLE001 - as above
             return float("nan")
 
@@ -165,27 +166,9 @@ def as_the_column(X: Any, pool: Rows) -> Any:
 
 def frame_like(pool: Rows, parsed: dict[str, Any]) -> Rows:
     """Return a frame of the pool's library, with float64 and text columns alone."""
-    if kind(pool) == "polars":
-        import polars as pl
-
-        return pl.DataFrame(
-            {
-                name: pl.Series(name, cells, dtype=pl.Float64 if isinstance(cells, np.ndarray) else pl.String)
-                for name, cells in parsed.items()
-            }
-        )
-    import pandas as pd
-
-    absent = float("nan")
-    made = pd.DataFrame(
-        {
-            name: cells
-            if isinstance(cells, np.ndarray)
-            else pd.Series([absent if cell is None else cell for cell in cells], dtype=object)
-            for name, cells in parsed.items()
-        }
-    )
-    made.columns = pool.columns  # of which some may be no texts
+    made = frame_of(parsed, kind(pool))
+    if kind(pool) == "pandas":
+        made.columns = pool.columns  # of which some may be no texts
     return made
 
 

@@ -30,7 +30,7 @@ from quorate.ensemble import (
     partition_rows,
     seeds_of_units,
 )
-from quorate.labelling import Memo, Pool, Released, label, label_adaptively, stages_of
+from quorate.labelling import Pool, Released, label, label_adaptively, stages_of
 from quorate.labelling.adaptive import strategy_rng
 from quorate.labelling.passive import block_size
 from quorate.ledger import Ledger, Reservation
@@ -59,10 +59,6 @@ class RunResult:
     reservation: Reservation
     ensemble: Ensemble | None
     checks: tuple[Check, ...] = ()  # what was looked at on the way
-
-    def memo(self, task: Task) -> Memo:
-        """The released labels by query, so that asking one of them again is free."""
-        return memo_of(task, self.queries, self.released)
 
 
 def run_pipeline(
@@ -169,13 +165,6 @@ def spread(task: Task, queries: IntArray, released: Released) -> tuple[IntArray,
         return queries, released
     told = whose >= 0
     return pool.rows[told], released.rows(whose[told])
-
-
-def memo_of(task: Task, queries: IntArray, released: Released) -> Memo:
-    """The released labels by query, declined ones included; what was lost or never asked was not released."""
-    known = released.asked & ~released.interrupted
-    digests = [task.inputs.digests[row] for row in queries[known]]
-    return Memo(dict(zip(digests, released.codes[known].tolist(), strict=True)))
 
 
 def schedule(task: Task, key: str) -> Charge:

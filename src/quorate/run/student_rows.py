@@ -8,7 +8,7 @@ from typing import Any, cast
 import numpy as np
 
 from quorate.data.column_kinds import ColumnKind, ColumnKinds, changed_kinds, column_kinds
-from quorate.data.columns import Family
+from quorate.data.columns import Family, families
 from quorate.data.declared import declared_columns
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, is_frame, kind
@@ -62,8 +62,10 @@ def public_table(settings: Settings) -> Rows:
 def reader_of(settings: Settings, student: Any, pool: Rows) -> TableReader:
     """Return what reads tables for the published student of a run."""
     kinds = student_kinds(settings, pool, student)
-    if settings.data.public is None and is_frame(pool):
-        kinds = ColumnKinds(commas=frozenset(pool.columns))  # as the private cells of a declared table are read
+    if settings.data.public is None and is_frame(pool):  # as the private cells of a declared table are read
+        kinds = ColumnKinds(commas=frozenset(name for name, held in families(pool).items() if held == "number"))
+    elif is_frame(pool) and not kinds.kinds:  # a Pipeline takes numbers as the pool writes them
+        kinds = ColumnKinds(commas=column_kinds(pool, settings.data.kinds).commas)
     return TableReader.of(pool, kinds, left_out=settings.data.left_out)
 
 
@@ -79,7 +81,13 @@ def published_columns(settings: Settings, student: Any, pool: Rows) -> tuple[Tab
         return None
     reader = reader_of(settings, student, pool)
     return tuple(
-        TableColumn(name=name, holds=family, read_as=reader.kinds.kinds.get(name), comma=name in reader.kinds.commas)
+        TableColumn(
+            name=name,
+            holds=family,
+            read_as=reader.kinds.kinds.get(name),
+            comma=name in reader.kinds.commas,
+            type=reader.types[name],
+        )
         for name, family in reader.families.items()
     )
 
@@ -89,7 +97,13 @@ def reader_of_columns(columns: tuple[TableColumn, ...]) -> TableReader:
     held = {column.name: cast(Family, column.holds) for column in columns}
     kinds = {column.name: cast(ColumnKind, column.read_as) for column in columns if column.read_as is not None}
     commas = frozenset(column.name for column in columns if column.comma)
-    return TableReader(held, ColumnKinds(kinds, changed_kinds(kinds, held), commas=commas))
+    return TableReader(
+        families=held,
+        kinds=ColumnKinds(kinds, changed_kinds(kinds, held), commas=commas),
+        types={column.name: column.cell_type for column in columns},
+        container="polars",
+        width=len(columns),
+    )
 
 
 def student_file(pool: Rows, kinds: ColumnKinds, *, images: bool) -> StudentFile:
