@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from quorate.errors import InvalidParameter
@@ -24,6 +25,15 @@ if TYPE_CHECKING:
 COMMANDS: Final = "quorate.commands"  # a click command, by its name
 FORMATS: Final = "quorate.formats"  # a quorate.data.Format, by a suffix without its dot
 STORES: Final = "quorate.stores"  # a function (url, create) that opens a store, by the scheme of its URLs
+#: Rows of a plan that are neither votes nor rounds: a function of (PublicFacts, n_labelled), by the name of their kind.
+PLAN_ROWS: Final = "quorate.plan_rows"
+
+#: What the research rooms of this package add, so that no other room imports them. It stands here and not in
+#: ``pyproject.toml``, since reading what is installed takes longer than all else that ``quorate --help`` does.
+OWN: Final = {
+    COMMANDS: {"learn": "quorate.learn.command:command", "reproduce": "quorate.experiments.command:command"},
+    PLAN_ROWS: {"few labels": "quorate.learn.plan_rows:learner_rows"},
+}
 
 
 def added(group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
@@ -81,7 +91,7 @@ def packages_of(points: tuple[EntryPoint, ...]) -> str:
 
 
 def load(group: str, name: str) -> Any | None:
-    """Import what a package declares under a name; None where no package does.
+    """Import what a package declares under a name, this one first; None where no package does.
 
     Raises
     ------
@@ -93,6 +103,9 @@ def load(group: str, name: str) -> Any | None:
     >>> load(STORES, "a scheme that nobody declares") is None
     True
     """
+    if own := OWN.get(group, {}).get(name):
+        module, _, attribute = own.partition(":")
+        return getattr(import_module(module), attribute)
     points = added(group).get(name)
     if points is None:
         return None
@@ -110,3 +123,15 @@ def load(group: str, name: str) -> Any | None:
             f"the installed package {package_of(point)} declares {name!r} in {group}, and it cannot be imported "
             f"({type(error).__name__}: {said}); mend it or remove it"
         ) from None
+
+
+def every(group: str) -> Iterator[Any]:
+    """Import all that is declared in a group, what is this package's own first; raises as :func:`load` does.
+
+    Examples
+    --------
+    >>> [each.__name__ for each in every(PLAN_ROWS)]
+    ['learner_rows']
+    """
+    for name in dict.fromkeys((*OWN.get(group, {}), *added(group))):
+        yield load(group, name)

@@ -26,6 +26,16 @@ PLACES: Final[Mapping[str, str]] = {
     "quorate.labelling.active.k_means": "quorate.labelling.active.uncertainty",
     "quorate.labelling.active.margin": "quorate.labelling.active.uncertainty",
     "quorate.labelling.memo": "quorate.labelling.questions",
+    "quorate.mechanisms.exponential": "quorate.mechanisms.choice",
+    "quorate.mechanisms.gaussian_noisy_max": "quorate.mechanisms.noisy_max",
+    "quorate.mechanisms.interactive_noisy_max": "quorate.mechanisms.confident_noisy_max",
+    "quorate.mechanisms.laplace_noisy_max": "quorate.mechanisms.noisy_max",
+    "quorate.mechanisms.noisy_counts": "quorate.mechanisms.noisy_max",
+    "quorate.mechanisms.permute_and_flip": "quorate.mechanisms.choice",
+    "quorate.mechanisms.private_prediction": "quorate.mechanisms.choice",
+    "quorate.mechanisms.several_votes": "quorate.mechanisms.noisy_max",
+    "quorate.mechanisms.stability": "quorate.mechanisms.sparse_vector",
+    "quorate.mechanisms.stable_sparse_vector": "quorate.mechanisms.sparse_vector",
 }
 
 

@@ -1,4 +1,4 @@
-from math import exp, sqrt
+from math import exp, floor, sqrt
 from time import process_time
 
 import mpmath as mp
@@ -8,6 +8,7 @@ from enumeration import delta_of, noise_pair
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from quorate.accounting import Composed, DiscreteGaussian, Gaussian, spend
 from quorate.accounting import discrete_gaussian as lattice
 from quorate.accounting.gaussian import log_delta as continuous
 
@@ -150,6 +151,39 @@ def test_a_thinned_law_costs_a_little_more_and_never_less(monkeypatch):
     assert thin[0].size < fine[0].size / 10
     for epsilon in (0.0, 0.05, 0.3, 0.7):
         assert 1 <= delta(thin, epsilon) / delta(fine, epsilon) * (1 + 1e-12) < 1 + 1e-4
+
+
+def split_one_by_one(s, stride, tau, sigma):
+    """The masses of a thinned law in fifty digits: every sum of the lattice is split by itself."""
+    with mp.workdps(50):
+        sigma2, masses = mp.mpf(sigma) ** 2, [mp.mpf(0)] * (len(s) + 1)
+        for k, first in enumerate(s):
+            for j in range(stride):
+                mass = mp.exp(-(mp.mpf(first + j) ** 2) / (2 * mp.mpf(tau) ** 2))
+                lower = mp.expm1(j / sigma2) / mp.expm1(stride / sigma2)
+                masses[k] += mass * (1 - lower)
+                masses[k + 1] += mass * lower
+    return masses[:-1]
+
+
+@pytest.mark.parametrize(
+    ("sigma", "tau", "stride"), [(1e7, 1e7, 7), (40.0, 500.0, 3), (60.0, 60.0, 60), (9.0, 30.0, 21)]
+)
+def test_a_thinned_law_is_what_splitting_each_sum_gives(sigma, tau, stride):
+    for centre in (-floor(12 * tau), 0, floor(12 * tau)):
+        s = centre + stride * np.arange(-4.0, 5.0)
+        exact_masses = split_one_by_one(s, stride, tau, sigma)
+        for log_mass, exact in zip(lattice._thinned(s, stride, tau, sigma), exact_masses, strict=True):
+            assert abs(mp.mpf(float(log_mass)) - mp.log(exact)) < lattice._ROUND_OFF
+
+
+def test_hundreds_of_widths_of_large_noise_have_a_price_in_seconds():
+    """Losses that need not lie closer than the whole law is wide were once put one noise's width and more apart."""
+    sigmas = [1e6 * (1 + i / 1000) for i in range(300)]
+    start = process_time()
+    price = spend.epsilon(Composed(tuple(DiscreteGaussian(sigma, 1.0) for sigma in sigmas)), 1e-6)
+    assert process_time() - start < 10
+    assert 1 <= price / spend.epsilon(Composed(tuple(Gaussian(sigma, 1.0) for sigma in sigmas)), 1e-6) < 1 + 1e-3
 
 
 @given(sigma=st.floats(0.4, 60.0), shifts=st.integers(1, 2000), epsilon=st.floats(0.0, 8.0))

@@ -20,12 +20,12 @@ from quorate.accounting import (
     epsilon,
     explain,
     from_json,
-    grid_gaussian,
+    gaussian,
     rdp,
     to_json,
     zcdp,
 )
-from quorate.accounting.grid_gaussian import DISTANCE, distance_of
+from quorate.accounting.gaussian import DISTANCE, distance_of
 from quorate.errors import InvalidParameter
 
 
@@ -116,7 +116,7 @@ def test_the_distance_is_charged_once_for_every_round():
 def test_a_price_that_forgets_the_distance_is_caught(monkeypatch):
     event = Repeated(GridGaussian(2.0**10, 1.0, 1_000), 10)
     honest = delta(event, 0.5)
-    monkeypatch.setattr(grid_gaussian, "DISTANCE", 0.0)
+    monkeypatch.setattr(gaussian, "DISTANCE", 0.0)
     assert not delta(event, 0.5) > 0.9 * honest
 
 

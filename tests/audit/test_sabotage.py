@@ -30,7 +30,7 @@ from quorate.learners.sanitizers.mwem import XorQueries, multiplicative_weights
 from quorate.learners.sanitizers.noisy_tree import noisy_children
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import NoisySum, StableSparseVector
-from quorate.mechanisms.several_votes import SeveralVotesNoisyMax
+from quorate.mechanisms.noisy_max import SeveralVotesNoisyMax
 from quorate.release import release_once
 from quorate.types import Secret
 
@@ -254,6 +254,6 @@ def test_no_other_place_of_the_product_draws_noise() -> None:
             continue
         text = path.read_text(encoding="utf-8")
         for node in ast.walk(ast.parse(text)) if "from quorate.noise" in text else ():
-            if isinstance(node, ast.ImportFrom) and node.module in {"quorate.noise", "quorate.noise.fixed_point"}:
+            if isinstance(node, ast.ImportFrom) and node.module in {"quorate.noise", "quorate.noise.table"}:
                 found |= {f"{module}:{each.name}" for each in node.names if each.name in {*SAMPLERS, "exp_negative"}}
     assert found == set(RELEASING)

@@ -135,11 +135,11 @@ def test_a_check_refuses_what_the_fit_would_refuse_and_leaves_no_file(cli: Any, 
 
 @pytest.mark.heavy
 def test_the_private_table_is_read_once(cli: Any, table: Path, tmp_path: Path, monkeypatch: Any) -> None:
-    from quorate.run import learned
+    from quorate.learn import rule
 
     reads: list[Path] = []
-    honest = learned.read_cells
-    monkeypatch.setattr(learned, "read_cells", lambda path, **given: reads.append(path) or honest(path, **given))
+    honest = rule.read_cells
+    monkeypatch.setattr(rule, "read_cells", lambda path, **given: reads.append(path) or honest(path, **given))
     pool = tmp_path / "pool.csv"
     pl.DataFrame({"age": range(100), "job": ["cook", "nurse"] * 50}).write_csv(pool)
     more = ("--pool", pool, "--column", "age", "--out", tmp_path / "out")

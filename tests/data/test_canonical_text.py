@@ -19,7 +19,7 @@ import pytest
 
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, check
 from quorate.data import check_classes, encode_labels
-from quorate.data.cell_text import canonical_text, id_text, reader_of_words
+from quorate.data.cell_text import PublicWords, canonical_text, id_text
 from quorate.data.labels import codes_of
 from quorate.data.streamed import StreamedColumn
 from quorate.data.unit_ids import only_whole_ids, slot_bytes, usable_slots
@@ -115,7 +115,7 @@ def test_classes_that_say_the_same_are_refused(classes):
 
 
 def test_words_are_those_of_the_pool():
-    read = reader_of_words(["north", "Zürich", "2.0", "2.0", "2", None])
+    read = PublicWords.of(["north", "Zürich", "2.0", "2.0", "2", None])
     assert [read(cell) for cell in (" north ", "Zu\u0308rich", 2, "North", 3.0)] == [
         "north",
         "Zürich",
@@ -123,7 +123,7 @@ def test_words_are_those_of_the_pool():
         "North",
         "3",
     ]
-    assert [reader_of_words(["True", "False"])(cell) for cell in (True, "false", 0)] == ["True", "False", "False"]
+    assert [PublicWords.of(["True", "False"])(cell) for cell in (True, "false", 0)] == ["True", "False", "False"]
 
 
 FAR = [2**60 + i for i in range(1000)]

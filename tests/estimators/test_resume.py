@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -278,6 +279,24 @@ def test_a_fit_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(
     charged = entries(tmp_path / "ledger.db")
     again = clone(own).resume(X, labels, public=PUBLIC)
     assert np.array_equal(again.released_.codes, before.released_.codes)
+    assert entries(tmp_path / "ledger.db") == charged
+
+
+def test_a_fit_that_told_spellings_apart_goes_on_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Blanks around a word made another category of it; the fit is found by what it was charged for."""
+    rng = np.random.default_rng(0)
+    drawn = pl.DataFrame({"age": rng.normal(size=400), "ward": rng.choice([" north", "north", "south"], 400)})
+    rows, pool = drawn[:300], PublicPool(drawn[300:])
+    labels = (rows["age"] > 0).to_numpy().astype(int)
+    own = classifier(ledger=tmp_path / "ledger.db")
+    with monkeypatch.context() as then:
+        then.setattr(private_classifier, "RunConfig", partial(RunConfig, words_as_written=True))
+        before = clone(own).fit(rows, labels, public=pool)
+    charged = entries(tmp_path / "ledger.db")
+    with pytest.raises(BudgetExhausted, match="resume"):
+        clone(own).fit(rows, labels, public=pool)
+    again = clone(own).resume(rows, labels, public=pool)
+    assert np.array_equal(again.predict_proba(rows), before.predict_proba(rows))
     assert entries(tmp_path / "ledger.db") == charged
 
 

@@ -16,7 +16,7 @@ from quorate.errors import BudgetExhausted, InvalidParameter
 from quorate.labelling.stable import QUERY, STAGE, StableAnswers, StoredAnswers, stable_purposes, tally
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import DistanceToInstability, StableSparseVector
-from quorate.mechanisms.stability import distance_to_instability
+from quorate.mechanisms.sparse_vector import distance_to_instability
 from quorate.noise import OSNoise, SeededNoise, geometric
 from quorate.types import Secret
 

@@ -13,7 +13,7 @@ from quorate.labelling import Memo, OnlineAnswers
 from quorate.labelling.stable import STAGE, StableAnswers, stable_purposes
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax, StableSparseVector
-from quorate.mechanisms.stable_sparse_vector import SparseVectorState
+from quorate.mechanisms.sparse_vector import SparseVectorState
 from quorate.noise import NoiseSource, SeededNoise
 from quorate.types import IntArray, Secret
 

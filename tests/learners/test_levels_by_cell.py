@@ -17,10 +17,10 @@ import pytest
 from quorate.data import read_data
 from quorate.data.identity import as_list
 from quorate.errors import InvalidParameter
+from quorate.learn.request import LearnRequest
+from quorate.learn.rule import _rows
 from quorate.learners import Binning
 from quorate.learners.cell_values import value_of
-from quorate.run.learn_check import LearnRequest
-from quorate.run.learned import _rows
 
 CUTS: dict[str, Any] = {"age": (30, 40), "smoker": ("true",), "flag": (1,), "code": ("1", "A")}
 CELLS = {

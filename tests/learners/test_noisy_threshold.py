@@ -16,7 +16,7 @@ from quorate.learners.base import grid_choice, noisy_threshold
 from quorate.learners.base.noisy_threshold import threshold_runs
 from quorate.learners.concepts import Intervals, Threshold, Thresholds
 from quorate.noise import OSNoise, SeededNoise
-from quorate.noise.fixed_point import exp_negative
+from quorate.noise.table import exp_negative
 
 FALSE_ALARM = 1e-6
 BITS = 2

@@ -13,8 +13,7 @@ from tests.scripted_noise import ScriptedNoise
 from quorate.noise import TOTAL_VARIATION, SeededNoise, discrete_gaussian
 from quorate.noise import discrete_gaussian as _  # noqa: F401  (the function; its module is imported below)
 from quorate.noise import discrete_laplace as discrete_laplace_function
-from quorate.noise.fixed_point import exp_negative
-from quorate.noise.table import InverseCDF
+from quorate.noise.table import InverseCDF, exp_negative
 
 
 def modules():

@@ -11,11 +11,11 @@ import pytest
 import quorate
 from quorate.accounting import calibrate_sigma
 from quorate.accounting import epsilon as price
+from quorate.learn.plan_rows import learner_rows
 from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, StableSparseVector
 from quorate.planning import PublicFacts, recipe
 from quorate.planning.crossing import MATTERS, sparse_vector_from
 from quorate.planning.expected import Basis, Expected
-from quorate.planning.learner_rows import learner_rows
 from quorate.planning.plan import Plan, in_order, plan_votes
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows

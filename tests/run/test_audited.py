@@ -370,7 +370,7 @@ def test_a_run_whose_ledger_was_charged_for_more_noise_than_is_drawn_is_flagged(
     root = make_run()
     priced = gaussian_noise.gaussian_event
     monkeypatch.setattr(
-        "quorate.mechanisms.noisy_counts.gaussian_event", lambda sigma, form: priced(2 * sigma, form)
+        "quorate.mechanisms.noisy_max.gaussian_event", lambda sigma, form: priced(2 * sigma, form)
     )  # the event says twice the σ that answers
     execute(load_run(root), command="quorate run")
     assert audit(root).violated

@@ -89,6 +89,11 @@ def as_typed(table: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def respelled(table: pl.DataFrame) -> pl.DataFrame:
+    """The same rows with blanks around their words."""
+    return table.with_columns(ward=pl.format(" {}  ", pl.col("ward")), code=pl.format("{}\t", pl.col("code")))
+
+
 @pytest.mark.parametrize("name", ["votes", "direct"])
 def test_a_table_reads_the_same_at_every_door(name: str, folders: dict[str, Path]) -> None:
     root = folders[name]
@@ -97,8 +102,12 @@ def test_a_table_reads_the_same_at_every_door(name: str, folders: dict[str, Path
     accuracy = np.mean(run.predict(table) == table["ill"].to_numpy())
     assert run.facts().utility.student.accuracy == pytest.approx(accuracy)  # as the run itself scored it
 
-    for same in (as_typed(table), table.drop("key", "ill"), table.to_pandas()):
+    for same in (as_typed(table), table.drop("key", "ill"), table.to_pandas(), respelled(table)):
         assert run.predict_proba(same).tolist() == expected.tolist()
+    export_files(root, root / "exported", unverified=True)
+    exported = quorate.load(root / "exported")
+    features_alone = respelled(table).drop("key", "ill")
+    assert exported.predict_proba(features_alone.to_pandas()).tolist() == expected.tolist()
 
     settings = settings_of(root)
     pool = public_table(settings)
@@ -107,7 +116,7 @@ def test_a_table_reads_the_same_at_every_door(name: str, folders: dict[str, Path
     cells = table.select(pool.columns)
     numbers = cells.with_columns(pl.col("heat").str.replace(",", ".").cast(pl.Float64))
     written = cells.with_columns(pl.col("age").cast(pl.String))
-    for rows in (cells, numbers, written):
+    for rows in (cells, numbers, written, respelled(cells)):
         told = features.table(features.parse(rows.to_dicts()))
         assert run.student_.predict_proba(reader.kinds(told)).tolist() == expected.tolist()
 
@@ -120,6 +129,7 @@ def test_a_question_reads_the_same_and_is_charged_once(folders: dict[str, Path])
     run = quorate.load(root)
     assert run.ask(table) == first.answers
     assert run.ask(as_typed(table)) == first.answers
+    assert run.ask(respelled(table)) == first.answers
     assert ask(load_run(root), root / "questions.csv").left == first.left == 5
 
 

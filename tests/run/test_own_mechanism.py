@@ -29,7 +29,7 @@ from quorate.mechanisms import (
     check_declared,
     is_own,
 )
-from quorate.mechanisms.registry import register
+from quorate.mechanisms.mechanism import register
 from quorate.pipeline.models import mechanism_of
 from quorate.report import Facts
 from quorate.run.batch import execute, load_run

@@ -22,8 +22,7 @@ if TYPE_CHECKING:
         calibrate_sigma,
         sampler_delta,
     )
-    from quorate.accounting.canonical import from_json
-    from quorate.accounting.concentrated import delta_of_zcdp, epsilon_of_zcdp, zcdp
+    from quorate.accounting.concentrated import Filter, Odometer, delta_of_zcdp, epsilon_of_zcdp, zcdp
     from quorate.accounting.event import Event, to_json
     from quorate.accounting.events import (
         ApproxDP,
@@ -34,8 +33,8 @@ if TYPE_CHECKING:
         GridGaussian,
         PureDP,
         Repeated,
+        from_json,
     )
-    from quorate.accounting.filters import Filter, Odometer
     from quorate.accounting.guarantee import Guarantee, guarantee_schema
     from quorate.accounting.neighbouring import Neighbouring
     from quorate.accounting.odds import miss_rate, worlds_told_apart

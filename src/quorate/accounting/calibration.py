@@ -123,7 +123,7 @@ def calibrate(
         return spend.explain(_answers(sigma, n_answers, l2_sensitivity, noise), delta_floor)
 
     mu = mu_of_gaussian(target_epsilon, target_delta)
-    sigma = _rounded_up(l2_sensitivity * sqrt(n_answers) / mu)
+    sigma = rounded_up_sigma(l2_sensitivity * sqrt(n_answers) / mu)
     if not fits(sigma):
         sigma = _least_that_fits(fits, sigma)
     elif noise == "discrete" and sigma < _LATTICE_SHOWS:
@@ -133,7 +133,7 @@ def calibrate(
         if steps == _STEPS:
             sigma = _least_that_fits(lambda larger: price(larger)[0] <= epsilon_floor, sigma)
         else:
-            sigma, steps = _rounded_up(sigma * (1 + 1e-9)), steps + 1
+            sigma, steps = rounded_up_sigma(sigma * (1 + 1e-9)), steps + 1
     cost, rule = priced
     return Calibration(sigma=sigma, epsilon=cost, delta=delta_floor, epsilon_left=epsilon - cost, rule=rule)
 
@@ -250,12 +250,12 @@ def _targets(epsilon: float, delta: float, n_answers: int, noise: str) -> tuple[
 def _least_that_fits(fits: Callable[[float], bool], sigma: float) -> float:
     """Return a σ that fits, within 1e-9 of the least one above `sigma`, which does not."""
     low, growth = sigma, 1e-9
-    while not fits(high := _rounded_up(sigma * (1 + growth))):
+    while not fits(high := rounded_up_sigma(sigma * (1 + growth))):
         low, growth = high, 8 * growth
         if growth > 1e6:
             raise InvalidParameter("epsilon and delta are too small for any noise; raise the budget")
     while high / low - 1 > 2e-9:
-        middle = _rounded_up(sqrt(low * high))
+        middle = rounded_up_sigma(sqrt(low * high))
         if not low < middle < high:
             break
         low, high = (low, middle) if fits(middle) else (middle, high)
@@ -265,11 +265,11 @@ def _least_that_fits(fits: Callable[[float], bool], sigma: float) -> float:
 def _less_that_fits(fits: Callable[[float], bool], sigma: float) -> float:
     """Return a σ at most `sigma` that fits: at a few votes the discrete noise may cost less than the continuous."""
     high, shrink = sigma, 1e-8
-    while shrink < 0.5 and fits(low := _rounded_up(sigma * (1 - shrink))):
+    while shrink < 0.5 and fits(low := rounded_up_sigma(sigma * (1 - shrink))):
         high, shrink = low, 8 * shrink
     low = sigma * (1 - shrink)
     while high / low - 1 > 2e-9:
-        middle = _rounded_up(sqrt(low * high))
+        middle = rounded_up_sigma(sqrt(low * high))
         if not low < middle < high:
             break
         low, high = (low, middle) if fits(middle) else (middle, high)
@@ -277,7 +277,11 @@ def _less_that_fits(fits: Callable[[float], bool], sigma: float) -> float:
 
 
 @plain_decimals()
-def _rounded_up(sigma: float) -> float:
+def rounded_up_sigma(sigma: float) -> float:
+    """Return σ rounded up to nine significant digits.
+
+    Raises InvalidParameter if it is no finite number above 0.
+    """
     if not 0 < sigma < inf:
         raise InvalidParameter("epsilon and delta are too small for any noise; raise the budget")
     number = Decimal(sigma)
@@ -290,4 +294,4 @@ def _paper_sigma(epsilon: float, delta: float, n_answers: int, l2_sensitivity: f
     if not delta > 0:
         raise InvalidParameter(f"delta must be > 0, got {delta!r}; Gaussian noise has no ε at δ = 0")
     spread = 2 * n_answers * log(1 / delta)
-    return _rounded_up(l2_sensitivity * (sqrt(spread) + sqrt(spread + 2 * epsilon * n_answers)) / (2 * epsilon))
+    return rounded_up_sigma(l2_sensitivity * (sqrt(spread) + sqrt(spread + 2 * epsilon * n_answers)) / (2 * epsilon))

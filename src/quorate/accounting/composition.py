@@ -20,7 +20,7 @@ from quorate.accounting.events import (
     PureDP,
     Repeated,
 )
-from quorate.accounting.grid_gaussian import distance_of
+from quorate.accounting.gaussian import distance_of
 from quorate.accounting.outward import quotient_up
 from quorate.accounting.own_events import stands_for
 from quorate.accounting.pure import renyi_of_rounds

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from quorate.accounting.figures import at_most
 from quorate.accounting.neighbouring import OTHER, Neighbouring, holds_where_read_off
-from quorate.accounting.odds import PAIRS, worlds_told_apart
-from quorate.accounting.wording import PUBLISHED, closeness, factor, guesses, rounded_up
+from quorate.accounting.odds import PAIRS, PUBLISHED, closeness, factor, guesses, rounded_up, worlds_told_apart
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
 from quorate.stored_names import stored_as

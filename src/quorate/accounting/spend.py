@@ -26,9 +26,9 @@ from math import exp, inf, prod, ulp
 from quorate.accounting import discrete_gaussian, gaussian
 from quorate.accounting.composition import Composition, collect
 from quorate.accounting.event import Event
-from quorate.accounting.grid_gaussian import least_epsilon_with, lost_delta
-from quorate.accounting.inversion import least_epsilon
+from quorate.accounting.gaussian import least_epsilon_with, lost_delta
 from quorate.accounting.loss import NO_LOSS, LossLaw, by_fours, coarse_step, on_grid, outer
+from quorate.accounting.outward import least_epsilon
 from quorate.accounting.pure import randomized_response_law
 from quorate.accounting.renyi import delta_of_curve, epsilon_of_curve
 from quorate.arguments import real

@@ -29,7 +29,7 @@ from quorate.errors import (
     know_charge,
 )
 from quorate.plugins import COMMANDS as DECLARED
-from quorate.plugins import added, load, packages_of
+from quorate.plugins import OWN, added, load, packages_of
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
@@ -94,7 +94,10 @@ class LazyGroup(click.Group):
         """Import one command's module, and no other."""
         if cmd_name not in COMMANDS:
             return _other(cmd_name)
-        command = import_module(f"quorate.cli.{cmd_name.replace('-', '_')}").command
+        if cmd_name in OWN[DECLARED]:
+            command = load(DECLARED, cmd_name)
+        else:
+            command = import_module(f"quorate.cli.{cmd_name.replace('-', '_')}").command
         assert isinstance(command, click.Command)  # noqa: S101 - ours, not a user's mistake
         return command
 

@@ -15,11 +15,11 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from quorate.data.cell_text import canonical_text
+from quorate.data.cell_text import PublicWords, canonical_text
 from quorate.data.columns import Family, column, doubles, families, listed, nearest, texts
 from quorate.data.dates import are_dates
 from quorate.data.decimal_commas import are_decimal_commas, comma_number, has_decimal_comma
-from quorate.data.plain_columns import plain_columns
+from quorate.data.plain_columns import plain_columns, with_cells
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows
 from quorate.data.streamed import StreamedFrame
 from quorate.data.times import each_text, text_kind, time_kind, time_numbers
@@ -113,6 +113,8 @@ class ColumnKinds:
         Columns of which the owner has said what they are.
     commas : frozenset of str
         Columns of numbers whose decimal mark is a comma.
+    words : mapping of str to PublicWords
+        Of columns of categories that the pool holds as text, the public entries: a cell that says the same is one.
 
     Examples
     --------
@@ -129,6 +131,7 @@ class ColumnKinds:
     changed: frozenset[str] = frozenset()
     asked: frozenset[str] = frozenset()
     commas: frozenset[str] = frozenset()
+    words: Mapping[str, PublicWords] = field(default_factory=dict, hash=False)
 
     @property
     def text(self) -> tuple[str, ...]:
@@ -146,11 +149,12 @@ class ColumnKinds:
     def __call__(self, X: Rows) -> Rows:
         """Return rows as their columns are read: numbers and texts alone where a rule applies; others as they are.
 
-        Each cell is a function of that cell and the kind of its column. What is no number, date or time is missing; a
-        missing text is empty. In a frame of pandas a missing value is NaN, whatever stands for it, and a category that
-        is no text is what it says. Rows that were read already come back as they are.
+        Each cell is a function of that cell, the kind of its column and its public entries. What is no number, date or
+        time is missing; a missing text is empty; a word that says what a public entry says is that entry. In a frame of
+        pandas a missing value is NaN, whatever stands for it, and a category that is no text is what it says. Rows that
+        were read already come back as they are.
         """
-        if not self.kinds or not is_frame(X) or not (self.changed or kind(X) == "pandas"):
+        if not is_frame(X) or not (self.changed or self.words or (self.kinds and kind(X) == "pandas")):
             return X
         if isinstance(X, StreamedFrame):
             X = X.collect()
@@ -168,7 +172,23 @@ class ColumnKinds:
         if kind(X) == "pandas":
             others = {place: name for name, place in places.items() if place not in read and name in self.kinds}
             read |= plain_columns(X, {place: self.kinds[name] == "number" for place, name in others.items()})
+        for name in self.words.keys() & places.keys():
+            place = places[name]
+            plain = read.get(place) if found[name] == "text" else None
+            cells = _in_public_words(column(X, place) if plain is None else plain, found[name], self.words[name])
+            read |= {} if cells is None else {place: cells}
         return with_cells(X, read) if read else X
+
+    def respells(self, X: Rows) -> bool:
+        """Whether a word of a table is a public entry written in another way. As secret as the table."""
+        if not self.words or not is_frame(X):
+            return False
+        if isinstance(X, StreamedFrame):
+            return any(map(self.respells, X.blocks()))
+        return any(
+            name in self.words and _in_public_words(column(X, place), family, self.words[name]) is not None
+            for place, (name, family) in enumerate(families(X).items())
+        )
 
 
 def _read(series: Any, family: Family, kind_: ColumnKind, *, comma: bool = False) -> Any:
@@ -186,6 +206,28 @@ def _read(series: Any, family: Family, kind_: ColumnKind, *, comma: bool = False
     return ["" if text is None and kind_ == "text" else text for text in texts(series)]
 
 
+def _in_public_words(cells: Any, family: Family, words: PublicWords) -> Any:
+    """Return the cells of a column with public entries where they say the same; None where all stay as they are.
+
+    `cells`: a series, or texts and None. Each different text is looked at once.
+    """
+    if family == "number":
+        return [words(value) for value in doubles(cells).tolist()]
+    if family != "text":
+        return None
+    if isinstance(cells, list):
+        respelled = words.respelled({text for text in cells if text is not None})
+        return [respelled.get(text, text) for text in cells] if respelled else None
+    if hasattr(cells, "cast"):  # polars
+        respelled = words.respelled(text for text in texts(cells.unique()) if text is not None)
+        return cells.cast(str).replace(respelled) if respelled else None
+    codes, different = cells.factorize()
+    entries = different.tolist()
+    respelled = words.respelled(text for text in entries if isinstance(text, str))
+    known = np.array([*(respelled.get(text, text) for text in entries), None], dtype=object)
+    return known[codes].tolist() if respelled else None  # a missing one has the code -1
+
+
 def _number(text: str | None) -> float:
     return _in_range(float("nan") if text is None else written_number(text))
 
@@ -196,53 +238,6 @@ def _comma_number(text: str | None) -> float:
 
 def _in_range(value: float) -> float:
     return value if abs(value) < 1e150 else float("nan")  # beyond, squares are infinite
-
-
-def with_cells(X: Rows, read: Mapping[int, Any]) -> Rows:
-    """Put columns in the places of others: all of them at once, since each frame made anew goes through all columns.
-
-    `read`: by place, an array of floats, a list of texts and None, or a series of the frame's library.
-    """
-    if kind(X) == "polars":
-        return X.with_columns(_polars_series(X.columns[place], cells) for place, cells in read.items())
-    changed = X.copy(deep=False)
-    for place, cells in read.items():
-        changed.isetitem(place, _pandas_series(cells).set_axis(X.index))
-    return changed
-
-
-def frame_of(cells: Mapping[str, Any], library: str) -> Rows:
-    """Return a frame of polars or pandas of such columns, by their names.
-
-    Examples
-    --------
-    >>> frame_of({"age": np.array([39.0]), "sex": ["F"]}, "polars").rows()
-    [(39.0, 'F')]
-    """
-    if library == "polars":
-        import polars as pl
-
-        return pl.DataFrame([_polars_series(name, held) for name, held in cells.items()])
-    import pandas as pd
-
-    return pd.DataFrame({name: _pandas_series(held) for name, held in cells.items()})
-
-
-def _polars_series(name: str, cells: Any) -> Any:
-    import polars as pl
-
-    if isinstance(cells, pl.Series):
-        return cells.alias(name)
-    return pl.Series(name, cells, dtype=pl.Float64 if isinstance(cells, np.ndarray) else pl.String)
-
-
-def _pandas_series(cells: Any) -> Any:
-    import pandas as pd
-
-    if isinstance(cells, (pd.Series, np.ndarray)):
-        return pd.Series(cells)
-    absent = float("nan")
-    return pd.Series([absent if cell is None else cell for cell in cells], dtype=object)
 
 
 def column_kinds(pool: Rows, given: GivenKinds | None = None) -> ColumnKinds:
@@ -314,7 +309,12 @@ def column_kinds(pool: Rows, given: GivenKinds | None = None) -> ColumnKinds:
         for place, name in enumerate(found)
         if found[name] == "text" and kinds[name] == "number" and _has_commas(column(pool, place))
     ]
-    return ColumnKinds(kinds, changed_kinds(kinds, found), frozenset(given.named), frozenset(commas))
+    words = {
+        name: PublicWords.of(texts(column(pool, place)))
+        for place, name in enumerate(found)
+        if found[name] == "text" and kinds[name] == "category"
+    }
+    return ColumnKinds(kinds, changed_kinds(kinds, found), frozenset(given.named), frozenset(commas), words)
 
 
 def changed_kinds(kinds: Mapping[str, ColumnKind], held: Mapping[str, Family]) -> frozenset[str]:

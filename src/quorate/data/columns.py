@@ -172,6 +172,21 @@ def doubles(series: Any) -> NDArray[np.float64]:
     return np.asarray(series.to_numpy(dtype=np.float64, na_value=np.nan), dtype=np.float64)
 
 
+def is_plain_number(series: Any) -> bool:
+    """Tell by its type whether a column's values are floats, or missing, once they are made such: no object is one.
+
+    Examples
+    --------
+    >>> import polars
+    >>> is_plain_number(polars.Series([1, None])), is_plain_number(polars.Series(["1"]))
+    (True, False)
+    """
+    if hasattr(series, "to_physical"):  # polars
+        return bool(series.dtype.is_integer() or series.dtype.is_float()) and "128" not in str(series.dtype)
+    dtype: Any = getattr(series, "dtype", None)
+    return _is_plain_number(dtype) and dtype.itemsize <= np.dtype(np.float64).itemsize
+
+
 def texts(series: Any) -> list[str | None]:
     """Return the values of a text or time column as text: times by their ISO form, None where one is missing.
 

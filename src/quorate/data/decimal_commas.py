@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from math import isnan
+from typing import Any
 
-from quorate.data.written_numbers import written_number
+from quorate.data.written_numbers import number, written_number
 
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 _EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)  # 1,234 may be a decimal, or thousands
@@ -77,3 +79,15 @@ def plain_comma_number(text: str) -> float:
     (27.5, 0.125, nan, nan)
     """
     return comma_number(text) if are_decimal_commas([text]) else _NAN
+
+
+def number_with_comma(cell: Any) -> float:
+    """Return a cell as a float, also where it has a decimal comma; one that may mean thousands is no number.
+
+    Examples
+    --------
+    >>> number_with_comma("27,5"), number_with_comma("27.5"), number_with_comma("1,234")
+    (27.5, 27.5, nan)
+    """
+    value = number(cell)
+    return plain_comma_number(cell) if isnan(value) and isinstance(cell, str) else value

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from quorate.data.cell_text import PublicWords
+from quorate.data.column_kinds import ColumnKinds
 from quorate.data.feature_maps.scale import with_narrow
 from quorate.errors import InvalidParameter
 
@@ -33,6 +35,12 @@ def declared_columns(declared: Any) -> tuple[Any, Any]:
     columns = {_name(name): _column(name, held) for name, held in declared.items()}
     frame = pl.DataFrame({name: [held[0], held[-1]] for name, held in columns.items()})
     return frame, _encoder(columns, frame)
+
+
+def declared_kinds(declared: Declared) -> ColumnKinds:
+    """Return how the cells of declared columns are read: numbers with a point or a comma, and the declared texts."""
+    words = {name: PublicWords.of(held) for name, held in declared.items() if isinstance(held[0], str)}
+    return ColumnKinds(commas=frozenset(declared.keys() - words.keys()), words=words)
 
 
 def _name(name: Any) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.data.cell_text import PublicWords
 from quorate.data.checks import missing_columns, named, refuse_infinite
 from quorate.data.column_kinds import MAX_VALUES, RARE_ROWS, RARE_SHARE
 from quorate.data.columns import column, doubles, families, feature_families, listed, texts
@@ -244,6 +245,30 @@ def public_units(encoder: Any, X: Rows) -> dict[int, tuple[float, float]]:
     spreads = np.where(known_spread, scaler.scale_, np.nan)
     places = [known[place] if isinstance(place, str) else place for place in chosen]
     return dict(zip(places, zip(scaler.mean_, spreads, strict=True), strict=True))
+
+
+def public_words(encoder: Any) -> dict[str, PublicWords]:
+    """Return the entries of each column of categories that an encoder of tables knows, by the names of the columns.
+
+    Columns of which two entries say the same are not among them: a run that was begun before told these apart.
+
+    Examples
+    --------
+    >>> import polars
+    >>> words = public_words(public_encoder(polars.DataFrame({"sex": ["F", "M"] * 2})))
+    >>> words["sex"](" F "), words["sex"]("f")
+    ('F', 'f')
+    """
+    known = {}
+    for part, fitted, names in getattr(encoder, "transformers_", []):
+        if part not in ("text", "declared") or not hasattr(fitted, "categories_") or not isinstance(names, list):
+            continue  # one of the user's own may have parts of these names
+        for name, categories in zip(names, fitted.categories_, strict=True):
+            entries = [entry for entry in categories.tolist() if isinstance(entry, str)]
+            words = PublicWords.of(entries)
+            if isinstance(name, str) and len(words.written) == len(entries):
+                known[name] = words
+    return known
 
 
 def _selectors(X: Rows) -> list[Any]:

@@ -14,9 +14,10 @@ import numpy as np
 
 from quorate.data.cell_text import canonical_text
 from quorate.data.checks import check_features, refuse_infinite
-from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, frame_of, with_cells
+from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds
 from quorate.data.columns import Family, column, doubles, families, in_words, refuse_other_columns, texts
 from quorate.data.decimal_commas import comma_number, plain_comma_number
+from quorate.data.plain_columns import frame_of, with_cells
 from quorate.data.rows import (
     TEXT,
     Kind,

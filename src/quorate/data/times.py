@@ -17,7 +17,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from quorate.data.columns import texts
+from quorate.data.cell_text import is_missing
+from quorate.data.columns import as_text, texts
 from quorate.types import FloatArray
 
 TimeKind = Literal["date", "time", "duration"]
@@ -29,6 +30,7 @@ _ZONE = r"Z|UTC|[+-]\d{2}(?::?\d{2})?"
 _DATE = re.compile(rf"(\d{{4}})([-/])(\d{{2}})(?:\2(\d{{2}})(?:[T ]{_CLOCK} ?({_ZONE})?)?)?", re.IGNORECASE)
 _TIME = re.compile(_CLOCK)
 _EPOCH = dt.date(1970, 1, 1).toordinal()
+_TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
 
 
 def microseconds(text: str | None, kind: TimeKind) -> int | None:
@@ -202,3 +204,22 @@ def each_text(cells: Iterable[str | None], read: Callable[[str | None], float]) 
             known[cell] = read(cell)
         found.append(known[cell])
     return np.array(found, dtype=np.float64)
+
+
+def time_reader(kind: Any) -> Callable[[Any], float]:
+    """Return what reads one cell of a column of dates, times or durations as a number; NaN for what is none.
+
+    Examples
+    --------
+    >>> time_reader("date")("1970-01-02"), time_reader("date")(dt.date(1970, 1, 3)), time_reader("time")("soon")
+    (1.0, 2.0, nan)
+    """
+
+    def time(cell: Any) -> float:
+        try:
+            text = None if is_missing(cell) or not isinstance(cell, (str, *_TIMES)) else as_text(cell)
+            return time_number(text, kind)
+        except Exception:  # noqa: BLE001 - a subclass that raises where it is asked for its value
+            return float("nan")
+
+    return time

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from quorate.data.packed import AT_ONCE
 from quorate.errors import InvalidParameter
-from quorate.types import IntArray
+from quorate.types import IntArray, Secret, derive
 
 if TYPE_CHECKING:
     import polars as pl
@@ -195,3 +196,41 @@ def count_units(unit_keys: Sequence[bytes]) -> int:
     (2, 4)
     """
     return unit_keys.n_units if isinstance(unit_keys, UnitKeys) else len(set(unit_keys))
+
+
+def one_row_of_each(unit_keys: Sequence[bytes], key: Secret[bytes]) -> IntArray:
+    """Return one row of every unit, ``(n_units,)``, in the order of the table.
+
+    A unit's rows are numbered 0, 1, … in their own order; the one counts whose keyed BLAKE2b(unit ‖ number) is the
+    least. Which of its rows that is follows from the unit, how many rows it has and the run's key: not from where they
+    stand in the table, from what they hold, nor from other units. A row without a unit id (empty bytes) is nobody's.
+
+    `unit_keys`: as :func:`~quorate.data.unit_ids.usable_slots` returns them. `key`: the run's.
+
+    Examples
+    --------
+    >>> one_row_of_each([b"id:ann", b"id:bob", b"id:ann", b""], Secret(bytes(32))).tolist()
+    [1, 2]
+    """
+    keys = as_unit_keys(unit_keys)
+    if isinstance(keys, PositionKeys):
+        return np.arange(len(keys))
+    units = keys.of_rows(np.arange(keys.n_units))
+    order = np.argsort(units, kind="stable")
+    n_rows = np.bincount(units, minlength=keys.n_units)
+    ends = np.cumsum(n_rows)
+    choice, number = derive(key, "one row of each unit"), 0
+    numbers = np.zeros(keys.n_units, dtype=np.int64)
+    nobody = np.zeros(keys.n_units, dtype=bool)
+    for block in keys.blocks():
+        for unit, times in zip(block, n_rows[number : number + len(block)].tolist(), strict=True):
+            nobody[number] = not unit
+            if times > 1 and unit:
+                numbers[number] = min(range(times), key=lambda place: _rank(choice, unit, place))
+            number += 1
+    rows = order[ends - n_rows + numbers]
+    return np.sort(rows[~nobody])
+
+
+def _rank(choice: bytes, unit: bytes, number: int) -> bytes:
+    return blake2b(unit + number.to_bytes(8, "big"), key=choice, digest_size=16).digest()

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from quorate.data.cell_text import PublicWords
 from quorate.data.column_kinds import ColumnKind, ColumnKinds, words_of
 from quorate.data.columns import column, families, texts
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows
@@ -31,9 +32,9 @@ class UnlikeCells:
 
     `empty`: columns whose private cells are all missing, though public ones are not. `foreign`: columns whose private
     cells say nothing that the public ones say: no entry where an entry is what counts, no word in running text.
-    `respelled`: columns of which private entries are those of public ones but for blanks, for case or for the form of
-    Unicode, and are other entries to who learns from them. `blank`: rows of an array that hold 0 alone, where no public
-    row does: images that could not be read are such rows.
+    `respelled`: columns of which private entries are those of public ones but for case, or for blanks or the form of
+    Unicode where these count, and are other entries to who learns from them. `blank`: rows of an array that hold 0
+    alone, where no public row does: images that could not be read are such rows.
     """
 
     empty: tuple[str, ...] = ()
@@ -67,7 +68,8 @@ def unlike_cells(private: Rows, public: Rows, kinds: ColumnKinds | None = None) 
             if not _n_present(mine):
                 empty.append(name)
             continue
-        entries, others = _entries(mine), _entries(theirs)
+        words = None if kinds is None else kinds.words.get(name)
+        entries, others = _entries(mine, words), _entries(theirs, words)
         if others and not entries:
             empty.append(name)
         elif of_kind.get(name) in (None, "category") and _are_respelled(entries, others):
@@ -102,10 +104,13 @@ def _folded(entry: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", entry).casefold().split())
 
 
-def _entries(series: Any) -> Counter[str]:
-    """Count the first different entries of a column of text; blanks are none."""
-    counts = Counter(each for each in texts(series) if each is not None and each.strip())
-    return Counter(dict(islice(counts.items(), LOOKED_AT)))
+def _entries(series: Any, words: PublicWords | None) -> Counter[str]:
+    """Count the first different entries of a column of text, as they are compared; blanks are none."""
+    written = Counter(entry for entry in texts(series) if entry is not None and entry.strip())
+    counts: Counter[str] = Counter()
+    for entry, times in islice(written.items(), LOOKED_AT):
+        counts[entry if words is None else words(entry) or entry] += times
+    return counts
 
 
 def _blank(X: Any) -> int:

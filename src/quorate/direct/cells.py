@@ -1,11 +1,8 @@
-"""What one private cell says: a number, a text, or nothing that can be used; no cell raises, warns or stops another."""
+"""Private cells and tables as rounds take them: numbers, columns, blocks; no cell raises, warns or stops another."""
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Callable, Iterator
-from decimal import Decimal
-from fractions import Fraction
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -13,63 +10,14 @@ from numpy.typing import NDArray
 
 from quorate.data import families, kind, width
 from quorate.data.cell_text import is_missing
-from quorate.data.column_kinds import frame_of
-from quorate.data.columns import as_text
-from quorate.data.decimal_commas import plain_comma_number
 from quorate.data.identity import as_column, as_list
 from quorate.data.packed import AT_ONCE
+from quorate.data.plain_columns import frame_of
 from quorate.data.rows import Rows, flat_images
-from quorate.data.times import time_number
-from quorate.data.written_numbers import written_number
+from quorate.data.written_numbers import number
 from quorate.deferred import sparse
 from quorate.errors import DataRefused
 from quorate.types import FloatArray
-
-_NUMBERS = (str, bytes, bool, int, float, np.bool_, np.integer, np.floating, Decimal, Fraction)
-_TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
-_TRUTH = {"true": 1.0, "false": 0.0}
-
-
-def number(cell: Any) -> float:
-    """Return a cell as a float; NaN for what is no number. Truth values are 0 and 1, also written out."""
-    try:
-        if isinstance(cell, str):
-            truth = _TRUTH.get(cell.strip().lower())
-            return written_number(cell) if truth is None else truth
-        return float(cell) if isinstance(cell, _NUMBERS) else float("nan")  # other objects may warn
-    except Exception:  # noqa: BLE001 - beyond the floats, or a subclass that raises where it is asked for its value
-        return float("nan")
-
-
-def number_with_comma(cell: Any) -> float:
-    """Return a cell as a float, also where it has a decimal comma; one that may mean thousands is no number.
-
-    Examples
-    --------
-    >>> number_with_comma("27,5"), number_with_comma("27.5"), number_with_comma("1,234")
-    (27.5, 27.5, nan)
-    """
-    value = number(cell)
-    return plain_comma_number(cell) if np.isnan(value) and isinstance(cell, str) else value
-
-
-def time_reader(kind_: Any) -> Callable[[Any], float]:
-    """Return what reads one cell of a column of dates, times or durations as a number; NaN for what is none.
-
-    Examples
-    --------
-    >>> time_reader("date")("1970-01-02"), time_reader("date")(dt.date(1970, 1, 3)), time_reader("time")("soon")
-    (1.0, 2.0, nan)
-    """
-
-    def time(cell: Any) -> float:
-        try:
-            text = None if is_missing(cell) or not isinstance(cell, (str, *_TIMES)) else as_text(cell)
-            return time_number(text, kind_)
-        except Exception:  # noqa: BLE001 - as above
-            return float("nan")
-
-    return time
 
 
 def lists_of(values: Any) -> Iterator[list[Any]]:
@@ -87,21 +35,6 @@ def lists_of(values: Any) -> Iterator[list[Any]]:
     rows = values.iloc if hasattr(values, "iloc") else values
     for start in range(0, len(values), AT_ONCE):
         yield as_list(rows[start : start + AT_ONCE])
-
-
-def is_plain_number(series: Any) -> bool:
-    """Tell by its type whether a column's values are floats, or missing, once they are made such: no object is one.
-
-    Examples
-    --------
-    >>> import polars
-    >>> is_plain_number(polars.Series([1, None])), is_plain_number(polars.Series(["1"]))
-    (True, False)
-    """
-    if hasattr(series, "to_physical"):  # polars
-        return bool(series.dtype.is_integer() or series.dtype.is_float()) and "128" not in str(series.dtype)
-    dtype = series.dtype
-    return isinstance(dtype, np.dtype) and dtype.kind in "biuf" and dtype.itemsize <= np.dtype(np.float64).itemsize
 
 
 def real(X: Any, name: str) -> Any:

@@ -16,27 +16,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
-from quorate.data.cell_text import each, is_missing, reader_of_words
+from quorate.data.cell_text import PublicWords, each, is_missing
 from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, GivenKinds, column_kinds
 from quorate.data.columns import column as column_of
-from quorate.data.columns import doubles, listed, refuse_other_columns, texts
-from quorate.data.declared import declared_columns
+from quorate.data.columns import doubles, is_plain_number, listed, refuse_other_columns, texts
+from quorate.data.decimal_commas import number_with_comma
+from quorate.data.declared import declared_columns, declared_kinds
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import as_list
 from quorate.data.rows import Rows, with_text_names
 from quorate.data.summed_cells import summed_cells
 from quorate.data.text_columns import refuse_without_text
+from quorate.data.times import time_reader
+from quorate.data.written_numbers import number
 from quorate.deferred import sparse
 from quorate.direct.cells import (
     as_numbers,
     as_the_column,
     finite_rows,
     frame_like,
-    is_plain_number,
-    number,
-    number_with_comma,
     real,
-    time_reader,
 )
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import FloatArray
@@ -90,7 +89,8 @@ class Schema:
             if times := [name for name, family in families(pool).items() if family == "time"]:
                 raise InvalidParameter(f"columns {listed(times)} hold dates or times; turn them into numbers or text")
             pool = cls(pool, None).parsed(pool)[0]  # the types that private rows will have
-        schema = cls(pool, FittedTransformer.of(transformer, pool))
+        words = ColumnKinds(words=column_kinds(pool).words)
+        schema = cls(pool, FittedTransformer.of(transformer, pool), kinds=words)
         numbers = schema.numbers(pool)
         if not np.isfinite(numbers.data if _is_sparse(numbers) else numbers).all():
             raise InvalidParameter(
@@ -105,6 +105,13 @@ class Schema:
                 "again, so it keeps something between calls, and a private row could change what is made of others"
             )
         return schema
+
+    def with_words_as_written(self) -> Schema:
+        """The same schema, its categories told apart however an entry is written, as in runs that were begun before."""
+        kinds, encoder = replace(self.kinds, words={}), self.encoder
+        if not (self.declared or isinstance(encoder, FittedTransformer)) and self.kinds.respells(self.pool):
+            encoder = public_encoder(kinds(self.pool), kinds.text)
+        return replace(self, kinds=kinds, encoder=encoder)
 
     @property
     def words(self) -> str:
@@ -134,7 +141,7 @@ class Schema:
         """
         if declared is not None:
             frame, encoder = declared_columns(declared)
-            return cls(frame, encoder, kinds=ColumnKinds(commas=frozenset(frame.columns)), declared=declared)
+            return cls(frame, encoder, kinds=declared_kinds(declared), declared=declared)
         shape: Any = getattr(X, "shape", ())
         if hasattr(X, "columns") or len(shape) != 2 or not shape[1]:
             raise InvalidParameter(
@@ -213,7 +220,7 @@ class Schema:
             as_kind = self.kinds.kinds.get(column)
             if family == "text":
                 cells = as_list(series)
-                words = each(reader_of_words(self._public_texts(column, at)), cells)
+                words = each(self.kinds.words.get(column) or PublicWords.of(self._public_texts(column, at)), cells)
                 parsed[column], fits = self._texts(words, cells, as_kind, needed=column in self.text)
             else:
                 parsed[column], missing = self._values(series, family, column)

@@ -103,15 +103,11 @@ def check(
         name = estimator.__name__
         raise InvalidParameter(f"check takes an estimator, got the class {name}; give it its arguments: {name}(...)")
     look = truth("look", look)
-    if look and (_is_learner(estimator) or not hasattr(estimator, "classes")):
+    if look and not getattr(estimator, "_can_look", hasattr(estimator, "classes")):
         raise InvalidParameter(
             f"look= counts labels, ids and cells of what a classifier learns from, and {type(estimator).__name__} is "
             "none; leave it out"
         )
-    if evaluation is None and public is None and _is_learner(estimator):
-        from quorate.estimators.checked_learner import check_of_learner  # here: few who check have a learner
-
-        return check_of_learner(estimator, X, y, groups=groups)
     if not hasattr(estimator, "_check"):
         raise InvalidParameter(
             f"check takes an estimator of quorate, such as PrivateClassifier, got {type(estimator).__name__}"
@@ -122,11 +118,6 @@ def check(
     more |= {} if evaluation is None else {"evaluation": rows_and_labels(evaluation)}
     found: CheckResult = estimator._check(X, y, public=public, groups=groups, **more)
     return found
-
-
-def _is_learner(estimator: Any) -> bool:
-    """Whether it is a private learner, asked without loading them."""
-    return any(kind.__module__ == "quorate.learners.private_learner" for kind in type(estimator).__mro__)
 
 
 def check_of_teachers(

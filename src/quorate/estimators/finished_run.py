@@ -178,7 +178,7 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
         """Return what reads tables by what was exported; an earlier version exported nothing about their columns."""
         file = self._facts.student_file
         if file is not None and file.columns is not None:
-            return reader_of_columns(file.columns)
+            return reader_of_columns(file.columns, self.student_)
         if is_frame(X) and (dated := [name for name, held in families(X).items() if held == "time"]):
             raise DataRefused(
                 f"column {dated[0]!r} of X holds dates or times, and {self.path} does not say how the run read them: "

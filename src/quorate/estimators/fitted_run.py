@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from multiprocessing import current_process
 from typing import Any
@@ -16,7 +15,7 @@ from quorate.data import (
 )
 from quorate.errors import PreconditionFailed
 from quorate.estimators.columns import refuse_one_row
-from quorate.estimators.resumable import charged, went_on
+from quorate.estimators.resumable import OfFit, charged, went_on
 from quorate.estimators.shown import Standing
 from quorate.labelling import Memo, OnlineAnswers
 from quorate.ledger import Budget, Ledger
@@ -164,7 +163,7 @@ def fit_run(
     given: GivenLedger,
     *,
     nonce: str,
-    of: Callable[[str], Task],
+    of: OfFit,
     metadata: RunMetadata,
     verbose: bool,
 ) -> FittedRun:
@@ -173,7 +172,7 @@ def fit_run(
     `task`: with the key that follows from `nonce`.
     `given`: the estimator's ``ledger=``.
     `nonce`: names the fit in a ledger that outlives the process.
-    `of`: from a number that names a fit to the task with that fit's key.
+    `of`: from a number that names a fit to the task with that fit's key, as :func:`by_fit` says.
     `metadata`: when and by which call.
     `verbose`: whether progress is shown.
     """
@@ -184,7 +183,7 @@ def fit_run(
 
 
 def resume_run(
-    task: Task, given: GivenLedger, *, of: Callable[[str], Task], metadata: RunMetadata, verbose: bool
+    task: Task, given: GivenLedger, *, of: OfFit, metadata: RunMetadata, verbose: bool
 ) -> tuple[Task, FittedRun]:
     """Find a task's charge in its ledger, train the same teachers again, and charge nothing.
 

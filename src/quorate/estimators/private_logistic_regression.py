@@ -389,7 +389,7 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         X, kinds = flat_images(X), getattr(self, "column_kinds_", ColumnKinds())
         if kinds.kinds and holds_texts(X):
             X = texts_table(X).rename({TEXT: next(iter(kinds.kinds))}) if len(kinds.kinds) == 1 else X
-        return kinds(X) if kinds.kinds else X
+        return kinds(X)
 
     def _fitted(self) -> Any:
         if not hasattr(self, "model_"):

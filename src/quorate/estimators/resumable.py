@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from typing import TypeAlias
 
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed
 from quorate.estimators.interrupted import noted
@@ -13,6 +14,8 @@ from quorate.pipeline.progress import progress
 from quorate.pipeline.resumed import charge_name, find_fit, fit_key, go_on, nonces_of
 from quorate.pipeline.task import Task
 from quorate.release import GivenLedger, ledger_location
+
+OfFit: TypeAlias = Callable[[str], Iterable[Task]]
 
 OTHER_DATA = (
     "cannot resume: the data differ from those that the ledger was charged for (X, y or groups). Resuming would reuse "
@@ -53,11 +56,12 @@ def refuse_other_ledger(ledger: Ledger, fingerprint: str) -> None:
         raise LedgerMismatch(OTHER_DATA)
 
 
-def charged(task: Task, ledger: Ledger, *, nonce: str, of: Callable[[str], Task], verbose: bool) -> RunResult:
+def charged(task: Task, ledger: Ledger, *, nonce: str, of: OfFit, verbose: bool) -> RunResult:
     """Charge a task to an open ledger and go the whole way, so that it can be found there again.
 
     `task`: with the key that follows from `nonce`. `ledger`: open. `nonce`: names the fit in a ledger that outlives the
-    process. `of`: from a number that names a fit to the task with that fit's key. `verbose`: whether progress is shown.
+    process. `of`: from a number that names a fit to the task with that fit's key, as :func:`by_fit` says. `verbose`:
+    whether progress is shown.
     """
     key = charge_name(task, nonce) if ledger.durable else nonce
     with noted(ledger, key, seeded=task.noise.seeded), progress(quiet=not verbose) as watch:
@@ -67,7 +71,7 @@ def charged(task: Task, ledger: Ledger, *, nonce: str, of: Callable[[str], Task]
             raise charged_before(refusal, ledger, of) from None
 
 
-def went_on(task: Task, ledger: Ledger, *, of: Callable[[str], Task], verbose: bool) -> tuple[Task, RunResult]:
+def went_on(task: Task, ledger: Ledger, *, of: OfFit, verbose: bool) -> tuple[Task, RunResult]:
     """Find a task's charge in an open ledger, train the same teachers again, and charge nothing.
 
     `task`: with any key. `ledger`, `of`, `verbose`: as for :func:`charged`. Returns: `task`: with the key of the fit.
@@ -84,14 +88,23 @@ def went_on(task: Task, ledger: Ledger, *, of: Callable[[str], Task], verbose: b
         return task, go_on(task, charge, ledger, watch=watch)
 
 
-def by_fit(task: Task) -> Callable[[str], Task]:
-    """Return what gives a task the key of a fit, by the number that names the fit; a seed makes the key alone."""
-    if task.noise.seeded:
-        return lambda _: task
-    return lambda nonce: replace(task, key=fit_key(task.fingerprint_key, nonce))
+def by_fit(task: Task) -> OfFit:
+    """Return what gives a task the key of a fit, by the number that names the fit; a seed makes the key alone.
+
+    Where words are read in another way than before, the task is given as it was read then as well.
+    """
+    tasks = [task]
+
+    def of(nonce: str) -> Iterator[Task]:
+        if len(tasks) == 1 and task.respells:
+            tasks.append(task.as_written())
+        for read in tasks:
+            yield read if task.noise.seeded else replace(read, key=fit_key(task.fingerprint_key, nonce))
+
+    return of
 
 
-def charged_before(refusal: BudgetExhausted, ledger: Ledger, of: Callable[[str], Task]) -> BudgetExhausted:
+def charged_before(refusal: BudgetExhausted, ledger: Ledger, of: OfFit) -> BudgetExhausted:
     """Say what goes on with a fit where the budget is spent by this very one."""
     words = f"{str(refusal).partition(';')[0]}; give a smaller epsilon=, or raise the budget with a reason"
     if ledger.durable and find_fit(ledger, of) is not None:

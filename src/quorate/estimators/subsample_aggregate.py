@@ -35,7 +35,7 @@ from quorate.estimators.shown import ShownEstimator
 from quorate.labelling.stable import QUERY, StableAnswers
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import StableSparseVector
-from quorate.mechanisms.stable_sparse_vector import Calibration
+from quorate.mechanisms.sparse_vector import Calibration
 from quorate.outcomes import warn_of
 from quorate.pipeline.check_result import CheckResult
 from quorate.pipeline.config import processes, unit_of

@@ -7,22 +7,27 @@ What others could use belongs in the room of its subject. Begin with :mod:`~quor
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
-from quorate.experiments.few_labels import reproduce_few_labels
-from quorate.experiments.margins import reproduce_margins
-from quorate.experiments.measured import Experiment, Measured
-from quorate.experiments.mnist import reproduce_mnist
-from quorate.experiments.table4 import reproduce_table4
-from quorate.experiments.writers import reproduce_writers
+from quorate.deferred import on_demand
 
-__all__ = ["EXPERIMENTS", "Experiment", "Measured", "reproduce_table4", "reproduce_margins", "reproduce_few_labels"]
+if TYPE_CHECKING:
+    from quorate.experiments.by_name import EXPERIMENTS
+    from quorate.experiments.few_labels import reproduce_few_labels
+    from quorate.experiments.margins import reproduce_margins
+    from quorate.experiments.measured import Experiment, Measured
+    from quorate.experiments.mnist import reproduce_mnist
+    from quorate.experiments.table4 import reproduce_table4
+    from quorate.experiments.writers import reproduce_writers
 
-#: By the names that ``quorate reproduce`` takes.
-EXPERIMENTS: Mapping[str, Callable[..., Experiment]] = {
-    "table4": reproduce_table4,
-    "margins": reproduce_margins,
-    "mnist": reproduce_mnist,
-    "writers": reproduce_writers,
-    "few-labels": reproduce_few_labels,
-}
+__all__ = [
+    "EXPERIMENTS",
+    "Experiment",
+    "Measured",
+    "reproduce_table4",
+    "reproduce_margins",
+    "reproduce_mnist",
+    "reproduce_writers",
+    "reproduce_few_labels",
+]
+__getattr__ = on_demand(__name__)

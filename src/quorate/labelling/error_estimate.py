@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from quorate.accounting import Event
+from quorate.accounting.relative_entropy import relative_entropy
 from quorate.arguments import count, real
 from quorate.ensemble import Partition, Teacher, partition_rows, shared_shards, teacher_errors
 from quorate.errors import InvalidParameter
@@ -22,7 +23,6 @@ from quorate.mechanisms import NoisySum
 from quorate.noise import NoiseSource
 from quorate.release import check_covered, release_once
 from quorate.release.purposes import TUNING
-from quorate.theory import relative_entropy
 from quorate.types import IntArray, Secret
 
 _STEPS = 200  # of a bisection: more than a float can tell apart

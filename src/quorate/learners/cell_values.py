@@ -8,7 +8,7 @@ from math import inf, isnan
 from typing import Any
 
 from quorate.data.cell_text import is_missing
-from quorate.direct.cells import number
+from quorate.data.written_numbers import number
 
 
 def value_of(cell: Any) -> float | str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,6 +40,9 @@ from quorate.release.keys import fingerprint_key
 from quorate.release.source import noise_and_key
 from quorate.release.target import floor_budget, floor_epsilon
 from quorate.types import Secret
+
+if TYPE_CHECKING:
+    from quorate.pipeline.check_result import CheckResult
 
 __all__ = ["UNLABELLED", "CodedLabels", "Plan", "PrivateLearner", "RowsNeeded", "Sample", "coded_labels"]
 
@@ -296,6 +299,23 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         codes = self.concept_.labels(self._concept_class.check(X)).astype(np.int64)
         labels: NDArray[Any] = self.classes_[codes]
         return labels
+
+    _can_look: ClassVar[bool] = False  # it counts no cells: rows that it cannot use are refused
+
+    def _check(self, X: Any, y: Any, *, public: Any | None, groups: Any | None) -> CheckResult:
+        """Return what :func:`quorate.check` says."""
+        from quorate.learners.checks import check_of_fit  # here: it loads more than a fit needs
+
+        name = type(self).__name__
+        if public is not None:
+            raise InvalidParameter(f"{name} takes no public rows; leave out public=")
+        if callable(y):
+            raise InvalidParameter(f"check takes labels, and {name} is given a function that asks for them")
+        refuse_groups(name, groups)
+        epsilon, delta = self._target()
+        sample = self._checked(X, y)
+        plan, cautions = self._planned(sample.n_labelled, sample.n_unlabelled, epsilon, delta)
+        return check_of_fit(name, sample, plan, cautions, epsilon, seeded=self.unsafe_noise_seed is not None)
 
     # --- the steps of a fit ------------------------------------------------------------------------------------
 

@@ -1,8 +1,8 @@
 """What may cross the privacy boundary: secret counts go in, a public answer comes out, an event is its price.
 
-One file each. A mechanism is a frozen dataclass whose fields are public; it draws from the noise source that it
-is given and keeps nothing. Its file says all that others need to know of it (what it takes and answers, which fields
-are noise and how it is calibrated, when it declines, what K teachers can get answered) and registers it; every
+One file a family. A mechanism is a frozen dataclass whose fields are public; it draws from the noise source that it
+is given and keeps nothing. Its class says all that others need to know of it (what it takes and answers, which fields
+are noise and how it is calibrated, when it declines, what K teachers can get answered) and is registered; every
 registered mechanism runs the same contract suite. A mechanism of a user's own (:mod:`~quorate.mechanisms.own`) is
 registered nowhere, which is how it is known.
 
@@ -10,6 +10,7 @@ registered nowhere, which is how it is known.
 :class:`GaussianNoisyMax`       the class with the most votes, after Gaussian noise          a price a query
 :class:`NoisyCounts`            the votes themselves, after Gaussian noise                   a price a query
 :class:`NoisySum`               sums of clipped contributions, after noise                   a price a release
+:class:`NoisyMarginals`         counts of each column's values, level by level               one for all levels
 :class:`LaplaceNoisyMax`        the class with the most votes, after Laplace noise           a price a query
 :class:`ConfidentNoisyMax`      a noisy max where enough teachers agree, else ⊥              a price a query
 :class:`InteractiveNoisyMax`    a noisy max where teachers and student differ                a price a query
@@ -23,48 +24,42 @@ registered nowhere, which is how it is known.
 
 Here belongs one answer from secret counts, and its price; in which order it is charged, drawn and stored belongs in
 :mod:`quorate.release`, and how counts come about in :mod:`quorate.ensemble`. Begin with
-:mod:`~quorate.mechanisms.mechanism`, then :mod:`~quorate.mechanisms.gaussian_noisy_max`.
+:mod:`~quorate.mechanisms.mechanism`, then :mod:`~quorate.mechanisms.noisy_max`.
 """
 
-from quorate.mechanisms.answerable import AgreementTest, Answerable, AnswerNoise
+from quorate.mechanisms.answer_law import AgreementTest, Answerable, AnswerNoise
 from quorate.mechanisms.answers import DECLINED, Answers, BinnedScores, Classes, NoisyHalfLeads, NoisyVotes, Values
-from quorate.mechanisms.calibrated import Schedule
-from quorate.mechanisms.candidate_choice import CandidateChoice
-from quorate.mechanisms.confident_noisy_max import ConfidentNoisyMax
-from quorate.mechanisms.declared_answers import check_answers, check_state, check_step
-from quorate.mechanisms.exponential import Exponential
+from quorate.mechanisms.choice import CandidateChoice, Exponential, PermuteAndFlip, PrivatePrediction
+from quorate.mechanisms.confident_noisy_max import ConfidentNoisyMax, InteractiveNoisyMax
 from quorate.mechanisms.fields import (
     FROM_TASK,
     NOISE,
     PRICE,
+    Schedule,
     example,
     noise_fields,
     required_fields,
     task_fields,
     user_fields,
 )
-from quorate.mechanisms.gaussian_noisy_max import GaussianNoisyMax
-from quorate.mechanisms.interactive_noisy_max import InteractiveNoisyMax
-from quorate.mechanisms.laplace_noisy_max import LaplaceNoisyMax
-from quorate.mechanisms.mechanism import Answer, Mechanism, QueryMechanism, StreamMechanism
-from quorate.mechanisms.noisy_counts import NoisyCounts
-from quorate.mechanisms.noisy_max_terms import NoisyMaxTerms
+from quorate.mechanisms.gaussian_noise import NoisyMaxTerms
+from quorate.mechanisms.marginals import MarginalLevel, NoisyMarginals, Partition
+from quorate.mechanisms.mechanism import REGISTERED, Answer, Mechanism, QueryMechanism, StreamMechanism, for_runs
+from quorate.mechanisms.noisy_max import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, SeveralVotesNoisyMax
 from quorate.mechanisms.noisy_sum import NoisySum
 from quorate.mechanisms.own import (
+    check_answers,
     check_declared,
     check_own,
+    check_state,
+    check_step,
     data_dependent_terms,
     is_own,
     own_statement,
     owners_code,
 )
-from quorate.mechanisms.permute_and_flip import PermuteAndFlip
-from quorate.mechanisms.private_prediction import PrivatePrediction
-from quorate.mechanisms.registry import REGISTERED, for_runs
-from quorate.mechanisms.several_votes import SeveralVotesNoisyMax
 from quorate.mechanisms.soft_label import SoftLabel
-from quorate.mechanisms.stability import DistanceToInstability
-from quorate.mechanisms.stable_sparse_vector import SparseVectorState, StableSparseVector
+from quorate.mechanisms.sparse_vector import DistanceToInstability, SparseVectorState, StableSparseVector
 from quorate.mechanisms.votes import distance_to_instability
 
 __all__ = [
@@ -78,6 +73,9 @@ __all__ = [
     "NoisyCounts",
     "SeveralVotesNoisyMax",
     "NoisySum",
+    "NoisyMarginals",
+    "MarginalLevel",
+    "Partition",
     "LaplaceNoisyMax",
     "ConfidentNoisyMax",
     "InteractiveNoisyMax",

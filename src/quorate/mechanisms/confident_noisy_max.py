@@ -1,4 +1,7 @@
-"""Confident-GNMax: answer only where a noisy test says that enough teachers agree (PATE18 Algorithm 1)."""
+"""A noisy max after a noisy test: Confident-GNMax and Interactive-GNMax (PATE18 Algorithms 1 and 2).
+
+The first answers where enough teachers agree, the second where the teachers and the student disagree.
+"""
 
 from __future__ import annotations
 
@@ -10,17 +13,17 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from quorate.accounting import Composed, DiscreteGaussian
-from quorate.arguments import one_of, real
-from quorate.mechanisms.answer_law import passes
-from quorate.mechanisms.answerable import AgreementTest, Answerable, AnswerNoise
+from quorate.arguments import count, one_of, real
+from quorate.errors import InvalidParameter
+from quorate.mechanisms.answer_law import AgreementTest, Answerable, AnswerNoise, passes
 from quorate.mechanisms.answers import DECLINED
-from quorate.mechanisms.calibrated import Schedule, least
-from quorate.mechanisms.fields import FROM_TASK, NOISE
+from quorate.mechanisms.fields import FROM_TASK, NOISE, Schedule, example, least
 from quorate.mechanisms.gaussian_noise import (
     FORMS,
     TEST_TO_ANSWER,
     THRESHOLD,
     Form,
+    NoisyMaxTerms,
     after_a_test,
     gaussian_event,
     gaussian_noise,
@@ -28,14 +31,12 @@ from quorate.mechanisms.gaussian_noise import (
     tested_sigma,
     with_noise,
 )
-from quorate.mechanisms.mechanism import QueryMechanism
-from quorate.mechanisms.noisy_max_terms import NoisyMaxTerms
-from quorate.mechanisms.registry import register
-from quorate.mechanisms.votes import in_blocks, many_queries
+from quorate.mechanisms.mechanism import QueryMechanism, Takes, register
+from quorate.mechanisms.votes import in_blocks, many_queries, one_query
 from quorate.noise import NoiseSource, discrete_gaussian
-from quorate.noise.arguments import checked_scale
+from quorate.noise.source import MAX_SCALE, checked_scale
 from quorate.stored_names import stored_as
-from quorate.types import IntArray
+from quorate.types import FloatArray, IntArray
 
 
 @stored_as("quorate.mechanisms.confident_noisy_max.ConfidentNoisyMax")
@@ -147,6 +148,145 @@ class ConfidentNoisyMax(QueryMechanism):
         for rows, block in in_blocks(counts):
             largest = block.max(axis=1)
             passed = largest + discrete_gaussian(self.sigma_threshold, largest.shape, noise) >= self.threshold
+            noisy = with_noise(block[passed], self.sigma_answer, self.form, noise)
+            answers[rows][passed] = noisy > 0 if self.form == "binary" else noisy.argmax(axis=1)
+        return answers
+
+
+@stored_as("quorate.mechanisms.interactive_noisy_max.InteractiveNoisyMax")
+@register
+@dataclass(frozen=True, slots=True)
+class InteractiveNoisyMax(QueryMechanism):
+    r"""Compare the votes with the student's own prediction first; pay for an answer only where they differ.
+
+    A query passes where :math:`\max_c (n_c - \mathrm{round}(K p_c)) + Z \ge` the threshold: then a Gaussian noisy
+    max is released. Where it does not pass, the student's label is confirmed if it was sure of it, and the query is
+    declined if it was not.
+
+    Parameters
+    ----------
+    threshold : float
+        In votes; must be > 0.
+    sigma_threshold : float
+        σ₁ of the test's noise, in votes; must be > 0.
+    sigma_answer : float
+        σ₂ of the answer's noise, in votes; must be > 0.
+    n_teachers : int
+        K, a public number; at least 1.
+    confidence : float
+        γ, in (0, 1): the student's label is confirmed where :math:`\max_c p_c > \gamma`.
+    form : {"histogram", "binary"}, default "histogram"
+        Of the answer, as for :class:`GaussianNoisyMax`.
+
+    Raises
+    ------
+    InvalidParameter
+        If a field is out of range; on release, if the counts are not int64 votes of the right width, or the
+        predictions are not numbers from 0 to 1 of the counts' shape.
+
+    Notes
+    -----
+    Privacy: the prediction is public (a student sees released labels and public points alone), so each
+    :math:`n_c - \mathrm{round}(K p_c)` is a count minus a constant: its maximum moves by at most 1 with one teacher.
+    The prices are those of :class:`ConfidentNoisyMax`, and a query that did not pass cost :attr:`declined_event`,
+    confirmed or not: a confirmation is made of the public prediction.
+
+    Without a prediction (before there is a student) p is 0 and this is :class:`ConfidentNoisyMax`.
+
+    References
+    ----------
+    PATE18 (Papernot et al., arXiv:1802.08908), Algorithm 2.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from quorate.noise import SeededNoise
+    >>> mechanism = InteractiveNoisyMax(
+    ...     threshold=100, sigma_threshold=10.0, sigma_answer=5.0, n_teachers=250, confidence=0.9
+    ... )
+    >>> votes = np.array([230, 15, 5])
+    >>> mechanism.release(votes, SeededNoise(0), prediction=np.array([0.1, 0.8, 0.1]))  # corrected
+    0
+    >>> mechanism.release(votes, SeededNoise(0), prediction=np.array([0.95, 0.03, 0.02]))  # confirmed
+    0
+    >>> mechanism.release(votes, SeededNoise(0), prediction=np.array([0.8, 0.1, 0.1])) is None
+    True
+    """
+
+    takes: ClassVar[Takes] = "votes and predictions"
+    may_decline: ClassVar[bool] = True
+
+    threshold: float = field(metadata=THRESHOLD)
+    sigma_threshold: float = field(metadata=NOISE)
+    sigma_answer: float = field(metadata=NOISE)
+    n_teachers: int = field(metadata=FROM_TASK)
+    confidence: float = field(metadata=example(0.9, "how sure the student must be to be confirmed"))
+    form: Form = field(default="histogram", metadata=FROM_TASK)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "threshold", real("threshold", self.threshold, above=0))
+        object.__setattr__(self, "sigma_threshold", checked_scale("sigma_threshold", self.sigma_threshold))
+        object.__setattr__(self, "sigma_answer", checked_scale("sigma_answer", self.sigma_answer))
+        object.__setattr__(self, "n_teachers", count("n_teachers", self.n_teachers, at_least=1))
+        if self.n_teachers > MAX_SCALE:
+            raise InvalidParameter(f"n_teachers must be at most 2^40, got {self.n_teachers!r}; it is a number of votes")
+        object.__setattr__(self, "confidence", real("confidence", self.confidence, above=0, below=1))
+        one_of("form", self.form, FORMS)
+
+    @property
+    def event(self) -> Composed:
+        """Price of one query that the teachers answer, which covers one that they do not."""
+        return Composed((self.declined_event, gaussian_event(self.sigma_answer, self.form)))
+
+    @property
+    def declined_event(self) -> DiscreteGaussian:
+        """Price of one query that is confirmed or declined: the test alone."""
+        return DiscreteGaussian(self.sigma_threshold, 1.0)
+
+    @property
+    def answer_noise(self) -> AnswerNoise:
+        """Gaussian noise in an answer of the teachers; a confirmed label has none."""
+        return gaussian_noise(self.sigma_answer, self.form)
+
+    @property
+    def test(self) -> AgreementTest:
+        """The largest surplus over the prediction must reach the threshold; without one, the largest count."""
+        return AgreementTest(statistic="largest count", threshold=self.threshold)
+
+    def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
+        """Return what K teachers can get answered that the student does not know already."""
+        return after_a_test(self.test, self.sigma_threshold, self.answer_noise, n_teachers, n_classes)
+
+    @classmethod
+    def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
+        """Return it with the least noise, in PATE18's proportion of test and answer."""
+        return least(
+            lambda sigma: cls(**values, sigma_answer=sigma, sigma_threshold=TEST_TO_ANSWER * sigma),
+            tested_sigma(values["form"], schedule),
+            schedule,
+        )
+
+    def release(self, counts: IntArray, noise: NoiseSource, prediction: FloatArray | None = None) -> int | None:
+        """Answer one query from its ``(n_classes,)`` vote counts and the student's ``(n_classes,)`` prediction."""
+        row = one_query(counts, n_classes=n_classes_of(self.form))
+        predictions = None if prediction is None else np.asarray(prediction)[np.newaxis]
+        answer = int(self._answers(row, noise, predictions)[0])
+        return None if answer == DECLINED else answer
+
+    def release_many(self, counts: IntArray, noise: NoiseSource, predictions: FloatArray | None = None) -> IntArray:
+        """Answer each row of ``(n_queries, n_classes)`` vote counts and predictions: classes, or ``DECLINED``."""
+        return self._answers(many_queries(counts, n_classes=n_classes_of(self.form)), noise, predictions)
+
+    def _answers(self, counts: IntArray, noise: NoiseSource, predictions: FloatArray | None) -> IntArray:
+        p = np.zeros(counts.shape) if predictions is None else np.asarray(predictions)
+        if p.shape != counts.shape or p.dtype.kind != "f" or not ((p >= 0) & (p <= 1)).all():  # NaN is refused too
+            raise InvalidParameter(
+                "predictions must be numbers from 0 to 1, one per count; pass the student's class probabilities"
+            )
+        answers = np.where(p.max(axis=1) > self.confidence, p.argmax(axis=1), DECLINED)
+        for rows, block in in_blocks(counts):
+            surplus = (block - np.rint(self.n_teachers * p[rows]).astype(np.int64)).max(axis=1)
+            passed = surplus + discrete_gaussian(self.sigma_threshold, surplus.shape, noise) >= self.threshold
             noisy = with_noise(block[passed], self.sigma_answer, self.form, noise)
             answers[rows][passed] = noisy > 0 if self.form == "binary" else noisy.argmax(axis=1)
         return answers

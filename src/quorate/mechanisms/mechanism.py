@@ -1,7 +1,7 @@
 """What every mechanism is: a price, a way from secret counts to a public answer, and what others need to know of it.
 
-A mechanism is a frozen dataclass that inherits from :class:`QueryMechanism` or :class:`StreamMechanism` and says all
-of this itself, in its own file. No other room knows a mechanism by its name.
+A mechanism is a frozen dataclass that inherits from :class:`QueryMechanism` or :class:`StreamMechanism`, says all
+of this itself and registers itself. No other room knows a mechanism by its name, and nothing else lists them.
 """
 
 from __future__ import annotations
@@ -9,18 +9,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import Field
-from typing import Any, ClassVar, Final, Literal, Self, TypeAlias
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, Literal, Self, TypeAlias, TypeVar
 
 import numpy as np
 
 from quorate.accounting import Event, Repeated
 from quorate.errors import InvalidParameter
-from quorate.mechanisms.answer_law import chosen_classes
-from quorate.mechanisms.answerable import AgreementTest, Answerable, AnswerNoise
+from quorate.mechanisms.answer_law import AgreementTest, Answerable, AnswerNoise, chosen_classes
 from quorate.mechanisms.answers import DECLINED, Answers, Classes
-from quorate.mechanisms.calibrated import Schedule, bisected
-from quorate.mechanisms.fields import example, falls_with, noise_fields
-from quorate.mechanisms.noisy_max_terms import NoisyMaxTerms
+from quorate.mechanisms.fields import Schedule, bisected, example, falls_with, noise_fields
+from quorate.mechanisms.gaussian_noise import NoisyMaxTerms
 from quorate.noise import NoiseSource
 from quorate.types import FloatArray, IntArray
 
@@ -274,3 +273,51 @@ class StreamMechanism(Mechanism):
     @abstractmethod
     def release(self, counts: Any, noise: NoiseSource) -> IntArray:
         """Run a whole stream, ``(n_queries, …)``, from :meth:`init` to its end."""
+
+
+_BY_NAME: dict[str, type[Mechanism]] = {}
+_UNLISTED: set[type[Mechanism]] = set()
+
+#: Every registered mechanism under the name of its class, in the order of registration.
+REGISTERED: Final[Mapping[str, type[Mechanism]]] = MappingProxyType(_BY_NAME)
+
+Declared = TypeVar("Declared", bound=type[Mechanism])
+
+
+def register(mechanism: Declared) -> Declared:
+    """Register a mechanism of this package; ``quorate.toml`` names it, and the contract tests run on it.
+
+    A mechanism of a user's own is not registered: it is named by its module (``"package.module:Class"``), so that every
+    guarantee can say whose it is.
+
+    Raises InvalidParameter if it is not of this package.
+    """
+    if mechanism.__module__.partition(".")[0] != "quorate":
+        raise InvalidParameter(
+            f"{mechanism.__name__} is no mechanism of quorate's own; give it to mechanism=, or name it in quorate.toml "
+            'as "package.module:Class"'
+        )
+    _BY_NAME[mechanism.__name__] = mechanism
+    return mechanism
+
+
+def unlisted(mechanism: Declared) -> Declared:
+    """Say that a mechanism of this package is no user's own, though no settings name it: another room makes it."""
+    _UNLISTED.add(mechanism)
+    return mechanism
+
+
+def is_of_quorate(kind: type[Mechanism]) -> bool:
+    """Whether a class is a mechanism of this package itself, and none that inherits from one."""
+    return REGISTERED.get(kind.__name__) is kind or kind in _UNLISTED
+
+
+def for_runs() -> dict[str, type[Mechanism]]:
+    """Return the mechanisms that can answer the queries of a run, by name: those that take votes or scores.
+
+    Examples
+    --------
+    >>> "NoisySum" in REGISTERED, "NoisySum" in for_runs()
+    (True, False)
+    """
+    return {name: each for name, each in _BY_NAME.items() if each.takes != "sums"}

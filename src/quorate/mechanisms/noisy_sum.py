@@ -20,11 +20,10 @@ from quorate.arguments import count, one_of, real
 from quorate.deferred import special
 from quorate.errors import InvalidParameter
 from quorate.mechanisms.fields import NOISE
-from quorate.mechanisms.mechanism import QueryMechanism, Takes
-from quorate.mechanisms.registry import register
+from quorate.mechanisms.mechanism import QueryMechanism, Takes, register
 from quorate.mechanisms.votes import VOTE_L2_SENSITIVITY, in_blocks, many_queries
 from quorate.noise import NoiseSource, discrete_gaussian, discrete_laplace
-from quorate.noise.arguments import MAX_SCALE, checked_scale
+from quorate.noise.source import MAX_SCALE, checked_scale
 from quorate.stored_names import stored_as
 from quorate.types import IntArray
 

@@ -11,13 +11,11 @@ import numpy as np
 from quorate.accounting import Composed
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
-from quorate.mechanisms.answerable import AgreementTest, Answerable
+from quorate.mechanisms.answer_law import AgreementTest, Answerable
 from quorate.mechanisms.answers import DECLINED, BinnedScores
-from quorate.mechanisms.calibrated import Schedule, least
-from quorate.mechanisms.fields import FROM_TASK, PRICE, example
-from quorate.mechanisms.mechanism import CUTOFF, StreamMechanism, Takes
-from quorate.mechanisms.registry import register
-from quorate.mechanisms.stable_sparse_vector import Calibration, SparseVectorState, StableSparseVector
+from quorate.mechanisms.fields import FROM_TASK, PRICE, Schedule, example, least
+from quorate.mechanisms.mechanism import CUTOFF, StreamMechanism, Takes, register
+from quorate.mechanisms.sparse_vector import Calibration, SparseVectorState, StableSparseVector
 from quorate.noise import NoiseSource
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray

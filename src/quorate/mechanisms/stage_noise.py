@@ -35,18 +35,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import ceil, exp, expm1, floor, inf, log, log1p, nextafter, ulp
+from math import ceil, exp, expm1, floor, inf, log, log1p, nextafter, sqrt, ulp
 
 import numpy as np
 
 from quorate.accounting import ApproxDP, Composed, PureDP, Repeated, delta
 from quorate.accounting.pure import randomized_response_law
+from quorate.arguments import count, real
 from quorate.deferred import special
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource, discrete_laplace, geometric
-from quorate.noise.arguments import MAX_SCALE
-from quorate.theory.btt18 import btt18_algorithm_2_noise
-from quorate.theory.lzcw21_cutoff import lzcw21_algorithm_2_noise
+from quorate.noise.source import MAX_SCALE
 from quorate.types import FloatArray, IntArray
 
 #: The tight calibration makes the distance that passes with this probability as small as it can.
@@ -252,3 +251,77 @@ def _refined(grid: FloatArray, best: int, low: float, high: float) -> FloatArray
     step = (grid[-1] - grid[0]) / max(1, grid.size - 1)
     result: FloatArray = np.linspace(max(low, grid[best] - step), min(high, grid[best] + step), 65)
     return result
+
+
+def btt18_algorithm_2_noise(epsilon: float, delta: float, cutoff: int, n_queries: int) -> tuple[float, float]:
+    r"""Return the scale λ and the threshold w of Algorithm 2.
+
+    :math:`\lambda = \sqrt{32\,T\log(2/\delta)}/\varepsilon` and :math:`w = 2\lambda\log(2m/\delta)`.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε > 0.
+    delta : float
+        δ in (0, 1).
+    cutoff : int
+        T ≥ 1.
+    n_queries : int
+        m ≥ 1.
+
+    Returns
+    -------
+    tuple of float
+        λ and w, in teachers. The threshold's noise is Lap(λ), a query's Lap(2λ).
+
+    References
+    ----------
+    BTT18 (Bassily, Thakkar, Thakurta 2018), Algorithm 2, steps 1 and 2.
+
+    Examples
+    --------
+    >>> scale, threshold = btt18_algorithm_2_noise(1.0, 1e-5, 10, 1447)
+    >>> round(scale, 1), round(threshold)
+    (62.5, 2435)
+    """
+    epsilon, delta = real("epsilon", epsilon, above=0), real("delta", delta, above=0, below=1)
+    cutoff, n_queries = count("cutoff", cutoff, at_least=1), count("n_queries", n_queries, at_least=1)
+    scale = sqrt(32 * cutoff * log(2 / delta)) / epsilon
+    return scale, 2 * scale * log(2 * n_queries / delta)
+
+
+def lzcw21_algorithm_2_noise(epsilon: float, delta: float, cutoff: int, n_queries: int) -> tuple[float, float]:
+    r"""Return the scale λ and the threshold w of Algorithm 2.
+
+    :math:`\lambda = (\sqrt{2T(\varepsilon + \log(2/\delta))} + \sqrt{2T\log(2/\delta)})/\varepsilon`,
+    :math:`w = 3\lambda\log(2(\ell + T)/\delta)`.
+
+    Parameters
+    ----------
+    epsilon : float
+        ε > 0.
+    delta : float
+        δ in (0, 1).
+    cutoff, n_queries : int
+        T ≥ 1 and ℓ ≥ 1.
+
+    Returns
+    -------
+    tuple of float
+        λ and w, in teachers. The threshold's noise is Lap(λ), a query's Lap(2λ).
+
+    References
+    ----------
+    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Algorithm 2, lines 2 and 3.
+
+    Examples
+    --------
+    >>> scale, threshold = lzcw21_algorithm_2_noise(1.0, 1e-5, 10, 1447)
+    >>> round(scale, 1), round(threshold)
+    (31.9, 1864)
+    """
+    epsilon, delta = real("epsilon", epsilon, above=0), real("delta", delta, above=0, below=1)
+    cutoff, n_queries = count("cutoff", cutoff, at_least=1), count("n_queries", n_queries, at_least=1)
+    room = log(2 / delta)
+    scale = (sqrt(2 * cutoff * (epsilon + room)) + sqrt(2 * cutoff * room)) / epsilon
+    return scale, 3 * scale * log(2 * (n_queries + cutoff) / delta)

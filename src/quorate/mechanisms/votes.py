@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from quorate.errors import InvalidParameter
-from quorate.noise.arguments import MAX_SCALE
+from quorate.noise.source import MAX_SCALE
 from quorate.types import IntArray
 
 #: One teacher moves one vote, −1 here and +1 there: the counts move by √2 in Euclidean norm.

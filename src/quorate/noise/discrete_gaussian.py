@@ -9,10 +9,8 @@ from math import ceil, frexp, log, sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.noise.arguments import Size, checked_scale, checked_shape
-from quorate.noise.fixed_point import WEIGHT_BITS, exp_negative
-from quorate.noise.source import NoiseSource
-from quorate.noise.table import MAX_CELLS, TAIL_BITS, InverseCDF, extend_word
+from quorate.noise.source import NoiseSource, Size, checked_scale, checked_shape
+from quorate.noise.table import MAX_CELLS, TAIL_BITS, WEIGHT_BITS, InverseCDF, exp_negative, extend_word
 from quorate.types import FloatArray, IntArray, WordArray
 
 # P(|x| > n) <= 2 exp(-(n+1)²/(2σ²)) <= 2^-200 from n + 1 = sqrt(402 log 2) σ on.

@@ -5,9 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from math import ceil, log
 
-from quorate.noise.arguments import Size, checked_scale, checked_shape
 from quorate.noise.geometric import geometric, powers
-from quorate.noise.source import NoiseSource
+from quorate.noise.source import NoiseSource, Size, checked_scale, checked_shape
 from quorate.noise.table import MAX_CELLS, TAIL_BITS, InverseCDF
 from quorate.types import IntArray
 

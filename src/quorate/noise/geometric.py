@@ -8,10 +8,8 @@ from math import ceil, log
 
 import numpy as np
 
-from quorate.noise.arguments import Size, checked_scale, checked_shape
-from quorate.noise.fixed_point import WEIGHT_BITS, exp_negative
-from quorate.noise.source import NoiseSource
-from quorate.noise.table import MAX_CELLS, TAIL_BITS, InverseCDF
+from quorate.noise.source import NoiseSource, Size, checked_scale, checked_shape
+from quorate.noise.table import MAX_CELLS, TAIL_BITS, WEIGHT_BITS, InverseCDF, exp_negative
 from quorate.types import IntArray
 
 # P(k >= n) = exp(-n/λ) <= 2^-200 from n = 200 log(2) λ on.

@@ -1,15 +1,16 @@
-"""Sources of uniform 64-bit words: the operating system, and its reproducible twin for tests."""
+"""Sources of uniform 64-bit words, the operating system and its reproducible twin; and which scales samplers accept."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Protocol
+from math import prod
+from typing import Protocol, TypeAlias
 
 import numpy as np
 
-from quorate.arguments import count
+from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
 from quorate.types import WordArray
 
@@ -129,3 +130,35 @@ class SeededNoise:
 
     def __repr__(self) -> str:
         return f"SeededNoise({self._seed})" + "".join(f".at({p!r}, {i})" for p, i in self._path)
+
+
+Size: TypeAlias = int | tuple[int, ...]
+
+#: Largest scale of any noise, in votes. Every draw and every sum with counts stays far inside int64.
+MAX_SCALE = 2.0**40
+
+
+def checked_scale(name: str, value: object) -> float:
+    """Return `value` as a float, or refuse it unless it is a number in ``(0, 2**40]``.
+
+    Examples
+    --------
+    >>> checked_scale("sigma", 3)
+    3.0
+    """
+    scale = real(name, value, above=0)
+    if scale > MAX_SCALE:
+        raise InvalidParameter(f"{name} must be at most 2^40 votes, got {value!r}; use a coarser unit")
+    return scale
+
+
+def checked_shape(size: Size) -> tuple[tuple[int, ...], int]:
+    """Return `size` as a tuple of non-negative ints, and their product.
+
+    Examples
+    --------
+    >>> checked_shape(3), checked_shape((2, 5)), checked_shape(())
+    (((3,), 3), ((2, 5), 10), ((), 1))
+    """
+    shape = tuple(count("size", side) for side in (size if isinstance(size, tuple) else (size,)))
+    return shape, prod(shape)

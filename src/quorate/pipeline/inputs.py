@@ -94,6 +94,7 @@ def check_inputs(
     group_name: str = "groups",
     public_name: str = "public",
     labels_only: bool = False,
+    words_as_written: bool = False,
 ) -> Inputs:
     """Check the tables against each other.
 
@@ -103,6 +104,7 @@ def check_inputs(
     `groups`: whose row it is.
     `label_name`, `group_name`, `public_name`: what the labels, the ids and the public side are called in a message.
     `labels_only`: whether features are public, so that the private rows may be the pool.
+    `words_as_written`: whether categories are told apart however an entry is written, as in runs begun before.
 
     Raises DataRefused if columns differ, lengths differ, a label lies outside `classes`, an id is missing, or the
     private rows were given as the public pool; InvalidParameter if `public` is not a :class:`~quorate.PublicPool`, or
@@ -127,12 +129,13 @@ def check_inputs(
             f"{public_name} holds the private rows again; every row of the pool is published, in effect. Give rows "
             "that may be shown and are about nobody in the private table"
         )
+    kinds = column_kinds(pool, public.given)
     return Inputs(
         private=Secret(PrivateRows(rows, codes, unit_keys, digests)),
         public=pool,
         digests=public_digests,
         classes=declared,
-        kinds=column_kinds(pool, public.given),
+        kinds=replace(kinds, words={}) if words_as_written else kinds,
     )
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -133,10 +133,11 @@ def private_notes(
     of the report alone.
     """
     inputs, called = task.inputs, {"private": private, "public": public}
+    kinds = inputs.kinds if task.views.teacher.encoder is not None else replace(inputs.kinds, words={})
     return Secret(
         (
             *remarks(lambda: _declared_numbers(task, n_records=n_records, n_rows=n_rows)),
-            *remarks(lambda: notes_on_cells(inputs.private.reveal().X, inputs.public, inputs.kinds, **called)),
+            *remarks(lambda: notes_on_cells(inputs.private.reveal().X, inputs.public, kinds, **called)),
             *promise_notes(task, **called, ids=ids).reveal(),
         )
     )

@@ -99,6 +99,12 @@ def prepare(
     Raises InvalidParameter if an argument is of the wrong kind or out of range, or a model of the user's own fails on
     public rows; DataRefused if a table is wrong as a whole.
     """
+    before = replace(config, words_as_written=True, rehearse=False)  # its models were tried when it was begun
+    tables: dict[str, Any] = {"public": public, "groups": groups}
+
+    def as_written() -> Task:
+        return prepare(before, X, y, **tables, key=key, fingerprint_key=fingerprint_key, noise=noise)
+
     grouped = groups is not None
     images = directions_of_images(public)
     asked = _read(config := _with_classes_named(config), grouped=grouped, images=images is not None)
@@ -110,6 +116,7 @@ def prepare(
         groups=groups,
         **config.names,
         labels_only=config.labels_only,
+        words_as_written=config.words_as_written,
     )
     views = _rehearsed(config, asked, inputs, _views(config, asked, inputs, images))
     facts = _public_facts(config, asked, inputs, views, grouped=grouped)
@@ -146,6 +153,7 @@ def prepare(
         memory=allowed_memory(config.memory),
         scheduler=config.scheduler,
         strategy=asked.strategy,
+        as_written=as_written,
     )
 
 

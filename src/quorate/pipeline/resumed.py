@@ -9,7 +9,7 @@ holds a keyed hash of all that the votes are made from, by which a fit of other 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -65,17 +65,22 @@ def nonces_of(ledger: Ledger) -> list[str]:
     return [words[1] for words in named if len(words) == 3 and words[0] == _FIT][::-1]
 
 
-def find_fit(ledger: Ledger, of: Callable[[str], Task]) -> tuple[Task, Charge] | None:
+def find_fit(ledger: Ledger, of: Callable[[str], Iterable[Task]]) -> tuple[Task, Charge] | None:
     """Return the newest fit in a ledger that was charged for this very task, and its charge; None where there is none.
 
-    `ledger`: open, and bound to the task's data. `of`: from a number that names a fit to the task with that fit's key.
+    `ledger`: open, and bound to the task's data. `of`: from a number that names a fit to the task with that fit's key,
+    as this version makes it of the arguments, and as earlier ones did.
     """
     for nonce in nonces_of(ledger):
-        for classes_by_shard in (True, False):  # which is another fit where a parameter of the teacher names a class
-            task = replace(of(nonce), classes_by_shard=classes_by_shard)
-            charge = schedule(task, charge_name(task, nonce))
-            if charge.find(ledger) is not None:
-                return task, charge
+        for named in of(nonce):
+            for classes_by_shard in (
+                True,
+                False,
+            ):  # which is another fit where a parameter of the teacher names a class
+                task = replace(named, classes_by_shard=classes_by_shard)
+                charge = schedule(task, charge_name(task, nonce))
+                if charge.find(ledger) is not None:
+                    return task, charge
     return None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -25,6 +26,7 @@ from quorate.ensemble import (
     change_of_one_teacher,
 )
 from quorate.ensemble.equivalent import is_equivalent
+from quorate.errors import PreconditionFailed
 from quorate.labelling import distinct
 from quorate.labelling.active import Strategy
 from quorate.noise import NoiseSource
@@ -37,6 +39,10 @@ from quorate.types import IntArray, Secret, derive
 #: The version of quorate since which shards, seeds and votes are, bit for bit, what they are. The key of a charge is
 #: made from it, as votes are: a run that an earlier version began goes on where nothing of this has changed.
 VOTES_AS_OF = "0.1.0"
+
+
+def _nothing_else() -> Task:
+    raise PreconditionFailed("the private rows of this fit are gone; give them again")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,6 +74,7 @@ class Task:
     `memory`: bytes that rows on their way to the teachers may take, roughly.
     `scheduler`: whose workers train the teachers; None for processes of this machine. The teachers are the same.
     `strategy`: what chooses the queries from released answers; None where they are fixed before the first answer.
+    `as_written`: prepares the same task with words as they are written, as runs begun before read them.
     """
 
     inputs: Inputs = field(repr=False)
@@ -95,6 +102,7 @@ class Task:
     strategy: Strategy | None = None
     rows_were_read: bool = False
     classes_by_shard: bool = False
+    as_written: Callable[[], Task] = field(default=_nothing_else, repr=False, compare=False)
 
     @property
     def n_classes(self) -> int:
@@ -154,7 +162,8 @@ class Task:
 
     def without_private_rows(self) -> Task:
         """The same task once the private rows are no longer needed."""
-        return replace(self, inputs=replace(self.inputs, private=Secret(PrivateRows.none())))
+        inputs = replace(self.inputs, private=Secret(PrivateRows.none()))
+        return replace(self, inputs=inputs, as_written=_nothing_else)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -176,6 +185,15 @@ class Task:
         hashed.update(pack(private.digests).array.tobytes())
         hashed.update(private.codes.tobytes())
         return hashed.hexdigest()
+
+    @cached_property
+    def respells(self) -> bool:
+        """Whether teachers see a word of either table as the public entry that says the same, and not as it is written.
+
+        It is as secret as the tables: a part of keyed hashes. Runs that were begun before saw all words as written.
+        """
+        kinds = self.views.teacher.kinds
+        return kinds.respells(self.inputs.public) or kinds.respells(self.inputs.private.reveal().X)
 
     @cached_property
     def queries(self) -> IntArray:
@@ -210,6 +228,7 @@ class Task:
             # Nothing where the estimators are fitted by themselves, as version 0.1 always did: its runs go on.
             **({"batched": True} if self.solves else {}),
             **({} if not self.views.teacher.kinds.changed else {"columns": self.views.teacher.kinds.facts()}),
+            **({"words": "public entries"} if self.respells else {}),
             # Teachers that were given other labels before have other votes.
             **({"labels": "declared"} if self.names_classes else {}),
             **({} if (seen := self.views.teacher.directions) is None else {"directions": seen.described}),

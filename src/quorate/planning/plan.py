@@ -11,10 +11,10 @@ from quorate.accounting.figures import several
 from quorate.accounting.odds import worlds_told_apart_by
 from quorate.planning.by_epsilon import AtEpsilon, Expectation, at_each_epsilon
 from quorate.planning.crossing import AGREEMENTS, Crossing, sparse_vector_from
-from quorate.planning.learner_rows import learner_rows
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.public_facts import PublicFacts
 from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
+from quorate.plugins import PLAN_ROWS, every
 
 CLOSE = 0.01  # accuracies that differ by less are told as the same
 #: By which labels that are not the true ones are wrong about votes and the direct method: the root mean square on the
@@ -138,7 +138,8 @@ def plan_votes(
     votes = vote_rows(facts, grid)
     possible = (*votes, *(() if direct is None else (direct,)))
     told = [row for row in expect(facts, possible) if not row.model or row.expected is not None]
-    ordered = in_order(facts, [*told, *learner_rows(facts, n_labelled=n_labelled)])
+    others = [row for rows_of in every(PLAN_ROWS) for row in rows_of(facts, n_labelled)]
+    ordered = in_order(facts, [*told, *others])
     return Plan(
         facts=facts,
         rows=ordered,

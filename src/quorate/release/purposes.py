@@ -12,6 +12,7 @@ ONLINE_ANSWER: Final = "online answer"  # to a query that arrives later
 EVALUATION: Final = "evaluation"
 TUNING: Final = "tuning"
 GRADIENT_ROUND: Final = "gradient round"  # of the direct method
+MARGINAL_LEVEL: Final = "level of marginals"  # of the columns, from which a pool is drawn
 STAGE: Final = "sparse-vector stage"  # counted, and never an answer
 
 

@@ -25,7 +25,7 @@ from quorate.errors import MechanismClosed
 from quorate.ledger import Block, Part, Reservation
 from quorate.ledger.process import Turn, this_process
 from quorate.mechanisms import DECLINED
-from quorate.mechanisms.stable_sparse_vector import SparseVectorState
+from quorate.mechanisms.sparse_vector import SparseVectorState
 from quorate.noise import NoiseSource
 from quorate.release.answer import DrawnBlock, draw
 from quorate.release.purposes import STAGE

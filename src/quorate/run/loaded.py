@@ -52,8 +52,16 @@ class LoadedRun(PreparedRun):
 
 
 def earlier_configs(config: RunConfig, run: LoadedRun) -> list[RunConfig]:
-    """Return what was made of the same settings before a weight could name a class, where something was made then."""
-    return [_by_shard(config)] if run.task.names_classes and _may_have_begun(run.folder) else []
+    """Return what earlier versions made of the same settings, where something was begun in the folder.
+
+    Then a weight could not name a class, and an entry with blanks around it was another category.
+    """
+    if not _may_have_begun(run.folder):
+        return []
+    by_shard = [_by_shard(config)] if run.task.names_classes else []
+    if not run.task.respells:
+        return by_shard
+    return [*by_shard, *(replace(c, words_as_written=True, rehearse=False) for c in (config, *by_shard))]
 
 
 def named_as_begun(of: Callable[[RunConfig], LoadedRun], config: RunConfig, folder: RunFolder) -> LoadedRun:

@@ -8,8 +8,9 @@ from typing import Any, cast
 import numpy as np
 
 from quorate.data.column_kinds import ColumnKind, ColumnKinds, changed_kinds, column_kinds
-from quorate.data.columns import Family, families
-from quorate.data.declared import declared_columns
+from quorate.data.columns import Family
+from quorate.data.declared import declared_columns, declared_kinds
+from quorate.data.encoding import public_words
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, is_frame, kind
 from quorate.data.table_reader import TableReader
@@ -30,7 +31,8 @@ def student_kinds(settings: Settings, pool: Rows, student: Any) -> ColumnKinds:
     """Return what columns are read as before a student meets them.
 
     That is nothing for a Pipeline of the owner's own, which reads the table as it is; and for a student that was made
-    before there was a rule, which is told by what its encoder takes for texts.
+    before there was a rule, which is told by what its encoder takes for texts. One that was made before words were
+    those of the public entries has some that say the same, and tells these apart.
 
     `settings`: of its run. `pool`: the public rows. `student`: as it was published.
     """
@@ -42,7 +44,10 @@ def student_kinds(settings: Settings, pool: Rows, student: Any) -> ColumnKinds:
     kinds = column_kinds(pool, replace(given, text=(*given.text, *more)))
     parts = {part: set(places) for part, _, places in getattr(encoder, "transformers_", []) if part == "text"}
     as_texts = kinds.changed & parts.get("text", set())
-    return ColumnKinds() if any(kinds.kinds[name] != "category" for name in as_texts) else kinds
+    if any(kinds.kinds[name] != "category" for name in as_texts):
+        return ColumnKinds()
+    told_apart = parts.get("text", set()) - public_words(encoder).keys()
+    return replace(kinds, words={name: kinds.words[name] for name in kinds.words if name not in told_apart})
 
 
 def public_table(settings: Settings) -> Rows:
@@ -62,8 +67,8 @@ def public_table(settings: Settings) -> Rows:
 def reader_of(settings: Settings, student: Any, pool: Rows) -> TableReader:
     """Return what reads tables for the published student of a run."""
     kinds = student_kinds(settings, pool, student)
-    if settings.data.public is None and is_frame(pool):  # as the private cells of a declared table are read
-        kinds = ColumnKinds(commas=frozenset(name for name, held in families(pool).items() if held == "number"))
+    if settings.data.public is None and is_frame(pool):
+        kinds = declared_kinds(cast(Any, settings.schema))
     elif is_frame(pool) and not kinds.kinds:  # a Pipeline takes numbers as the pool writes them
         kinds = ColumnKinds(commas=column_kinds(pool, settings.data.kinds).commas)
     return TableReader.of(pool, kinds, left_out=settings.data.left_out)
@@ -92,14 +97,18 @@ def published_columns(settings: Settings, student: Any, pool: Rows) -> tuple[Tab
     )
 
 
-def reader_of_columns(columns: tuple[TableColumn, ...]) -> TableReader:
-    """Return what reads tables by what was published of their columns, as :func:`reader_of` does in the run."""
+def reader_of_columns(columns: tuple[TableColumn, ...], student: Any) -> TableReader:
+    """Return what reads tables by what was published of their columns, as :func:`reader_of` does in the run.
+
+    The entries of columns of categories are those that the encoder of the student knows.
+    """
     held = {column.name: cast(Family, column.holds) for column in columns}
     kinds = {column.name: cast(ColumnKind, column.read_as) for column in columns if column.read_as is not None}
     commas = frozenset(column.name for column in columns if column.comma)
+    words = {name: words for name, words in public_words(encoder_of(student)).items() if held.get(name) == "text"}
     return TableReader(
         families=held,
-        kinds=ColumnKinds(kinds, changed_kinds(kinds, held), commas=commas),
+        kinds=ColumnKinds(kinds, changed_kinds(kinds, held), commas=commas, words=words),
         types={column.name: column.cell_type for column in columns},
         container="polars",
         width=len(columns),

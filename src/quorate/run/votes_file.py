@@ -21,7 +21,7 @@ from quorate.data.files import existing_file
 from quorate.data.labels import Label
 from quorate.ensemble.counting import add_votes, code_type
 from quorate.errors import DataRefused
-from quorate.noise.arguments import MAX_SCALE
+from quorate.noise.source import MAX_SCALE
 from quorate.types import IntArray, Secret
 
 if TYPE_CHECKING:

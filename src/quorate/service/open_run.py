@@ -89,7 +89,7 @@ def opened(
             features,
             refuse=service.after_budget == "refuse",
             charged=lambda standing: history.note(standing, clock().isoformat(timespec="seconds")),
-            keys=partial(questions.question_keys, run.task.views.teacher, online.memo),
+            digests=partial(questions.question_keys, run.task.views.teacher, online.memo),
         )
         told |= {"verified_at": verified_at, "history": history}
         yield Served(method="votes", answers=answers, features=features, **told)

@@ -86,7 +86,7 @@ class EnsembleAnswers:
     `features`: what rows look like.
     `refuse`: whether a request is refused where fewer answers are left than it has new points.
     `charged`: told what is left, after each block that drew.
-    `keys`: from rows to the keys of their answers.
+    `digests`: from rows to one digest each, by which answers are found.
     """
 
     def __init__(
@@ -100,11 +100,11 @@ class EnsembleAnswers:
         *,
         refuse: bool = False,
         charged: Callable[[Standing], None] = lambda _: None,
-        keys: Callable[[Rows], Sequence[bytes]] = row_digests,
+        digests: Callable[[Rows], Sequence[bytes]] = row_digests,
     ) -> None:
-        self._online, self._current, self._ledger = online, current, ledger
+        self._online, self._current, self._ledger, self._digests = online, current, ledger, digests
         self._student, self._classes, self._features, self._refuse = student, tuple(classes), features, refuse
-        self._charged, self._keys = charged, keys
+        self._charged = charged
         self._turn, self._charging = Condition(), set[str]()
         self._standing = self._read_standing()
 
@@ -121,7 +121,7 @@ class EnsembleAnswers:
     def answer(self, block: Sequence[Asked]) -> list[Reply]:
         """Answer a block; see :class:`~quorate.service.answers.Answers`."""
         table = self._features.table([row for asked in block for row in asked.rows])
-        digests = self._keys(table)
+        digests = self._digests(table)
         ends = list(accumulate(len(asked.rows) for asked in block))
         places = [range(end - len(asked.rows), end) for asked, end in zip(block, ends, strict=True)]
         with self._alone(block):

@@ -16,9 +16,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from quorate.deferred import on_demand
-from quorate.theory.relative_entropy import relative_entropy  # a file has this name too: it cannot be loaded later
 
 if TYPE_CHECKING:
+    from quorate.accounting.relative_entropy import relative_entropy
+    from quorate.mechanisms.choice import lwy25_lemma_4_1_hypotheses
+    from quorate.mechanisms.stage_noise import btt18_algorithm_2_noise, lzcw21_algorithm_2_noise
     from quorate.theory.bns15_active import bns15_theorem_5_6, bns15_theorem_5_8_shape
     from quorate.theory.bns15_bounds import (
         bns15_theorem_b_2,
@@ -44,7 +46,6 @@ if TYPE_CHECKING:
         bns15_theorem_4_16_shape,
     )
     from quorate.theory.btt18 import (
-        btt18_algorithm_2_noise,
         btt18_algorithm_2_teachers,
         btt18_lemma_3_3,
         btt18_lemma_3_3_counted,
@@ -82,7 +83,6 @@ if TYPE_CHECKING:
         lwy25_lemma_2_5_shape,
         lwy25_lemma_2_6_shape,
         lwy25_lemma_3_3,
-        lwy25_lemma_4_1_hypotheses,
         lwy25_theorem_3_6_shape,
         lwy25_theorem_4_2_shape,
     )
@@ -106,7 +106,6 @@ if TYPE_CHECKING:
         lzcw21_theorem_28_shape,
     )
     from quorate.theory.lzcw21_cutoff import (
-        lzcw21_algorithm_2_noise,
         lzcw21_lemma_3,
         lzcw21_lemma_3_at_any_epsilon,
         lzcw21_lemma_46,

@@ -11,6 +11,7 @@ from fractions import Fraction
 from math import floor, log, sqrt
 
 from quorate.arguments import count, real
+from quorate.mechanisms.stage_noise import btt18_algorithm_2_noise
 
 
 def btt18_theorem_2_5(epsilon: float, delta: float, beta: float) -> float:
@@ -47,43 +48,6 @@ def btt18_theorem_2_5(epsilon: float, delta: float, beta: float) -> float:
     epsilon = real("epsilon", epsilon, above=0)
     delta, beta = real("delta", delta, above=0, below=1), real("beta", beta, above=0, below=1)
     return (log(1 / delta) + log(1 / beta)) / epsilon
-
-
-def btt18_algorithm_2_noise(epsilon: float, delta: float, cutoff: int, n_queries: int) -> tuple[float, float]:
-    r"""Return the scale λ and the threshold w of Algorithm 2.
-
-    :math:`\lambda = \sqrt{32\,T\log(2/\delta)}/\varepsilon` and :math:`w = 2\lambda\log(2m/\delta)`.
-
-    Parameters
-    ----------
-    epsilon : float
-        ε > 0.
-    delta : float
-        δ in (0, 1).
-    cutoff : int
-        T ≥ 1.
-    n_queries : int
-        m ≥ 1.
-
-    Returns
-    -------
-    tuple of float
-        λ and w, in teachers. The threshold's noise is Lap(λ), a query's Lap(2λ).
-
-    References
-    ----------
-    BTT18 (Bassily, Thakkar, Thakurta 2018), Algorithm 2, steps 1 and 2.
-
-    Examples
-    --------
-    >>> scale, threshold = btt18_algorithm_2_noise(1.0, 1e-5, 10, 1447)
-    >>> round(scale, 1), round(threshold)
-    (62.5, 2435)
-    """
-    epsilon, delta = real("epsilon", epsilon, above=0), real("delta", delta, above=0, below=1)
-    cutoff, n_queries = count("cutoff", cutoff, at_least=1), count("n_queries", n_queries, at_least=1)
-    scale = sqrt(32 * cutoff * log(2 / delta)) / epsilon
-    return scale, 2 * scale * log(2 * n_queries / delta)
 
 
 def btt18_algorithm_2_teachers(epsilon: float, delta: float, cutoff: int, n_queries: int, beta: float) -> float:

@@ -9,7 +9,7 @@ from math import log, sqrt
 
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
-from quorate.theory.btt18 import btt18_algorithm_2_noise
+from quorate.mechanisms.stage_noise import btt18_algorithm_2_noise
 from quorate.theory.lzcw21_cutoff import lzcw21_lemma_46
 
 _SHARE = 3 / 4  # of data sets on which f gives its usual value

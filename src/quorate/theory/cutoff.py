@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
+from quorate.accounting.relative_entropy import relative_entropy
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
-from quorate.theory.relative_entropy import relative_entropy
 
 _STEPS = 200  # of a bisection: more than a float can tell apart
 

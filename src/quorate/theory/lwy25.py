@@ -6,7 +6,7 @@ constant 1; :mod:`quorate.learners.agnostic.bound` has the same argument with nu
 
 from __future__ import annotations
 
-from math import ceil, log
+from math import log
 
 from quorate.arguments import count, real
 
@@ -182,30 +182,6 @@ def lwy25_theorem_3_6_shape(n_base: int, vc_dimension: int, alpha: float, beta: 
     n_base, epsilon = count("n_base", n_base), real("epsilon", epsilon, above=0)
     near = lwy25_lemma_2_5_shape(vc_dimension, alpha, beta) / epsilon
     return n_base + near + lwy25_lemma_2_6_shape(vc_dimension, alpha, beta)
-
-
-def lwy25_lemma_4_1_hypotheses(alpha: float, epsilon: float) -> int:
-    r"""Return how many hypotheses vote on one private prediction: :math:`r = \lceil 6\ln(4/\alpha)/\varepsilon\rceil`.
-
-    Where each of them errs with probability at most α/4, the released label errs with probability at most α.
-
-    Parameters
-    ----------
-    alpha : float
-        In (0, 1).
-    epsilon : float
-        ε > 0 of the prediction.
-
-    References
-    ----------
-    LWY25 (Li, Wang, Ye), Lemma 4.1; Dwork and Feldman (2018), arXiv:1803.10266.
-
-    Examples
-    --------
-    >>> lwy25_lemma_4_1_hypotheses(0.1, 1.0)
-    23
-    """
-    return ceil(6 * log(4 / real("alpha", alpha, above=0, below=1)) / real("epsilon", epsilon, above=0))
 
 
 def lwy25_theorem_4_2_shape(vc_dimension: int, alpha: float, beta: float, epsilon: float) -> float:

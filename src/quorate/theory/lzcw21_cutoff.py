@@ -9,44 +9,8 @@ from __future__ import annotations
 from math import floor, log, sqrt
 
 from quorate.arguments import count, real
+from quorate.mechanisms.stage_noise import lzcw21_algorithm_2_noise
 from quorate.theory.cutoff import cutoff_for_mean_error
-
-
-def lzcw21_algorithm_2_noise(epsilon: float, delta: float, cutoff: int, n_queries: int) -> tuple[float, float]:
-    r"""Return the scale λ and the threshold w of Algorithm 2.
-
-    :math:`\lambda = (\sqrt{2T(\varepsilon + \log(2/\delta))} + \sqrt{2T\log(2/\delta)})/\varepsilon`,
-    :math:`w = 3\lambda\log(2(\ell + T)/\delta)`.
-
-    Parameters
-    ----------
-    epsilon : float
-        ε > 0.
-    delta : float
-        δ in (0, 1).
-    cutoff, n_queries : int
-        T ≥ 1 and ℓ ≥ 1.
-
-    Returns
-    -------
-    tuple of float
-        λ and w, in teachers. The threshold's noise is Lap(λ), a query's Lap(2λ).
-
-    References
-    ----------
-    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Algorithm 2, lines 2 and 3.
-
-    Examples
-    --------
-    >>> scale, threshold = lzcw21_algorithm_2_noise(1.0, 1e-5, 10, 1447)
-    >>> round(scale, 1), round(threshold)
-    (31.9, 1864)
-    """
-    epsilon, delta = real("epsilon", epsilon, above=0), real("delta", delta, above=0, below=1)
-    cutoff, n_queries = count("cutoff", cutoff, at_least=1), count("n_queries", n_queries, at_least=1)
-    room = log(2 / delta)
-    scale = (sqrt(2 * cutoff * (epsilon + room)) + sqrt(2 * cutoff * room)) / epsilon
-    return scale, 3 * scale * log(2 * (n_queries + cutoff) / delta)
 
 
 def lzcw21_lemma_3(epsilon: float, delta: float, cutoff: int, n_queries: int, beta: float) -> float:

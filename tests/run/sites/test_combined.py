@@ -26,7 +26,7 @@ from quorate.export.package import export_package
 from quorate.ledger import Ledger
 from quorate.mechanisms import GaussianNoisyMax, SeveralVotesNoisyMax
 from quorate.mechanisms.votes import half_lead
-from quorate.noise.arguments import MAX_SCALE
+from quorate.noise.source import MAX_SCALE
 from quorate.outcomes import Outcome
 from quorate.run.published import read_facts
 from quorate.run.sites import combined

@@ -17,7 +17,7 @@ from quorate.accounting.renyi import checked_orders
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource, discrete_gaussian
-from quorate.noise.arguments import MAX_SCALE
+from quorate.noise.source import MAX_SCALE
 from quorate.types import FloatArray, Secret
 
 _LEAST_MULTIPLIER = 4.0  # below, the integers would show in the divergence (see release_rdp)

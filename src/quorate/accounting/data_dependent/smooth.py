@@ -28,9 +28,15 @@ from typing import Any
 
 import numpy as np
 
-from quorate.accounting.data_dependent.noisy_max import effective_gap, gaussian_bound, log_q_gaussian
-from quorate.accounting.data_dependent.threshold import bit_divergence
-from quorate.accounting.data_dependent.votes import Noise, checked_noise, revealed_counts
+from quorate.accounting.data_dependent.noisy_max import (
+    Noise,
+    bit_divergence,
+    checked_noise,
+    effective_gap,
+    gaussian_bound,
+    log_q_gaussian,
+    revealed_counts,
+)
 from quorate.accounting.renyi import checked_orders
 from quorate.arguments import real
 from quorate.deferred import special

@@ -19,7 +19,7 @@ from quorate.learners.agnostic.price import AgnosticPrice, affordable_learner
 from quorate.learners.amplification.counts import largest_count, smallest_count
 from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.concepts.protocol import ConceptClass
-from quorate.noise.arguments import MAX_SCALE
+from quorate.noise.source import MAX_SCALE
 from quorate.stored_names import stored_as
 
 #: What is minimised: a proven bound on the error beyond the best concept's.

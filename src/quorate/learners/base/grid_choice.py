@@ -16,7 +16,7 @@ from quorate.arguments import real
 from quorate.errors import InvalidParameter
 from quorate.learners.amplification.random_subsets import random_integers
 from quorate.noise import NoiseSource
-from quorate.noise.fixed_point import WEIGHT_BITS, exp_negative
+from quorate.noise.table import WEIGHT_BITS, exp_negative
 from quorate.stored_names import stored_as
 from quorate.types import IntArray
 

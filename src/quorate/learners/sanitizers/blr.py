@@ -24,7 +24,7 @@ from quorate.learners.sanitizers.symmetric_difference_queries import (
 from quorate.learners.single_choice import chosen
 from quorate.mechanisms import Exponential
 from quorate.noise import NoiseSource
-from quorate.noise.arguments import MAX_SCALE
+from quorate.noise.source import MAX_SCALE
 from quorate.stored_names import stored_as
 from quorate.theory.bns15_bounds import bns15_theorem_b_6
 from quorate.types import IntArray

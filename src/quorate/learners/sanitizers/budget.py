@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import inf, nextafter
 
-from quorate.noise.arguments import checked_scale
+from quorate.noise.source import checked_scale
 
 
 def share(epsilon: float, parts: int | Fraction) -> float:

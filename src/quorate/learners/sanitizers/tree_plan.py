@@ -9,7 +9,7 @@ from math import ceil, log, prod
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
 from quorate.learners.sanitizers.budget import least_scale
-from quorate.noise.arguments import checked_scale
+from quorate.noise.source import checked_scale
 from quorate.stored_names import stored_as
 
 #: Largest number of bits of a grid: one past its last point is still an int64.

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from quorate.direct.schema import Schema
 from quorate.pipeline.direct.config import DirectConfig, plan_key
 from quorate.pipeline.direct.relation import BEGUN_BEFORE, ChosenRelation, choose_relation
 from quorate.pipeline.stages import StageStore, coordinates_stage
 from quorate.release.session import LedgerTerms
+
+
+class FoundPlan(NamedTuple):
+    """The key of a plan, the plan where it was kept, the relation, and what a row must look like for it."""
+
+    key: str
+    kept: bytes | None
+    relation: ChosenRelation
+    schema: Schema
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -25,23 +34,28 @@ class BegunRun:
     client: str
     named: Callable[[str], str]
 
-    def found(self, *, n_was_read: bool, unit: str) -> tuple[str, bytes | None, ChosenRelation]:
-        """Return the key of the plan, the plan that was kept, and the relation.
+    def found(self, *, n_was_read: bool, unit: str) -> FoundPlan:
+        """Return the plan of this very run, begun or not.
 
         A run that was begun before a relation could be chosen goes on so, unless adding and removing is asked for: its
-        noise is that for replacing a unit.
+        noise is that for replacing a unit. One that was begun when public entries that say the same were told apart
+        goes on with these.
         """
-        chosen = None
-        if self.config.neighbours in ("auto", "replace"):
-            chosen = self._begun_before()
-        if chosen is not None:
-            return (*chosen, BEGUN_BEFORE)
+        schemas = [self.schema]
+        if self.schema.kinds.respells(self.schema.pool):
+            schemas.append(self.schema.with_words_as_written())
+        if self.config.neighbours in ("auto", "replace") and (plan := self._begun(schemas, BEGUN_BEFORE)):
+            return plan
         relation = choose_relation(self.config.neighbours, n_was_read=n_was_read, held=self.terms.relation, unit=unit)
-        key = plan_key(self.config, self.schema, neighbours=relation.noise, **self.facts)
-        return key, self.stages.load(coordinates_stage(key), key), relation
+        return self._begun(schemas, relation) or self._plan(self.schema, relation)
 
-    def _begun_before(self) -> tuple[str, bytes | None] | None:
-        key = plan_key(self.config, self.schema, neighbours=None, **self.facts)
-        kept = self.stages.load(coordinates_stage(key), key)
-        begun = kept is not None or self.terms.holds(f"{self.named(key)} ", self.client)
-        return (key, kept) if begun else None
+    def _begun(self, schemas: Sequence[Schema], relation: ChosenRelation) -> FoundPlan | None:
+        for schema in schemas:
+            plan = self._plan(schema, relation)
+            if plan.kept is not None or self.terms.holds(f"{self.named(plan.key)} ", self.client):
+                return plan
+        return None
+
+    def _plan(self, schema: Schema, relation: ChosenRelation) -> FoundPlan:
+        key = plan_key(self.config, schema, neighbours=relation.noise, **self.facts)
+        return FoundPlan(key, self.stages.load(coordinates_stage(key), key), relation, schema)

@@ -122,6 +122,8 @@ def plan_key(
     )
     if config.composition != "sum":
         cache_inputs = (*cache_inputs, config.composition)
+    if schema.kinds.respells(schema.pool):  # else the pool reads the same as before words were public entries
+        cache_inputs = (*cache_inputs, "words")
     if config.text:
         cache_inputs = (*cache_inputs, tuple(config.text))
     if ruled := _ruled(config, schema):

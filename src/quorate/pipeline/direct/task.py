@@ -276,7 +276,7 @@ def prepare_direct(
         client=client_of(seeded=noise.seeded),
         named=lambda key: charge_beginning(key, data, unit, **named),
     )
-    key, kept, relation = begun.found(n_was_read=declared is None, unit=unit)
+    key, kept, relation, schema = begun.found(n_was_read=declared is None, unit=unit)
     facts |= {"neighbours": relation.noise, "rho": rho_of(epsilon, delta, config.composition)}
     plan, schema = _planned(config, schema, public, kept, facts)
     if kept is not None and public is not None:

@@ -14,7 +14,7 @@ import numpy as np
 from quorate.direct.budgets import Outline
 from quorate.direct.rounds import Descent, PrivateUnits
 from quorate.noise import NoiseSource, discrete_gaussian
-from quorate.noise.arguments import MAX_SCALE
+from quorate.noise.source import MAX_SCALE
 from quorate.release.source import noise_and_key
 from quorate.types import FloatArray, IntArray
 

@@ -16,7 +16,7 @@ ALPHA = 0.1  # error above that of the class's best rule, or of a rule that make
 BITS = 16  # of a column's grid
 
 
-def learner_rows(facts: PublicFacts, *, n_labelled: int | None = None) -> tuple[PlanRow, ...]:
+def learner_rows(facts: PublicFacts, n_labelled: int | None = None) -> tuple[PlanRow, ...]:
     """Return a row for each learner that a table could be given to.
 
     `facts`: of the task. There are no rows for more than two classes, or where a unit is more than one row: the

@@ -10,8 +10,8 @@ import click
 from quorate.cli.options import as_json, number, print_json, whole
 
 if TYPE_CHECKING:
-    from quorate.run.learn_check import LearnCheck
-    from quorate.run.learned import PrivateCells
+    from quorate.learn.request import LearnCheck
+    from quorate.learn.rule import PrivateCells
 
 
 class Cut(click.ParamType[tuple[str, tuple[Any, ...]]]):
@@ -38,7 +38,7 @@ class Domain(click.ParamType[tuple[str, Any]]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read the name, and the range or the values."""
-        from quorate.run.public_cuts import DeclaredDomain
+        from quorate.learn.cuts import DeclaredDomain
 
         name, equals, said = str(value).partition("=")
         low, dots, high = said.partition("..")
@@ -134,8 +134,8 @@ def command(
     stand beside the table and stay with it; what is in --out may be published.
     """
     from quorate.errors import InvalidParameter, QuorateError
-    from quorate.run.learn_check import LearnRequest, in_options, refuse_other_rule
-    from quorate.run.learned import check_learn, learn, ledger_beside
+    from quorate.learn.request import LearnRequest, in_options, refuse_other_rule
+    from quorate.learn.rule import check_learn, learn, ledger_beside
 
     if bool(columns) != (pool is not None):
         raise InvalidParameter("--pool and --column go together: the one tells the cuts of the other")
@@ -185,8 +185,8 @@ def _cells_and_cuts(
 ) -> tuple[PrivateCells, dict[str, Any]]:  # fmt: skip
     """Read the table, once its public cuts are known to be sound; return both."""
     from quorate.data import read_data
-    from quorate.run.learned import PrivateCells
-    from quorate.run.public_cuts import gathered_cuts, pool_cuts, refuse_idle_cuts
+    from quorate.learn.cuts import gathered_cuts, pool_cuts, refuse_idle_cuts
+    from quorate.learn.rule import PrivateCells
 
     declared, known = gathered_cuts(cuts, columns, domains)
     public = None if pool is None else read_data(pool).X

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import rel_entr
 
-from quorate.theory import relative_entropy
+from quorate.accounting.relative_entropy import relative_entropy
 
 SHARE = st.floats(0, 1, allow_subnormal=False)
 

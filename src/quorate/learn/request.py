@@ -31,7 +31,7 @@ class LearnRequest:
     `classes`: two labels; the rule tells when a row is the second one.
     `cuts`: of :class:`~quorate.learners.Binning`.
     `epsilon`: ε of the fit.
-    `concept`: among :data:`quorate.run.learned.CONCEPTS`.
+    `concept`: among :data:`quorate.learn.rule.CONCEPTS`.
     `learner`: "whole-class" chooses by the labelled rows alone; "sanitized" uses the unlabelled ones too.
     `ledger`: where the charge goes.
     `budget`: ε of a ledger that is new; `epsilon` by default, which is one fit.

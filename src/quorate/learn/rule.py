@@ -15,6 +15,17 @@ from quorate.data.cell_text import each as of_each
 from quorate.data.identity import as_list
 from quorate.data.reading import has_named_columns
 from quorate.errors import DataRefused, InvalidParameter
+from quorate.learn.page import render_learned
+from quorate.learn.request import (
+    PAGE,
+    RULE,
+    LearnCheck,
+    LearnRequest,
+    asked_of,
+    error_caution,
+    proven_error,
+    refuse_to_replace,
+)
 from quorate.learners import (
     Binning,
     ExponentialLearner,
@@ -34,17 +45,6 @@ from quorate.release import session
 from quorate.release.files import write_atomically
 from quorate.release.keys import fingerprint_key
 from quorate.release.target import floor_epsilon
-from quorate.report.learned import render_learned
-from quorate.run.learn_check import (
-    PAGE,
-    RULE,
-    LearnCheck,
-    LearnRequest,
-    asked_of,
-    error_caution,
-    proven_error,
-    refuse_to_replace,
-)
 from quorate.types import Secret
 
 #: What ``--concept`` may be.

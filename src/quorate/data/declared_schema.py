@@ -1,0 +1,331 @@
+r"""What the columns of a table hold, as its owner declares it, and the cells into which each column is cut.
+
+A schema is a public statement, never read off private rows. Of every unit a column adds one to one cell, or nothing;
+which cell, follows from that cell of the table and the schema alone: the type that a library gave the column tells
+nothing, since one private entry may have decided it.
+
+A number is cut into the leaves of a binary tree: between bounds :math:`\min(\lfloor (x - lo) \cdot (2^D/(hi - lo))
+\rfloor, 2^D - 1)` with D = 14; without bounds by sign, binary exponent (−40 … 40) and 16 bits of the mantissa, packed
+in the order of x into D = 24 bits. Both are worked out entry by entry.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import reprlib
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, Literal, TypeAlias
+
+import numpy as np
+
+from quorate.data.cell_text import canonical_text, each, is_missing, text_reader, truth_text
+from quorate.data.columns import in_words, is_plain_number
+from quorate.data.decimal_commas import number_with_comma
+from quorate.data.identity import as_column, as_list
+from quorate.data.times import time_number, time_reader
+from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
+from quorate.types import BoolArray, FloatArray, IntArray
+
+NOTHING: Final = -1  #: the code of an entry that adds nothing
+MOST_VALUES: Final = 10_000  #: of a list
+BOUNDED_DEPTH, UNBOUNDED_DEPTH = 14, 24
+
+#: What the values of a column of numbers are: any, whole ones, days, or instants (as days since 1970).
+Grid: TypeAlias = Literal["real", "int", "date", "time"]
+
+_MANTISSA: Final = 16  # bits of it, behind the leading one
+_LARGEST: Final = 2.0**40  # a number without bounds is below it, and 0 below 1 by it
+_ZERO: Final = 1 << (UNBOUNDED_DEPTH - 1)  # the leaf of 0
+_FIRST, _LAST = 1 << _MANTISSA, (81 << _MANTISSA) - 1  # magnitudes that there are, of exponents −39 … 40
+
+_EXPECTED: Final = (
+    'expected bounds ([0, 120], or two dates), "number" for a number without bounds, the list of its values '
+    '(["F", "M"]), or "drop"'
+)
+
+
+class DeclaredColumn(ABC):
+    """What one column holds, and the cells into which it is cut: codes from 0, missing entries last."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def missing(self) -> int:
+        """The code of a missing entry: the number of the other cells."""
+
+    @abstractmethod
+    def codes(self, values: Any) -> IntArray:
+        """Return the code of each entry: 0 … :attr:`missing`, or −1 for one that adds nothing; ``(n_rows,)``.
+
+        `values`: the column, of any library, or a sequence. No entry raises, warns or changes another's code.
+        """
+
+    @property
+    @abstractmethod
+    def facts(self) -> Any:
+        """The column as JSON."""
+
+
+@stored_as("quorate.data.declared_schema.NumberColumn")
+@dataclass(frozen=True, slots=True)
+class NumberColumn(DeclaredColumn):
+    """A column of numbers or dates.
+
+    `low`, `high`: bounds, both of them inside, low < high; None for a number without bounds. Dates are days since 1970.
+    `grid`: which values there are.
+    """
+
+    low: float | None
+    high: float | None
+    grid: Grid = "real"
+
+    @property
+    def depth(self) -> int:
+        """D: levels of the tree below its root."""
+        return UNBOUNDED_DEPTH if self.low is None else BOUNDED_DEPTH
+
+    @property
+    def missing(self) -> int:
+        """The code of a missing entry: 2^D."""
+        return int(2**self.depth)
+
+    @property
+    def facts(self) -> Any:
+        """The bounds, or "number"."""
+        if self.low is None or self.high is None:
+            return "number"
+        if self.grid in ("date", "time"):
+            instants = (_EPOCH + dt.timedelta(days=bound) for bound in (self.low, self.high))
+            dates = [each.date().isoformat() if self.grid == "date" else each.isoformat() for each in instants]
+            return {"dates": dates}  # not two texts, which a category may list
+        return [int(bound) if self.grid == "int" else bound for bound in (self.low, self.high)]
+
+    def numbers(self, values: Any) -> tuple[FloatArray, BoolArray]:
+        """Return the entries as float64, NaN for what is no number, and which of them are missing."""
+        values = as_column(values)
+        of_numbers = self.grid in ("real", "int")
+        if of_numbers and is_plain_number(values):
+            if hasattr(values, "to_physical"):  # polars
+                absent = np.asarray(values.is_null().to_numpy(), dtype=bool)
+                read = np.asarray(values.to_numpy(), dtype=np.float64)
+                return read, absent | np.isnan(read)
+            read = np.asarray(values, dtype=np.float64)
+            return read, np.isnan(read)
+        cells = as_list(values)
+        read = np.array(each(number_with_comma if of_numbers else time_reader("date"), cells), dtype=np.float64)
+        return read, np.array([type(cell) is not str and is_missing(cell) for cell in cells], dtype=bool)
+
+    def codes(self, values: Any) -> IntArray:
+        """Return the leaf of each number in [low, high], 2^D for a missing one, and −1 for everything else."""
+        numbers, missing = self.numbers(values)
+        codes = np.full(len(numbers), NOTHING, dtype=np.int64)
+        with np.errstate(all="ignore"):
+            inside = self._inside(numbers)
+            codes[inside] = self._leaves(numbers[inside])
+        codes[missing] = self.missing
+        return codes
+
+    def _inside(self, numbers: FloatArray) -> BoolArray:
+        if self.low is None or self.high is None:
+            return np.asarray(np.abs(numbers) < _LARGEST)
+        return np.asarray((numbers >= self.low) & (numbers <= self.high))
+
+    def _leaves(self, numbers: FloatArray) -> IntArray:
+        """Return the leaf of each number that lies inside."""
+        if self.low is None or self.high is None:
+            mantissas, exponents = np.frexp(np.abs(numbers))
+            bits = np.floor((mantissas - 0.5) * 2.0 ** (_MANTISSA + 1)).astype(np.int64)
+            magnitudes = ((exponents.astype(np.int64) + 40) << _MANTISSA) + bits
+            leaves = np.where(numbers < 0, _ZERO - 1 - magnitudes, _ZERO + magnitudes)
+            return np.asarray(np.where(np.abs(numbers) < 1 / _LARGEST, _ZERO, leaves))
+        per_leaf = 2.0**BOUNDED_DEPTH / (self.high - self.low)
+        leaves = np.floor((numbers - self.low) * per_leaf).astype(np.int64)
+        return np.asarray(np.minimum(leaves, 2**BOUNDED_DEPTH - 1))
+
+
+@stored_as("quorate.data.declared_schema.CategoryColumn")
+@dataclass(frozen=True, slots=True)
+class CategoryColumn(DeclaredColumn):
+    """A column of listed values.
+
+    `values`: the values in their canonical writing, each once. `truth`: whether they were declared by truth values, so
+    that a written one is "1" or "0" too.
+    """
+
+    values: tuple[str, ...]
+    truth: bool = False
+
+    @property
+    def missing(self) -> int:
+        """The code of a missing entry: the number of listed values."""
+        return len(self.values)
+
+    @property
+    def facts(self) -> Any:
+        """The list of values."""
+        return [value == "1" for value in self.values] if self.truth else list(self.values)
+
+    def codes(self, values: Any) -> IntArray:
+        """Return the place of each entry in the list, the list's length for a missing one, and −1 for all others."""
+        places = {value: place for place, value in enumerate(self.values)}
+        says = truth_text if self.truth else canonical_text
+
+        def code(cell: Any) -> int:
+            if type(cell) is not str and is_missing(cell):
+                return self.missing
+            text = says(cell)
+            return NOTHING if text is None else places.get(text, NOTHING)
+
+        return np.array(each(code, as_list(values)), dtype=np.int64)
+
+
+@stored_as("quorate.data.declared_schema.DroppedColumn")
+@dataclass(frozen=True, slots=True)
+class DroppedColumn:
+    """A column that nothing reads."""
+
+    facts: ClassVar[str] = "drop"
+
+
+@stored_as("quorate.data.declared_schema.Schema")
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """What the columns of a table hold, declared by its owner: a public statement for where there are no public rows.
+
+    Write what is true of the column whoever is in the table: what `df.x.unique()` or `df.x.min()` print was read off
+    private rows, and must not be written here.
+
+    Parameters
+    ----------
+    declared : mapping of str to declaration
+        For each column, in the order of the table:
+
+        - two numbers: bounds, both inside; whole numbers where both are written without a point. Generous ones are
+          fine;
+        - two dates (``datetime.date``, ``datetime.datetime``): bounds of dates;
+        - ``"number"``: a number without bounds;
+        - a list of texts or truth values: a category, at most 10,000 values, each once. Codes are texts:
+          ``["0", "1"]``;
+        - ``"drop"``: the column is not read.
+
+    Attributes
+    ----------
+    columns : mapping of str to DeclaredColumn
+        The columns that are read, in order.
+    dropped : tuple of str
+        Those that are not.
+
+    Raises
+    ------
+    InvalidParameter
+        If a column is declared in another way, naming it; or if none is read.
+
+    Examples
+    --------
+    >>> schema = Schema({"age": (0, 120), "sex": ["F", "M"], "income": "number", "note": "drop"})
+    >>> list(schema.columns), schema.dropped
+    (['age', 'sex', 'income'], ('note',))
+    >>> schema.columns["sex"].codes(["M", None, "other"]).tolist()
+    [1, 2, -1]
+    """
+
+    declared: Mapping[str, Any] = field(repr=False)
+    columns: Mapping[str, DeclaredColumn] = field(init=False)
+    dropped: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.declared, Mapping) or not self.declared:
+            raise InvalidParameter(
+                f"schema must name the columns of the table, got {self.declared!r}; for each column {_EXPECTED}"
+            )
+        if bad := [name for name in self.declared if not isinstance(name, str)]:
+            raise InvalidParameter(f"schema: names of columns are texts, got {bad[0]!r}; rename the column")
+        if undecided := [name for name, held in self.declared.items() if held == "?"]:
+            raise InvalidParameter(f"schema: still open: {in_words(undecided)}; {_EXPECTED}")
+        columns = {name: _column(name, held) for name, held in self.declared.items()}
+        read = {name: column for name, column in columns.items() if isinstance(column, DeclaredColumn)}
+        if not read:
+            raise InvalidParameter("schema drops every column, so that nothing is left to learn from; declare one")
+        object.__setattr__(self, "declared", MappingProxyType(dict(self.declared)))
+        object.__setattr__(self, "columns", MappingProxyType(read))
+        object.__setattr__(self, "dropped", tuple(name for name in columns if name not in read))
+
+    @classmethod
+    def of(cls, declared: Any) -> Schema:
+        """Take a schema, or a plain mapping that declares one."""
+        return declared if isinstance(declared, Schema) else cls(declared)
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """The schema as JSON, the same for every spelling of it, in the order of the table."""
+        dropped = dict.fromkeys(self.dropped, DroppedColumn.facts)
+        told = {name: column.facts for name, column in self.columns.items()} | dropped
+        return {name: told[name] for name in self.declared}
+
+
+_WHOLE, _NUMBERS = (int, np.integer), (int, float, np.integer, np.floating)
+_EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - instants without a zone are read as UTC
+
+
+def _column(name: str, held: Any) -> DeclaredColumn | DroppedColumn:
+    """Read what was declared of one column."""
+    if isinstance(held, str):
+        if held == DroppedColumn.facts:
+            return DroppedColumn()
+        if held == "number":
+            return NumberColumn(None, None)
+        if held in ("text", "image", "images"):
+            raise InvalidParameter(
+                f'schema: column {name!r} is declared as {held!r}, of which no rows can be drawn; write "drop" to '
+                "leave it out, or give public rows in place of the schema"
+            )
+    if isinstance(held, (list, tuple)) and held:
+        if all(isinstance(value, str) for value in held) or all(isinstance(value, bool) for value in held):
+            return _category(name, held)
+        bounds = _bounds(held)
+        if bounds is not None:
+            return bounds
+    raise InvalidParameter(f"schema: column {name!r} is declared as {reprlib.repr(held)}; {_EXPECTED}")
+
+
+def _category(name: str, held: Sequence[Any]) -> CategoryColumn:
+    truth = isinstance(held[0], bool) or text_reader(held) is truth_text
+    texts = [(truth_text if truth else canonical_text)(value) or "" for value in held]
+    if "" in texts:
+        raise InvalidParameter(
+            f"schema: column {name!r} lists a value without any text, which is a missing value and has a cell of its "
+            "own; leave it out"
+        )
+    if twice := [value for place, value in enumerate(texts) if value in texts[:place]]:
+        raise InvalidParameter(f"schema: column {name!r} lists the value {twice[0]!r} twice; list each value once")
+    if len(texts) > MOST_VALUES:
+        raise InvalidParameter(
+            f"schema: column {name!r} lists {len(texts):,} values, and at most {MOST_VALUES:,} are counted; join rare "
+            'ones in the table, or write "drop"'
+        )
+    return CategoryColumn(tuple(texts), truth)
+
+
+def _bounds(held: Sequence[Any]) -> NumberColumn | None:
+    """Read two numbers or two dates; None where they are neither, or bound nothing."""
+    if len(held) != 2:
+        return None
+    if all(isinstance(bound, dt.date) for bound in held):
+        low, high = (time_number(bound.isoformat(), "date") for bound in held)
+        grid: Grid = "time" if any(isinstance(bound, dt.datetime) for bound in held) else "date"
+    elif all(isinstance(bound, _NUMBERS) and not isinstance(bound, bool) for bound in held):
+        try:
+            low, high = (float(bound) for bound in held)
+        except OverflowError:
+            return None
+        grid = "int" if all(isinstance(bound, _WHOLE) for bound in held) else "real"
+    else:
+        return None
+    fits = isfinite(low) and isfinite(high) and low < high and isfinite(high - low)
+    return NumberColumn(low, high, grid) if fits and isfinite(2.0**BOUNDED_DEPTH / (high - low)) else None

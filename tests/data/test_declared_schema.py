@@ -1,0 +1,230 @@
+"""A declared schema: what is refused, the cell of each entry by a slow second way, and that no cell moves another's."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import struct
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from quorate.data.declared_schema import MOST_VALUES, NumberColumn, Schema
+from quorate.data.formats import format_for
+from quorate.errors import InvalidParameter
+
+DAY = dt.date(2020, 2, 29)
+NOON = dt.datetime(2020, 1, 1, 12)  # noqa: DTZ001 - without a zone, as bounds are written
+
+
+def column(declared: Any) -> Any:
+    return Schema({"x": declared}).columns["x"]
+
+
+def test_each_spelling_declares_what_it_says() -> None:
+    schema = Schema(
+        {
+            "age": [0, 120],
+            "share": (0.0, 1),
+            "sex": ("F", "M"),
+            "code": ["0", "1.0"],
+            "flag": [True, False],
+            "written": ["False", "true"],
+            "income": "number",
+            "day": (DAY, dt.date(2024, 1, 1)),
+            "instant": (NOON, dt.date(2024, 1, 1)),
+            "note": "drop",
+        }
+    )
+    assert schema.dropped == ("note",)
+    assert list(schema.columns) == ["age", "share", "sex", "code", "flag", "written", "income", "day", "instant"]
+    assert [held.grid for held in schema.columns.values() if isinstance(held, NumberColumn)] == [
+        "int", "real", "real", "date", "time"
+    ]  # fmt: skip
+    assert schema.facts == {
+        "age": [0, 120],
+        "share": [0.0, 1.0],
+        "sex": ["F", "M"],
+        "code": ["0", "1"],
+        "flag": [True, False],
+        "written": [False, True],
+        "income": "number",
+        "day": {"dates": ["2020-02-29", "2024-01-01"]},
+        "instant": {"dates": ["2020-01-01T12:00:00", "2024-01-01T00:00:00"]},
+        "note": "drop",
+    }
+    assert Schema.of(schema) is schema
+    assert Schema.of({"age": (0, 120)}).facts == {"age": [0, 120]}
+
+
+@pytest.mark.parametrize(
+    ("declared", "said"),
+    [
+        ({}, "must name the columns"),
+        (["age"], "must name the columns"),
+        ({7: [0, 1]}, "names of columns"),
+        ({"age": "?", "sex": "?"}, "still open: columns 'age', 'sex'"),
+        ({"note": "text"}, 'write "drop"'),
+        ({"note": "images"}, 'write "drop"'),
+        ({"note": "drop"}, "drops every column"),
+        ({"age": []}, "'age'"),
+        ({"age": [0]}, "'age'"),
+        ({"age": [3, 3]}, "'age'"),
+        ({"age": [5, 1]}, "'age'"),
+        ({"age": [0, math.inf]}, "'age'"),
+        ({"age": [-1e308, 1.7e308]}, "'age'"),
+        ({"age": [0.0, 5e-324]}, "'age'"),
+        ({"age": [0, 10**400]}, "'age'"),
+        ({"age": [False, 3]}, "'age'"),
+        ({"age": [DAY, 3]}, "'age'"),
+        ({"age": "numbers"}, "'age'"),
+        ({"sex": ["F", "F"]}, "twice"),
+        ({"code": ["1", "1.0"]}, "twice"),
+        ({"sex": ["F", " "]}, "missing value"),
+        ({"sex": ["F", None]}, "'sex'"),
+        ({"code": [str(number) for number in range(MOST_VALUES + 1)]}, "10,001"),
+    ],
+)
+@pytest.mark.default_cases(10)
+def test_everything_else_is_refused_in_one_line_that_names_the_column(declared: Any, said: str) -> None:
+    with pytest.raises(InvalidParameter, match="schema") as refusal:
+        Schema(declared)
+    assert said in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+# --- the cell of an entry, by a slow second way ----------------------------------------------------------------------
+
+
+def slow_bounded_leaf(number: float, low: float, high: float) -> int:
+    """The formula with each product and difference of floats rounded by itself, from exact fractions."""
+    difference = float(Fraction(number) - Fraction(low))
+    per_leaf = float(Fraction(2**14) / Fraction(float(Fraction(high) - Fraction(low))))
+    return min(math.floor(float(Fraction(difference) * Fraction(per_leaf))), 2**14 - 1)
+
+
+def slow_unbounded_leaf(number: float) -> int:
+    """From the bits of the float: its exponent field and the first 16 of its 52."""
+    bits = struct.unpack(">Q", struct.pack(">d", abs(number)))[0]
+    exponent, mantissa = (bits >> 52) - 1022, (bits >> 36) & 0xFFFF
+    if exponent < -39:
+        return 2**23
+    magnitude = (exponent + 40) * 2**16 + mantissa
+    return 2**23 - 1 - magnitude if number < 0 else 2**23 + magnitude
+
+
+def test_leaves_are_those_of_the_formula_and_keep_the_order_of_numbers() -> None:
+    rng = np.random.default_rng(0)
+    low, high = -0.3, 7.1
+    bounded = np.sort(np.concatenate([[low, high, 0.0], rng.uniform(low, high, 300)]))
+    codes = column([low, high]).codes(bounded)
+    assert codes.tolist() == [slow_bounded_leaf(number, low, high) for number in bounded.tolist()]
+    assert (np.diff(codes) >= 0).all()
+    assert codes[-1] == 2**14 - 1
+    free = np.concatenate(
+        [rng.normal(size=300) * 2.0 ** rng.integers(-45, 38, 300), [0.0, -0.0, 2.0**-40, -(2.0**-40)]]
+    )
+    free = np.sort(np.concatenate([free, [np.nextafter(2.0**40, 0), -np.nextafter(2.0**40, 0), 1.0, -1.0, 0.5]]))
+    codes = column("number").codes(free)
+    assert codes.tolist() == [slow_unbounded_leaf(number) for number in free.tolist()]
+    assert (np.diff(codes) >= 0).all()
+    assert 0 <= codes.min() <= codes.max() < 2**24
+
+
+def test_what_adds_nothing_and_what_is_missing() -> None:
+    odd = ["soon", math.inf, 1e300, "1e400", b"\xff", object(), [1], complex(1, 2)]
+    missing = [None, math.nan, pd.NA, pd.NaT, np.datetime64("NaT")]
+    for declared, within, n_cells in (
+        ([0, 120], [0, 120.0, "17", " 17 ", "17,5", True], 2**14),
+        ("number", [-3, "2.5", 0], 2**24),
+        ([DAY, dt.date(2024, 1, 1)], [DAY, "2020-03-01", NOON.replace(year=2021)], 2**14),
+        (["1", "b"], [1, 1.0, "1.00", " b", True], 2),
+    ):
+        codes = column(declared).codes([*odd, *missing, *within])
+        assert codes[: len(odd)].tolist() == [-1] * len(odd)
+        assert codes[len(odd) :][: len(missing)].tolist() == [n_cells] * len(missing)
+        assert ((codes[len(odd) + len(missing) :] >= 0) & (codes[len(odd) + len(missing) :] < n_cells)).all()
+    assert column([0, 120]).codes([-1e-300, 120.0000001]).tolist() == [-1, -1]
+    assert column("number").codes([2.0**40, -(2.0**40)]).tolist() == [-1, -1]
+    assert column([True, False]).codes(["True", 0, "false", 1.0, "yes"]).tolist() == [0, 1, 1, 0, -1]
+    assert column(["007", "1.10", "1e3"]).codes([7, "007", 1.1, "1.10", 1000, "1e3"]).tolist() == [-1, 0, -1, 1, -1, 2]
+
+
+# --- no entry changes the cell of another ----------------------------------------------------------------------------
+
+KINDS: dict[str, tuple[Any, list[Any]]] = {
+    "codes": (["0", "1", "2"], [0, 1, 2, 1, 0, 2]),
+    "shares as codes": (["0.5", "1", "2"], [0.5, 1.0, 2.0, 1.0, 0.5, 2.0]),
+    "truth values": ([True, False], [True, False, True, True, False, True]),
+    "words": (["F", "M"], ["F", "M", "F", "F", "M", "M"]),
+    "whole numbers": ([0, 120], [17, 0, 120, 55, 3, 81]),
+    "numbers": ([0.0, 5.0], [0.1, 2.25, 5.0, 1e-5, 3.3, 0.0]),
+    "free numbers": ("number", [0.1, -2.25, 1e9, 1e-5, 3.3, 0.0]),
+    "dates": ([DAY, dt.date(2024, 1, 1)], [DAY + dt.timedelta(days=day) for day in (0, 1, 100, 7, 30, 800)]),
+}
+ODD = [None, math.nan, "text", 2**63, 1e300]
+
+
+def with_pandas_types(values: list[Any]) -> list[Any]:
+    return [pd.Series(values), pd.Series(values, dtype=object), pd.Series(values).astype("category")]
+
+
+def containers(values: list[Any], folder: Path) -> dict[str, Any]:
+    """The same column in every container that can hold it; a table of text is read as it is read for a run."""
+    held = dict(zip(("pandas", "pandas objects", "pandas categories"), with_pandas_types(values), strict=True))
+    for dtype in ("Int64", "Float64", "boolean", "string"):
+        try:
+            held[dtype] = pd.Series(values, dtype=dtype)
+        except (TypeError, ValueError, OverflowError):
+            continue
+    held["numpy"] = np.array(values)
+    held["numpy objects"] = np.array(values, dtype=object)
+    try:
+        held["polars"] = pl.Series(values, strict=True)
+        held["arrow"] = held["polars"].to_arrow()
+        held["pandas arrow"] = held["polars"].to_pandas(use_pyarrow_extension_array=True)
+    except (TypeError, OverflowError):
+        held["polars objects"] = pl.Series(values, dtype=pl.Object)
+    path = folder / "table.csv"
+    lines = ["" if value is None or value != value else str(value) for value in values]
+    path.write_text("x,y\n" + "".join(f"{line},1\n" for line in lines))
+    held["csv"] = format_for(path).cells(path)["x"]
+    held["csv by pandas"] = pd.read_csv(path)["x"]
+    return held
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.default_cases(3)
+def test_one_entry_decides_on_no_other_whatever_the_column_became(kind: str, tmp_path: Path) -> None:
+    declared, values = KINDS[kind]
+    held = column(declared)
+    expected = held.codes(values)
+    assert (expected >= 0).all()
+    for name, whole in containers(values, tmp_path).items():
+        if kind == "truth values" and name == "string":
+            continue  # pandas writes them by a rule of its own
+        assert held.codes(whole).tolist() == expected.tolist(), name
+    for odd in ODD:
+        changed = [*values[:3], odd, *values[4:]]
+        for name, whole in containers(changed, tmp_path).items():
+            codes = held.codes(whole)
+            assert np.delete(codes, 3).tolist() == np.delete(expected, 3).tolist(), (name, odd)
+            assert codes[3] in (-1, held.missing), (name, odd)
+
+
+def test_the_type_of_the_column_decides_in_a_broken_twin() -> None:
+    """What 0.2.0.dev0 did: the text that a library makes of a whole column."""
+    held = column(["0", "1", "2"])
+    whole, with_gap = pd.Series([0, 1, 2]), pd.Series([0, 1, None])
+
+    def by_type(series: Any) -> list[int]:
+        return [held.values.index(text) if text in held.values else -1 for text in series.astype(str)]
+
+    assert by_type(whole)[:2] != by_type(with_gap)[:2]
+    assert held.codes(whole)[:2].tolist() == held.codes(with_gap)[:2].tolist()
