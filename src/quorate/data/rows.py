@@ -244,8 +244,9 @@ def from_arrow(X: Any) -> Any:
     >>> from_arrow(pyarrow.table({"age": [39]})).rows()
     [(39,)]
     """
-    in_columns = hasattr(X, "schema") or hasattr(X, "columns")
-    if not (hasattr(X, "__arrow_c_stream__") and in_columns) or _is_frame(X, "polars") or _is_frame(X, "pandas"):
+    if type(X).__module__.startswith("polars.") or _is_frame(X, "pandas") or not hasattr(X, "__arrow_c_stream__"):
+        return X
+    if not (hasattr(X, "schema") or hasattr(X, "columns")):  # one column
         return X
     import polars as pl
 
