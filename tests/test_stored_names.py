@@ -27,10 +27,10 @@ import quorate
 from quorate import stored_names
 from quorate.accounting import Event
 from quorate.ensemble.plain_step import PlainStep
+from quorate.folder.opened_student import student_from
 from quorate.labelling.active import Margin
 from quorate.learners.concepts import Thresholds
 from quorate.release.model_digest import described
-from quorate.run.opened_student import student_from
 from quorate.stored_names import is_named, place_of, stored_as, stored_name
 
 GOLDEN = Path(__file__).parent / "golden" / "recorded" / "names.txt"

@@ -26,6 +26,8 @@ PLACES: Final[Mapping[str, str]] = {
     "quorate.labelling.active.k_means": "quorate.labelling.active.uncertainty",
     "quorate.labelling.active.margin": "quorate.labelling.active.uncertainty",
     "quorate.labelling.memo": "quorate.labelling.questions",
+    "quorate.pipeline.checks.seed": "quorate.run.checks.seed",
+    "quorate.run.sites.signed_votes": "quorate.folder.sites.signed_votes",
     "quorate.mechanisms.exponential": "quorate.mechanisms.choice",
     "quorate.mechanisms.gaussian_noisy_max": "quorate.mechanisms.noisy_max",
     "quorate.mechanisms.interactive_noisy_max": "quorate.mechanisms.confident_noisy_max",

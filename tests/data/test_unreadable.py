@@ -19,7 +19,7 @@ WRONG = [
     ("utf16", "id,age\n1,70\n".encode("utf-16"), "UTF-16 text, not UTF-8; save as CSV UTF-8"),
     ("binary", bytes(range(256)) * 8, "a binary file, not text"),
     ("renamed spreadsheet", b"PK\x03\x04" + bytes(64), "Excel is not read, whatever the file's name"),
-    ("semicolons", ROWS.encode(), "the columns look separated by ';'; save with commas (or .tsv for tabs)"),
+    ("semicolons", ROWS.encode(), "the columns look separated by semicolons, and commas are expected; write separator"),
     ("tabs", ROWS.replace(";", "\t").encode(), r"the columns look separated by '\t'; save with commas"),
     ("no rows", b"id,age,ill\n", "the file names its columns and holds no row"),
     ("no header", b"17,70.5,yes\n18,64.5,no\n", "is not quoted since it may be a row"),
@@ -42,7 +42,7 @@ def test_each_kind_of_wrong_file_is_told_apart(tmp_path, content, expected):
 
 def test_tabs_are_expected_where_the_name_says_so(tmp_path):
     (tmp_path / "t.tsv").write_text("id,age\n1,2\n")
-    with pytest.raises(DataRefused, match=r"separated by ','; save with tabs, or name it \.csv"):
+    with pytest.raises(DataRefused, match=r"separated by commas, and tabs are expected; write separator"):
         read_data(tmp_path / "t.tsv")
 
 

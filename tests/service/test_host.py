@@ -29,12 +29,12 @@ from quorate.accounting import PureDP
 from quorate.cli import main
 from quorate.data.encoding import public_encoder, refuse_unscalable
 from quorate.errors import DataRefused, LedgerIntegrityError
+from quorate.folder.batch import load_run
+from quorate.folder.folder import RunFolder
+from quorate.folder.online import ask
 from quorate.ledger import Budget, Ledger
-from quorate.ledger.anchor import AnchorFile
+from quorate.ledger.files import AnchorFile
 from quorate.release.files import write_atomically
-from quorate.run.batch import load_run
-from quorate.run.folder import RunFolder
-from quorate.run.online import ask
 from quorate.service import Client, Refused, connections
 from quorate.service.connections import descriptors_for, impatient
 from quorate.service.keys import FILE, KeyFile

@@ -24,7 +24,7 @@ def mechanism_class(name: str, called: str = "--mechanism") -> type[Mechanism]:
     """
     from quorate.arguments import one_of
     from quorate.mechanisms import for_runs
-    from quorate.pipeline.models import mechanism_of
+    from quorate.voting.models import mechanism_of
 
     kind = mechanism_of(name, folder=Path.cwd())
     if isinstance(kind, str):

@@ -12,8 +12,8 @@ from quorate.arguments import for_shell
 from quorate.cli.options import as_json, print_json, whole
 
 if TYPE_CHECKING:
-    from quorate.run.sites.combined import Combined, SitesReleased
-    from quorate.run.sites.signed_votes import Statement
+    from quorate.folder.sites.combined import Combined, SitesReleased
+    from quorate.folder.sites.signed_votes import Statement
 
 _PATH = click.Path(dir_okay=False, path_type=Path)
 
@@ -29,8 +29,8 @@ def keys(site: str, folder: Path) -> None:
     The private key is not encrypted: its file is readable by its owner alone.
     """
     from quorate.errors import PreconditionFailed
+    from quorate.folder.sites.signed_votes import new_key, word
     from quorate.release.files import write_atomically
-    from quorate.run.sites.signed_votes import new_key, word
 
     path = folder / f"{word('SITE', site)}.key"
     if path.exists():
@@ -79,10 +79,10 @@ def sign(
     """Sign the votes of FILE for an aggregator. The signed file holds votes: it is private, and not encrypted."""
     from quorate.data import check_classes
     from quorate.errors import DataRefused, PreconditionFailed
+    from quorate.folder.sites import signed_votes
+    from quorate.folder.sites.queries import read_queries
+    from quorate.folder.votes_file import read_votes
     from quorate.release.files import write_atomically
-    from quorate.run.sites import signed_votes
-    from quorate.run.sites.queries import read_queries
-    from quorate.run.votes_file import read_votes
 
     if not key.exists():
         raise PreconditionFailed(f"there is no key {key}; make a pair with: quorate votes keys {for_shell(site)}")
@@ -112,7 +112,7 @@ def sign(
 def verify(signed: Path, key: str, as_json: bool) -> None:
     """Verify the signature of a site's file, and say what the site states."""
     from quorate.errors import PreconditionFailed
-    from quorate.run.sites.signed_votes import verified
+    from quorate.folder.sites.signed_votes import verified
 
     if not signed.exists():
         raise PreconditionFailed(f"there is no file {signed}")
@@ -139,7 +139,7 @@ def combine(folder: Path, check: bool, outbox: Path | None, as_json: bool) -> No
     Each file must be signed by its site's key, and be about the same public rows, classes, unit and round. The same
     votes are charged once.
     """
-    from quorate.run.sites import combined as sites
+    from quorate.folder.sites import combined as sites
 
     combined = sites.combine(folder)
     if check and outbox is not None:
@@ -155,7 +155,7 @@ def combine(folder: Path, check: bool, outbox: Path | None, as_json: bool) -> No
 
 
 def _planned(combined: Combined) -> dict[str, Any]:
-    from quorate.pipeline.facts import told
+    from quorate.voting.facts import told
 
     return {
         "sites": [each.site for each in combined.statements],
@@ -167,7 +167,7 @@ def _planned(combined: Combined) -> dict[str, Any]:
 
 def _planned_lines(combined: Combined) -> list[tuple[str, str]]:
     from quorate.accounting.figures import at_most, several
-    from quorate.pipeline.facts import told
+    from quorate.voting.facts import told
 
     agreed, (epsilon, delta) = combined.settings.votes, combined.settings.share
     teachers = f"{several(combined.votes.n_teachers, 'teacher')} of {several(len(combined.statements), 'site')}"
@@ -180,7 +180,7 @@ def _planned_lines(combined: Combined) -> list[tuple[str, str]]:
 
 
 def _released(combined: Combined, done: SitesReleased) -> dict[str, Any]:
-    from quorate.pipeline.facts import answers_of
+    from quorate.voting.facts import answers_of
 
     return {
         **answers_of(done.released, len(combined.votes.classes)).numbers,
@@ -193,8 +193,8 @@ def _released(combined: Combined, done: SitesReleased) -> dict[str, Any]:
 
 
 def _released_lines(combined: Combined, done: SitesReleased) -> list[tuple[str, str]]:
-    from quorate.pipeline.facts import answers_of
     from quorate.report.sentences import counted
+    from quorate.voting.facts import answers_of
 
     answers = answers_of(done.released, len(combined.votes.classes))
     lines = [("queries", counted(answers)), ("guarantee", str(done.guarantee))]

@@ -13,8 +13,8 @@ from quorate.cli.options import as_json, number, print_json, whole
 from quorate.cli.sites import combine, keys, sign, verify
 
 if TYPE_CHECKING:
+    from quorate.folder.votes_file import VotesFile
     from quorate.mechanisms import Mechanism
-    from quorate.run.votes_file import VotesFile
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -93,12 +93,11 @@ def release(
 ) -> None:
     """Charge and release a label for every query of FILE; write labels and guarantee to the folder's public side."""
     from quorate.accounting.figures import several
+    from quorate.folder.external_votes import release_votes, share_for_figure
     from quorate.ledger import Budget
-    from quorate.pipeline.facts import answers_of
-    from quorate.release.source import noise_and_key
-    from quorate.release.target import floor_budget
+    from quorate.release.target import floor_budget, noise_and_key
     from quorate.report.sentences import counted
-    from quorate.run.external_votes import release_votes, share_for_figure
+    from quorate.voting.facts import answers_of
 
     votes = _read(file, classes, kind, n_teachers)
     epsilon, delta = floor_budget(epsilon, delta)
@@ -156,8 +155,8 @@ def analyse(
     readable by its owner alone.
     """
     from quorate.accounting.figures import at_most, several
+    from quorate.folder.external_votes import data_dependent_epsilon, price_of, write_analysis
     from quorate.mechanisms import data_dependent_terms
-    from quorate.run.external_votes import data_dependent_epsilon, price_of, write_analysis
 
     votes = _read(file, classes, kind, n_teachers)
     made = _mechanism(mechanism, given, votes, 1.0, delta)
@@ -184,14 +183,14 @@ def analyse(
 
 
 def _read(file: Path, classes: str, kind: Literal["auto", "counts", "labels"], n_teachers: int | None) -> VotesFile:
-    from quorate.run.votes_file import read_votes
+    from quorate.folder.votes_file import read_votes
 
     named = [each.strip() for each in classes.split(",")]
     return read_votes(file, classes=named, kind=kind, n_teachers=n_teachers)
 
 
 def _mechanism(name: str, given: tuple[str, ...], votes: VotesFile, epsilon: float, delta: float) -> Mechanism:
-    from quorate.planning import mechanism_for
+    from quorate.mechanisms.schedule import mechanism_for
 
     return mechanism_for(
         mechanism_class(name),

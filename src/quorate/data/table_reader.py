@@ -125,7 +125,9 @@ class TableReader:
         """Word what is expected in a column whose cells have to say something."""
         says = self.says(name)
         assert says is not None  # noqa: S101 - the callers' condition
-        return _DAYS if says == "date" and self._of_days(name) else _EXPECTED[says]
+        words = _DAYS if says == "date" and self._of_days(name) else _EXPECTED[says]
+        written = self.kinds.dialect.date_format if says == "date" else ""
+        return f"{words}, or as {written}" if written else words
 
     def is_unread(self, name: str, text: str | None) -> bool:
         """Whether a text says something else than its column has to say; a missing one does not."""
@@ -134,8 +136,11 @@ class TableReader:
             return False
         if says == "number":
             return bool(np.isnan(self.number(name, text)))
-        said = microseconds(text, says)
+        said = self._microseconds(text, says)
         return said is None or (self._of_days(name) and said % DAY != 0)
+
+    def _microseconds(self, text: str | None, says: Says) -> int | None:
+        return None if says == "number" else microseconds(self.kinds.dialect.iso_date(text), says)
 
     def __call__(self, X: Any, name: str = "X") -> Rows:
         """Return rows as a published student takes them.
@@ -164,7 +169,7 @@ class TableReader:
         needed = self.needed
         wanted = [feature for feature in self.families if feature in needed or feature in features]
         refuse_other_columns(features, wanted, called=(name, "the public pool"))
-        X = check_features(X[wanted], name)
+        X = self._without_marks(check_features(X[wanted], name))
         held, as_held = families(X), kind(X) == self.container
         kept = {feature for feature in wanted if as_given and as_held and held[feature] == self.families[feature]}
         cells = {
@@ -211,16 +216,43 @@ class TableReader:
             return rows
         return rows.toarray() if self.container == "numpy" else sparse.csr_matrix(rows)
 
+    def is_missing(self, cell: Any) -> bool:
+        """Whether the owner says that such a cell stands for no value."""
+        marks = self.kinds.dialect.missing
+        if isinstance(cell, str) or not marks:
+            return cell in marks
+        return type(cell) in (int, float) and cell in set(map(self.kinds.dialect.number, marks))
+
+    def _without_marks(self, X: Rows) -> Rows:
+        """Return a frame without what stands for no value."""
+        changed: dict[int, Any] = {}
+        for place, held in enumerate(families(X).values() if self.kinds.dialect.missing else ()):
+            if held == "text":
+                changed[place] = [None if self.is_missing(text) else text for text in texts(column(X, place))]
+            elif held == "number":
+                numbers = doubles(column(X, place))
+                absent = np.isin(numbers, [self.kinds.dialect.number(mark) for mark in self.kinds.dialect.missing])
+                if absent.any():
+                    changed[place] = np.where(absent, np.nan, numbers)
+        return with_cells(X, changed) if changed else X
+
     def written(self, name: str, number: float) -> str | None:
         """Return a number as the pool's column of texts writes it; None for a missing one."""
         text = None if np.isnan(number) else canonical_text(number)
-        decimal = text is not None and name in self.kinds.commas and "e" not in text
-        return text.replace(".", ",") if decimal and text is not None else text
+        if text is None:
+            return None
+        if self.kinds.dialect.declares_numbers and self.kinds.kinds.get(name) == "number":
+            return self.kinds.dialect.written(text)
+        return text.replace(".", ",") if name in self.kinds.commas and "e" not in text else text
 
     def number(self, name: str, text: str | None) -> float:
         """Return what a text says in a column of numbers, in the pool's own notation; NaN for what is none."""
-        if text is None or name not in self.kinds.commas:
-            return float("nan") if text is None else written_number(text)
+        if text is None:
+            return float("nan")
+        if self.kinds.dialect.declares_numbers:
+            return self.kinds.dialect.number(text)
+        if name not in self.kinds.commas:
+            return written_number(text)
         if self.families[name] == "text":  # the pool shows its commas
             return comma_number(text)
         value = written_number(text)  # declared: a comma that can be nothing else
@@ -257,8 +289,8 @@ class TableReader:
     def _times(self, name: str, words: list[str | None]) -> Any:
         """Return texts as a series of the pool's type of times; where days have a time of day, with that."""
         type_ = self.types[name]
-        kind_: Any = type_ if type_ in ("time", "duration") else "date"
-        known = {word: microseconds(word, kind_) for word in set(words)}
+        kind_: Says = type_ if type_ in ("time", "duration") else "date"  # type: ignore[assignment]
+        known = {word: None if is_marked_missing(word) else self._microseconds(word, kind_) for word in set(words)}
         if type_ == "date" and any(said is not None and said % DAY for said in known.values()):
             type_ = "datetime"
         return times_of_type([known[word] for word in words], type_, str(self.container))

@@ -61,6 +61,11 @@ def time_number(text: str | None, kind: TimeKind) -> float:
     return float("nan") if said is None else said / (_HOUR if kind == "time" else DAY)
 
 
+def date_number(text: str | None) -> float:
+    """Return what a text says as days since 1970-01-01 00:00 UTC; NaN for what is no date in ISO 8601."""
+    return time_number(text, "date")
+
+
 def _of_date(text: str) -> int | None:
     found = _DATE.fullmatch(text)
     if found is None:
@@ -100,8 +105,10 @@ def _offset(zone: str | None) -> int:
     return (-1 if zone[0] == "-" else 1) * (hours * 60 + minutes) * 60_000_000
 
 
-def text_kind(present: Iterable[str]) -> Literal["date", "time"] | None:
+def text_kind(present: Iterable[str], date: Callable[[str], float] = date_number) -> Literal["date", "time"] | None:
     """Tell whether every one of these texts is a date, or every one a time of day; None where neither.
+
+    `date`: what reads a date.
 
     Examples
     --------
@@ -109,10 +116,9 @@ def text_kind(present: Iterable[str]) -> Literal["date", "time"] | None:
     ('date', 'time', None)
     """
     different = set(present)
-    for kind in ("date", "time"):
-        if different and all(microseconds(text, kind) is not None for text in different):
-            return kind
-    return None
+    if different and not any(np.isnan(date(text)) for text in different):
+        return "date"
+    return "time" if different and all(microseconds(text, "time") is not None for text in different) else None
 
 
 def time_kind(series: Any) -> TimeKind:
@@ -181,10 +187,11 @@ def times_of_type(said: Sequence[int | None], type_: str, library: str) -> Any:
     return plain.dt.tz_localize("UTC").dt.tz_convert(zone) if zone else plain
 
 
-def time_numbers(series: Any, kind: TimeKind) -> FloatArray:
+def time_numbers(series: Any, kind: TimeKind, date: Callable[[str | None], float] = date_number) -> FloatArray:
     """Return a column of times, or of texts, as numbers; NaN where there is no such time.
 
-    `series`: of a type of times, or text. `kind`: what it is read as. Returns: days, hours or days; see the module.
+    `series`: of a type of times, or text. `kind`: what it is read as. `date`: what reads a date. Returns: days,
+    hours or days; see the module.
 
     Examples
     --------
@@ -192,7 +199,7 @@ def time_numbers(series: Any, kind: TimeKind) -> FloatArray:
     >>> time_numbers(polars.Series([datetime.datetime(1970, 1, 2, 12), None]), "date").tolist()
     [1.5, nan]
     """
-    return each_text(texts(series), partial(time_number, kind=kind))
+    return each_text(texts(series), date if kind == "date" else partial(time_number, kind=kind))
 
 
 def each_text(cells: Iterable[str | None], read: Callable[[str | None], float]) -> FloatArray:
@@ -206,19 +213,22 @@ def each_text(cells: Iterable[str | None], read: Callable[[str | None], float]) 
     return np.array(found, dtype=np.float64)
 
 
-def time_reader(kind: Any) -> Callable[[Any], float]:
+def time_reader(kind: Any, date: Callable[[str | None], float] = date_number) -> Callable[[Any], float]:
     """Return what reads one cell of a column of dates, times or durations as a number; NaN for what is none.
+
+    `date`: what reads a date that is text.
 
     Examples
     --------
     >>> time_reader("date")("1970-01-02"), time_reader("date")(dt.date(1970, 1, 3)), time_reader("time")("soon")
     (1.0, 2.0, nan)
     """
+    read = date if (kind or "date") == "date" else partial(time_number, kind=kind)
 
     def time(cell: Any) -> float:
         try:
             text = None if is_missing(cell) or not isinstance(cell, (str, *_TIMES)) else as_text(cell)
-            return time_number(text, kind)
+            return read(text)
         except Exception:  # noqa: BLE001 - a subclass that raises where it is asked for its value
             return float("nan")
 

@@ -11,6 +11,7 @@ An item is packed into bytes by itself, and only a worker unpacks it: what it ho
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -125,24 +126,27 @@ def _each_batch(
                 if batch is None:
                     waiting = False
                     break
-                future = _submit(connection, work, batch)
+                future = _submit(connection, work, batch, done)
                 under_way[future.key] = (future, batch)
-                future.add_done_callback(done.put)
             if not under_way:
                 return
             future = _next(connection, done)
             _, batch = under_way.pop(future.key)
             yield batch, _results(connection, future)
     finally:
-        if under_way and connection.client.status == "running":
-            connection.client.cancel([future for future, _ in under_way.values()])
+        with suppress(Exception):  # a scheduler that is gone has nothing to cancel
+            if under_way and connection.client.status == "running":
+                connection.client.cancel([future for future, _ in under_way.values()])
 
 
-def _submit(connection: Connection, work: Stored, batch: _Batch) -> Any:
+def _submit(connection: Connection, work: Stored, batch: _Batch, done: SimpleQueue[Any]) -> Any:
     places = tuple(str(Path(place).absolute()) for place in import_path() if place)
     task = RemoteTask(str(connection.folder), work, batch.stored, connection.environment, places)
     # A name that tells nothing: Dask's pages show it, and its logs.
-    return connection.client.submit(do_remotely, task, key=f"quorate-{os.urandom(8).hex()}", pure=False)
+    key = f"quorate-{os.urandom(8).hex()}"
+    future = connection.call(lambda: connection.client.submit(do_remotely, task, key=key, pure=False))
+    connection.call(lambda: future.add_done_callback(done.put))
+    return future
 
 
 def _next(connection: Connection, done: SimpleQueue[Any]) -> Any:
@@ -156,17 +160,15 @@ def _next(connection: Connection, done: SimpleQueue[Any]) -> Any:
 
 def _results(connection: Connection, future: Any) -> list[bytes | Lost] | None:
     """Read what a task has written; None where its worker was lost again and again."""
-    from distributed import CancelledError, KilledWorker
-
     try:
         came = future.result()
     except QuorateError:
         raise
-    except KilledWorker:
-        return None
-    except (CancelledError, OSError, TimeoutError):
-        raise connection.gone() from None
     except Exception as error:  # noqa: BLE001 - before anything private was read there: see quorate.ensemble.remote
+        if future.status != "error":  # not the task's error: that of who was asked for its result
+            raise connection.gone() from None
+        if type(error).__name__ == "KilledWorker":
+            return None
         raise PreconditionFailed(
             f"a worker cannot begin: {type(error).__name__}. Its versions and its code must be those of this machine; "
             "its log says more"

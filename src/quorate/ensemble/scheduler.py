@@ -13,7 +13,7 @@ from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from quorate.ambient import unwarned
 from quorate.data.workspace import Workspace
@@ -23,13 +23,17 @@ from quorate.ensemble.remote import not_as_here
 from quorate.errors import Interrupted, InvalidParameter, PreconditionFailed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+
+Answer = TypeVar("Answer")
 
 _ADDRESS = re.compile(r"(?P<how>\w+)://(?P<host>\[[^\]]+\]|[^:/\[\]]+)(:\d+)?/?")
 _CONNECT_SECONDS = 15
 _FIRST_WORKER_SECONDS = 60
 _NO_WORKER_SECONDS = 300
 _COUNT_SECONDS = 2.0  # how often workers are counted
+
+_LOOPS = ("asyncio", "tornado.application")  # which log what is raised in a callback of Dask's
 
 _hushing = Lock()
 _hushed: list[list[tuple[logging.Logger, int, bool]]] = []  # once for each connection of our own that is open
@@ -143,13 +147,10 @@ class Connection:
                     f"dask worker {self.address}"
                 )
             time.sleep(0.2)
-        try:
-            found = self.client.get_versions(packages=list(ALWAYS))
-        except Exception:  # noqa: BLE001 - however a connection breaks
-            raise self.gone() from None
-        here = _versions(found["client"])
-        for address, said in found["workers"].items():
-            unequal = differences(here, _versions(said))
+        versions = self.call(lambda: self.client.get_versions(packages=list(ALWAYS)))
+        here = _versions(versions["client"])
+        for address, there in versions["workers"].items():
+            unequal = differences(here, _versions(there))
             if unequal:
                 raise PreconditionFailed(not_as_here(f"the worker {address}", unequal))
 
@@ -162,14 +163,18 @@ class Connection:
         if now - self._counted > _COUNT_SECONDS or not self._threads:
             if self.client.status != "running":
                 raise self.gone()
-            try:
-                self._threads = sum(self.client.nthreads().values())
-            except Exception:  # noqa: BLE001 - however a connection breaks
-                raise self.gone() from None
+            self._threads = sum(self.call(self.client.nthreads).values())
             self._counted = time.monotonic()
         if self._threads:
             self._seen = now
         return self._threads
+
+    def call(self, request: Callable[[], Answer]) -> Answer:
+        """Return what `request` gives. Raises Interrupted where the scheduler is lost meanwhile."""
+        try:
+            return request()
+        except Exception:  # noqa: BLE001 - however a connection breaks: Dask has no one error for it
+            raise self.gone() from None
 
     def wait(self) -> None:
         """Look whether there is still something to wait for; see :meth:`threads`."""
@@ -250,7 +255,7 @@ def _client(at: Any) -> Any:
     try:
         with unwarned():  # of versions that differ: those that matter are checked, and refused
             return dask.Client(at, timeout=_CONNECT_SECONDS, set_as_default=False, name="quorate")
-    except (OSError, TimeoutError, RuntimeError):
+    except Exception:  # noqa: BLE001 - whatever a connection that is not made ends with
         raise PreconditionFailed(
             f"no Dask scheduler answers at {at}; start one: dask scheduler. One with TLS answers tls:// alone, and who "
             "has its certificate"
@@ -273,6 +278,8 @@ def _quiet(wanted: bool) -> Iterator[None]:
         with _hushing:
             before = _hushed.pop()
             if not _hushed:
+                for name in _LOOPS:
+                    logging.getLogger(name).removeFilter(_not_of_dask)
                 for logger, level, disabled in before:
                     logger.disabled = disabled
                     if logger.level != level:
@@ -284,7 +291,19 @@ def _hush() -> list[tuple[logging.Logger, int, bool]]:
     above = logging.getLogger("distributed")
     loggers = [logging.getLogger(name) for name in logging.root.manager.loggerDict if name.startswith("distributed")]
     before = [(logger, logger.level, logger.disabled) for logger in loggers]
+    for name in _LOOPS:
+        logging.getLogger(name).addFilter(_not_of_dask)
     above.setLevel(logging.CRITICAL + 1)  # also for loggers that come later
     for logger in loggers:
         logger.disabled = True  # not by its level: each that is set empties what every logger remembers
     return before
+
+
+def _not_of_dask(record: logging.LogRecord) -> bool:
+    """Tell whether a record of an event loop is not that of an error in Dask's own code."""
+    traceback = record.exc_info[2] if record.exc_info else None
+    while traceback is not None:
+        if traceback.tb_frame.f_globals.get("__name__", "").partition(".")[0] == "distributed":
+            return False
+        traceback = traceback.tb_next
+    return True

@@ -7,30 +7,25 @@ from typing import Any
 
 from quorate.ambient import one_thread
 from quorate.arguments import truth
+from quorate.direct import foreseen as direct
+from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter
 from quorate.estimators.columns import rows_and_labels
 from quorate.estimators.known_arguments import tables_by_name
 from quorate.estimators.resumable import by_fit, charged_before
 from quorate.ledger import Budget
-from quorate.pipeline.check_result import CheckResult
-from quorate.pipeline.direct import foreseen as direct
-from quorate.pipeline.direct.task import DirectTask
-from quorate.pipeline.flow import schedule
-from quorate.pipeline.foreseen import foreseen, steps_of
-from quorate.pipeline.look import NO_LOOK, Look, look_at_votes
-from quorate.pipeline.notes import (
-    note_on_declared_units,
-    note_on_mechanism,
-    note_on_unseen_rows,
-    notes_on_pool,
-    private_notes,
-    remarks,
-)
-from quorate.pipeline.planned_run import expected_of
-from quorate.pipeline.task import Task
+from quorate.planning.planned_run import expected_of
 from quorate.release import GivenLedger
-from quorate.release.affordable import check_affordable
+from quorate.release.charge import check_affordable
+from quorate.run.check_result import CheckResult
+from quorate.run.look import NO_LOOK, Look
+from quorate.run.remarks import note_on_declared_units, note_on_unseen_rows, notes_on_pool, remarks
 from quorate.types import Secret
+from quorate.voting.flow import schedule
+from quorate.voting.foreseen import foreseen, steps_of
+from quorate.voting.look import look_at_votes
+from quorate.voting.notes import note_on_mechanism, private_notes
+from quorate.voting.task import Task
 
 PUBLIC_ROWS = "the public rows"
 
@@ -94,6 +89,7 @@ def check(
     (283, True)
     >>> print(found)
     Everything fits. A fit would
+      unit       one record: one row; a person may have several
       train      283 teachers; adding, removing or replacing one record changes
                  exactly one teacher
       ...

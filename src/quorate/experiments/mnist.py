@@ -34,7 +34,7 @@ from quorate.labelling import DataDependentRelease, label, release_data_dependen
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
 from quorate.noise import SeededNoise
-from quorate.pipeline.config import processes
+from quorate.run.resources import processes
 from quorate.students import StudentData, VoteShareStudent
 from quorate.types import FloatArray, Secret
 

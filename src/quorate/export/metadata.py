@@ -38,6 +38,7 @@ def metadata(facts: Facts, onnx: Any, files: Collection[str], model_version: Any
             "accuracy": score.accuracy,
             "balanced_accuracy": score.balanced_accuracy,
             "accuracy_of_the_commonest_class": score.commonest,
+            **({} if score.chosen is None else {score.chosen.scoring: score.chosen.value}),
         },
         "ledger_head": origin.ledger_head,
         "ledger_entries": origin.ledger_entries,

@@ -9,7 +9,7 @@ from quorate.export.container import UnsafePackageError, unpacked
 from quorate.export.content_checks import read_json
 from quorate.export.contents import METADATA, ONNX, SKOPS
 from quorate.export.found import Found, failed, not_run, passed
-from quorate.run.opened_student import untrusted_types
+from quorate.folder.opened_student import untrusted_types
 
 _STANDARD: Final = ("", "ai.onnx", "ai.onnx.ml")
 # It is not run here: a graph of standard operators can still take all time and memory of the reviewer's machine.

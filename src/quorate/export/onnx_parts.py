@@ -23,6 +23,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from quorate.errors import PreconditionFailed
+from quorate.export.onnx_features import ProductFeatures, convert_product, product_features, shape_of_product
 from quorate.export.onnx_patches import PatchSums, SquareRoots, convert_roots, convert_sums, patch_sums, shape_of_sums
 
 #: Models that round numbers to single precision before they look at them.
@@ -95,6 +96,8 @@ def in_known_words(part: Any) -> Any:
     if isinstance(part, FrozenEstimator):
         return in_known_words(part.estimator)
     if isinstance(part, Pipeline):
+        if (product := product_features(part)) is not None:
+            return product
         same = copy(part)
         same.steps = [(name, step if step == "passthrough" else in_known_words(step)) for name, step in part.steps]
         return same
@@ -224,6 +227,41 @@ def _convert_nystroem(scope: Any, operator: Any, container: Any) -> None:
     OnnxCast(mapped, to=kind, op_version=version, output_names=operator.outputs[:1]).add_to(scope, container)
 
 
+def deciding_from(content: bytes, threshold: float, positive: Any, *, classes: Any) -> bytes:
+    """Return a converted model of two classes that says `positive` from a threshold of its probability on.
+
+    skl2onnx has no converter for a fixed threshold. The first output keeps its name; what it was before has another.
+    """
+    import onnx
+    from onnx import helper, numpy_helper
+
+    model = onnx.load_from_string(content)
+    label, probabilities = model.graph.output[0], model.graph.output[1]
+    for node in model.graph.node:
+        node.output[:] = [f"likely_{label.name}" if name == label.name else name for name in node.output]
+        node.input[:] = [f"likely_{label.name}" if name == label.name else name for name in node.input]
+    known = classes.tolist()
+    place = known.index(positive)
+    kind = helper.tensor_dtype_to_np_dtype(label.type.tensor_type.elem_type)
+    number = helper.tensor_dtype_to_np_dtype(probabilities.type.tensor_type.elem_type)
+    said = np.array([known[1 - place], known[place]])
+    constants = {
+        "decision_place": np.array(place, dtype=np.int64),
+        "decision_threshold": np.array(threshold, dtype=number),
+        "decision_classes": said.astype(object if kind == np.dtype(object) else kind),
+    }
+    model.graph.initializer.extend([numpy_helper.from_array(value, name) for name, value in constants.items()])
+    model.graph.node.extend(
+        [
+            helper.make_node("Gather", [probabilities.name, "decision_place"], ["decision_share"], axis=1),
+            helper.make_node("GreaterOrEqual", ["decision_share", "decision_threshold"], ["decision_flag"]),
+            helper.make_node("Cast", ["decision_flag"], ["decision_row"], to=onnx.TensorProto.INT64),
+            helper.make_node("Gather", ["decision_classes", "decision_row"], [label.name]),
+        ]
+    )
+    return bytes(model.SerializeToString())
+
+
 def converters(model: Any) -> dict[str, Any]:
     """Return the arguments by which skl2onnx converts the parts that have a converter here.
 
@@ -239,11 +277,13 @@ def converters(model: Any) -> dict[str, Any]:
             SinglePrecision: _convert_single,
             Nystroem: _convert_nystroem,
             PatchSums: convert_sums,
+            ProductFeatures: convert_product,
             SquareRoots: convert_roots,
         },
         "custom_shape_calculators": {
             **dict.fromkeys((IsMissing, FillMissing, SinglePrecision, Nystroem), _shape),
             **dict.fromkeys((PatchSums, SquareRoots), shape_of_sums),
+            ProductFeatures: shape_of_product,
         },
     }
 

@@ -21,11 +21,11 @@ from quorate.export.found import Found, failed, not_run, passed
 from quorate.export.metadata import differing
 from quorate.export.receipt import ExportReceipt, receipt_for, sum_of
 from quorate.export.scope_checks import scope_differs
+from quorate.folder.published import NAMES
 from quorate.ledger.budget import Budget, Composition, spent_totals
 from quorate.ledger.chain import verify
 from quorate.ledger.pricing import check_prices, costs_more
 from quorate.report import Facts, model_card, render_html, render_json
-from quorate.run.published import NAMES
 
 _GUARANTEE: Final = "guarantee.json"
 _FACTS: Final = "facts.json"

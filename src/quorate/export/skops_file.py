@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from quorate.errors import PreconditionFailed
-from quorate.run.opened_student import untrusted_types
+from quorate.folder.opened_student import untrusted_types
 
 
 def opened(content: bytes) -> Any:

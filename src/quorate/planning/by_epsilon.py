@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from quorate.accounting import worlds_told_apart
-from quorate.planning.expected import Expected
 from quorate.planning.plan_row import PlanRow
-from quorate.planning.public_facts import PublicFacts
 from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
+from quorate.run.expected import Expected
+from quorate.run.public_facts import PublicFacts
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0, 8.0)
 

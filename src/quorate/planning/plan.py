@@ -12,9 +12,9 @@ from quorate.accounting.odds import worlds_told_apart_by
 from quorate.planning.by_epsilon import AtEpsilon, Expectation, at_each_epsilon
 from quorate.planning.crossing import AGREEMENTS, Crossing, sparse_vector_from
 from quorate.planning.plan_row import PlanRow
-from quorate.planning.public_facts import PublicFacts
 from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
 from quorate.plugins import PLAN_ROWS, every
+from quorate.run.public_facts import PublicFacts
 
 CLOSE = 0.01  # accuracies that differ by less are told as the same
 #: By which labels that are not the true ones are wrong about votes and the direct method: the root mean square on the

@@ -57,13 +57,10 @@ if TYPE_CHECKING:
         ChargeLine,
         Choice,
         Comparison,
-        ExpectedScore,
         FaultSize,
         FaultSizes,
         Fitted,
-        Score,
         StageLine,
-        Utility,
     )
     from quorate.report.internal import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
     from quorate.report.page import render_html
@@ -71,6 +68,7 @@ if TYPE_CHECKING:
     from quorate.report.spending import AnswerCounts, BudgetRaise, ExPost, Part, Spending
     from quorate.report.student_file import StudentFile
     from quorate.report.text import Outputs, render_text
+    from quorate.report.utility import ExpectedScore, Score, Utility
 
 __all__ = [
     "Facts",

@@ -42,7 +42,7 @@ class Check(Plain):
     Examples
     --------
     >>> check = Check(code="seed", question="Is the noise free of a seed?", outcome="passed",
-    ...               evidence="Nobody can draw the same noise again.", ran="quorate.pipeline.checks.seed")
+    ...               evidence="Nobody can draw the same noise again.", ran="quorate.run.checks.seed")
     >>> check.holds, check.outcome
     (True, <Outcome.PASSED: 'passed'>)
     >>> Check(code="shards", question="Is each patient in one shard?", outcome="passed", evidence="…")

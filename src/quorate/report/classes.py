@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from quorate.report import drawing
 from quorate.report.element import Child, Markup, element, join
 from quorate.report.facts import Facts
-from quorate.report.findings import Utility
 from quorate.report.layout import scrolling
 from quorate.report.method import words_of
 from quorate.report.notation import percent, shortened
+from quorate.report.utility import Utility
 
 TABLE_CLASSES = 12  #: up to so many classes are shown as the rows of a table
 GRID_CLASSES = 120  #: up to so many as cells of a grid; the rest are in the JSON

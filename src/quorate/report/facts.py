@@ -13,12 +13,13 @@ from typing import Any
 from quorate.accounting import Guarantee
 from quorate.errors import InvalidParameter
 from quorate.report.checks import Check
-from quorate.report.findings import AttackCurve, Audit, Choice, Fitted, Utility
+from quorate.report.findings import AttackCurve, Audit, Choice, Fitted
 from quorate.report.notation import escaped
 from quorate.report.plain import Plain, as_json, read, require
 from quorate.report.rounds import Rounds
 from quorate.report.spending import AnswerCounts, Spending
 from quorate.report.student_file import StudentFile
+from quorate.report.utility import Utility
 
 FORMAT = 2  #: version of the JSON form; others are refused
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from quorate.accounting.figures import at_most
 from quorate.report import drawing, sentences
-from quorate.report.baseline import balanced, commonest_class, expectation, verdict
+from quorate.report.baseline import balanced, commonest_class, decides, expectation, judged, verdict
 from quorate.report.classes import per_class
 from quorate.report.element import Child, element
 from quorate.report.facts import Facts
-from quorate.report.findings import Choice, Score
+from quorate.report.findings import Choice
 from quorate.report.layout import table
 from quorate.report.method import words_of
 from quorate.report.notation import percent, wilson_interval
+from quorate.report.ranking import ranking
+from quorate.report.utility import Score
 
 PUBLIC_IS_STATED = "That the rows measured on are public, and about nobody in the private table, is the owner's word."
 
@@ -37,10 +39,13 @@ def utility(facts: Facts) -> tuple[Child, ...]:
             (*(_score(name, score) for name, score in rows), *_always(facts)),
         )
     words, found_no_better, foreseen = words_of(facts), verdict(found.student), expectation(found)
+    judged_by, decided = judged(found.student), decides(facts)
     why = words.closed(facts)
     return (
         element("p", words.model(facts)),
         scores,
+        None if judged_by is None else element("p", f"Judged by {judged_by}.", class_="count"),
+        None if decided is None else element("p", f"{decided}.", class_="count"),
         None
         if found_no_better is None
         else element("p", f"Beside always saying the commonest class, {found_no_better}.", class_="verdict count"),
@@ -48,6 +53,7 @@ def utility(facts: Facts) -> tuple[Child, ...]:
         element("p", f"{words.counted(facts)}.", class_="count"),
         None if why is None else element("p", why, class_="note"),
         *per_class(facts),
+        *ranking(facts),
     )
 
 

@@ -52,8 +52,10 @@ def guarantee(facts: Facts) -> tuple[Child, ...]:
             element("p", sentences.promise(facts), class_="promise"),
             element("p", sentences.SEEDED_WHY, class_="odds"),
         )
+    one_row = facts.guarantee.neighbouring.whose_rows
     missing = element("ul", *(element("li", line) for line in sentences.not_protected(facts)), class_="plain halves")
     return (
+        *((element("p", f"{one_row.capitalize()}.", class_="odds"),) if one_row else ()),
         element("p", sentences.promise(facts), class_="promise"),
         element("p", sentences.odds(facts), class_="odds"),
         _pairs_of_worlds(facts),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from quorate.report.plain import Plain, require
 
@@ -29,6 +30,12 @@ class Rounds(Plain):
         η, and the share of a step that is kept for the next.
     n_units : int
         n₀, the number of units that a step is divided by.
+    residual_ridge : float or None
+        κ of what kernels add to linear features, which is whitened by itself; None where there is one whitening.
+    averaged : float or None
+        The share of the rounds, the last ones, whose weights were averaged; None for half of them.
+    shrunk : bool or None
+        Whether weights were shrunk by their known error afterwards; None for no.
 
     Examples
     --------
@@ -49,6 +56,11 @@ class Rounds(Plain):
     rate: float
     momentum: float
     n_units: int
+    residual_ridge: float | None = None
+    averaged: float | None = None
+    shrunk: bool | None = None
+
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("residual_ridge", "averaged", "shrunk")
 
     def _check(self) -> None:
         require(min(self.rounds, self.n_coordinates, self.n_units) >= 1, "rounds, n_coordinates and n_units are >= 1")

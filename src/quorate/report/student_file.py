@@ -43,13 +43,28 @@ _HOLDS = ("number", "text", "time", "missing")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Written(Plain):
+    """How cells of text are written, as the owner declared it; "" where nothing was said.
+
+    `decimal`, `thousands`: marks of numbers. `date_format`: the order of day, month and year, such as "dd.mm.yyyy".
+    `missing`: texts that stand for no value.
+    """
+
+    decimal: str = ""
+    thousands: str = ""
+    date_format: str = ""
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TableColumn(Plain):
     """How a table's column is read before the student meets it: from the public pool and the settings alone.
 
     `name`: its name. `holds`: what it holds in the public pool. `read_as`: "number", "category", "text", "date",
     "time", "duration" or "dropped"; None where it is read as it is. `comma`: whether the decimal mark of its numbers
     may be a comma. `type`: the type of its cells there: "number", "truth value", "text", "date", "time", "duration",
-    "datetime", "datetime ZONE" or "missing"; None where an earlier version wrote the facts.
+    "datetime", "datetime ZONE" or "missing"; None where an earlier version wrote the facts. `written`: how its cells
+    are written, where the owner declared it.
 
     Examples
     --------
@@ -62,8 +77,9 @@ class TableColumn(Plain):
     read_as: str | None = None
     comma: bool = False
     type: str | None = None
+    written: Written | None = None
 
-    LEFT_OUT: ClassVar[tuple[str, ...]] = ("type",)
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("type", "written")
 
     @property
     def cell_type(self) -> str:
@@ -76,7 +92,17 @@ class TableColumn(Plain):
         """What its cells hold, and how they are written."""
         held = "date" if str(self.type).startswith("datetime") else "dropped" if self.holds == "missing" else self.type
         kind = "truth value" if held == "truth value" else self.read_as or held or self.holds
-        return f"{_WRITTEN[kind]}; the decimal mark may be a comma" if self.comma else _WRITTEN[kind]
+        written = self.written or Written()
+        ways = {
+            "number": (
+                "the decimal mark may be a comma" if self.comma else "",
+                f"the decimal mark is {written.decimal}" if written.decimal else "",
+                f"the mark of thousands is {written.thousands}" if written.thousands else "",
+            ),
+            "date": (f"or as {written.date_format}" if written.date_format else "",),
+        }
+        missing = f"missing is {', '.join(written.missing)}" if written.missing and kind != "dropped" else ""
+        return "; ".join(filter(None, (_WRITTEN[kind], *ways.get(kind, ()), missing)))
 
     def _check(self) -> None:
         require(self.holds in _HOLDS, f"holds must be one of {', '.join(_HOLDS)}, got {self.holds!r}")

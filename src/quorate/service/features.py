@@ -63,7 +63,7 @@ class Column:
 
     def cell(self, value: Any, place: str) -> Any:
         """Return one cell, as a number, a truth value, a text or None, or refuse it."""
-        if value is None and self.nullable:
+        if self.nullable and (value is None or (self.reader is not None and self.reader.is_missing(value))):
             return None
         if type(value) is str and not (value.isascii() or _is_unicode(value)):
             raise Problem("value-out-of-range", "the text has half of a surrogate pair", field=place)

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from quorate.ledger import Ledger
-from quorate.ledger.budget import spent_totals
-from quorate.ledger.budget_units import BudgetUnits
+from quorate.ledger.budget import BudgetUnits, spent_totals
 from quorate.ledger.entries import BudgetRaised, Drawn, Entry, Opened, Reserved, Stored
 from quorate.service.answers import Standing
 

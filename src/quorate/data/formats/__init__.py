@@ -11,6 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from quorate.data.database import DatabaseQuery
+from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.files import format_of
 from quorate.data.formats.arrow import Arrow
 from quorate.data.formats.database_query import Database
@@ -25,6 +26,7 @@ from quorate.plugins import FORMATS, added, load, package_of
 
 _BY_SUFFIX: dict[str, Format] = {}
 _DATABASE = Database()
+_DELIMITED = DelimitedText().suffixes
 
 
 def register_format(new: Format) -> None:
@@ -59,8 +61,10 @@ for _shipped in (DelimitedText(), Parquet(), Arrow(), SparseArchive(), Svmlight(
         _BY_SUFFIX[_suffix] = _shipped
 
 
-def format_for(path: str | Path | DatabaseQuery) -> Format:
+def format_for(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> Format:
     """Return what reads a file of this name; what a name does not tell is svmlight text.
+
+    `dialect`: how text tables are written; a ``.txt`` file is one where a separator is declared.
 
     Examples
     --------
@@ -70,6 +74,8 @@ def format_for(path: str | Path | DatabaseQuery) -> Format:
     if isinstance(path, DatabaseQuery):
         return _DATABASE
     suffix = format_of(path)
+    if dialect != PLAIN and is_delimited(path) and (suffix in _BY_SUFFIX or dialect.separator):
+        return DelimitedText(dialect)
     if suffix not in _BY_SUFFIX and (declared := load(FORMATS, suffix.removeprefix("."))) is not None:
         [point] = added(FORMATS)[suffix.removeprefix(".")]
         if not isinstance(declared, Format) or suffix not in declared.suffixes:
@@ -80,6 +86,17 @@ def format_for(path: str | Path | DatabaseQuery) -> Format:
         version = "" if point.dist is None else f" {point.dist.version}"
         _BY_SUFFIX[suffix] = foreign(declared, f"{package_of(point)}{version}")  # for this suffix, and no other of its
     return _BY_SUFFIX.get(suffix, _BY_SUFFIX[""])
+
+
+def is_delimited(path: str | Path | DatabaseQuery) -> bool:
+    """Tell by its name whether a file may be a text table, of which its owner may say how it is written.
+
+    Examples
+    --------
+    >>> is_delimited("visits.csv.gz"), is_delimited("visits.txt"), is_delimited("visits.parquet")
+    (True, True, False)
+    """
+    return not isinstance(path, DatabaseQuery) and format_of(path) in (*_DELIMITED, ".txt")
 
 
 def table_suffixes() -> list[str]:
@@ -108,10 +125,12 @@ def reader_of(path: str | Path | DatabaseQuery) -> tuple[str, str] | None:
 
 
 __all__ = [
+    "DelimitedText",
     "Format",
     "Table",
     "TableFormat",
     "format_for",
+    "is_delimited",
     "nearly",
     "reader_of",
     "register_format",

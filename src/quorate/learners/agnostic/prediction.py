@@ -33,8 +33,7 @@ from quorate.noise import NoiseSource
 from quorate.outcomes import warn_of
 from quorate.release import Account, Charge, RollbackGuard, draw, guarantee_of, ledger_location, session
 from quorate.release.keys import fingerprint_key
-from quorate.release.source import noise_and_key
-from quorate.release.target import floor_budget, floor_epsilon
+from quorate.release.target import floor_budget, floor_epsilon, noise_and_key
 from quorate.stored_names import stored_as
 from quorate.types import Secret
 

@@ -39,8 +39,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from quorate.deferred import special
-from quorate.planning.expected import Basis, Expected
 from quorate.planning.rehearsal.growth import growth
+from quorate.run.expected import Basis, Expected
 from quorate.types import BoolArray, FloatArray
 
 UPPER = 0.95  # quantile at both ends: nine in ten lie within

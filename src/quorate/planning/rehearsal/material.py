@@ -10,10 +10,10 @@ import numpy as np
 
 from quorate.data.rows import n_rows
 from quorate.direct.budgets import PlannedBudgets
-from quorate.direct.schema import Schema
 from quorate.ensemble import Teacher
 from quorate.errors import InvalidParameter
-from quorate.planning.expected import Basis
+from quorate.run.expected import Basis
+from quorate.run.schema import Schema
 from quorate.students import Student
 from quorate.students.student import SharedCoordinates
 from quorate.types import FloatArray, IntArray

@@ -12,7 +12,6 @@ import numpy as np
 from quorate.direct.budgets import Outline
 from quorate.mechanisms import Mechanism, NoisyCounts
 from quorate.planning.plan_row import PlanRow
-from quorate.planning.public_facts import PublicFacts
 from quorate.planning.rehearsal.compared import without_luck
 from quorate.planning.rehearsal.estimate import Played, estimate
 from quorate.planning.rehearsal.material import Material
@@ -27,6 +26,7 @@ from quorate.planning.rehearsal.votes import (
     student_codes,
 )
 from quorate.planning.vote_rows import numbers_of_teachers
+from quorate.run.public_facts import PublicFacts
 from quorate.types import FloatArray, IntArray
 
 REFINED = 4  # rows that are played at length, beside the recipe's own and the direct method

@@ -15,7 +15,7 @@ from quorate.direct.budgets import Outline
 from quorate.direct.rounds import Descent, PrivateUnits
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.noise.source import MAX_SCALE
-from quorate.release.source import noise_and_key
+from quorate.release.target import noise_and_key
 from quorate.types import FloatArray, IntArray
 
 MOST_UNITS = 40  # of several rows each
@@ -59,7 +59,7 @@ def round_codes(
         for _ in range(plan.settings.rounds):
             drawn = _drawn(plan.sigma, n_units / plan.n_units, start.shape, noise)
             descent.take(summing(descent.weights) + drawn)
-        scores = z[held] @ descent.result()
+        scores = z[held] @ plan.shrunk(descent.result(), n_units, descent.n_rounds)
     return np.asarray(scores[:, 0] > 0 if plan.n_outputs == 1 else scores.argmax(axis=1), dtype=np.int64)
 
 

@@ -24,9 +24,9 @@ from quorate.ensemble.linear import votes_of_linear
 from quorate.ensemble.training import rows_alone
 from quorate.labelling.released import ReleaseBuilder
 from quorate.mechanisms import Mechanism, QueryMechanism, StreamMechanism
-from quorate.planning.public_facts import PublicFacts
 from quorate.planning.rehearsal.material import Material
-from quorate.release.source import noise_and_key
+from quorate.release.target import noise_and_key
+from quorate.run.public_facts import PublicFacts
 from quorate.students import Student, StudentData
 from quorate.types import FloatArray, IntArray
 
