@@ -237,6 +237,17 @@ def test_a_private_byte_that_is_none_of_the_encoding_refuses_a_table_read_as_a_w
         assert refusal.value.__cause__ is None
 
 
+def test_a_file_that_begins_with_a_utf_8_mark_is_utf_8_whatever_is_declared(tmp_path: Path) -> None:
+    path = german(tmp_path / "t.csv")
+    expected = read_data(path, dialect=GERMAN).X.rows()
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes().decode("cp1252").encode())
+    assert read_data(path, dialect=GERMAN).X.rows() == expected
+    streamed = read_data(path, dialect=GERMAN, memory=0, workspace=Workspace(lambda: tmp_path)).X
+    assert streamed.collect().rows() == expected  # type: ignore[union-attr]
+    cells = read_cells(path, label="Sepsis", n_features=6, dialect=GERMAN)
+    assert cells.X["Station"].to_list() == ["Gynäkologie", "Innere; Station 2", "Innere"]
+
+
 @pytest.mark.parametrize("dialect", [GERMAN, Dialect(separator="|", quote="'", missing=("9",))])
 def test_a_table_read_in_parts_is_the_table_read_at_once(
     tmp_path: Path, dialect: Dialect, monkeypatch: pytest.MonkeyPatch
