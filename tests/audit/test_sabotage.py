@@ -19,7 +19,7 @@ import pytest
 import quorate
 from quorate.accounting import Repeated
 from quorate.accounting.data_dependent.sanitised import release_rdp, release_total
-from quorate.audit import ApproxClaim, PureClaim, audit_mechanism, audit_rounds, audit_schedule
+from quorate.audit import ApproxClaim, GaussianClaim, PureClaim, audit_mechanism, audit_rounds, audit_schedule
 from quorate.audit.measured_sizes import reference
 from quorate.direct.plan import feature_map_for, plan_direct
 from quorate.learners.base import grid_choice
@@ -30,6 +30,7 @@ from quorate.learners.sanitizers.mwem import XorQueries, multiplicative_weights
 from quorate.learners.sanitizers.noisy_tree import noisy_children
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import NoisySum, StableSparseVector
+from quorate.mechanisms.marginals import NoisyMarginals, Partition
 from quorate.mechanisms.noisy_max import SeveralVotesNoisyMax
 from quorate.release import release_once
 from quorate.types import Secret
@@ -141,6 +142,15 @@ def choice_on_a_grid() -> Any:
         grid_choice._table.cache_clear()
 
 
+def counts_of_a_column() -> Any:
+    marginals = NoisyMarginals((Partition(2),), mu=0.5, neighbours="add-or-remove")
+
+    def release(counts: Any, noise: Any) -> Any:
+        return marginals.release_level(marginals.first, [counts], noise)[0]
+
+    return audited(release, np.array([50, 10]), np.array([51, 10]), GaussianClaim(0.5))
+
+
 def data_dependent_total() -> Any:
     order, beta, multiplier, step = 10.0, 0.01, 4.0, 1e-4
     cost = release_rdp(order, beta, multiplier)
@@ -164,6 +174,7 @@ RELEASING: dict[str, Callable[[], Any]] = {
     "mechanisms.noisy_max:discrete_laplace": of("LaplaceNoisyMax"),
     "mechanisms.choice:exp_negative": of("Exponential"),
     "mechanisms.choice:geometric": of("PrivatePrediction"),
+    "mechanisms.marginals:discrete_gaussian": counts_of_a_column,
     "mechanisms.noisy_sum:discrete_laplace": once(NoisySum(scale=2.0, grid=1), [50], [51], 0.5),
     "mechanisms.noisy_sum:discrete_gaussian": scheduled(NoisySum(scale=12.0, grid=1, noise="gaussian"), 1),
     "mechanisms.noisy_max:discrete_gaussian": scheduled(SeveralVotesNoisyMax(20.0, 1, 2), 50),
