@@ -171,7 +171,7 @@ def _check_dialect(data: DataSettings, written: list[str]) -> None:
 
     Raises InvalidParameter naming the key.
     """
-    from quorate.data.formats import is_delimited
+    from quorate.data.formats import is_delimited, is_spreadsheet
 
     try:
         dialect = data.dialect
@@ -179,6 +179,8 @@ def _check_dialect(data: DataSettings, written: list[str]) -> None:
         raise InvalidParameter(f"[data] {refusal}") from None
     tables = [path for path in (data.private, data.public, data.evaluation) if path is not None]
     of_text = [key for key in written if key in _OF_TEXT_TABLES]
+    if of_text == ["missing"] and any(is_spreadsheet(path) for path in tables):
+        of_text = []
     if of_text and not any(is_delimited(path) for path in tables):
         raise InvalidParameter(
             f"[data] {of_text[0]} says how text tables are written (.csv, .tsv, .txt), and [data] names none; leave "

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from quorate.accounting.figures import plural
+from quorate.accounting.neighbouring import Neighbouring
 from quorate.outcomes import Caution, Severity
 from quorate.report.notation import under_label
 from quorate.run.cautions import rehearsal_caution
@@ -129,3 +130,8 @@ class CheckResult:
         return f"{self.text()}\n\nNothing was charged."
 
     __repr__ = __str__
+
+
+def unit_line(neighbouring: Neighbouring) -> list[tuple[str, str]]:
+    """Return the first line of a check where the guarantee is for one row."""
+    return [("unit", neighbouring.whose_rows)] if neighbouring.whose_rows else []
