@@ -77,7 +77,7 @@ MEMORY = {"epsilon": 8.0, "delta": 1e-5, "classes": ["no", "yes"]}
 @pytest.fixture(scope="module")
 def doors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     """From the name of a door to what gives the probabilities of the rows of a frame."""
-    from tests.run.conftest import write_run
+    from tests.folder.conftest import write_run
 
     by: dict[str, Any] = {}
     private, public = drawn(400, 1), drawn(150, 2).drop("ill")
