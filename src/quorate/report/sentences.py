@@ -103,7 +103,9 @@ def not_protected(facts: Facts) -> tuple[str, ...]:
     general: tuple[str, ...] = (
         f"{classes}.",
         "The names of the features.",
-        f"The public pool ({several(setup.n_public, 'row')} without labels).",
+        f"The public pool ({several(setup.n_public, 'row')} without labels)."
+        if setup.n_public
+        else "What was declared of the columns, since there was no public pool.",
         f"Facts true of everyone: what was published teaches about {learned}, in the data or not.",
     )
     if setup.n_records is not None:
