@@ -408,7 +408,11 @@ def _asked(asked: str, name: str, series: Any, family: Family) -> ColumnKind:
     if family == "time":
         raise InvalidParameter(f"{asked}: column {name!r} holds dates or times, by its type; name it as dates, or drop")
     if asked == "numeric" and family == "text" and np.isnan(each_text(texts(series), _comma_number)).all():
-        raise InvalidParameter(f"numeric: column {name!r} of the public rows holds no number; name it as text or drop")
+        some = next((f", such as {text!r}" for text in texts(series) if text and text.strip()), "")
+        raise InvalidParameter(
+            f"numeric: column {name!r} of the public rows holds no number, written as 12.5 or 12,5, but entries{some}; "
+            "write plain numbers in all tables, or name it as text or drop"
+        )
     if asked == "text" and family != "text":
         held = {"number": "numbers", "missing": "nothing"}[family]
         raise InvalidParameter(f"text: column {name!r} of the public pool holds no text, but {held}")
