@@ -20,8 +20,8 @@ from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
 from quorate.ledger import uncounted
+from quorate.mechanisms.schedule import _calibrated
 from quorate.noise import OSNoise
-from quorate.planning.schedule import _calibrated
 from quorate.release import model_digest
 from quorate.stored_names import is_named, stored_name
 from quorate.types import WordArray

@@ -26,7 +26,7 @@ from quorate.data import take
 from quorate.direct import defaults
 from quorate.errors import PreconditionFailed
 from quorate.experiments.sources import weighed_words
-from quorate.pipeline.public_side import public_side
+from quorate.planning.public_side import public_side
 from quorate.planning.rehearsal.rounds import round_codes
 
 EPSILONS, DELTA = (2.0, 4.0, 8.0), 1e-5

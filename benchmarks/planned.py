@@ -43,19 +43,19 @@ from quorate.experiments.sources import a9a, folder_of_files, found, imdb, mnist
 from quorate.labelling.released import ReleaseBuilder
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, NoisyCounts, PermuteAndFlip
 from quorate.noise import SeededNoise
-from quorate.pipeline.models import built_in
-from quorate.pipeline.planned import row_of_direct
-from quorate.pipeline.public_side import Models, PublicSide, public_side, rehearsals_as_hard, rehearsals_of
-from quorate.planning import PublicFacts
 from quorate.planning.by_epsilon import Expectation
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import in_order
 from quorate.planning.plan_row import PlanRow
+from quorate.planning.planned import row_of_direct
+from quorate.planning.public_side import Models, PublicSide, public_side, rehearsals_as_hard, rehearsals_of
 from quorate.planning.rehearsal.as_hard import AsHard
 from quorate.planning.rehearsal.made_up import MeanOf
 from quorate.planning.vote_rows import Grid, vote_rows
+from quorate.run.public_facts import PublicFacts
 from quorate.students import StudentData, as_student
 from quorate.types import Secret
+from quorate.voting.models import built_in
 
 STORED = Path("docs/figures/planner.json")
 KINDS_OF_REHEARSAL = ("labels", "rules", "curve")

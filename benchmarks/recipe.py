@@ -32,12 +32,13 @@ from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import calibrate_sigma
 from quorate.data import load_adult, load_mushroom, public_encoder
 from quorate.errors import PreconditionFailed
-from quorate.experiments.measured import standard_error
+from quorate.experiments.measurement import standard_error
 from quorate.experiments.sources import folder_of_files, found, mnist
 from quorate.labelling import Released
 from quorate.mechanisms import NoisyCounts
-from quorate.planning import PublicFacts, recipe, rows_per_teacher
+from quorate.run.public_facts import PublicFacts
 from quorate.students import StudentData, VoteShareStudent
+from quorate.voting.recipe import recipe, rows_per_teacher
 
 EPSILONS = (0.5, 1.0, 2.0)
 GRID = (0.5, 1.0, 2.0)  # times the default number of teachers

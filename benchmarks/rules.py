@@ -38,17 +38,17 @@ from quorate.data import take
 from quorate.errors import PreconditionFailed
 from quorate.experiments.sources import folder_of_files, found, weighed_words
 from quorate.mechanisms import NoisyCounts
-from quorate.pipeline.models import built_in
-from quorate.pipeline.planned import row_of_direct
-from quorate.pipeline.public_side import Models, public_side, rehearsals_as_hard, rehearsals_of, ruled_material
-from quorate.planning import PublicFacts
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan_row import PlanRow
+from quorate.planning.planned import row_of_direct
+from quorate.planning.public_side import Models, public_side, rehearsals_as_hard, rehearsals_of, ruled_material
 from quorate.planning.rehearsal.as_hard import AsHard
 from quorate.planning.rehearsal.made_up import MeanOf, Rule
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
 from quorate.planning.rehearsal.votes import right_alone
 from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
+from quorate.run.public_facts import PublicFacts
+from quorate.voting.models import built_in
 
 UNITS = 10_000  # that a plan is made for, whatever the table has
 EPSILON, DELTA = 1.0, 1e-5

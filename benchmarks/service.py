@@ -35,7 +35,7 @@ ANSWERS = 400_000
 
 def make_run(root: Path, *, teachers: int = 100, answers: int = ANSWERS) -> Path:
     """A finished run with linear teachers; so many answers are kept back that they say little, which is no matter."""
-    from quorate.run.batch import execute, load_run
+    from quorate.folder.batch import execute, load_run
 
     root.mkdir(parents=True)
     rng = np.random.default_rng(0)
@@ -91,7 +91,7 @@ def serve(root: Path, *, ledger: bool) -> None:
 
     import uvicorn
 
-    from quorate.run.folder import RunFolder
+    from quorate.folder.folder import RunFolder
     from quorate.service.app import Service, create_app
     from quorate.service.keys import KeyFile
     from quorate.service.open_run import opened
@@ -267,7 +267,7 @@ def memory_of(root: Path, token: str, *, clients: int, requests: int) -> dict[st
 
 def _load(folder: Path, given: argparse.Namespace) -> dict[str, Any]:
     """Measure throughput, waiting times and batches."""
-    from quorate.run.folder import RunFolder
+    from quorate.folder.folder import RunFolder
     from quorate.service.keys import FILE, KeyFile
 
     roots = [make_run(folder / name) for name in ("one", "other")]
@@ -303,7 +303,7 @@ def main() -> None:
     if given.serve:
         serve(given.serve, ledger=not given.no_ledger)
         return
-    from quorate.run.folder import RunFolder
+    from quorate.folder.folder import RunFolder
     from quorate.service.keys import KeyFile
 
     found: dict[str, Any] = {}

@@ -30,12 +30,12 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.paired import Growth
 from quorate.ensemble import ClassifierTeacher, hash_shards, train_teachers
-from quorate.pipeline import checks
-from quorate.pipeline.flow import shards_of
-from quorate.pipeline.shard_rows import rows_by_teacher
-from quorate.pipeline.stages import CHUNK
-from quorate.run.by_teachers import Teachers
+from quorate.folder.by_teachers import Teachers
+from quorate.run.stage_store import CHUNK
 from quorate.types import Secret
+from quorate.voting import claims as checks
+from quorate.voting.flow import shards_of
+from quorate.voting.shard_rows import rows_by_teacher
 
 COLUMNS, PUBLIC, TEACHERS, AT_ONCE = 10, 5_000, 20_000, 1_000_000
 SETTINGS = """\

@@ -21,7 +21,7 @@ from benchmarks.recipe import packaged
 from quorate import PrivateClassifier, PublicPool
 from quorate.data import load_adult
 from quorate.errors import PreconditionFailed
-from quorate.pipeline.models import built_in
+from quorate.voting.models import built_in
 
 EPSILONS = (0.5, 1.0, 2.0)
 DELTA = 1e-5

@@ -22,8 +22,9 @@ import numpy as np
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
 from quorate.accounting import worlds_told_apart
 from quorate.data import load_mushroom
-from quorate.pipeline.attacker import attack_curve
-from quorate.planning import PublicFacts, recipe
+from quorate.run.attacker import attack_curve
+from quorate.run.public_facts import PublicFacts
+from quorate.voting.recipe import recipe
 
 DOCS = Path(__file__).parent
 PAGES = (

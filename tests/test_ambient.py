@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 from quorate import plan
 from quorate.ambient import one_thread, own_switches, unwarned
-from quorate.pipeline import planned
+from quorate.planning import planned
 
 
 def test_warnings_of_a_block_are_not_heard_and_those_of_other_threads_are() -> None:

@@ -23,12 +23,12 @@ from quorate.cli.group import COMMANDS
 from quorate.data import formats, read_data, register_format
 from quorate.data.formats import reader_of
 from quorate.errors import DataRefused, InvalidParameter, LedgerIntegrityError, PreconditionFailed
+from quorate.folder.published import read_facts
 from quorate.ledger import Budget, Ledger, LedgerStore, register_store, stores
-from quorate.pipeline.models import student_of
 from quorate.plugins import COMMANDS as COMMANDS_OF
 from quorate.plugins import FORMATS, STORES, load
-from quorate.run.published import read_facts
 from quorate.students import Student
+from quorate.voting.models import student_of
 
 ROOT = Path(__file__).parent.parent
 PAGE = ROOT / "CONTRIBUTING.md"

@@ -314,10 +314,10 @@ def test_every_setting_of_quorate_toml_is_documented() -> None:
     from dataclasses import fields, is_dataclass
     from typing import get_type_hints
 
+    from quorate.folder.command_section import COMMAND_KEYS
+    from quorate.folder.prompt_section import KEYS
+    from quorate.folder.settings import Settings
     from quorate.mechanisms import for_runs
-    from quorate.run.command_section import COMMAND_KEYS
-    from quorate.run.prompt_section import KEYS
-    from quorate.run.settings import Settings
 
     sections = get_type_hints(Settings)
     keys = {f"`[{name}] {field.name}`" for name, of in sections.items() if is_dataclass(of) for field in fields(of)}

@@ -13,7 +13,7 @@ import pytest
 
 import quorate
 from quorate import errors
-from quorate.pipeline.models import EXTRAS
+from quorate.voting.models import EXTRAS
 
 ROOT = Path(__file__).parents[1]
 SOURCE = Path(quorate.__file__).parent
@@ -21,8 +21,8 @@ SOURCE = Path(quorate.__file__).parent
 # From the ground up: a room may import only rooms to its left.
 ROOMS = (
     "errors", "arguments", "types", "outcomes", "stored_names", "deferred", "plugins", "ambient", "noise", "accounting",
-    "mechanisms", "ledger", "release", "data", "ensemble", "labelling", "students", "direct", "planning", "audit",
-    "report", "pipeline", "run", "export", "estimators", "service", "cli", "__main__",
+    "mechanisms", "ledger", "release", "data", "ensemble", "labelling", "students", "report", "run", "voting", "direct",
+    "audit", "planning", "folder", "export", "estimators", "service", "cli", "__main__",
     "theory", "learners", "learn", "experiments",  # research: leaves, which no room of the product imports
 )  # fmt: skip
 FORBIDDEN_NAMES = {"utils", "helpers", "common", "manager", "core"}
@@ -79,6 +79,14 @@ def test_a_room_imports_only_the_rooms_it_stands_on() -> None:
     assert found == {}
 
 
+@pytest.mark.parametrize("method", ["voting", "direct"])
+def test_a_method_imports_nothing_of_the_other_one(method: str) -> None:
+    other = {"voting": "direct", "direct": "voting"}[method]
+    names = {name for path in modules() if room_of(path) == method for name in named_in(path)}
+    assert names, "the room is found"
+    assert [name for name in names if name.startswith(f"quorate.{other}.")] == []
+
+
 def test_an_import_that_points_up_is_caught() -> None:
     names = imported_names(ast.parse("from quorate.cli.group import main\nfrom quorate.noise import OSNoise"))
     assert breaches("ledger", names) == ["quorate.cli.group.main"]
@@ -119,7 +127,7 @@ def test_nothing_is_pickled_but_what_goes_through_a_pipe_to_our_own_worker() -> 
         "ensemble/functions.py",
         "ensemble/training.py",
         "ensemble/training_elsewhere.py",
-        "ensemble/exchange.py",
+        "ensemble/workers/cluster/exchange.py",
         "ensemble/trial.py",
     }
 

@@ -25,9 +25,9 @@ from quorate.data import encode_labels
 from quorate.deferred import skops
 from quorate.estimators import fitted_run, resumable
 from quorate.export import package
-from quorate.pipeline import flow, trained
+from quorate.folder import batch as batch_module
 from quorate.report import render_html, render_json
-from quorate.run import batch as batch_module
+from quorate.voting import flow, trained
 
 N, M, K = 1397, 60, 8  # an n that nothing else is likely to be
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from quorate.pipeline.direct.task import DirectTask
+from quorate.direct.task import DirectTask
 
 
 def used(task: DirectTask) -> tuple[Any, np.ndarray]:

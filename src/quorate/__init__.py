@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     )
     from quorate.estimators.finished_run import load
     from quorate.ledger import Budget, Ledger
-    from quorate.pipeline.planned import plan
+    from quorate.planning.planned import plan
 
 __all__ = [
     "PrivateClassifier",
@@ -48,7 +48,7 @@ _ROOMS = {
     "PublicPool": "quorate.data",
     "Budget": "quorate.ledger",
     "Ledger": "quorate.ledger",
-    "plan": "quorate.pipeline.planned",
+    "plan": "quorate.planning.planned",
     "QuorateWarning": "quorate.errors",
     "PrivacyWarning": "quorate.errors",
 }

@@ -27,8 +27,8 @@ from quorate.labelling import Memo, OnlineAnswers
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts, gaussian_noise
 from quorate.noise import OSNoise, SeededNoise
-from quorate.pipeline import trained
 from quorate.types import Secret
+from quorate.voting import trained
 
 CONFIDENCE = 1 - 1e-6
 K, DELTA = 4, 1e-5

@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 
-_spec = spec_from_file_location("run_conftest", Path(__file__).parents[1] / "run" / "conftest.py")
+_spec = spec_from_file_location("run_conftest", Path(__file__).parents[1] / "folder" / "conftest.py")
 assert _spec is not None
 assert _spec.loader is not None
 _runs = module_from_spec(_spec)

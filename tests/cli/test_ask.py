@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.run.conftest import entries
+from tests.folder.conftest import entries
 
+from quorate.folder import online
+from quorate.folder.published import read_facts
+from quorate.folder.stages import FolderStages
 from quorate.ledger import Ledger
-from quorate.run import online
-from quorate.run.published import read_facts
-from quorate.run.stages import FolderStages
 
 
 @pytest.fixture
@@ -175,7 +175,7 @@ def test_a_question_that_was_answered_or_cannot_be_paid_for_needs_no_teacher(
 
 
 def online_batch(root: Path) -> Any:
-    from quorate.run.batch import load_run
+    from quorate.folder.batch import load_run
 
     return load_run(root)
 

@@ -16,14 +16,14 @@ import pytest
 
 from quorate.accounting.figures import several
 from quorate.errors import InvalidParameter
+from quorate.folder.batch import execute, load_run
+from quorate.folder.settings import read_settings
 from quorate.ledger import Budget, Head, Ledger, Reservation
 from quorate.ledger.chain import extend
 from quorate.ledger.entries import Reserved
-from quorate.ledger.json_values import canonical
+from quorate.ledger.fields import canonical
 from quorate.ledger.state import GENESIS
 from quorate.report import Facts
-from quorate.run.batch import execute, load_run
-from quorate.run.settings import read_settings
 
 DIRECT = {"method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None}
 
@@ -301,12 +301,12 @@ def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make
     def interrupted(*args: object, **how: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("quorate.run.batch.run_pipeline", interrupted)
+    monkeypatch.setattr("quorate.folder.batch.run_pipeline", interrupted)
     root = make_run()
     code, _, said = cli("run", root)
     assert code == 6
     assert "(QUO-E010; nothing was charged)" in said
-    monkeypatch.setattr("quorate.run.prepared.charged_so_far", interrupted)  # again, while the ledger is looked into
+    monkeypatch.setattr("quorate.folder.prepared.charged_so_far", interrupted)  # again, while the ledger is looked into
     code, _, said = cli("run", root)
     assert code == 6
     assert "nothing was charged" not in said, "nobody has looked"

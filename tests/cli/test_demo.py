@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from quorate.cli import demo as demo_module
-from quorate.run import batch as batch_module
-from quorate.run import demo as inputs_module
+from quorate.folder import batch as batch_module
+from quorate.folder import demo as inputs_module
 
 FIELDS = {
     "accuracy", "balanced_accuracy", "non_private_accuracy", "epsilon", "delta", "n_teachers", "n_answers", "sigma",

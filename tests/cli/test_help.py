@@ -76,8 +76,8 @@ def loaded_by(*arguments: object) -> set[str]:
 @pytest.mark.heavy
 def test_a_command_that_looks_at_a_run_loads_nothing_that_makes_one(make_run: Any) -> None:
     """Nor does one that refuses its settings. What reads the names of modules is held against a command that makes."""
+    from quorate.folder.folder import RunFolder
     from quorate.ledger import Budget
-    from quorate.run.folder import RunFolder
 
     root = make_run()
     with RunFolder(root).open_ledger(Budget(4.0, 1e-5)):

@@ -18,7 +18,7 @@ import pytest
 
 from quorate.data import column_names, files, read_cells, read_data, read_table
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.run.begin import Begun
+from quorate.folder.begin import Begun
 
 HEADER = b"person,age,notes,seen,name,ill\n"
 PUBLIC = pl.DataFrame(
@@ -321,3 +321,45 @@ def test_a_question_that_does_not_end_is_told_in_the_same_words(tmp_path: Path) 
     assert child.returncode == 6
     assert "quorate: interrupted; nothing was written" in child.stderr.decode()
     assert not (tmp_path / "run").exists()
+
+
+def test_how_a_table_is_written_is_told_from_the_public_one_and_declared(tmp_path: Path, cli: Any) -> None:
+    private, public = tmp_path / "private.csv", tmp_path / "public.csv"
+    private.write_bytes("Größe;seen;ill\r\n".encode("cp1252") + b"\x81 rubbish")
+    public.write_bytes("Größe;seen\r\n170,5;23.08.2023\r\n".encode("cp1252"))
+    options = ("--from", private, "--label", "ill", "--yes")
+    code, out, err = cli("init", tmp_path / "run", *options, "--public", public)
+    assert code == 0, err
+    data = tomllib.loads((tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8"))["data"]
+    assert {key: data[key] for key in ("separator", "encoding", "decimal", "date_format")} == {
+        "separator": ";", "encoding": "cp1252", "decimal": ",", "date_format": "dd.mm.yyyy",
+    }  # fmt: skip
+    assert not {"quote", "thousands", "missing"} & data.keys()
+    assert "Größe" in out
+    assert "date_format" in out
+
+
+@pytest.mark.parametrize("name", ["private.csv", "private.txt"])
+def test_without_a_public_table_the_first_line_tells_the_separator(tmp_path: Path, cli: Any, name: str) -> None:
+    (tmp_path / name).write_bytes(b"age\till\n\xff rubbish")
+    code, _, err = cli("init", tmp_path / "run", "--from", tmp_path / name, "--label", "ill", "--yes")
+    assert code == 0, err
+    data = tomllib.loads((tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8"))["data"]
+    assert data["separator"] == "\t"
+    assert "encoding" not in data
+
+
+def test_a_column_that_looks_like_an_id_of_persons_is_asked_about(tmp_path: Path, cli: Any) -> None:
+    rows = PUBLIC.with_columns(ill=pl.lit("no"), key=pl.Series([f"P{place // 3:05d}" for place in range(30)]))
+    rows = pl.concat([rows] * 3)
+    rows.with_columns(patient=pl.lit("P1")).write_csv(tmp_path / "private.csv")
+    rows.drop("ill").write_csv(tmp_path / "public.csv")
+    options = ("--from", tmp_path / "private.csv", "--public", tmp_path / "public.csv", "--label", "ill", "--yes")
+    code, out, err = cli("init", tmp_path / "run", *options)
+    assert code == 0, err
+    assert "is 'patient' whose row it is? One person may have several rows" in out
+    text = (tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8")
+    assert '# unit = "patient"  ' in text
+    code, out, err = cli("init", tmp_path / "with", *options, "--unit", "patient")
+    assert code == 0, err
+    assert "whose row it is?" not in out

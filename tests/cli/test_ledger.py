@@ -12,9 +12,9 @@ import polars as pl
 import pytest
 
 from quorate.accounting import PureDP
+from quorate.folder.batch import load_run
 from quorate.ledger import Budget, Ledger, Part
 from quorate.report import Facts, render_html
-from quorate.run.batch import load_run
 
 REASON = "two visits were entered twice"
 

@@ -18,7 +18,7 @@ import pytest
 from quorate.cli import main, unforeseen
 from quorate.cli.group import group
 from quorate.cli.streams import forgiving_streams
-from quorate.run import batch, direct_run
+from quorate.folder import batch, direct_run
 
 PRIVATE = "born in 9999"
 

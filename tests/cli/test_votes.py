@@ -14,10 +14,10 @@ import pytest
 
 from quorate.audit import Forbidden, Surfaces, find_leaks
 from quorate.cli import main
+from quorate.folder.external_votes import data_dependent_epsilon
+from quorate.folder.votes_file import VotesFile
 from quorate.ledger import Ledger
 from quorate.mechanisms import ConfidentNoisyMax
-from quorate.run.external_votes import data_dependent_epsilon
-from quorate.run.votes_file import VotesFile
 from quorate.types import Secret
 
 RNG = np.random.default_rng(31)

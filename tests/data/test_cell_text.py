@@ -15,8 +15,8 @@ from quorate.data.columns import texts
 from quorate.data.identity import as_list
 from quorate.data.labels import codes_of
 from quorate.data.unit_ids import usable_slots
-from quorate.direct.schema import Schema
 from quorate.errors import DataRefused
+from quorate.run.schema import Schema
 
 EXTREMES = (2**63 - 1, -(2**63), 2**60, -(2**60), 253_402_300_800_000_000, -62_135_596_800_000_001)
 POLARS = {

@@ -11,8 +11,8 @@ import pytest
 
 from quorate.data import TableFormat, formats, match_columns, read_cells, read_data, register_format
 from quorate.data.labels import codes_of
-from quorate.direct.schema import Schema
 from quorate.errors import DataRefused
+from quorate.run.schema import Schema
 
 
 def test_a_missing_label_does_not_round_the_others(tmp_path: Path) -> None:

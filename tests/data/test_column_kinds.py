@@ -16,7 +16,8 @@ import pytest
 
 from quorate import PublicPool
 from quorate.data import public_encoder
-from quorate.data.column_kinds import ColumnKinds, GivenKinds, column_kinds, text_column_kind
+from quorate.data.column_kinds import ColumnKinds, column_kinds, text_column_kind
+from quorate.data.given_kinds import GivenKinds
 from quorate.data.rows import as_rows, take
 from quorate.data.times import clock_number, date_number
 from quorate.data.written_numbers import number, written_number

@@ -7,7 +7,7 @@ from scipy import sparse
 from quorate.data.identity import is_same_object
 from quorate.data.rows import as_rows
 from quorate.data.summed_cells import summed_cells
-from quorate.direct.schema import Schema
+from quorate.run.schema import Schema
 
 WIDTH, PARTS = 6, 60
 FORMATS = ("csr", "csc", "coo", "bsr", "dia", "lil", "dok")

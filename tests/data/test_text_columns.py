@@ -13,8 +13,8 @@ from quorate.data.encoding import public_encoder
 from quorate.data.rows import take
 from quorate.data.text_columns import refuse_without_text
 from quorate.deferred import skops
-from quorate.direct.schema import Schema
 from quorate.errors import DataRefused, InvalidParameter
+from quorate.run.schema import Schema
 
 ROWS: dict[str, Any] = {
     "note": ["a good film", "a bad bad film", "nothing of note", "good or bad"] * 5,

@@ -30,6 +30,11 @@ def table(seed: int, n: int = 60) -> str:
     return "\n".join([",".join("abcdef"), *rows]) + "\n" * (seed % 2)
 
 
+def read(part: bytes, *, types: dict[str, Any]) -> pl.DataFrame:
+    """Read a part as polars does."""
+    return pl.read_csv(io.BytesIO(part), schema_overrides=types, infer_schema_length=None)
+
+
 @pytest.mark.heavy
 @pytest.mark.parametrize("seed", range(40))
 def test_the_types_are_those_of_the_whole_file(seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,8 +54,8 @@ def test_that_test_catches_types_of_the_first_part(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(text_parts, "AT_ONCE", 90)
     path = tmp_path / "t.csv"
     path.write_text("a\n" + "1\n" * 80 + "2.5\n", encoding="utf-8")
-    first = text_parts.read_part(next(text_parts.parts_of(path)), separator=",", types={})
-    assert first.schema != text_parts.schema_of(path, separator=",", given={})
+    first = read(next(text_parts.parts_of(path)), types={})
+    assert first.schema != text_parts.schema_of(text_parts.parts_of(path), read, given={})
 
 
 @pytest.mark.parametrize("content", ['a,b\n1,"x\n' + "y\n" * 50, "a\n", "a"])
@@ -64,15 +69,14 @@ def test_memory_holds_no_more_than_a_part(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(text_parts, "AT_ONCE", 1_000)
     path, longest = tmp_path / "t.csv", 0
     path.write_text("a,b\n" + "12,word\n" * 20_000, encoding="utf-8")
-    real: Any = text_parts.read_part
 
-    def watched(part: bytes, **how: Any) -> pl.DataFrame:
+    def watched(part: bytes, *, types: dict[str, Any]) -> pl.DataFrame:
         nonlocal longest
         longest = max(longest, len(part))
-        return real(part, **how)  # type: ignore[no-any-return]
+        return read(part, types=types)
 
-    monkeypatch.setattr(text_parts, "read_part", watched)
-    assert text_parts.schema_of(path, separator=",", given={}) == {"a": pl.Int64, "b": pl.String}
+    schema = text_parts.schema_of(text_parts.parts_of(path), watched, given={})
+    assert schema == {"a": pl.Int64, "b": pl.String}
     assert longest < 1_100
 
 

@@ -22,10 +22,10 @@ from quorate.data.formats.sparse_rows import of_width
 from quorate.deferred import skops
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.plan import feature_map_for, plan_direct
-from quorate.direct.schema import Schema
 from quorate.direct.stored import dump_plan, load_plan
-from quorate.direct.usable_rows import PrivateTable, UsableRows
 from quorate.errors import InvalidParameter
+from quorate.run.schema import Schema
+from quorate.run.usable_rows import PrivateTable, UsableRows
 
 N, M = 1_500, 150
 rng = np.random.default_rng(0)

@@ -14,13 +14,14 @@ from tests.used_rows import used
 from quorate import PrivateLogisticRegression, PublicPool
 from quorate.data.formats import delimited_text, parquet
 from quorate.data.reading import read_cells
-from quorate.direct import spool, usable_rows
+from quorate.direct import spool
+from quorate.direct.config import DirectConfig
 from quorate.direct.contributions import group_contribution, lengths_of, of_records, slopes
-from quorate.direct.schema import Schema
+from quorate.direct.task import DirectTask, prepare_direct
 from quorate.errors import PreconditionFailed
 from quorate.noise import SeededNoise
-from quorate.pipeline.direct.config import DirectConfig
-from quorate.pipeline.direct.task import DirectTask, prepare_direct
+from quorate.run import usable_rows
+from quorate.run.schema import Schema
 from quorate.types import Secret
 
 N, LONG = 1_800, 1_100  # rows; one person has more of them than are summed at once

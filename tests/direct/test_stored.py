@@ -10,8 +10,8 @@ from scipy import sparse
 
 from quorate.direct.contribution_check import faults_of, made_up
 from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct
-from quorate.direct.schema import Schema
 from quorate.direct.stored import dump_plan, load_plan
+from quorate.run.schema import Schema
 
 HOW: dict[str, Any] = {"n_classes": 3, "n_units": 2_000, "epsilon": 1.0, "delta": 1e-5}
 
@@ -23,7 +23,9 @@ def planned(name: Any, *, words: bool = False) -> tuple[DirectPlan, Any]:
     return plan_direct(feature_map_for(name, pool), pool, **HOW), pool
 
 
-@pytest.mark.parametrize(("name", "words"), [("linear", False), ("linear", True), ("rbf", False), ("both", False)])
+@pytest.mark.parametrize(
+    ("name", "words"), [("linear", False), ("linear", True), ("rbf", False), ("both", False), ("kernels", False)]
+)
 def test_every_map_is_read_back_bit_for_bit(name: str, words: bool) -> None:
     plan, pool = planned(name, words=words)
     again, encoder = load_plan(dump_plan(plan, None))

@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from quorate.ensemble import remote
-from quorate.ensemble.environment import environment
-from quorate.ensemble.exchange import take_each
-from quorate.ensemble.remote import RemoteResult, RemoteTask, do_remotely
+from quorate.ensemble.workers.cluster import remote
+from quorate.ensemble.workers.cluster.exchange import take_each
+from quorate.ensemble.workers.cluster.remote import RemoteResult, RemoteTask, do_remotely, environment
 from quorate.errors import PreconditionFailed
 
 
@@ -31,6 +30,9 @@ class OneWorker:
 
     def threads(self) -> int:
         return 1
+
+    def call(self, request: Callable[[], Any]) -> Any:
+        return request()
 
     def submit(self, function: Any, task: RemoteTask, *, key: str, pure: bool) -> Any:
         assert function is do_remotely

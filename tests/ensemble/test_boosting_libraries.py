@@ -12,9 +12,9 @@ from sklearn.preprocessing import StandardScaler
 
 from quorate import PrivateClassifier, PublicPool, check
 from quorate.ensemble import ClassifierTeacher
-from quorate.ensemble.one_thread import on_one_thread
+from quorate.ensemble.teachers.classifier import on_one_thread
 from quorate.errors import PreconditionFailed
-from quorate.pipeline.models import built_in, model_of
+from quorate.voting.models import built_in, model_of
 
 xgboost, lightgbm = pytest.importorskip("xgboost"), pytest.importorskip("lightgbm")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
@@ -14,15 +14,16 @@ import pytest
 from sortedcontainers import SortedList
 from tests.ensemble.one_worker import OneWorker, in_this_process
 
-from quorate.ensemble import DaskScheduler, elsewhere, environment, exchange, remote
-from quorate.ensemble.elsewhere import batches_of, map_elsewhere
-from quorate.ensemble.environment import environment as environment_here
-from quorate.ensemble.exchange import Stored, check_folder, put, put_each, take, take_each
-from quorate.ensemble.isolation import Lost, in_children
-from quorate.ensemble.pool import import_path
-from quorate.ensemble.remote import RemoteResult, RemoteTask, do_remotely
-from quorate.ensemble.workers import isolated_map
-from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.ensemble import DaskScheduler
+from quorate.ensemble.workers.cluster import elsewhere, exchange, remote, scheduler
+from quorate.ensemble.workers.cluster.elsewhere import batches_of, map_elsewhere
+from quorate.ensemble.workers.cluster.exchange import Stored, check_folder, put, put_each, take, take_each
+from quorate.ensemble.workers.cluster.remote import RemoteResult, RemoteTask, do_remotely
+from quorate.ensemble.workers.cluster.remote import environment as environment_here
+from quorate.ensemble.workers.isolation import Lost, in_children
+from quorate.ensemble.workers.pool import import_path
+from quorate.ensemble.workers.workers import isolated_map
+from quorate.errors import Interrupted, InvalidParameter, PreconditionFailed
 
 MARKER = b"a-private-diagnosis"
 
@@ -170,7 +171,7 @@ def test_a_worker_set_up_otherwise_is_refused_in_one_line(folder: Path) -> None:
     task = task_for(folder, echo, [b""], environment={**here, "BLAS kernels": "Z80"})
     with pytest.raises(PreconditionFailed, match=r"BLAS kernels .* there and Z80 here.*OPENBLAS_CORETYPE"):
         do_remotely(task)
-    assert environment.unlike(here) == []
+    assert remote.unlike(here) == []
 
 
 @pytest.mark.heavy
@@ -188,14 +189,12 @@ def test_what_the_teacher_itself_is_made_of_must_be_the_same_everywhere(folder: 
     assert sent[0].environment["sortedcontainers"] == version("sortedcontainers")
 
     altered = sent[0]._replace(environment={**sent[0].environment, "sortedcontainers": "0.1"})
-    assert environment.unlike(altered.environment) == [
-        f"sortedcontainers {version('sortedcontainers')} there and 0.1 here"
-    ]
+    assert remote.unlike(altered.environment) == [f"sortedcontainers {version('sortedcontainers')} there and 0.1 here"]
 
 
 @pytest.mark.heavy
 def test_a_module_is_traced_to_every_distribution_that_the_standard_library_names() -> None:
-    mine = environment._distributions()
+    mine = remote._distributions()
     for module, names in packages_distributions().items():
         assert set(names) <= {each.metadata["Name"] for each in mine[module]}
 
@@ -376,9 +375,7 @@ def test_it_has_no_copy_so_that_an_estimator_with_it_can_be_cloned(tmp_path: Pat
 
 
 def test_nobody_at_an_address_is_said_in_one_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from quorate.ensemble import scheduler as module
-
-    monkeypatch.setattr(module, "_CONNECT_SECONDS", 0.2)
+    monkeypatch.setattr(scheduler, "_CONNECT_SECONDS", 0.2)
     (tmp_path / "private").mkdir(mode=0o700)
     nobody = DaskScheduler("tcp://127.0.0.1:9", folder=tmp_path / "private")
     with pytest.raises(PreconditionFailed, match="no Dask scheduler answers"), nobody.connected():
@@ -389,10 +386,118 @@ def test_nobody_at_an_address_is_said_in_one_line(tmp_path: Path, monkeypatch: p
     assert list((tmp_path / "private").iterdir()) == []
 
 
+class ConnectionLost(Exception):  # Dask's errors of a lost connection have no class in common
+    pass
+
+
+class DyingClient:
+    """A client of one worker whose scheduler dies at some moment; from then on no request is answered."""
+
+    def __init__(self, dies_at: str) -> None:
+        self.dies_at, self.status = dies_at, "running"
+
+    def _request(self, moment: str) -> None:
+        if moment == self.dies_at:
+            self.status = "connecting"
+        if self.status != "running":
+            raise ConnectionLost
+
+    def get_versions(self, packages: list[str]) -> dict[str, Any]:
+        self._request("check")
+        here = {"packages": {"python": "3"}}
+        return {"client": here, "workers": {"tcp://127.0.0.1:1": here}}
+
+    def nthreads(self) -> dict[str, int]:
+        self._request("count")
+        return {"tcp://127.0.0.1:1": 1}
+
+    def submit(self, function: Any, task: RemoteTask, **_options: Any) -> Any:
+        self._request("submit")
+        return DyingFuture(self, task)
+
+    def cancel(self, futures: list[Any]) -> None:
+        self.status = "closed"
+        raise ConnectionLost
+
+    def close(self, timeout: float) -> None:
+        raise ConnectionLost
+
+
+class DyingFuture:
+    key = "quorate-0"
+    status = "finished"
+
+    def __init__(self, client: DyingClient, task: RemoteTask) -> None:
+        self.client, self.task = client, task
+
+    def add_done_callback(self, call: Callable[[Any], None]) -> None:
+        self.client._request("callback")
+        if self.client.dies_at == "wait":
+            self.client.status = "connecting"
+        else:
+            call(self)
+
+    def result(self) -> RemoteResult:
+        if self.client.dies_at == "gather":
+            self.status = "cancelled"
+            raise ConnectionLost
+        if self.client.dies_at == "task":
+            self.status = "error"
+            raise ConnectionLost
+        return in_this_process(self.task)
+
+
+def asked_of(client: DyingClient, folder: Path, monkeypatch: pytest.MonkeyPatch) -> dict[int, bytes | None]:
+    monkeypatch.setattr(scheduler, "_client", lambda _: client)
+    monkeypatch.setattr(scheduler, "_COUNT_SECONDS", 0.0)
+    monkeypatch.setattr(elsewhere, "_LOOK_UP_SECONDS", 0.01)
+    at = DaskScheduler("tcp://127.0.0.1:8786", folder=folder)
+    return dict(map_elsewhere(at, numbers_of, [(number, Unwilling(number)) for number in range(3)]))
+
+
+@pytest.mark.parametrize("moment", ["check", "count", "submit", "callback", "wait", "gather"])
+def test_whenever_a_scheduler_dies_the_same_line_says_so(
+    moment: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(Interrupted, match=r"the scheduler at tcp://127.0.0.1:8786 is gone; what is stored stays"):
+        asked_of(DyingClient(moment), folder, monkeypatch)
+    assert list(folder.iterdir()) == []
+
+
+def test_one_that_dies_when_all_is_done_is_not_missed_and_a_task_that_cannot_begin_is_another_matter(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert asked_of(DyingClient("close"), folder, monkeypatch) == {number: b"%d" % number for number in range(3)}
+    with pytest.raises(PreconditionFailed, match="a worker cannot begin: ConnectionLost"):
+        asked_of(DyingClient("task"), folder, monkeypatch)
+
+
+def test_an_event_loop_says_nothing_of_a_connection_of_ours_and_all_else(caplog: pytest.LogCaptureFixture) -> None:
+    import logging
+
+    from quorate.ensemble.workers.cluster.scheduler import _quiet
+
+    distributed: dict[str, Any] = {"__name__": "distributed.client"}
+    exec("def send(): raise OSError('comm closed')", distributed)  # noqa: S102 - a frame of Dask's
+    loop = logging.getLogger("tornado.application")
+    for wanted in (True, False):
+        with _quiet(wanted=wanted):
+            try:
+                distributed["send"]()
+            except OSError:
+                loop.exception("Exception in callback")
+            loop.error("something else")
+    assert [record.message for record in caplog.records] == [
+        "something else",
+        "Exception in callback",
+        "something else",
+    ]
+
+
 def test_dask_is_silent_while_connected_and_speaks_again_after_it() -> None:
     import logging
 
-    from quorate.ensemble.scheduler import _quiet
+    from quorate.ensemble.workers.cluster.scheduler import _quiet
 
     pytest.importorskip("distributed")
     spoke = logging.getLogger("distributed.worker")

@@ -14,10 +14,10 @@ from sklearn.tree import DecisionTreeClassifier
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.ensemble import CommandTeacher, FunctionTeacher, as_teacher, train_teachers, with_classes
-from quorate.ensemble.function_teacher import FUNCTION_IS_STATED, codes_of
+from quorate.ensemble.teachers.function import FUNCTION_IS_STATED, codes_of
 from quorate.errors import InvalidParameter
-from quorate.pipeline.scope import TEACHER_IS_STATED
 from quorate.types import Secret
+from quorate.voting.scope import TEACHER_IS_STATED
 
 RNG = np.random.default_rng(8)
 X = RNG.normal(size=(120, 3))

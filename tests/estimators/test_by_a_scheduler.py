@@ -1,6 +1,6 @@
 """A fit whose teachers are trained elsewhere has those of this machine; here the workers are played in this process.
 
-Real workers are in ``tests/run/test_scheduler.py``.
+Real workers are in ``tests/folder/test_scheduler.py``.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from sklearn.base import clone
 from tests.estimators.small_task import POOL, X, Y, classifier
 
 from quorate import PublicPool
-from quorate.ensemble import DaskScheduler, training_elsewhere, workers
-from quorate.pipeline import trained
+from quorate.ensemble import DaskScheduler, training_elsewhere
+from quorate.ensemble.workers import workers
+from quorate.voting import trained
 
 pytestmark = pytest.mark.several_fits
 

@@ -68,7 +68,7 @@ def test_a_file_whose_opening_was_interrupted_is_opened_again(tmp_path: Path) ->
 
 
 def test_a_spent_budget_refuses_before_any_teacher_is_trained(monkeypatch: pytest.MonkeyPatch) -> None:
-    from quorate.pipeline import trained
+    from quorate.voting import trained
 
     monkeypatch.setattr(trained, "train_chunk", lambda *a, **k: pytest.fail("a teacher was trained"))
     with Ledger(budget=Budget(5.0, 1e-4)) as ledger:

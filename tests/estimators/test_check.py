@@ -202,7 +202,7 @@ def test_a_result_prints_and_what_depends_on_private_rows_is_in_no_part_of_it_bu
     assert "off the number" not in repr((far.found, far.steps, far.cautions, far.private_notes))
     for printed in (repr(far), str(far), far.text()):  # on the owner's terminal, as the command prints it
         assert "off the number" in " ".join(printed.split())
-    assert repr(far).startswith("Everything fits. A fit would\n  train ")
+    assert repr(far).startswith("Everything fits. A fit would\n  unit ")
     assert repr(far).endswith("Nothing was charged.")
 
 

@@ -63,6 +63,7 @@ def words(n: int) -> pl.DataFrame:
     return pl.DataFrame({**known, "crp": crp, "dose": crp})
 
 
+VISITS = pl.DataFrame({"age": rng.normal(size=N + 100), "patient_id": [i // 3 for i in range(N + 100)]})
 PRIVATE_WORDS, PUBLIC_WORDS = words(N), PublicPool(words(100), numeric=["dose"])
 
 
@@ -140,6 +141,10 @@ GIVEN: dict[str, dict[str, Fit]] = {
     },
     "rows-per-unit-unknown": {
         "votes": of(votes, {"n_records": N // 2}, X, Y, public=POOL, groups=np.arange(N) // 2),
+    },
+    "column-that-may-be-the-unit": {
+        "votes": of(votes, {}, VISITS[:N], Y, public=PublicPool(VISITS[N:])),
+        "direct": of(direct, {}, VISITS[:N], Y, public=PublicPool(VISITS[N:])),
     },
     "columns-of-dates": {
         "votes": of(votes, {}, PRIVATE_WORDS, Y, public=PUBLIC_WORDS),

@@ -13,10 +13,10 @@ from tests.data.test_column_kinds import WORDS, table
 
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
 from quorate.data.rows import take
-from quorate.direct.schema import Schema
 from quorate.ensemble import check_unfitted
-from quorate.pipeline.inputs import check_inputs, look
+from quorate.run.schema import Schema
 from quorate.students import as_student
+from quorate.voting.inputs import check_inputs, look
 
 N, M = 600, 120
 BUDGET: dict[str, Any] = {"epsilon": 8.0, "delta": 1e-5, "n_records": N, "unsafe_noise_seed": 1}
@@ -117,7 +117,7 @@ def test_a_teacher_sees_a_row_the_same_alone_and_in_company() -> None:
     private, teacher = table(40, 1), estimators()[0]
     y = [False, True] * 20
     inputs = check_inputs(private, y, public=PublicPool(table(M, 2)), classes=[False, True], groups=None)
-    from quorate.pipeline.models import built_in
+    from quorate.voting.models import built_in
 
     model = built_in("logistic", "teacher")
     check_unfitted(model)

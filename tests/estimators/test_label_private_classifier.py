@@ -21,9 +21,9 @@ from quorate.data import load_mushroom
 from quorate.ensemble import partition_rows, train_teachers
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
 from quorate.noise import OSNoise
-from quorate.pipeline.config import RunConfig
-from quorate.pipeline.prepare import prepare
 from quorate.types import Secret
+from quorate.voting.config import RunConfig
+from quorate.voting.prepare import prepare
 
 PROMISED = {"epsilon": 1.0, "delta": 1e-5, "allow_hopeless": True}  # few teachers, to be quick
 

@@ -16,18 +16,18 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from tests.run.conftest import visits, write_run
+from tests.folder.conftest import visits, write_run
 
 import quorate
 from quorate import Ledger
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed
 from quorate.estimators.finished_run import FinishedRun
 from quorate.export.package import export_files
-from quorate.run.batch import execute, load_run
-from quorate.run.direct_run import execute_direct, read_direct
-from quorate.run.methods import method_of
-from quorate.run.online import ask
-from quorate.run.published import read_facts
+from quorate.folder.batch import execute, load_run
+from quorate.folder.direct_run import execute_direct, read_direct
+from quorate.folder.methods import method_of
+from quorate.folder.online import ask
+from quorate.folder.published import read_facts
 
 NEW, TRUTH = visits(60, seed=9)
 

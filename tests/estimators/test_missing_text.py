@@ -18,7 +18,7 @@ from tests.estimators.small_task import D, M, N, classifier, table
 from quorate import PrivateClassifier, PublicPool
 from quorate.data import public_encoder
 from quorate.data.column_kinds import column_kinds
-from quorate.pipeline.inputs import View
+from quorate.voting.inputs import View
 
 
 def frame(n: int, seed: int, *, absent: Any = None, share: float = 0.1) -> tuple[pd.DataFrame, Any]:

@@ -18,13 +18,13 @@ from quorate import PublicPool
 from quorate.audit import audit_shards
 from quorate.ledger import Budget, Ledger
 from quorate.noise import OSNoise
-from quorate.pipeline.config import RunConfig
-from quorate.pipeline.flow import run_pipeline, teachers
-from quorate.pipeline.prepare import prepare
-from quorate.pipeline.stages import NoStages
-from quorate.pipeline.task import Task
 from quorate.release.model_digest import described
+from quorate.run.stage_store import NoStages
 from quorate.types import Secret
+from quorate.voting.config import RunConfig
+from quorate.voting.flow import run_pipeline, teachers
+from quorate.voting.prepare import prepare
+from quorate.voting.task import Task
 
 
 def trained(rows: Any, labels: Any, groups: Any, key: bytes, **changes: Any) -> list[str]:
@@ -116,7 +116,7 @@ def test_progress_tells_the_declared_number_of_persons_and_not_the_true_one() ->
 @pytest.mark.heavy
 def test_seeds_by_the_place_of_a_person_would_move_many_teachers(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken twin of the test above: shards without a name of their own, and seeds by their numbers."""
-    from quorate.pipeline import flow
+    from quorate.voting import flow
 
     monkeypatch.setattr(flow, "_seeds", lambda task, shards: None)
     before = by_persons(X, Y, GROUPS, teacher=FOREST)
@@ -167,7 +167,7 @@ def test_a_row_by_position_is_blanked_in_place_or_appended() -> None:
 @pytest.mark.heavy
 def test_an_encoder_fitted_on_private_rows_would_move_every_teacher(monkeypatch: pytest.MonkeyPatch) -> None:
     """The broken twin of the test above: preprocessing on pooled private rows."""
-    from quorate.pipeline import trained as trained_by
+    from quorate.voting import trained as trained_by
 
     key = bytes(range(32))
     real = trained_by.train_chunk

@@ -32,10 +32,10 @@ from quorate.data.fixed_types import absent_marks
 from quorate.data.identity import as_list
 from quorate.data.labels import check_classes, codes_of
 from quorate.data.public_words import PublicWords
-from quorate.direct.schema import Schema
-from quorate.direct.usable_rows import PrivateTable, UsableRows, labels_and_slots
 from quorate.errors import DataRefused
-from quorate.pipeline.inputs import View, check_inputs
+from quorate.run.schema import Schema
+from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
+from quorate.voting.inputs import View, check_inputs
 
 N, M, AT = 30, 24, 7
 Columns = dict[str, list[Any]]

@@ -18,10 +18,10 @@ from quorate import LabelPrivateClassifier, Ledger, PrivateClassifier, PublicPoo
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed
 from quorate.estimators import private_classifier, resumable
 from quorate.labelling.active import Margin
-from quorate.pipeline import resumed
-from quorate.pipeline.config import RunConfig
 from quorate.release.keys import fingerprint_key
 from quorate.types import Secret
+from quorate.voting import resumed
+from quorate.voting.config import RunConfig
 
 pytestmark = pytest.mark.several_fits
 

@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.errors import DataRefused
-from quorate.pipeline import inputs
 from quorate.students import as_student
+from quorate.voting import inputs
 
 N, N_PUBLIC = 600, 200
 RNG = np.random.default_rng(3)

@@ -17,7 +17,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from tests.estimators.small_task import POOL, N, X, Y, classifier, fitted
-from tests.run.conftest import write_run
+from tests.folder.conftest import write_run
 
 import quorate
 from quorate import (
@@ -32,7 +32,7 @@ from quorate import (
 )
 from quorate.cli import main
 from quorate.errors import QuorateError
-from quorate.run.batch import execute, load_run
+from quorate.folder.batch import execute, load_run
 
 PUBLIC = PublicPool(POOL)
 NAMES = ["a", "b", "c", "d"]

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.run.conftest import cli, write_run
+from tests.folder.conftest import cli, write_run
 
-from quorate.run.batch import execute, load_run
+from quorate.folder.batch import execute, load_run
 
 __all__ = ["cli"]
 

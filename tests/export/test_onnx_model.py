@@ -18,10 +18,14 @@ from sklearn.tree import DecisionTreeClassifier
 
 from quorate.data.encoding import public_encoder
 from quorate.deferred import skops
+from quorate.direct.model import published_model
+from quorate.direct.plan import feature_map_for, plan_direct
 from quorate.errors import PreconditionFailed
 from quorate.export import onnx_model
 from quorate.export.onnx_model import feed, onnx_student
 from quorate.export.onnx_parts import MISSING_TEXT
+from quorate.run.schema import Schema
+from quorate.students.decision_threshold import with_threshold
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -138,6 +142,23 @@ def test_classes_of_every_kind_come_out_as_they_are(classes: list[Any]) -> None:
     assert set(said_by(found.content, {"rows": X})[0].tolist()) == set(classes)
 
 
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize("classes", [["a", "é"], [0, 1], [False, True], [3, 7]], ids=str)
+@pytest.mark.parametrize("tree", [False, True])
+def test_a_threshold_leaves_with_the_model(classes: list[Any], tree: bool) -> None:
+    X, y = numbers()
+    model = RandomForestClassifier(10, random_state=0) if tree else LogisticRegression()
+    model.fit(X, np.array(classes)[(y == "yes").astype(int)])
+    for positive in classes:
+        shares = [0.1 if name == positive else 0.9 for name in classes]
+        student = with_threshold(model, 0.23, classes=classes, shares=shares, pool=None)
+        found = onnx_student(student, X[:100])
+        said, probabilities = said_by(found.content, feed(X[100:], found.inputs))
+        assert np.asarray(said).tolist() == student.predict(X[100:]).tolist()
+        assert (np.asarray(said) != model.predict(X[100:])).any()
+        np.testing.assert_allclose(probabilities, model.predict_proba(X[100:]), atol=1e-5)
+
+
 def test_what_cannot_be_converted_is_refused_by_name_with_the_reason() -> None:
     X, y = numbers()
     with pytest.raises(PreconditionFailed, match=r"cannot leave as ONNX: skl2onnx says: .*HistGradientBoosting"):
@@ -198,3 +219,29 @@ def test_an_estimator_writes_either_file_by_the_name(tmp_path: Path) -> None:
     content = clf.export(tmp_path / "student.onnx").read_bytes()
     assert said_by(content, feed(pool, dict.fromkeys("abcd", "number")))[0].tolist() == clf.predict(pool).tolist()
     skops.io.load(clf.export(tmp_path / "student.skops"))
+
+
+@pytest.mark.parametrize("columns", [["age", "ward", "bmi"], ["ward", "sex"], ["age", "bmi"]])
+def test_a_model_of_kernels_says_the_same(columns: list[str]) -> None:
+    """Numbers by intervals and categories by their indicators, with values that the pool does not have."""
+    rng = np.random.default_rng(5)
+    table = pl.DataFrame(
+        {
+            "age": rng.integers(0, 90, 150),
+            "bmi": [None if at % 9 == 0 else each for at, each in enumerate(rng.normal(size=150).tolist())],
+            "ward": rng.choice(["a", "b", "c"], 150),
+            "sex": rng.choice(["F", "M"], 150),
+        }
+    ).select(columns)
+    schema = Schema.of(table[:100])
+    pool = schema.numbers(table[:100])
+    feature_map = feature_map_for("kernels", pool, categories=schema.indicator_blocks)
+    plan = plan_direct(feature_map, pool, n_classes=2, n_units=2_000, epsilon=1.0, delta=1e-5)
+    model = published_model(plan, schema, 0.2 * rng.normal(size=plan.start.shape), ("no", "yes"))
+    found = onnx_student(model, table[:100])
+    rows = table[100:]
+    if "ward" in columns:
+        rows = rows.with_columns(ward=pl.Series(["unseen", *rows["ward"][1:]]))
+    classes, shares = said_by(found.content, feed(rows, found.inputs))
+    assert (np.asarray(classes) == model.predict(rows)).all()
+    assert np.allclose(shares, model.predict_proba(rows), atol=1e-4 if columns == ["ward", "sex"] else 1e-6)  # single

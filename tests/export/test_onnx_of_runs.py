@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.run.conftest import write_run
+from tests.folder.conftest import write_run
 
 from quorate.export.package import export_files
-from quorate.run.folder import RunFolder
-from quorate.run.methods import method_of
-from quorate.run.published import read_facts
-from quorate.run.settings import settings_of
-from quorate.run.student_rows import public_rows_of
+from quorate.folder.folder import RunFolder
+from quorate.folder.methods import method_of
+from quorate.folder.published import read_facts
+from quorate.folder.settings import settings_of
+from quorate.folder.student_rows import public_rows_of
 from quorate.service.models import open_student
 
 onnxruntime = pytest.importorskip("onnxruntime")

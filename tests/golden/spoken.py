@@ -38,9 +38,9 @@ from quorate.accounting import Guarantee
 from quorate.errors import PrivacyWarning
 from quorate.learners import AgnosticPrediction, ExponentialLearner, SubSampling
 from quorate.ledger import uncounted
-from quorate.pipeline import flow
 from quorate.report import Facts, InternalFacts, model_card, render_html, render_text
 from quorate.types import Secret
+from quorate.voting import flow
 
 EPSILON, DELTA = 1.0, 1e-5
 EARLIER = 5.0  # ε of the other fit, where a ledger is shared
@@ -183,8 +183,8 @@ def made_up_votes(*, trained: bool) -> Iterator[None]:
             stack.enter_context(
                 patch.object(flow, "asked_of", lambda _task, _ensemble, asked, **__: _votes(len(asked)))
             )
-            stack.enter_context(patch("quorate.run.online.teachers", lambda *_, **__: _NoTeachers()))
-            stack.enter_context(patch("quorate.run.online.asked_of", lambda _t, _e, asked: _votes(len(asked))))
+            stack.enter_context(patch("quorate.folder.online.teachers", lambda *_, **__: _NoTeachers()))
+            stack.enter_context(patch("quorate.folder.online.asked_of", lambda _t, _e, asked: _votes(len(asked))))
         yield
 
 

@@ -14,7 +14,7 @@ from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import DECLINED, GaussianNoisyMax, SoftLabel
 from quorate.noise import OSNoise
 from quorate.release import NEVER_ASKED
-from quorate.release.purposes import is_closed
+from quorate.release.target import is_closed
 from quorate.types import Secret
 
 DELTA = 1e-5

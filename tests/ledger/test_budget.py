@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 
 from quorate.accounting import ApproxDP, DiscreteGaussian, PureDP, Repeated, epsilon, zcdp
 from quorate.errors import InvalidParameter, UnsupportedEvent
-from quorate.ledger.budget import Budget, Totals, comes_to, largest_rho, left_totals, spent_totals
-from quorate.ledger.budget_units import BudgetUnits, units_up
+from quorate.ledger.budget import (
+    Budget,
+    BudgetUnits,
+    Totals,
+    comes_to,
+    largest_rho,
+    left_totals,
+    spent_totals,
+    units_up,
+)
 from quorate.ledger.pricing import price
 
 

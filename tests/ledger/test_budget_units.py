@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.errors import BudgetExhausted, InvalidParameter
-from quorate.ledger.budget_units import BudgetUnits, check_fits, float_down, float_up, units_down, units_up
+from quorate.ledger.budget import BudgetUnits, check_fits, float_down, float_up, units_down, units_up
 
 values = st.floats(min_value=0, max_value=1e6, allow_nan=False)
 digits = st.sampled_from([9, 18])

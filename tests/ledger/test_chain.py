@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from quorate.accounting import PureDP
 from quorate.errors import InvalidParameter, LedgerIntegrityError
 from quorate.ledger import Budget, GuaranteeScope, Head, Ledger, MemoryStore
-from quorate.ledger.budget_units import BudgetUnits
+from quorate.ledger.budget import BudgetUnits
 from quorate.ledger.chain import extend, holds, resume, utc, verify
 from quorate.ledger.entries import (
     GENESIS_HASH,
@@ -31,7 +31,7 @@ from quorate.ledger.entries import (
     Stored,
     seal,
 )
-from quorate.ledger.json_values import Json, canonical
+from quorate.ledger.fields import Json, canonical
 from quorate.ledger.parts import Part
 from quorate.ledger.state import GENESIS
 

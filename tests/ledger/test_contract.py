@@ -20,7 +20,7 @@ from quorate.errors import (
     QuorateError,
 )
 from quorate.ledger import Block, Budget, GuaranteeScope, Ledger, Receipt, verify
-from quorate.ledger.json_values import canonical
+from quorate.ledger.fields import canonical
 from quorate.ledger.pricing import check_prices
 from quorate.types import Secret
 

@@ -14,7 +14,7 @@ from quorate.errors import LedgerIntegrityError, PreconditionFailed
 from quorate.ledger import Budget, Ledger
 from quorate.ledger.chain import extend, read_line
 from quorate.ledger.entries import GENESIS_HASH, Entry
-from quorate.ledger.json_values import canonical
+from quorate.ledger.fields import canonical
 from quorate.ledger.state import GENESIS, Head
 
 BUDGET = Budget(1.0, 1e-5)

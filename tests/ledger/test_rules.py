@@ -17,9 +17,7 @@ from quorate.errors import (
     QuorateError,
     QuotaExhausted,
 )
-from quorate.ledger.admission import admit_answers, admit_binding, admit_draw, admit_reservation
-from quorate.ledger.budget import Budget
-from quorate.ledger.budget_units import BudgetUnits
+from quorate.ledger.budget import Budget, BudgetUnits
 from quorate.ledger.chain import extend, verify
 from quorate.ledger.entries import (
     BudgetRaised,
@@ -32,9 +30,9 @@ from quorate.ledger.entries import (
     SameRelease,
     Started,
 )
-from quorate.ledger.json_values import Json
+from quorate.ledger.fields import Json
 from quorate.ledger.parts import Part
-from quorate.ledger.rules import apply
+from quorate.ledger.rules import admit_answers, admit_binding, admit_draw, admit_reservation, apply
 from quorate.ledger.state import LedgerState
 
 TIME = "2026-01-01T00:00:00.000000Z"

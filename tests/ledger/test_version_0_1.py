@@ -9,7 +9,7 @@ import pytest
 
 from quorate.accounting import from_json
 from quorate.ledger import Ledger, MemoryStore, verify
-from quorate.ledger.budget_units import DELTA_DIGITS, float_up
+from quorate.ledger.budget import DELTA_DIGITS, float_up
 from quorate.ledger.pricing import check_prices, price
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from quorate.accounting import DiscreteGaussian, DiscreteLaplace, Repeated, delta, epsilon, zcdp
 from quorate.errors import InvalidParameter
-from quorate.ledger.budget_units import units_down
+from quorate.ledger.budget import units_down
 from quorate.ledger.pricing import price
 from quorate.mechanisms import NoisySum
 from quorate.noise import OSNoise, SeededNoise

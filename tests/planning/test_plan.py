@@ -13,14 +13,15 @@ from quorate.accounting import calibrate_sigma
 from quorate.accounting import epsilon as price
 from quorate.learn.plan_rows import learner_rows
 from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, StableSparseVector
-from quorate.planning import PublicFacts, recipe
 from quorate.planning.crossing import MATTERS, sparse_vector_from
-from quorate.planning.expected import Basis, Expected
+from quorate.planning.page import plan_page
 from quorate.planning.plan import Plan, in_order, plan_votes
 from quorate.planning.plan_row import PlanRow
+from quorate.planning.text import render_plan
 from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
-from quorate.report.plan_page import plan_page
-from quorate.report.plan_text import render_plan
+from quorate.run.expected import Basis, Expected
+from quorate.run.public_facts import PublicFacts
+from quorate.voting.recipe import recipe
 
 FACTS = PublicFacts(n_records=6_000, n_public=1_000, n_classes=2, width=111, epsilon=1.0, delta=1e-5)
 

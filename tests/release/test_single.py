@@ -8,7 +8,7 @@ from quorate.errors import BudgetExhausted, InvalidParameter
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import NoisySum
 from quorate.noise import OSNoise
-from quorate.release.single import release_once
+from quorate.release.block import release_once
 from quorate.types import Secret
 
 HALF = NoisySum.costing(0.5, grid=1)

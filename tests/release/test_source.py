@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorate.release.source import noise_and_key
+from quorate.release.target import noise_and_key
 
 
 def test_a_seed_fixes_the_key_and_no_seed_draws_a_fresh_one() -> None:

@@ -20,13 +20,13 @@ from tests.release.stage_users import snapshot
 from quorate.errors import BudgetExhausted, LedgerIntegrityError, MechanismClosed
 from quorate.labelling import answering, stages_of
 from quorate.labelling.stable import QUERY, StableAnswers, stable_purposes
-from quorate.ledger import Budget, Head, Ledger, MemoryStore, process
+from quorate.ledger import Budget, Head, Ledger, MemoryStore, journal
 from quorate.ledger.chain import extend, verify
 from quorate.ledger.entries import Entry
 from quorate.mechanisms import SoftLabel, StableSparseVector
 from quorate.noise import OSNoise
 from quorate.release import stages
-from quorate.release.purposes import STAGE
+from quorate.release.target import STAGE
 from quorate.types import Secret
 
 DELTA = 1e-3
@@ -74,7 +74,7 @@ def test_another_process_does_not_use_the_threshold_that_it_inherited(monkeypatc
     store = MemoryStore()
     answers = StableAnswers(MECHANISM, OSNoise())
     assert answers.answer(reserved(store), "before", FAR) == "a"
-    monkeypatch.setattr(process, "_token", object())  # as after a fork
+    monkeypatch.setattr(journal, "_token", object())  # as after a fork
     child = reserved(store)
     monkeypatch.setattr(type(child), "goes_on", lambda *_: True)
     assert answers.declines_left(child) == 2
@@ -160,15 +160,15 @@ def test_blocks_without_a_stage_are_written_as_version_0_1_wrote_them() -> None:
 
 
 def test_a_forked_child_finds_every_turn_open() -> None:
-    turn = process.Turn()
+    turn = journal.Turn()
     holder = threading.Thread(target=turn.__enter__)
     holder.start()
     holder.join()
     assert not turn._lock.acquire(blocking=False)
-    before = process.this_process()
-    process._begin_child()  # what runs in a child after a fork; a real one is in stage_users.py
+    before = journal.this_process()
+    journal._begin_child()  # what runs in a child after a fork; a real one is in stage_users.py
     with turn:
-        assert process.this_process() != before
+        assert journal.this_process() != before
 
 
 # --- streams of labels ------------------------------------------------------------------------------------------------
@@ -227,7 +227,7 @@ def stages_ended(mechanism: Any, acts: list[Any], *, defended: bool = True) -> t
                 users[more[0]]._stages = snapshot(users[who]._stages)
                 users[more[0]]._reservation = handle()
             elif act == "fork":
-                patch.setattr(process, "_token", object())
+                patch.setattr(journal, "_token", object())
                 users = {number: copy.copy(user) for number, user in users.items()}
                 for user in users.values():
                     user._reservation = handle()

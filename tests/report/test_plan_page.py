@@ -16,10 +16,10 @@ from quorate.accounting import delta, trade_off
 from quorate.accounting import epsilon as price
 from quorate.accounting.odds import worlds_told_apart_by
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
-from quorate.pipeline.models import built_in
+from quorate.planning.page import plan_page
 from quorate.planning.plan import Plan
-from quorate.report.plan_page import plan_page
-from quorate.report.plan_text import render_plan
+from quorate.planning.text import render_plan
+from quorate.voting.models import built_in
 
 
 @pytest.fixture(scope="module")

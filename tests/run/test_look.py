@@ -1,52 +1,126 @@
-"""A folder is looked at on its owner's terminal alone: nothing is written, and no JSON has it."""
+"""The owner's own look: counts on the terminal alone, from every container, of both methods, in Python and a folder."""
 
 from __future__ import annotations
 
-import json
+import pickle
 from typing import Any
 
+import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
-DIRECT: dict[str, Any] = {
-    "method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None, "data.n_records": 200,
-    "method.rounds": 2,
-}  # fmt: skip
+from quorate import LabelPrivateClassifier, PrivateClassifier, PrivateLogisticRegression, PublicPool, check
+from quorate.errors import InvalidParameter, SecretRefused
+from quorate.estimators import CheckResult
+from quorate.run.look import OUTSIDE
+
+N = 400
+SETTINGS: dict[str, Any] = {"classes": ["no", "yes"], "epsilon": 2.0, "delta": 1e-5, "n_records": N}
 
 
-@pytest.mark.parametrize("method", ["direct", "votes"])
-def test_a_folder_is_looked_at_on_the_terminal_alone(make_run: Any, cli: Any, method: str) -> None:
-    root = make_run(m=60, **{**(DIRECT if method == "direct" else {}), "data.unit": "patient_id"})
-    public = pl.read_csv(root / "public.csv")
-    private = pl.read_csv(root / "private.csv")
-    public.with_columns(patient_id=private["patient_id"][: len(public)]).write_csv(root / "public.csv")
-    if method == "direct":
-        with (root / "private.csv").open("a") as file:
-            file.write(private.columns and ",".join("" for _ in private.columns) + "\n")
-    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
-    code, plain, _ = cli("check", root)
-    assert code == 0
-    assert "LOOK" not in plain
-    code, out, err = cli("check", root, "--look")
-    assert code == 0, err
-    said = " ".join(out.partition("LOOK")[2].split())
-    n = len(private) + (method == "direct")
-    assert f"labels {len(private):,} of {n:,} can be used" in said
-    assert f"ids {len(private):,} of {n:,} can be used" in said
-    assert "carry ids of private.csv" in " ".join(out.split())
-    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
-    code, out, err = cli("check", root, "--look", "--json")
-    assert (code, out) == (2, "")
-    assert "--look is for your eyes alone" in " ".join(err.split())
-    assert "NOT checked" not in plain or "check --look counts" in " ".join(plain.split())
+def rows(n: int, seed: int) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    crp = [f"{value:.2f}" if value > 0.5 else "n/a" for value in rng.uniform(0, 9, n)]
+    return pd.DataFrame({"ward": rng.choice(["north", "south"], n), "x": rng.normal(size=n), "crp": crp})
 
 
-def test_a_table_that_is_read_part_by_part_is_counted_so(
-    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    root = make_run(m=60, **DIRECT)
-    whole = cli("check", root, "--look")[1]
-    monkeypatch.setattr("quorate.run.tables.CELLS_IN_MEMORY", 0)
-    monkeypatch.setattr("quorate.direct.usable_rows.CELLS", 1 << 8)
-    assert cli("check", root, "--look")[1] == whole
-    assert json.loads(cli("check", root, "--json")[1])
+def as_polars(frame: pd.DataFrame) -> pl.DataFrame:
+    return pl.DataFrame({name: [None if pd.isna(cell) else cell for cell in frame[name]] for name in frame})
+
+
+def labels(n: int) -> pd.Series:
+    return pd.Series(np.random.default_rng(0).choice(["no", "yes"], n), dtype=object)
+
+
+def direct(**how: Any) -> PrivateLogisticRegression:
+    return PrivateLogisticRegression(**{**SETTINGS, "rounds": 2, **how})
+
+
+def printed(found: CheckResult) -> str:
+    assert "look" not in found.to_json().lower().replace("check(..., look=true)", "")
+    text = " ".join(repr(found).split())
+    assert " ".join(OUTSIDE.format(private="X").split()) in text
+    return text.partition("LOOK")[2]
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_the_direct_method_counts_what_nothing_else_says_of_private_rows(library: str) -> None:
+    X, y, pool = rows(N, 1), labels(N), rows(100, 2)
+    X.loc[0, "x"], X.loc[1, "ward"], X.loc[2, "crp"], X.loc[3, "ward"] = np.inf, None, "<0.5", "moon"
+    y[[4, 5, 6]] = ["maybe", 1, None]
+    groups = pd.Series([f"P{i // 2}" for i in range(N)], dtype=object)
+    groups[[7, 8]] = [None, [1]]
+    tables = (X, pool) if library == "pandas" else tuple(map(as_polars, (X, pool)))
+    found = check(direct(), tables[0], y, public=PublicPool(tables[1]), groups=groups, look=True)
+    said, missing = printed(found), int((rows(N, 1)["crp"] == "n/a").sum())
+    for words in (
+        "labels 397 of 400 can be used; 2 are none of the declared classes; 1 is missing",
+        "ids 398 of 400 can be used; 2 rows have none",
+        "'x': 399 of 400 can be used",
+        "'ward': 400 of 400 can be used (1 of these missing, 1 with an entry that no public row has)",
+        "'crp': 399 of 400 can be used",
+        "1 no number, and taken as missing",
+        "rows 394 of 400 can be used as a whole; 6 would be left out",
+    ):
+        assert words in said, said
+    assert missing
+    assert not {"maybe", "moon", "<0.5"} & set(said.replace("'", " ").split()), "no cell is quoted"
+
+
+def test_without_being_asked_for_there_is_no_look_and_the_check_depends_on_no_private_row() -> None:
+    X, y, pool = rows(N, 1), labels(N), PublicPool(rows(100, 2))
+    plain = check(direct(), X, y, public=pool)
+    assert plain.look.reveal() is None
+    asked = check(direct(), X.assign(x=np.inf), y.replace("no", "perhaps"), public=pool, look=True)
+    assert repr(asked).partition("  LOOK")[0].rstrip() == repr(plain).partition("\n\nNothing")[0]
+    assert asked.to_json() == plain.to_json()
+    assert dict(asked.found) == dict(plain.found)
+    with pytest.raises(SecretRefused):
+        pickle.dumps(asked)
+
+
+def test_what_stands_in_both_tables_and_what_the_pool_does_not_know_is_said() -> None:
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(N, 3)), labels(N)
+    said = printed(check(direct(), X, y, public=PublicPool(X[:100].copy()), look=True))
+    assert "100 rows of X equal a row of the public rows in every cell; that is more than chance explains" in said
+    coins, pool = rng.integers(0, 2, (N, 3)), rng.integers(0, 2, (100, 3))
+    said = printed(check(direct(), coins, y, public=PublicPool(pool), look=True))
+    assert "where rows hold few different values, chance makes them so" in said
+    towns = [f"town {i}" for i in range(8)]
+    X, pool = (
+        pd.DataFrame({"town": np.resize(names, n), "x": rng.normal(size=n)})
+        for names, n in ((towns, N), (towns[:2], 100))
+    )
+    said = printed(check(direct(), X, y, public=PublicPool(pool), look=True))
+    assert "'town' (6 of 8 different entries) of X stand in no row of the public rows" in said
+    said = printed(check(direct(), X.assign(town=X["town"].str.upper()), y, public=PublicPool(pool), look=True))
+    assert "but for case, for blanks" in said
+
+
+def test_where_teachers_vote_the_look_is_there_too() -> None:
+    X, y, pool = rows(N, 1), labels(N), rows(100, 2)
+    X.loc[2, "crp"] = "<0.5"
+    votes = PrivateClassifier(**SETTINGS, n_teachers=10, queries=30, n_jobs=1)
+    said = printed(check(votes, X, y, public=PublicPool(pool), groups=[f"P{i}" for i in range(N)], look=True))
+    assert "labels 400 of 400 can be used" in said
+    assert "ids 400 of 400 can be used" in said
+    assert "'crp': 399 of 400 can be used" in said
+    of_labels = LabelPrivateClassifier(classes=["no", "yes"], epsilon=4.0, delta=1e-5, n_jobs=1)
+    said = printed(check(of_labels, np.arange(2.0 * N).reshape(N, 2), y, look=True))
+    assert "equal" not in said, "features are public there"
+    for wrong in ("yes", 1):
+        with pytest.raises(InvalidParameter, match="look must be"):
+            check(votes, X, y, public=PublicPool(pool), look=wrong)  # type: ignore[arg-type]
+
+
+def test_no_private_cell_stops_a_look() -> None:
+    X, pool = rows(N, 1).astype(object), rows(100, 2)
+    X.loc[0, "x"], X.loc[1, "x"], X.loc[2, "ward"], X.loc[3, "x"] = 10**5000, 1e300, [1], "\ud800"
+    y = labels(N)
+    y[0] = 10**5000
+    assert "labels 399 of 400" in printed(check(direct(), X, y, public=PublicPool(pool), look=True))
+    assert "labels 0 of 0" in printed(check(direct(), X[:0], y[:0], public=PublicPool(pool), look=True))
+    sound = np.random.default_rng(0).normal(size=(N, 3))
+    assert "labels 399 of 400" in printed(check(direct(), sound, y, look=True))

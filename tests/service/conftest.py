@@ -19,15 +19,15 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
-from quorate.run.folder import RunFolder
-from quorate.run.methods import method_of
+from quorate.folder.folder import RunFolder
+from quorate.folder.methods import method_of
 from quorate.service.app import Service, create_app
 from quorate.service.keys import KeyFile
 from quorate.service.open_run import opened
 from quorate.service.records import Records
 from quorate.service.settings import ServiceSettings
 
-_spec = spec_from_file_location("run_conftest", Path(__file__).parents[1] / "run" / "conftest.py")
+_spec = spec_from_file_location("run_conftest", Path(__file__).parents[1] / "folder" / "conftest.py")
 assert _spec is not None
 assert _spec.loader is not None
 runs = module_from_spec(_spec)

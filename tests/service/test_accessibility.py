@@ -15,8 +15,8 @@ from tests.report.accessibility import CHROMIUM, SCHEMES, axe, faults_in_browser
 from tests.service.test_dashboard import STATES
 
 import quorate
+from quorate.planning.page import plan_page
 from quorate.report import render_html
-from quorate.report.plan_page import plan_page
 from quorate.types import Secret
 
 _spec = spec_from_file_location("report_conftest", Path(__file__).parents[1] / "report" / "conftest.py")

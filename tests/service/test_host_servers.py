@@ -24,9 +24,9 @@ from tests.ledger.postgres_server import running as database
 from tests.service.conftest import rows, runs
 from tests.service.processes import CLI, LISTENING
 
+from quorate.folder.batch import execute, load_run
 from quorate.ledger import Ledger
 from quorate.ledger.stores import store_at
-from quorate.run.batch import execute, load_run
 from quorate.service.keys import FILE, KeyFile
 
 pytestmark = pytest.mark.faults

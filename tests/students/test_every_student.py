@@ -242,7 +242,7 @@ class Overhears:
 
 @pytest.mark.heavy
 def test_in_a_whole_run_a_student_meets_no_vote_no_private_row_and_no_secret(monkeypatch):
-    from quorate.pipeline import flow
+    from quorate.voting import flow
 
     counted = []
     votes = flow.votes

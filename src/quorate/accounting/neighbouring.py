@@ -157,6 +157,11 @@ class Neighbouring:
         return f"any one {self.unit}{happens}{_OWNER * self.owner_states}"
 
     @property
+    def whose_rows(self) -> str:
+        """What a record is, where the guarantee is for one; "" where a unit has all of its rows."""
+        return "one record: one row; a person may have several" * (self.unit == ONE_RECORD)
+
+    @property
     def _owned(self) -> str:
         return self.unit if self.unit == ONE_RECORD else f"{self.unit}'s data"
 

@@ -42,9 +42,8 @@ from quorate.mechanisms import (
     required_fields,
 )
 from quorate.mechanisms.fields import falls_with
+from quorate.mechanisms.schedule import DEFAULT, mechanism_for
 from quorate.noise import NoiseSource, discrete_laplace, geometric
-from quorate.planning.recipe import DEFAULT
-from quorate.planning.schedule import mechanism_for
 from quorate.types import IntArray
 
 _VANISHING = 1e-9  # times a noise of some votes, it is below any integer

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from quorate.cli.options import as_json, print_json
-from quorate.pipeline.progress import progress
+from quorate.run.progress import progress
 
 
 @click.command(name="ask")
@@ -22,8 +22,8 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
     code 3). Where the mechanism closes on the way, the rows that follow are printed as "never asked".
     """
     from quorate.accounting.figures import several
-    from quorate.planning import ONE_ANSWER_IS_UNSURE
-    from quorate.run.methods import method_of
+    from quorate.folder.methods import method_of
+    from quorate.run.cautions import ONE_ANSWER_IS_UNSURE
 
     method = method_of(run)
     with progress(quiet=as_json) as watch:

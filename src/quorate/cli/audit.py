@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quorate.cli.mechanisms import fields_of, mechanism_class, mechanism_fields
-from quorate.cli.options import as_json, number, print_json, whole
+from quorate.cli.options import as_json, fields_of, mechanism_class, mechanism_fields, number, print_json, whole
 from quorate.errors import InvalidParameter
-from quorate.pipeline.progress import progress
+from quorate.run.progress import progress
 
 if TYPE_CHECKING:
     from quorate.audit import ScheduleAudit
     from quorate.audit.cheats import Case
     from quorate.audit.detectable import DetectableSize
-    from quorate.run.audited import RunAudit
+    from quorate.folder.audited import RunAudit
     from quorate.types import Watch
 
 WIDTH = 80
@@ -84,9 +83,9 @@ def command(
     if sizes is not None:
         _show_sizes(sizes, measure, as_json)
         return
-    from quorate.run.audited import RUNS, publish_audit
-    from quorate.run.methods import method_of
-    from quorate.run.published import read_facts
+    from quorate.folder.audited import RUNS, publish_audit
+    from quorate.folder.methods import method_of
+    from quorate.folder.published import read_facts
 
     how: dict[str, Any] = {
         "runs": RUNS if runs is None else runs,
@@ -126,8 +125,8 @@ def _audit_mechanism(
     how: dict[str, Any],
     as_json: bool,
 ) -> None:
-    from quorate.pipeline.facts import told
-    from quorate.run.audited_mechanism import audit_alone, mechanism_to_audit
+    from quorate.folder.audited_mechanism import audit_alone, mechanism_to_audit
+    from quorate.voting.facts import told
 
     mechanism = mechanism_to_audit(mechanism_class(name, "MECHANISM"), fields, epsilon=epsilon, **task)
     with progress(quiet=as_json) as watch:

@@ -34,24 +34,26 @@ def command(run: Path, rehearse: bool, look: bool, as_json: bool) -> None:
     """
     if look and as_json:
         raise InvalidParameter("--look is for your eyes alone, and --json is for programs; leave out one of the two")
-    from quorate.run.settings import settings_of
+    from quorate.folder.settings import settings_of
 
     settings = settings_of(run)  # a wrong one is refused before what reads tables and trains models is loaded
 
-    from quorate.pipeline.check_result import CheckResult, Words
-    from quorate.pipeline.look import NO_LOOK
+    from quorate.folder.methods import METHODS
+    from quorate.folder.prepared import was_charged
     from quorate.report.notation import under_label
-    from quorate.run.methods import METHODS
-    from quorate.run.prepared import was_charged
+    from quorate.run.check_result import CheckResult, Words
+    from quorate.run.look import NO_LOOK
+    from quorate.run.progress import progress
 
     if settings.method.by == "auto":
-        from quorate.run.planned import settings_to_run
+        from quorate.folder.planned import settings_to_run
 
         settings = settings_to_run(
             run, keep=False, tell=None if as_json else click.echo, before=None if as_json else say_before
         )
     method = METHODS[settings.method.by]
-    read = method.read(run, begin=False, settings=settings)
+    with progress(quiet=as_json) as watch:
+        read = method.read(run, begin=False, settings=settings, watch=watch)
     found = method.check(read)
     done = was_charged(read)
     result = CheckResult(

@@ -10,7 +10,7 @@ import click
 from quorate.arguments import for_shell
 from quorate.cli.options import as_json, print_json
 from quorate.errors import PreconditionFailed
-from quorate.pipeline.progress import progress
+from quorate.run.progress import progress
 
 
 @click.command(name="demo")
@@ -27,12 +27,12 @@ def command(out: Path | None, as_json: bool) -> None:
 
     load_ahead_of_skops()
 
-    from quorate.planning import scale_of
+    from quorate.folder.batch import execute, load_run
+    from quorate.folder.demo import write_direct, write_inputs
+    from quorate.folder.direct_run import execute_direct, read_direct
+    from quorate.folder.prepared import outputs
+    from quorate.mechanisms.schedule import scale_of
     from quorate.report import Utility, render_text
-    from quorate.run.batch import execute, load_run
-    from quorate.run.demo import write_direct, write_inputs
-    from quorate.run.direct_run import execute_direct, read_direct
-    from quorate.run.prepared import outputs
 
     begun = time.monotonic()
     folder = new_folder() if out is None else out

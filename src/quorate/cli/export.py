@@ -48,7 +48,7 @@ def command(
     """
     from quorate.errors import InvalidParameter
     from quorate.export.package import export_files, export_package
-    from quorate.run.published import not_published
+    from quorate.folder.published import not_published
 
     if unverified and kind != "files":
         raise InvalidParameter("--unverified is for --format files; a package holds what was verified alone")

@@ -197,7 +197,7 @@ def _hints(error: click.UsageError) -> list[str]:
     if isinstance(error, click.MissingParameter) and isinstance(error.param, click.Option):
         return [f"Write for example: {path} … {error.param.opts[0]} {error.param.make_metavar(error.ctx)}"]
     if isinstance(error, click.NoSuchOption) and "run" in {param.name for param in command.params}:
-        from quorate.run.template import place_of
+        from quorate.folder.template import place_of
 
         place = place_of(error.option_name.lstrip("-").replace("-", "_"))
         return [f"It is set in quorate.toml: {place}"] if place else []

@@ -15,7 +15,7 @@ from quorate.cli.stopping import interrupted_as
 from quorate.errors import Interrupted, PreconditionFailed, QuorateError
 
 if TYPE_CHECKING:
-    from quorate.run.begin import Begun
+    from quorate.folder.begin import Begun
 
 _FILE = click.Path(path_type=Path)
 
@@ -44,11 +44,11 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
     path = folder / "quorate.toml"
     if path.exists():
         raise PreconditionFailed(f"{path} exists already; edit it, or choose another folder")
-    from quorate.run.template import TEMPLATE, filled
+    from quorate.folder.template import TEMPLATE, filled
 
     text, left = TEMPLATE, ["[data]", "[budget] epsilon", "[budget] delta"]
     if private is not None:
-        from quorate.run.begin import Begun
+        from quorate.folder.begin import Begun
 
         begun = Begun.of(private, **given)
         if not yes:
@@ -83,7 +83,7 @@ def _asked_or_nothing(begun: Begun) -> Begun:
 
 def _asked(begun: Begun) -> Begun:
     """Ask for what was not given; an empty answer leaves it to be filled in."""
-    from quorate.run.begin import QUESTIONS
+    from quorate.folder.begin import QUESTIONS
 
     if not sys.stdin.isatty():
         raise PreconditionFailed(

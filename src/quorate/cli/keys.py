@@ -74,7 +74,7 @@ def revoke(run: Path, key: str, as_json: bool) -> None:
 
 
 def _keys(run: Path) -> KeyFile:
-    from quorate.run.folder import RunFolder
+    from quorate.folder.folder import RunFolder
     from quorate.service.keys import KeyFile
 
     return KeyFile(RunFolder(run).private)

@@ -84,7 +84,7 @@ def verify(place: Path | str, modules: tuple[str, ...], receipts: tuple[str, ...
     the ledger verifies the file that quorate ledger export wrote, in place of it.
     """
     from quorate.accounting.figures import several
-    from quorate.pipeline.models import import_events, nothing_from
+    from quorate.voting.models import import_events, nothing_from
 
     kept = _receipts(receipts)
     folder = Path() if isinstance(place, str) else place if place.is_dir() else place.parent
@@ -166,7 +166,7 @@ def open_(
     if (same_release is None) == (raise_budget is None):
         raise InvalidParameter("give one of --same-release REASON and --raise-budget REASON")
     from quorate.accounting.figures import at_most
-    from quorate.run.changed import changed_fingerprint, larger_budget
+    from quorate.folder.changed import changed_fingerprint, larger_budget
 
     if same_release is not None:
         _place_of(run)  # before the files are read, which takes its time
@@ -236,7 +236,7 @@ def close(place: Path | str, reason: str, as_json: bool) -> None:
 
 
 def _receipts(given: tuple[str, ...]) -> list[Receipt]:
-    from quorate.ledger.receipts import read_receipts
+    from quorate.ledger.chain import read_receipts
 
     found: list[Receipt] = []
     for text in given:
@@ -258,9 +258,9 @@ def _receipts(given: tuple[str, ...]) -> list[Receipt]:
 
 def _verified(place: Path | str, receipts: list[Receipt]) -> tuple[Head, int]:
     """Verify a ledger, or an export of one; return its newest entry, and how many charges were priced again."""
+    from quorate.ledger.chain import check_held
     from quorate.ledger.chain import verify as replay
     from quorate.ledger.pricing import check_prices
-    from quorate.ledger.receipts import check_held
 
     if isinstance(place, Path) and _is_export(place):
         state = replay(_exported(place))
@@ -296,8 +296,8 @@ def _exported(file: Path) -> list[Any]:
 
 def opened(place: Path | str) -> AbstractContextManager[Ledger]:
     """Open the ledger of a run's folder, or the ledger file itself; a missing one is refused, never made."""
+    from quorate.folder.folder import RunFolder
     from quorate.ledger import Ledger
-    from quorate.run.folder import RunFolder
 
     if isinstance(place, str):
         return Ledger(place)
@@ -308,7 +308,7 @@ def opened(place: Path | str) -> AbstractContextManager[Ledger]:
 
 
 def _place_of(place: Path) -> Path:
-    from quorate.run.folder import RunFolder
+    from quorate.folder.folder import RunFolder
 
     path = place / "ledger.db" if place.is_dir() else place
     folder = RunFolder(path.parent)

@@ -11,8 +11,8 @@ from quorate.cli.options import as_json, number, print_json, run_folder, say_bef
 from quorate.errors import PreconditionFailed, QuorateError
 
 if TYPE_CHECKING:
+    from quorate.folder.paid_estimate import PaidEstimate
     from quorate.planning.plan import Plan
-    from quorate.run.paid_estimate import PaidEstimate
 
 
 class Point(click.ParamType[tuple[float, float]]):
@@ -81,8 +81,8 @@ def command(
     asks for it. Where there are labelled public rows ([data] evaluation), the best rows are rehearsed on them, which
     takes up to half a minute, and with thousands of images a minute.
     """
+    from quorate.folder.planned import plan_folder
     from quorate.release.files import file_to_write
-    from quorate.run.planned import plan_folder
 
     if html is not None:
         file_to_write(html, "plan.html", charged="nothing was charged")  # before half a minute of rehearsing
@@ -90,7 +90,7 @@ def command(
     known: dict[str, Any] = {"n_records": n_records, "n_rows": n_rows, "commonest": commonest}
     paid: PaidEstimate | None = None
     if estimate:
-        from quorate.run.paid_estimate import CHARGED, estimate_for_plan
+        from quorate.folder.paid_estimate import CHARGED, estimate_for_plan
 
         _goes_with_an_estimate(rehearse, models)
         _can_be_rehearsed(plan_folder(run, rehearse="no", **known))  # what is refused here is refused for nothing
@@ -104,13 +104,13 @@ def command(
             error.charged = CHARGED
         raise
     if html is not None:
-        from quorate.report.plan_page import plan_page
+        from quorate.planning.page import plan_page
 
         html.write_text(plan_page(made, paid="" if paid is None else str(paid)), encoding="utf-8")
     if as_json:
         print_json({**made.tree(), **({} if paid is None else {"paid_estimate": paid.tree()})})
         return
-    from quorate.report.plan_text import render_plan
+    from quorate.planning.text import render_plan
 
     click.echo(render_plan(made))
     if html is not None:
@@ -128,7 +128,7 @@ def _one_source(*, estimate: bool, spend: float | None, typed_in: bool) -> None:
 
 def _can_be_rehearsed(made: Plan) -> None:
     """Refuse to pay for an estimate that no rules can be drawn for."""
-    from quorate.planning import few_rows_caution
+    from quorate.run.pool_cautions import few_rows_caution
 
     few = few_rows_caution(
         made.facts.n_public, made.facts.n_classes, learns="a plan by --estimate is rehearsed with rules on them alone"

@@ -26,12 +26,12 @@ def command(run: Path, edition: Literal["public", "internal"], as_json: bool) ->
     The public edition goes to public/report.html. The internal one goes to private/report-internal.html, readable by
     its owner alone; it reads the private rows again.
     """
-    from quorate.pipeline.facts import with_later_raises
+    from quorate.folder.folder import RunFolder
+    from quorate.folder.methods import method_of
+    from quorate.folder.published import publish_files, read_facts
     from quorate.release.files import write_atomically
     from quorate.report import render_html, render_json
-    from quorate.run.folder import RunFolder
-    from quorate.run.methods import method_of
-    from quorate.run.published import publish_files, read_facts
+    from quorate.voting.facts import with_later_raises
 
     facts, folder = read_facts(run), RunFolder(run)
     if folder.has_ledger:

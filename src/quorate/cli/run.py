@@ -13,10 +13,10 @@ from quorate.arguments import for_shell
 from quorate.cli.options import as_json, run_folder, say_before
 from quorate.cli.stopping import charged_as
 from quorate.errors import InvalidParameter
-from quorate.pipeline.progress import progress
+from quorate.run.progress import progress
 
 if TYPE_CHECKING:
-    from quorate.run.settings import Settings
+    from quorate.folder.settings import Settings
 
 
 @click.command(name="run")
@@ -48,7 +48,7 @@ def command(
     stage is stored. Killed and started again, a run goes on from there; nothing is charged twice, and no label or round
     is drawn twice.
     """
-    from quorate.run.settings import settings_of
+    from quorate.folder.settings import settings_of
 
     settings = settings_of(run)  # a wrong one is refused before what reads tables and trains models is loaded
     given = {"scheduler": scheduler, "plain_tcp": plain_tcp or None, "shared_folder": shared_folder}
@@ -59,19 +59,20 @@ def command(
 
     load_ahead_of_skops()
 
-    from quorate.planning import rehearsal_caution
+    from quorate.folder.choice import choice_in_words
+    from quorate.folder.methods import METHODS
+    from quorate.folder.prepared import charged_so_far, outputs
     from quorate.report import render_text
-    from quorate.run.choice import choice_in_words
-    from quorate.run.methods import METHODS
-    from quorate.run.prepared import charged_so_far, outputs
+    from quorate.run.cautions import rehearsal_caution
 
     if settings.method.by == "auto":
-        from quorate.run.planned import settings_to_run
+        from quorate.folder.planned import settings_to_run
 
         settings = _with_scheduler(settings_to_run(run, keep=True, before=None if as_json else say_before), options)
     method, read = METHODS[settings.method.by], None
     with charged_as(lambda: charged_so_far(run, read)):
-        read = method.read(run, settings=settings)
+        with progress(quiet=as_json) as watch:
+            read = method.read(run, settings=settings, watch=watch)
         if not as_json:
             for caution in method.cautions(read):
                 if caution.severity != "note":  # for before a choice: `check` says it

@@ -9,7 +9,7 @@ import click
 
 from quorate.arguments import for_shell
 from quorate.cli.options import run_folder, whole
-from quorate.pipeline.progress import progress
+from quorate.run.progress import progress
 
 
 @click.command(name="serve")
@@ -50,12 +50,11 @@ def command(
     )
     _needs_the_extra()
     _refuse_busy(settings.host, settings.port)
-    from quorate.run.folder import RunFolder
+    from quorate.folder.folder import RunFolder
     from quorate.service.app import Service
     from quorate.service.keys import KeyFile
-    from quorate.service.log import Log
     from quorate.service.open_run import opened
-    from quorate.service.records import Records
+    from quorate.service.records import Log, Records
     from quorate.service.server import check_certificate, serve
 
     check_certificate(settings)

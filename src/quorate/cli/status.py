@@ -10,7 +10,7 @@ import click
 from quorate.cli.options import as_json, print_json, run_folder
 
 if TYPE_CHECKING:
-    from quorate.run.status import AccountStatus, RunStatus
+    from quorate.folder.status import AccountStatus, RunStatus
 
 
 @click.command(name="status")
@@ -19,9 +19,8 @@ if TYPE_CHECKING:
 def command(run: Path, as_json: bool) -> None:
     """Say how far RUN (default: here) is, what was spent and what is left."""
     from quorate.accounting.figures import at_least, at_most
-    from quorate.report.baseline import scored
-    from quorate.report.sentences import SEEDED, counted, raised
-    from quorate.run.status import read_status
+    from quorate.folder.status import read_status
+    from quorate.report.sentences import SEEDED, counted, raised, scored
 
     status = read_status(run)
     if as_json:

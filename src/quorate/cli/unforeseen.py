@@ -26,7 +26,7 @@ def may_hold_charges(root: Path | None) -> bool:
     """Tell whether the ledger of a run holds a charge of an earlier command, or cannot be asked."""
     if root is None:
         return False
-    from quorate.run.folder import RunFolder
+    from quorate.folder.folder import RunFolder
 
     try:
         folder = RunFolder(root)

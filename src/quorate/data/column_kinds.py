@@ -10,7 +10,8 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -19,6 +20,8 @@ from quorate.data.cell_text import canonical_text
 from quorate.data.columns import Family, column, doubles, families, listed, nearest, texts
 from quorate.data.dates import are_dates
 from quorate.data.decimal_commas import are_decimal_commas, comma_number, has_decimal_comma
+from quorate.data.dialect import PLAIN, Dialect
+from quorate.data.given_kinds import GivenKinds
 from quorate.data.plain_columns import plain_columns
 from quorate.data.public_words import PublicWords
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows
@@ -46,60 +49,6 @@ _WORD = re.compile(r"(?u)\b\w\w+\b")  # as TfidfVectorizer takes words
 _LOOKED_AT = 5_000  # different entries of a column
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class GivenKinds:
-    """What the owner says of columns, by their names; the rule decides on the others.
-
-    Attributes
-    ----------
-    text, categorical, numeric, dates, drop : tuple of str
-        Names of columns.
-    """
-
-    text: tuple[str, ...] = ()
-    categorical: tuple[str, ...] = ()
-    numeric: tuple[str, ...] = ()
-    dates: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, **given: Any) -> GivenKinds:
-        """Check names: a list, or one.
-
-        Raises
-        ------
-        InvalidParameter
-            If they are no names, or one is given twice.
-
-        Examples
-        --------
-        >>> GivenKinds.of(text="note", drop=["id"]).named
-        {'note': 'text', 'id': 'drop'}
-        """
-        read = {key: _names(key, names) for key, names in given.items()}
-        every = [name for names in read.values() for name in names]
-        if twice := [name for name, times in Counter(every).items() if times > 1]:
-            raise InvalidParameter(f"column {twice[0]!r} is named more than once; say one kind of each column")
-        return cls(**read)
-
-    @property
-    def arguments(self) -> dict[str, tuple[str, ...]]:
-        """As arguments of :class:`~quorate.PublicPool`."""
-        return {part.name: getattr(self, part.name) for part in fields(self)}
-
-    @property
-    def named(self) -> dict[str, str]:
-        """Each named column, and what it was named as."""
-        return {name: part.name for part in fields(self) for name in getattr(self, part.name)}
-
-
-def _names(key: str, names: Any) -> tuple[str, ...]:
-    found = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, Sequence) else None
-    if found is None or not all(isinstance(name, str) and name for name in found):
-        raise InvalidParameter(f'{key} must name columns (["notes"]), got {names!r}')
-    return found
-
-
 @dataclass(frozen=True, slots=True)
 class ColumnKinds:
     """What each column of a table is read as.
@@ -113,9 +62,11 @@ class ColumnKinds:
     asked : frozenset of str
         Columns of which the owner has said what they are.
     commas : frozenset of str
-        Columns of numbers whose decimal mark is a comma.
+        Columns of numbers whose decimal mark is a comma, as the pool shows.
     words : mapping of str to PublicWords
         Of columns of categories that the pool holds as text, the public entries: a cell that says the same is one.
+    dialect : Dialect
+        How numbers and dates are written, as the owner declares it.
 
     Examples
     --------
@@ -133,6 +84,7 @@ class ColumnKinds:
     asked: frozenset[str] = frozenset()
     commas: frozenset[str] = frozenset()
     words: Mapping[str, PublicWords] = field(default_factory=dict, hash=False)
+    dialect: Dialect = PLAIN
 
     @property
     def text(self) -> tuple[str, ...]:
@@ -166,7 +118,7 @@ class ColumnKinds:
             places = {name: place for place, name in enumerate(columns(X) or ())}
         found = families(X)
         read = {
-            places[name]: _read(column(X, places[name]), found[name], self.kinds[name], comma=name in self.commas)
+            places[name]: self._read(column(X, places[name]), found[name], name)
             for name in self.changed
             if name in places
         }
@@ -191,28 +143,28 @@ class ColumnKinds:
             for place, (name, family) in enumerate(families(X).items())
         )
 
+    def number(self, name: str, text: str | None) -> float:
+        """Return what a text says in a column of numbers; NaN for what is none."""
+        if text is None:
+            return float("nan")
+        if self.dialect.declares_numbers:
+            return _in_range(self.dialect.number(text))
+        return _in_range(comma_number(text) if name in self.commas else written_number(text))
 
-def _read(series: Any, family: Family, kind_: ColumnKind, *, comma: bool = False) -> Any:
-    """Return one column as its kind reads it: floats, or texts."""
-    if family == "number":
-        return (
-            [canonical_text(value) for value in doubles(series).tolist()]
-            if kind_ in ("category", "text")
-            else doubles(series)
-        )
-    if kind_ in ("date", "time", "duration"):
-        return time_numbers(series, kind_)
-    if kind_ == "number":
-        return each_text(texts(series), _comma_number if comma else _number)
-    return ["" if text is None and kind_ == "text" else text for text in texts(series)]
-
-
-def _number(text: str | None) -> float:
-    return _in_range(float("nan") if text is None else written_number(text))
-
-
-def _comma_number(text: str | None) -> float:
-    return _in_range(comma_number(text))
+    def _read(self, series: Any, family: Family, name: str) -> Any:
+        """Return one column as its kind reads it: floats, or texts."""
+        kind_ = self.kinds[name]
+        if family == "number":
+            return (
+                [canonical_text(value) for value in doubles(series).tolist()]
+                if kind_ in ("category", "text")
+                else doubles(series)
+            )
+        if kind_ in ("date", "time", "duration"):
+            return time_numbers(series, kind_, self.dialect.date)
+        if kind_ == "number":
+            return each_text(texts(series), partial(self.number, name))
+        return ["" if text is None and kind_ == "text" else text for text in texts(series)]
 
 
 def _in_range(value: float) -> float:
@@ -298,7 +250,11 @@ def column_kinds(pool: Rows, given: GivenKinds | None = None) -> ColumnKinds:
     for place, (name, family) in enumerate(found.items()):
         asked = given.named.get(name)
         series = column(pool, place)
-        kinds[name] = _ruled(series, family, n_rows(pool)) if asked is None else _asked(asked, name, series, family)
+        kinds[name] = (
+            _ruled(series, family, n_rows(pool), given.dialect)
+            if asked is None
+            else _asked(asked, name, series, family, given.dialect)
+        )
     if set(kinds.values()) == {"dropped"}:
         if given.drop:
             raise InvalidParameter("drop: no column of the public rows is left; name fewer of them")
@@ -308,12 +264,15 @@ def column_kinds(pool: Rows, given: GivenKinds | None = None) -> ColumnKinds:
         for place, name in enumerate(found)
         if found[name] == "text" and kinds[name] == "number" and _has_commas(column(pool, place))
     ]
+    if given.dialect.declares_numbers:
+        commas = []
     words = {
         name: PublicWords.of(texts(column(pool, place)))
         for place, name in enumerate(found)
         if found[name] == "text" and kinds[name] == "category"
     }
-    return ColumnKinds(kinds, changed_kinds(kinds, found), frozenset(given.named), frozenset(commas), words)
+    named = frozenset(given.named)
+    return ColumnKinds(kinds, changed_kinds(kinds, found), named, frozenset(commas), words, given.dialect)
 
 
 def changed_kinds(kinds: Mapping[str, ColumnKind], held: Mapping[str, Family]) -> frozenset[str]:
@@ -326,19 +285,19 @@ def _has_commas(series: Any) -> bool:
     return any(has_decimal_comma(text) for text in _some(Counter(text for text in texts(series) if text is not None)))
 
 
-def _ruled(series: Any, family: Family, rows: int) -> ColumnKind:
+def _ruled(series: Any, family: Family, rows: int, dialect: Dialect) -> ColumnKind:
     if family == "time":
         return time_kind(series)
-    return "number" if family in ("number", "missing") else text_column_kind(texts(series), rows)
+    return "number" if family in ("number", "missing") else text_column_kind(texts(series), rows, dialect)
 
 
-def text_column_kind(cells: Sequence[str | None], rows: int) -> ColumnKind:
+def text_column_kind(cells: Sequence[str | None], rows: int, dialect: Dialect = PLAIN) -> ColumnKind:
     """Decide on a column of text, by the rule of :func:`column_kinds`."""
     counts = Counter(cell for cell in cells if cell is not None and cell.strip())
     present = counts.total()
-    if counts and (clock := text_kind(_some(counts))) is not None:
+    if counts and (clock := text_kind(_some(counts), dialect.date)) is not None:
         return clock
-    if counts and _numbers_with_marks(_some(counts)):
+    if counts and _numbers_with_marks(_some(counts), dialect):
         return "number"
     if present < FEWEST_ROWS or are_dates([text.strip() for text in _some(counts)]):
         return "category"  # dates in another form: said by a caution
@@ -379,47 +338,53 @@ def word_figures(different: Sequence[str]) -> tuple[float, float]:
     return mean, sum(times for times in counts.values() if times > 1) / total
 
 
-def _numbers_with_marks(different: Sequence[str]) -> bool:
+def _numbers_with_marks(different: Sequence[str], dialect: Dialect) -> bool:
     """Tell whether these are numbers but for marks of a missing one, or for commas; digits alone may well be codes."""
-    others = [text.strip().lower() for text in different if math.isnan(_number(text))]
-    if are_decimal_commas(others):
+    others = [text.strip().lower() for text in different if math.isnan(_in_range(dialect.number(text)))]
+    if not dialect.declares_numbers and are_decimal_commas(others):
         return MISSING_MARKS.issuperset(text for text in others if not has_decimal_comma(text))
-    return 0 < len(others) < len(different) and MISSING_MARKS.issuperset(others)
+    marked = [text for text in different if dialect.declares_numbers and not text.strip().isdigit()]
+    return len(marked or others) > 0 and len(others) < len(different) and MISSING_MARKS.issuperset(others)
 
 
 def _some(counts: Counter[str]) -> list[str]:
     return list(counts)[:_LOOKED_AT]
 
 
-def _asked(asked: str, name: str, series: Any, family: Family) -> ColumnKind:
+def _asked(asked: str, name: str, series: Any, family: Family, dialect: Dialect) -> ColumnKind:
     """Return the kind that the owner names, or say why the column cannot be read so."""
     if asked == "drop":
         return "dropped"
     if asked == "dates":
         if family == "time":
             return time_kind(series)
-        known = None if family != "text" else _best_clock([text for text in texts(series) if text is not None])
+        known = None if family != "text" else _best_clock([text for text in texts(series) if text is not None], dialect)
         if known is None:
+            written = f" or as {dialect.date_format}" * bool(dialect.date_format)
             raise InvalidParameter(
                 f"dates: column {name!r} of the public rows holds no date in ISO 8601 (2024-03-01, 2024-03-01T12:30, "
-                "or 12:30 for a time of day); write it so, or name the column as text, categorical or drop"
+                f"or 12:30 for a time of day){written}; write it so, say how it is written by date_format under "
+                "[data] of quorate.toml (dd.mm.yyyy), or name the column as text, categorical or drop"
             )
         return known
     if family == "time":
         raise InvalidParameter(f"{asked}: column {name!r} holds dates or times, by its type; name it as dates, or drop")
-    if asked == "numeric" and family == "text" and np.isnan(each_text(texts(series), _comma_number)).all():
-        some = next((f", such as {text!r}" for text in texts(series) if text and text.strip()), "")
-        raise InvalidParameter(
-            f"numeric: column {name!r} of the public rows holds no number, written as 12.5 or 12,5, but entries{some}; "
-            "write plain numbers in all tables, or name it as text or drop"
-        )
+    if asked == "numeric" and family == "text":
+        read = dialect.number if dialect.declares_numbers else comma_number
+        entries = [text for text in set(texts(series)) if text is not None]
+        if all(np.isnan(_in_range(read(text))) for text in entries):
+            some = next((f", such as {text!r}" for text in sorted(entries) if text.strip()), "")
+            raise InvalidParameter(
+                f"numeric: column {name!r} of the public rows holds no number, but entries{some}; write plain numbers "
+                "(12.5) in all tables, or name it as text or drop"
+            )
     if asked == "text" and family != "text":
         held = {"number": "numbers", "missing": "nothing"}[family]
         raise InvalidParameter(f"text: column {name!r} of the public pool holds no text, but {held}")
     return {"numeric": "number", "categorical": "category", "text": "text"}[asked]  # type: ignore[return-value]
 
 
-def _best_clock(cells: list[str]) -> Literal["date", "time"] | None:
+def _best_clock(cells: list[str], dialect: Dialect) -> Literal["date", "time"] | None:
     """Dates where most entries that can be read are dates; the others are missing."""
-    kinds = Counter(kind_ for text in cells if (kind_ := text_kind([text])) is not None)
+    kinds = Counter(kind_ for text in cells if (kind_ := text_kind([text], dialect.date)) is not None)
     return kinds.most_common(1)[0][0] if kinds else None

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from quorate.data.column_kinds import ColumnKinds
+from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.feature_maps.scale import with_narrow
 from quorate.data.public_words import PublicWords
 from quorate.errors import InvalidParameter
@@ -37,10 +38,14 @@ def declared_columns(declared: Any) -> tuple[Any, Any]:
     return frame, _encoder(columns, frame)
 
 
-def declared_kinds(declared: Declared) -> ColumnKinds:
-    """Return how the cells of declared columns are read: numbers with a point or a comma, and the declared texts."""
+def declared_kinds(declared: Declared, dialect: Dialect = PLAIN) -> ColumnKinds:
+    """Return how the cells of declared columns are read: numbers with a point or a comma, and the declared texts.
+
+    `dialect`: how numbers are written, where the owner says so.
+    """
     words = {name: PublicWords.of(held) for name, held in declared.items() if isinstance(held[0], str)}
-    return ColumnKinds(commas=frozenset(declared), words=words)
+    commas = frozenset() if dialect.declares_numbers else frozenset(declared)
+    return ColumnKinds(commas=commas, words=words, dialect=dialect)
 
 
 def _name(name: Any) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from itertools import pairwise
 from math import inf
 from typing import Any
 
@@ -245,6 +246,28 @@ def public_units(encoder: Any, X: Rows) -> dict[int, tuple[float, float]]:
     spreads = np.where(known_spread, scaler.scale_, np.nan)
     places = [known[place] if isinstance(place, str) else place for place in chosen]
     return dict(zip(places, zip(scaler.mean_, spreads, strict=True), strict=True))
+
+
+def indicator_blocks(encoder: Any) -> tuple[tuple[int, int], ...]:
+    """Return where the indicators of each column of categories stand: the first, and one past the last, encoded column.
+
+    Parameters
+    ----------
+    encoder : object
+        From :func:`public_encoder`; None, and what has no indicators, give no entry.
+
+    Examples
+    --------
+    >>> import polars
+    >>> indicator_blocks(public_encoder(polars.DataFrame({"sex": ["F", "M", "M", "F"], "age": [30, 50, 40, 20]})))
+    ((1, 4),)
+    """
+    blocks = []
+    for part, fitted, _ in getattr(encoder, "transformers_", []):
+        if part in ("text", "declared") and hasattr(fitted, "categories_"):
+            ends = encoder.output_indices_[part].start + np.cumsum([0, *map(len, fitted.categories_)])
+            blocks += [(int(first), int(end)) for first, end in pairwise(ends)]
+    return tuple(blocks)
 
 
 def public_words(encoder: Any) -> dict[str, PublicWords]:

@@ -7,7 +7,8 @@ from html import escape
 from typing import Any
 
 from quorate.data.checks import check_features
-from quorate.data.column_kinds import GivenKinds, column_kinds
+from quorate.data.column_kinds import column_kinds
+from quorate.data.given_kinds import GivenKinds
 from quorate.data.rows import Kind, Rows, columns, image_shape, kind, n_rows, width
 
 
@@ -65,6 +66,14 @@ class PublicPool:
         self._given: GivenKinds = X.given if isinstance(X, PublicPool) and not given.named else given
         if given.named:
             column_kinds(self._rows, given)  # refuses what cannot be
+
+    @classmethod
+    def described(cls, X: Any, given: GivenKinds) -> PublicPool:
+        """Return public rows with all that their owner says of them; also how numbers and dates are written."""
+        pool = cls(X)
+        pool._given = given
+        column_kinds(pool.rows(), given)  # refuses what cannot be
+        return pool
 
     @property
     def image_shape(self) -> tuple[int, ...] | None:

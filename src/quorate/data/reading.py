@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quorate.data.database import DatabaseQuery
+from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.files import existing_file
 from quorate.data.formats import Table, TableFormat, format_for, require_column, table_suffixes
 from quorate.data.formats.format import ReadsEach, cannot_read_each_row, ids_of
@@ -33,6 +34,7 @@ def read_data(
     n_features: int | None = None,
     memory: int | None = None,
     workspace: Workspace | None = None,
+    dialect: Dialect = PLAIN,
 ) -> Table:
     r"""Read features, labels and unit ids from a file of any known format.
 
@@ -57,6 +59,8 @@ def read_data(
         (:class:`~quorate.data.streamed.StreamedFrame`); None reads every file as a whole.
     workspace : Workspace or None
         Where rows may be put aside; with `memory`.
+    dialect : Dialect
+        How text tables are written.
 
     Returns
     -------
@@ -83,7 +87,7 @@ def read_data(
     """
     if label is not None and label == unit:
         raise InvalidParameter(f"label and unit both name {label!r}; they must be two columns")
-    found, known = _place(path), format_for(path)
+    found, known = _place(path), format_for(path, dialect)
     if isinstance(known, TableFormat):
         table = None
         if memory is not None and workspace is not None and known.bytes_in_memory(found) > memory:
@@ -100,6 +104,7 @@ def read_cells(
     drop: Sequence[str] = (),
     n_features: int,
     memory: int | None = None,
+    dialect: Dialect = PLAIN,
 ) -> Table:
     r"""Read private rows so that what one row holds never changes how another is read.
 
@@ -121,6 +126,8 @@ def read_cells(
     memory : int or None
         Bytes that may be taken. A CSV, TSV, Parquet or Arrow file that would take more stays where it is, and is read
         part by part (:class:`~quorate.data.streamed.PartedFrame`); None reads every file as a whole.
+    dialect : Dialect
+        How text tables are written: what parts their cells, which are text as it stands there.
 
     Raises
     ------
@@ -136,7 +143,7 @@ def read_cells(
     >>> table.X["age"].to_list(), table.y
     (['039', 'n/a'], ['no', 'yes'])
     """
-    found = format_for(path)
+    found = format_for(path, dialect)
     if isinstance(found, TableFormat):
         place = _place(path)
         parted = memory is not None and found.bytes_in_memory(place) > memory
@@ -164,7 +171,9 @@ def _parted(known: TableFormat, path: Path, kept: Sequence[str], *, label: str, 
     return Table(X=X, y=held[label], unit=None if unit is None else held[unit])
 
 
-def read_table(path: str | Path | DatabaseQuery, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
+def read_table(
+    path: str | Path | DatabaseQuery, *, text_columns: Sequence[str] = (), dialect: Dialect = PLAIN
+) -> pl.DataFrame:
     r"""Read a table with named columns: a CSV, TSV, Parquet or Arrow file, or what was registered.
 
     Parameters
@@ -174,6 +183,8 @@ def read_table(path: str | Path | DatabaseQuery, *, text_columns: Sequence[str] 
         and the others of :mod:`quorate.data.formats`; or a :class:`~quorate.data.database.DatabaseQuery`.
     text_columns : sequence of str
         Columns of a CSV file that are read as text whatever they look like: ids, so that ``007`` stays what it is.
+    dialect : Dialect
+        How text tables are written.
 
     Returns
     -------
@@ -196,11 +207,11 @@ def read_table(path: str | Path | DatabaseQuery, *, text_columns: Sequence[str] 
     ...     read_table(path, text_columns=["person"]).rows()
     [('007', 39), ('008', 50)]
     """
-    return _table_format(path).frame(_place(path), text_columns=text_columns)
+    return _table_format(path, dialect).frame(_place(path), text_columns=text_columns)
 
 
-def column_names(path: str | Path | DatabaseQuery) -> list[str]:
-    r"""Name the columns of a table without reading its rows.
+def column_names(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> list[str]:
+    r"""Name the columns of a table without reading its rows; `dialect` says how text tables are written.
 
     Raises
     ------
@@ -215,7 +226,7 @@ def column_names(path: str | Path | DatabaseQuery) -> list[str]:
     ...     column_names(Path(folder, "visits.csv"))
     ['person', 'age']
     """
-    return _table_format(path).names(_place(path))
+    return _table_format(path, dialect).names(_place(path))
 
 
 def read_batches(
@@ -260,15 +271,15 @@ def read_batches(
     yield from table.batches(_place(path), chosen, batch_rows)
 
 
-def has_named_columns(path: str | Path | DatabaseQuery) -> bool:
-    """Tell by its name whether a file holds a table with named columns.
+def has_named_columns(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> bool:
+    """Tell by its name, and by how text tables are written, whether a file holds a table with named columns.
 
     Examples
     --------
     >>> has_named_columns("visits.parquet"), has_named_columns("a9a.xz")
     (True, False)
     """
-    return isinstance(format_for(path), TableFormat)
+    return isinstance(format_for(path, dialect), TableFormat)
 
 
 def _place(path: str | Path | DatabaseQuery) -> Any:
@@ -276,8 +287,8 @@ def _place(path: str | Path | DatabaseQuery) -> Any:
     return path if isinstance(path, DatabaseQuery) else existing_file(path)
 
 
-def _table_format(path: str | Path | DatabaseQuery) -> TableFormat:
-    found = format_for(path)
+def _table_format(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> TableFormat:
+    found = format_for(path, dialect)
     if not isinstance(found, TableFormat):
         raise InvalidParameter(
             f"{path}: expected a table with named columns ({', '.join(table_suffixes())}; text also with .gz or .xz)"

@@ -75,7 +75,7 @@ class TableReader:
         features = [feature for feature in columns(X) or () if feature not in self.left_out]
         wanted = [feature for feature in self.families if needed is None or feature in needed or feature in features]
         refuse_other_columns(features, wanted, called=(name, "the public pool"))
-        X = X[wanted]
+        X = self._without_marks(X[wanted])
         held, changed = families(X), {}
         for place, feature in enumerate(wanted):
             if held[feature] != self.families[feature]:
@@ -84,16 +84,43 @@ class TableReader:
                     changed[place] = cells
         return with_cells(X, changed) if changed else X
 
+    def is_missing(self, cell: Any) -> bool:
+        """Whether the owner says that such a cell stands for no value."""
+        marks = self.kinds.dialect.missing
+        if isinstance(cell, str) or not marks:
+            return cell in marks
+        return type(cell) in (int, float) and cell in set(map(self.kinds.dialect.number, marks))
+
+    def _without_marks(self, X: Rows) -> Rows:
+        """Return a frame without what stands for no value."""
+        changed: dict[int, Any] = {}
+        for place, held in enumerate(families(X).values() if self.kinds.dialect.missing else ()):
+            if held == "text":
+                changed[place] = [None if self.is_missing(text) else text for text in texts(column(X, place))]
+            elif held == "number":
+                numbers = doubles(column(X, place))
+                absent = np.isin(numbers, [self.kinds.dialect.number(mark) for mark in self.kinds.dialect.missing])
+                if absent.any():
+                    changed[place] = np.where(absent, np.nan, numbers)
+        return with_cells(X, changed) if changed else X
+
     def written(self, name: str, number: float) -> str | None:
         """Return a number as the pool's column of texts writes it; None for a missing one."""
         text = None if np.isnan(number) else canonical_text(number)
-        decimal = text is not None and name in self.kinds.commas and "e" not in text
-        return text.replace(".", ",") if decimal and text is not None else text
+        if text is None:
+            return None
+        if self.kinds.dialect.declares_numbers and self.kinds.kinds.get(name) == "number":
+            return self.kinds.dialect.written(text)
+        return text.replace(".", ",") if name in self.kinds.commas and "e" not in text else text
 
     def number(self, name: str, text: str | None) -> float:
         """Return what a text says in a column of numbers, in the pool's own notation; NaN for what is none."""
-        if text is None or name not in self.kinds.commas:
-            return float("nan") if text is None else written_number(text)
+        if text is None:
+            return float("nan")
+        if self.kinds.dialect.declares_numbers:
+            return self.kinds.dialect.number(text)
+        if name not in self.kinds.commas:
+            return written_number(text)
         if self.families[name] == "text":  # the pool shows its commas
             return comma_number(text)
         value = written_number(text)  # declared: a comma that can be nothing else

@@ -69,8 +69,10 @@ def _offset(zone: str | None) -> int:
     return (-1 if zone[0] == "-" else 1) * (hours * 60 + minutes) * 60_000_000
 
 
-def text_kind(present: Iterable[str]) -> Literal["date", "time"] | None:
+def text_kind(present: Iterable[str], date: Callable[[str], float] = date_number) -> Literal["date", "time"] | None:
     """Tell whether every one of these texts is a date, or every one a time of day; None where neither.
+
+    `date`: what reads a date.
 
     Examples
     --------
@@ -78,7 +80,7 @@ def text_kind(present: Iterable[str]) -> Literal["date", "time"] | None:
     ('date', 'time', None)
     """
     different = set(present)
-    if different and all(date_number(text) == date_number(text) for text in different):
+    if different and all(date(text) == date(text) for text in different):
         return "date"
     return "time" if different and all(clock_number(text) == clock_number(text) for text in different) else None
 
@@ -97,10 +99,11 @@ def time_kind(series: Any) -> TimeKind:
     return {"timedelta": "duration", "timedelta64": "duration", "time": "time"}.get(named, "date")  # type: ignore[return-value]
 
 
-def time_numbers(series: Any, kind: TimeKind) -> FloatArray:
+def time_numbers(series: Any, kind: TimeKind, date: Callable[[str | None], float] = date_number) -> FloatArray:
     """Return a column of times, or of texts, as numbers; NaN where there is no such time.
 
-    `series`: of a type of times, or text. `kind`: what it is read as. Returns: days, hours or days; see the module.
+    `series`: of a type of times, or text. `kind`: what it is read as. `date`: what reads a date. Returns: days,
+    hours or days; see the module.
 
     Examples
     --------
@@ -110,7 +113,7 @@ def time_numbers(series: Any, kind: TimeKind) -> FloatArray:
     """
     if kind == "duration":
         return np.array([duration_number(value) for value in texts(series)], dtype=np.float64)
-    return each_text(texts(series), date_number if kind == "date" else clock_number)
+    return each_text(texts(series), date if kind == "date" else clock_number)
 
 
 def duration_number(seconds: str | None) -> float:
@@ -138,15 +141,17 @@ def each_text(cells: Iterable[str | None], read: Callable[[str | None], float]) 
     return np.array(found, dtype=np.float64)
 
 
-def time_reader(kind: str | None) -> Callable[[Any], float]:
+def time_reader(kind: str | None, date: Callable[[str | None], float] = date_number) -> Callable[[Any], float]:
     """Return what reads one cell of a column of dates, times or durations as a number; NaN for what is none.
+
+    `date`: what reads a date that is text.
 
     Examples
     --------
     >>> time_reader("date")("1970-01-02"), time_reader("date")(dt.date(1970, 1, 3)), time_reader("time")("soon")
     (1.0, 2.0, nan)
     """
-    read = {"date": date_number, "time": clock_number, "duration": duration_number}[kind or "date"]
+    read = {"date": date, "time": clock_number, "duration": duration_number}[kind or "date"]
 
     def time(cell: Any) -> float:
         try:

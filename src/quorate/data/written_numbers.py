@@ -12,7 +12,7 @@ import numpy as np
 _WRITTEN = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|nan)", re.ASCII | re.IGNORECASE)
 
 _NUMBERS = (str, bytes, bool, int, float, np.bool_, np.integer, np.floating, Decimal, Fraction)
-_TRUTH = {"true": 1.0, "false": 0.0}
+TRUTH = {"true": 1.0, "false": 0.0}
 
 
 def written_number(text: str) -> float:
@@ -33,7 +33,7 @@ def number(cell: Any) -> float:
     """Return a cell as a float; NaN for what is no number. Truth values are 0 and 1, also written out."""
     try:
         if isinstance(cell, str):
-            truth = _TRUTH.get(cell.strip().lower())
+            truth = TRUTH.get(cell.strip().lower())
             return written_number(cell) if truth is None else truth
         return float(cell) if isinstance(cell, _NUMBERS) else float("nan")  # other objects may warn
     except Exception:  # noqa: BLE001 - beyond the floats, or a subclass that raises where it is asked for its value

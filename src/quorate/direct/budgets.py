@@ -11,20 +11,15 @@ import numpy as np
 from quorate.accounting import Repeated
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import Relation
-from quorate.data.feature_maps.coordinates import (
-    FINEST,
-    LENGTH_BITS,
-    LONGEST_FEATURES,
-    FeatureMap,
-    Spectrum,
-    public_features,
-)
+from quorate.data.feature_maps.coordinates import FINEST, LENGTH_BITS, FeatureMap, public_features
 from quorate.data.feature_maps.exact import squared_lengths
+from quorate.data.feature_maps.residual import longest_features
 from quorate.data.feature_maps.shared_patches import SharedPatches
 from quorate.data.rows import take
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import DirectSettings, PoolMoments, settings_for
 from quorate.direct.plan import FeatureMapName, feature_map_for, mu_for_settings, noise_for, released_by_a_round
+from quorate.direct.shrinkage import RoundNoise, shrunk
 from quorate.types import FloatArray, IntArray
 
 
@@ -36,7 +31,7 @@ class Outline:
     `grid`: the integers of a contribution.
     `sigma`: of the noise on each number of a round, in grid steps.
     `n_units`, `n_outputs`: n₀, and 1 for two classes, else one a class.
-    `spectrum`: of the pool.
+    `moments`: of the pool.
     `neighbours`: the change of one unit that the noise is for.
     """
 
@@ -45,7 +40,7 @@ class Outline:
     sigma: float
     n_units: int
     n_outputs: int
-    spectrum: Spectrum = field(repr=False)
+    moments: PoolMoments = field(repr=False)
     neighbours: Relation
 
     @property
@@ -56,12 +51,12 @@ class Outline:
     @property
     def numbers(self) -> int:
         """How many numbers a round releases."""
-        return len(self.spectrum.values) * self.n_outputs
+        return int(self.moments.kept(self.settings).sum()) * self.n_outputs
 
     @property
     def dimension(self) -> float:
         """The effective dimension d(κ)."""
-        return self.spectrum.effective_dimension(self.settings.ridge)
+        return self.moments.effective_dimension(self.settings)
 
     @property
     def event(self) -> Repeated:
@@ -73,12 +68,22 @@ class Outline:
         one = released_by_a_round(self.sigma, self.grid.k, self.numbers, neighbours)
         return Repeated(one, self.settings.rounds)
 
+    def shrunk(self, weights: FloatArray, n_units: int, n_rounds: int) -> FloatArray:
+        """Return weights of rounds that some units were in, shrunk as a run does."""
+        if self.settings.length is None:
+            return weights
+        z, sizes = self.moments.coordinates(self.settings), self.moments.block_sizes(self.settings)
+        # Noise is that of a run for each of its units: so many units have less of it.
+        rounds = RoundNoise(self.noise * n_units / self.n_units, n_units, n_rounds)
+        return shrunk(weights, z, self.settings, rounds, sizes)
+
     def integers(self, along: FloatArray) -> FloatArray:
         """Return coordinates as integer numbers of steps, from features times the pool's directions, ``(n, n_kept)``.
 
         Those of a run are the same but for rounding.
         """
-        z = np.rint(np.ldexp(along / np.sqrt(self.spectrum.values + self.settings.ridge), self.grid.bits))
+        kept, units = self.moments.kept(self.settings), self.moments.lengths_of_units(self.settings)
+        z = np.rint(np.ldexp(along[:, kept] / units[kept], self.grid.bits))
         z[squared_lengths(z) > 4.0 ** (LENGTH_BITS - 1)] = 0.0
         return np.asarray(z)
 
@@ -88,12 +93,13 @@ class PlannedBudgets:
     """Plans for one public pool; whatever they share is worked out once.
 
     `pool`: public rows, encoded. `name`: of the feature map. `patches`: of public images, where others ask for them
-    too.
+    too. `categories`: first and one past the last column of the indicators of each category.
     """
 
     pool: Any = field(repr=False)
     name: FeatureMapName = "auto"
     patches: SharedPatches | None = field(default=None, repr=False)
+    categories: tuple[tuple[int, int], ...] = ()
     _feature_map: FeatureMap | None = field(default=None, repr=False)
     _moments: PoolMoments | None = field(default=None, repr=False)
     _known: dict[int, FloatArray] = field(default_factory=dict, repr=False)
@@ -102,14 +108,14 @@ class PlannedBudgets:
     def feature_map(self) -> FeatureMap:
         """The map, fitted on the pool."""
         if self._feature_map is None:
-            self._feature_map = feature_map_for(self.name, self.pool, patches=self.patches)
+            self._feature_map = feature_map_for(self.name, self.pool, categories=self.categories, patches=self.patches)
         return self._feature_map
 
     @property
     def moments(self) -> PoolMoments:
         """Those of the pool's features."""
         if self._moments is None:
-            self._moments = PoolMoments.of(public_features(self.feature_map, self.pool))
+            self._moments = PoolMoments.of_map(self.feature_map, self.pool)
         return self._moments
 
     def outline(self, *, n_classes: int, n_units: int, epsilon: float, delta: float, neighbours: Relation) -> Outline:
@@ -119,19 +125,20 @@ class PlannedBudgets:
 
         Raises InvalidParameter as that does.
         """
-        spectrum, n_outputs = self.moments.spectrum, 1 if n_classes == 2 else n_classes
+        moments, n_outputs = self.moments, 1 if n_classes == 2 else n_classes
         mu = mu_of_gaussian(epsilon, delta)
-        settings = settings_for(self.moments, n_classes=n_classes, n_units=n_units, mu=mu_for_settings(mu, neighbours))
-        numbers = len(spectrum.values) * n_outputs * settings.rounds
+        settings = settings_for(moments, n_classes=n_classes, n_units=n_units, mu=mu_for_settings(mu, neighbours))
+        kept = moments.kept(settings)
+        numbers = int(kept.sum()) * n_outputs * settings.rounds
         k, sigma = noise_for(settings.rounds, numbers, epsilon, delta, neighbours=neighbours)
-        longest = LONGEST_FEATURES / float(np.sqrt(spectrum.values[-1] + settings.ridge))
+        longest = longest_features(self.feature_map) / float(moments.lengths_of_units(settings)[kept].min())
         grid = Grid(min(LENGTH_BITS - 1 - ceil(log2(longest)), FINEST), settings.clip, k)
-        return Outline(settings, grid, sigma, n_units, n_outputs, spectrum, neighbours)
+        return Outline(settings, grid, sigma, n_units, n_outputs, moments, neighbours)
 
     def along(self, rows: Any) -> FloatArray:
         """Return features of public rows ``(n, n_columns)`` times the pool's directions, ``(n, n_kept)``."""
         with np.errstate(all="ignore"):
-            along = np.asarray(public_features(self.feature_map, rows) @ self.moments.spectrum.vectors)
+            along = np.asarray(public_features(self.feature_map, rows) @ self.moments.directions)
         return np.where(np.isfinite(along), along, 0.0).astype(np.float64)
 
     def along_in_pool(self, at: IntArray) -> FloatArray:

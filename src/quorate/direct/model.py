@@ -8,7 +8,7 @@ import numpy as np
 
 from quorate.ambient import of_arrays
 from quorate.direct.plan import DirectPlan
-from quorate.direct.schema import Schema
+from quorate.run.schema import Schema
 from quorate.types import FloatArray
 
 

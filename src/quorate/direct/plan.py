@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from math import ceil, inf, log2, sqrt
@@ -21,21 +21,25 @@ from quorate.data.feature_maps import (
     ChiSquaredMap,
     LinearMap,
     RBFMap,
+    ResidualMap,
     SharedPatches,
     StackedMap,
     has_numbers,
     patch_map,
     tree_map,
 )
-from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates, public_features
-from quorate.data.feature_maps.scale import has_spread
+from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates
+from quorate.data.feature_maps.product_kernel import columns_of
+from quorate.data.feature_maps.residual import longest_features
+from quorate.data.feature_maps.scale import has_spread, holds_one_quantity
 from quorate.data.rows import kind
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import WITHOUT_POOL, DirectSettings, PoolMoments, settings_for
+from quorate.direct.shrinkage import RoundNoise, shrunk
 from quorate.errors import InvalidParameter
 from quorate.types import FloatArray
 
-FeatureMapName = Literal["auto", "linear", "rbf", "both", "chi2", "trees", "patches"]
+FeatureMapName = Literal["auto", "linear", "rbf", "both", "kernels", "chi2", "trees", "patches"]
 FEATURE_MAPS: tuple[FeatureMapName, ...] = get_args(FeatureMapName)
 FINEST_K, COARSEST_K = 30, 20  # contributions have a length of at most 2^k
 LARGEST_SIGMA = 2.0**40  # that the sampler draws
@@ -118,6 +122,7 @@ class DirectPlan:
         """Hash of everything that gives stored rounds their meaning: another pool gives another."""
         hashed = blake2b(digest_size=16)
         fixed: tuple[Any, ...] = (self.settings, self.grid, self.sigma, self.n_units, self.n_outputs)
+        fixed += self.settings.of_blocks
         if self.neighbours is not None:
             fixed = (*fixed, self.neighbours)
         hashed.update(repr(fixed).encode())
@@ -129,10 +134,11 @@ class DirectPlan:
         settings, coordinates = self.settings, self.coordinates
         basis = f"the model is linear in {coordinates.feature_map.words}; there is no public pool to tell directions"
         if coordinates.whitening is not None:
+            both = "" if settings.residual_ridge is None else f", and {settings.residual_ridge:.4g} for what is added"
             basis = (
                 f"the model is linear in {coordinates.feature_map.words}, in {coordinates.n_coordinates:,} coordinates "
                 f"that the public pool defines, of which {self.dimension:.4g} count: the effective dimension d(κ) at "
-                f"κ = {settings.ridge:.4g}"
+                f"κ = {settings.ridge:.4g}{both}"
             )
         noise = (
             f"noise of {at_least(self.noise)} on each of {self.numbers:,} numbers of a round, the least "
@@ -142,12 +148,33 @@ class DirectPlan:
             f"{settings.rounds} rounds with rate {settings.rate:g}, each step divided by the number of {plural(unit)} "
             f"n₀ = {self.n_units:,}"
         )
+        shrunk_by = "then weights are shrunk by the error that the noise is known to leave, which costs no privacy"
         return (
             basis,
             f"one {unit} adds a vector of length {rounded_up(self.grid.clip)} at most to a round, the clip B",
             steps,
             noise,
+            *((shrunk_by,) if settings.length is not None else ()),
         )
+
+    @property
+    def block_sizes(self) -> tuple[int, ...]:
+        """How many coordinates are of each block that is whitened by itself."""
+        feature_map, whitening = self.coordinates.feature_map, self.coordinates.whitening
+        if not isinstance(feature_map, ResidualMap):
+            return (self.coordinates.n_coordinates,)
+        own = int(np.count_nonzero(whitening[: feature_map.n_linear].any(axis=0)))
+        return own, self.coordinates.n_coordinates - own
+
+    def shrunk(self, weights: FloatArray, pool: Any, n_rounds: int) -> FloatArray:
+        """Return released weights as the settings have them shrunk, by the encoded public pool; post-processing.
+
+        `n_rounds`: rounds that they rest on.
+        """
+        if self.settings.length is None:
+            return weights
+        z = self.coordinates(pool) * 2.0**-self.coordinates.bits
+        return shrunk(weights, z, self.settings, RoundNoise(self.noise, self.n_units, n_rounds), self.block_sizes)
 
     @property
     def start(self) -> FloatArray:
@@ -155,13 +182,37 @@ class DirectPlan:
         return np.zeros((self.coordinates.n_coordinates, self.n_outputs))
 
 
+def default_map(pool: Any, categories: Sequence[tuple[int, int]] = ()) -> FeatureMapName:
+    """Return the feature map of an encoded public pool ``(n_public, n_columns)`` of which nothing is said.
+
+    Linear where rows are sparse or all columns are words or indicators that came as such; linear beside a Gaussian
+    kernel where numbers are one quantity at many places, as pixels are; else linear beside what kernels add to it.
+    `categories` are the first and one past the last column of the indicators of each category.
+    """
+    if kind(pool) == "sparse":
+        return "linear"
+    if has_numbers(pool):
+        return "both" if holds_one_quantity(pool) else "kernels"
+    return "kernels" if columns_of(pool, categories)[1] else "linear"
+
+
+def default_map_before(pool: Any) -> FeatureMapName:
+    """Return the feature map of a run that left it open, begun before kernels were the default of tables."""
+    return "both" if kind(pool) != "sparse" and has_numbers(pool) else "linear"
+
+
 def feature_map_for(
-    name: FeatureMapName, pool: Any, *, rows: str = "rows", patches: SharedPatches | None = None
+    name: FeatureMapName,
+    pool: Any,
+    *,
+    rows: str = "rows",
+    categories: Sequence[tuple[int, int]] = (),
+    patches: SharedPatches | None = None,
 ) -> FeatureMap:
     """Return a feature map fitted on the encoded public pool ``(n_public, n_columns)``.
 
-    ``"auto"`` is linear where all columns are indicators or words, and linear beside a Gaussian kernel where the
-    table has numbers. `rows` says in words what a row of the pool is. `patches` are those of public images, where
+    ``"auto"`` is that of :func:`default_map`. `rows` says in words what a row of the pool is. `categories` are the
+    first and one past the last column of the indicators of each category. `patches` are those of public images, where
     others ask for them too.
     """
     one_of("feature_map", name, FEATURE_MAPS)
@@ -171,7 +222,7 @@ def feature_map_for(
             "where a column names files of images, their folder as images"
         )
     if name == "auto":
-        name = "both" if kind(pool) != "sparse" and has_numbers(pool) else "linear"
+        name = default_map(pool, categories)
     if name == "linear":
         return LinearMap.fit(pool, rows=rows)
     if kind(pool) == "sparse":
@@ -180,6 +231,7 @@ def feature_map_for(
     makers: dict[str, Callable[[], FeatureMap]] = {
         "rbf": lambda: RBFMap.fit(pool, rng),
         "both": lambda: StackedMap(LinearMap.fit(pool, rows=rows), RBFMap.fit(pool, rng)),
+        "kernels": lambda: ResidualMap.fit(pool, categories=categories, rows=rows),
         "chi2": lambda: ChiSquaredMap.fit(pool, rng),
         "trees": lambda: tree_map(pool),
         "patches": lambda: patch_map(pool, patches=patches),
@@ -216,15 +268,16 @@ def plan_direct(
     """
     mu = mu_of_gaussian(epsilon, delta) if rho is None else sqrt(2 * rho)
     n_outputs = 1 if n_classes == 2 else n_classes
-    moments = moments or PoolMoments.of(public_features(feature_map, pool))
-    spectrum = moments.spectrum
+    moments = moments or PoolMoments.of_map(feature_map, pool)
     settings = settings_for(moments, n_classes=n_classes, n_units=n_units, mu=mu_for_settings(mu, neighbours))
     settings = replace(settings, rounds=rounds or settings.rounds, clip=clip or settings.clip)
-    whitening = spectrum.whitening(settings.ridge)
+    whitening = moments.whitening(settings)
     numbers = whitening.shape[1] * n_outputs * settings.rounds
     k, sigma = noise_for(settings.rounds, numbers, epsilon, delta, rho=rho, neighbours=neighbours)
     coordinates = _of_words(feature_map, pool, whitening, settings.clip, k)
-    coordinates = coordinates or PublicCoordinates.of(feature_map, whitening)
+    coordinates = coordinates or PublicCoordinates.of(
+        feature_map, whitening, longest_features=longest_features(feature_map)
+    )
     return DirectPlan(
         coordinates=coordinates,
         settings=settings,
@@ -232,7 +285,7 @@ def plan_direct(
         sigma=sigma,
         n_units=n_units,
         n_outputs=n_outputs,
-        dimension=spectrum.effective_dimension(settings.ridge),
+        dimension=moments.effective_dimension(settings),
         neighbours=neighbours,
     )
 

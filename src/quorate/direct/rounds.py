@@ -6,7 +6,8 @@ noisy sum is stored, and
 .. math:: w_t = w_{t-1} + v_t, \qquad v_t = \beta v_{t-1} + \eta\, \frac{B}{2^k} \frac{\tilde S_t}{n_0}.
 
 A round that was drawn but not stored, because the process ended in between, is skipped and never drawn again. The
-result is the mean of w over the later half of the stored rounds. No stopping rule looks at private rows.
+result is the mean of w over the last of the stored rounds, half of them where nothing else is set. No stopping rule
+looks at private rows.
 
 References
 ----------
@@ -18,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from math import ceil
 from typing import Any, Protocol
 
 import numpy as np
@@ -87,7 +89,12 @@ class Descent:
         return len(self._path)
 
     def result(self) -> FloatArray:
-        """Return the mean of the weights over the later half of the rounds; those of no round are zero."""
+        """Return the mean of the weights over the last rounds; those of no round are zero."""
         if not self._path:
             return self.weights
-        return np.asarray(np.mean(self._path[len(self._path) // 2 :], axis=0))
+        return np.asarray(np.mean(self._path[-averaged_rounds(self.settings, self.n_rounds) :], axis=0))
+
+
+def averaged_rounds(settings: DirectSettings, n_rounds: int) -> int:
+    """Return over how many of the stored rounds, the last ones, weights are averaged: a share rounded up."""
+    return ceil(settings.averaged * n_rounds - 1e-9)

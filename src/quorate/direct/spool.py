@@ -35,8 +35,8 @@ from quorate.direct.contributions import (
     slopes,
 )
 from quorate.direct.rounds import PrivateUnits
-from quorate.direct.usable_rows import AT_ONCE, CELLS, UsableRows, Watching
 from quorate.errors import PreconditionFailed
+from quorate.run.usable_rows import AT_ONCE, CELLS, UsableRows, Watching
 from quorate.types import FloatArray, IntArray
 
 _NO_FILE = -1

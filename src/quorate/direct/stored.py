@@ -20,7 +20,9 @@ from quorate.data.feature_maps import (
     LinearMap,
     PatchFeatures,
     PoolScale,
+    ProductKernelMap,
     RBFMap,
+    ResidualMap,
     StackedMap,
     TreeLeaves,
 )
@@ -110,6 +112,14 @@ def _map_header(feature_map: FeatureMap, arrays: Arrays, at: str) -> dict[str, A
     if isinstance(feature_map, StackedMap):
         parts: dict[str, FeatureMap] = {"linear": feature_map.linear, "rbf": feature_map.rbf}
         return {"kind": "both", **{name: _map_header(part, arrays, f"{at}.{name}") for name, part in parts.items()}}
+    if isinstance(feature_map, ResidualMap):
+        arrays[f"{at}.regression"] = feature_map.regression
+        return {
+            "kind": "kernels",
+            "linear": _map_header(feature_map.linear, arrays, f"{at}.linear"),
+            "gaussian": _map_header(feature_map.gaussian, arrays, f"{at}.gaussian"),
+            "product": _product_header(feature_map.product, arrays, f"{at}.product"),
+        }
     if isinstance(feature_map, LinearMap):
         if feature_map.scale is not None:
             _put_scale(feature_map.scale, arrays, at)
@@ -137,6 +147,14 @@ def _map_of(header: dict[str, Any], arrays: Arrays, at: str) -> FeatureMap:
     if header["kind"] == "both":
         linear, rbf = (_map_of(header[name], arrays, f"{at}.{name}") for name in ("linear", "rbf"))
         return StackedMap(linear, rbf)  # type: ignore[arg-type]
+    if header["kind"] == "kernels":
+        linear, gaussian = (_map_of(header[name], arrays, f"{at}.{name}") for name in ("linear", "gaussian"))
+        return ResidualMap(
+            linear,  # type: ignore[arg-type]
+            gaussian,  # type: ignore[arg-type]
+            _product_of(header["product"], arrays, f"{at}.product"),
+            arrays[f"{at}.regression"],
+        )
     if header["kind"] == "linear":
         scale = _scale_of(arrays, at) if header["scaled"] else None
         return LinearMap(header["n_columns"], scale, header.get("rows", "rows"), header.get("bits", BITS))
@@ -146,6 +164,23 @@ def _map_of(header: dict[str, Any], arrays: Arrays, at: str) -> FeatureMap:
         second = _map_of(header["second"], arrays, f"{at}.second")
         return ChainedMap(_first_of(header["first"], arrays, f"{at}.first"), second)  # type: ignore[arg-type]
     return RBFMap(_scale_of(arrays, at), arrays[f"{at}.landmarks"], header["gamma"], arrays[f"{at}.root"])
+
+
+def _product_header(product: ProductKernelMap, arrays: Arrays, at: str) -> dict[str, Any]:
+    arrays |= {
+        f"{at}.numbers": product.numbers,
+        f"{at}.cuts": np.concatenate([*product.cuts, np.empty(0)]),
+        f"{at}.factors": product.factors,
+        f"{at}.root": product.root,
+    }
+    return {"n_cuts": [len(own) for own in product.cuts], "categories": product.categories}
+
+
+def _product_of(header: dict[str, Any], arrays: Arrays, at: str) -> ProductKernelMap:
+    ends = np.cumsum(header["n_cuts"], dtype=np.int64)
+    cuts = tuple(np.split(arrays[f"{at}.cuts"], ends)[: len(ends)])
+    numbers, categories = arrays[f"{at}.numbers"], tuple((first, end) for first, end in header["categories"])
+    return ProductKernelMap(numbers, cuts, categories, arrays[f"{at}.factors"], arrays[f"{at}.root"])
 
 
 def _first_header(first: PatchFeatures | TreeLeaves, arrays: Arrays, at: str) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from quorate.estimators.private_classifier import PrivateClassifier
 from quorate.estimators.private_logistic_regression import PrivateLogisticRegression
 from quorate.estimators.sharded_rows import AnswersLeft
 from quorate.estimators.subsample_aggregate import SubsampleAggregate
-from quorate.pipeline.check_result import CheckResult
+from quorate.run.check_result import CheckResult
 
 __all__ = [
     "PrivateClassifier",

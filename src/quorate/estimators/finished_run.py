@@ -18,16 +18,16 @@ from quorate.data.rows import is_frame
 from quorate.data.table_reader import TableReader
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, act
 from quorate.estimators.shown import ShownEstimator, Standing
+from quorate.folder.by_direct import NOTHING_TO_ASK
+from quorate.folder.exported import MANIFEST, read_exported
+from quorate.folder.folder import RunFolder
+from quorate.folder.opened_student import student_from
+from quorate.folder.published import FACTS, STUDENT, is_finished, read_facts, read_published
+from quorate.folder.settings import read_settings
+from quorate.folder.student_rows import public_table, reader_of, reader_of_columns
 from quorate.release.files import file_to_write
 from quorate.report import Facts, render_html, render_text
 from quorate.report.sentences import left
-from quorate.run.by_direct import NOTHING_TO_ASK
-from quorate.run.exported import MANIFEST, read_exported
-from quorate.run.folder import RunFolder
-from quorate.run.opened_student import student_from
-from quorate.run.published import FACTS, STUDENT, is_finished, read_facts, read_published
-from quorate.run.settings import read_settings
-from quorate.run.student_rows import public_table, reader_of, reader_of_columns
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray
@@ -124,7 +124,7 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
                 "its votes were made elsewhere" if self._is_run else "it was exported: teachers and ledger stay behind"
             )
             raise PreconditionFailed(f"{self.path} has no teachers to ask, since {why}. predict() is free")
-        from quorate.run.methods import METHODS, method_of
+        from quorate.folder.methods import METHODS, method_of
 
         if self._asked is None:
             self._asked = method_of(self._root).read(self._root)
@@ -192,7 +192,9 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
             return TableReader()
         settings = read_settings(self._root / "quorate.toml")
         data = settings.data
-        if data.images is not None or not has_named_columns(data.private if data.public is None else data.public):
+        if data.images is not None or not has_named_columns(
+            data.private if data.public is None else data.public, data.dialect
+        ):
             return TableReader()
         if isinstance(data.public, Path) and not data.public.exists():
             raise PreconditionFailed(

@@ -5,18 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from quorate.accounting import Guarantee
+from quorate.direct.facts import direct_facts
+from quorate.direct.flow import DirectResult, direct_guarantee, run_rounds
+from quorate.direct.task import DirectTask
 from quorate.errors import PreconditionFailed
 from quorate.estimators.interrupted import BY_FIT, noted
 from quorate.estimators.resumable import refuse_other_ledger
 from quorate.estimators.shown import Standing
 from quorate.ledger import Budget, Ledger
-from quorate.pipeline.direct.facts import direct_facts
-from quorate.pipeline.direct.flow import DirectResult, direct_guarantee, run_rounds
-from quorate.pipeline.direct.task import DirectTask
-from quorate.pipeline.facts import RunMetadata
-from quorate.pipeline.progress import progress
 from quorate.release import Account, GivenLedger, RollbackGuard, session
 from quorate.report import Facts, Utility
+from quorate.run.facts import RunMetadata
+from quorate.run.progress import progress
 
 NO_SUCH_FIT = (
     "cannot resume: the ledger holds no fit of these settings that can go on. If an argument of the estimator or the "

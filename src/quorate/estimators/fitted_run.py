@@ -22,16 +22,17 @@ from quorate.estimators.resumable import OfFit, charged, went_on
 from quorate.estimators.shown import Standing
 from quorate.labelling import Memo, OnlineAnswers
 from quorate.ledger import Budget, Ledger
-from quorate.pipeline.facts import RunMetadata, ex_post, facts, guarantee
-from quorate.pipeline.flow import RunResult, answering_purposes, answers_left, asked_of, question_digests
-from quorate.pipeline.inputs import refuse_asked
-from quorate.pipeline.prompted import are_prompts
-from quorate.pipeline.resumed import recall_answers
-from quorate.pipeline.task import Task
 from quorate.release import Account, GivenLedger, RollbackGuard, session
 from quorate.report import Facts, Utility
 from quorate.report.sentences import answers_in_words
+from quorate.run.facts import RunMetadata
 from quorate.types import Secret
+from quorate.voting.facts import ex_post, facts, guarantee
+from quorate.voting.flow import RunResult, answering_purposes, answers_left, asked_of, question_digests
+from quorate.voting.inputs import refuse_asked
+from quorate.voting.prompted import are_prompts
+from quorate.voting.resumed import recall_answers
+from quorate.voting.task import Task
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from quorate.errors import QuorateError
 from quorate.ledger import Ledger
-from quorate.release.source import client_of
+from quorate.release.target import client_of
 
 BEFORE = "quorate: interrupted before anything was charged. Call fit again"
 IN_MEMORY = (

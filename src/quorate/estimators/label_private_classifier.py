@@ -10,7 +10,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.utils import assert_all_finite, check_array
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_data
@@ -33,6 +32,7 @@ from quorate.data.rows import with_text_names
 from quorate.errors import InvalidParameter
 from quorate.estimators.checked import check_of_teachers, refuse_public
 from quorate.estimators.columns import refuse_one_row
+from quorate.estimators.decided import Scored
 from quorate.estimators.known_arguments import known_arguments, tables_by_name
 from quorate.estimators.reporting import write_model
 from quorate.estimators.resumable import by_fit, charged, refuse_lost_ledger, went_on
@@ -40,25 +40,25 @@ from quorate.estimators.shown import ShownEstimator, Standing
 from quorate.labelling import Released, Strategy
 from quorate.ledger import Budget, Ledger
 from quorate.outcomes import warn_of
-from quorate.pipeline.check_result import CheckResult
-from quorate.pipeline.config import RunConfig
-from quorate.pipeline.facts import RunMetadata, facts, guarantee
-from quorate.pipeline.flow import RunResult
-from quorate.pipeline.models import Role, built_in
-from quorate.pipeline.prepare import prepare
-from quorate.pipeline.progress import wanted
-from quorate.pipeline.resumed import fit_key
-from quorate.pipeline.task import Task
-from quorate.planning import Recipe
 from quorate.release import GivenLedger, ledger_location, session
 from quorate.release.files import file_to_write
 from quorate.release.keys import with_key
-from quorate.release.source import noise_and_key
-from quorate.release.target import floor_budget
+from quorate.release.target import floor_budget, noise_and_key
 from quorate.report import Facts, render_html, render_text
+from quorate.run.check_result import CheckResult
+from quorate.run.facts import RunMetadata
+from quorate.run.progress import wanted
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray, IntArray, Secret
+from quorate.voting.config import RunConfig
+from quorate.voting.facts import facts, guarantee
+from quorate.voting.flow import RunResult
+from quorate.voting.models import Role, built_in
+from quorate.voting.prepare import prepare
+from quorate.voting.recipe import Recipe
+from quorate.voting.resumed import fit_key
+from quorate.voting.task import Task
 
 CLASSES_WERE_READ = "which labels occur was read off the data and is treated as public"
 
@@ -74,7 +74,7 @@ def _or_logistic(model: Any, role: Role, rows: Any) -> Any:
 
 
 @stored_as("quorate.estimators.label_private_classifier.LabelPrivateClassifier")
-class LabelPrivateClassifier(ClassifierMixin, ShownEstimator):
+class LabelPrivateClassifier(Scored, ShownEstimator):
     """Learn from rows whose labels are private and whose features are not (BTT18 Section 4).
 
     Every row goes to one teacher, by its position, which is public; so a label changes one teacher at most. All rows

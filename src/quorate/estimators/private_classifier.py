@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -18,20 +18,21 @@ from quorate.estimators.resumable import by_fit, refuse_lost_ledger
 from quorate.estimators.voted import VotedClassifier
 from quorate.labelling import Strategy
 from quorate.outcomes import warn_of
-from quorate.pipeline.check_result import CheckResult
-from quorate.pipeline.config import RunConfig
-from quorate.pipeline.facts import RunMetadata
-from quorate.pipeline.notes import refuse_rows_as_units, warn_of_promise
-from quorate.pipeline.prepare import prepare
-from quorate.pipeline.progress import wanted
-from quorate.pipeline.resumed import fit_key
-from quorate.pipeline.task import Task
 from quorate.release import GivenLedger, ledger_location
 from quorate.release.keys import with_key
-from quorate.release.source import noise_and_key
+from quorate.release.target import noise_and_key
+from quorate.run.check_result import CheckResult
+from quorate.run.facts import RunMetadata
+from quorate.run.progress import wanted
 from quorate.stored_names import stored_as
 from quorate.students import Declined
+from quorate.students.decision_threshold import DecisionThreshold, require_probabilities
 from quorate.types import Secret
+from quorate.voting.config import RunConfig
+from quorate.voting.notes import refuse_rows_as_units, warn_of_promise
+from quorate.voting.prepare import prepare
+from quorate.voting.resumed import fit_key
+from quorate.voting.task import Task
 
 # Arguments that RunConfig has under the same names.
 ASKED = (
@@ -94,6 +95,13 @@ class PrivateClassifier(VotedClassifier):
         By a keyed hash of the unit; equal sizes (replace only); a teacher a unit, as "auto" takes it where that fits.
     declined : {"drop", "random"}
         What becomes of a query that was declined. One that was never asked has no label either way.
+    class_shares : mapping, optional
+        Shares of classes, such as ``{"yes": 0.04}``: a public statement, never read off the private labels.
+    decision_threshold : {"accuracy", "balanced", "share"} or float, default "accuracy"
+        From which probability on the rarer of two classes is predicted: by `class_shares`, else the second of
+        `classes`. "accuracy" is 0.5; "balanced" the mean probability over the public pool, for a high balanced
+        accuracy; "share" flags as many rows of the pool as `class_shares` declares; or a number in (0, 1). It is free
+        of charge, leaves probabilities as they are, and may be set after ``fit``.
     prior_matching : bool, default False
         For two classes: each teacher sets its own threshold, so that it votes for class 1 as often on the public pool
         as its shard holds it. It keeps strongly regularised teachers of a rare class from voting the larger one
@@ -175,6 +183,8 @@ class PrivateClassifier(VotedClassifier):
         n_rows: int | None = None,
         partition: Partition | Literal["auto"] = "auto",
         declined: Declined = "drop",
+        class_shares: Mapping[Any, float] | None = None,
+        decision_threshold: DecisionThreshold = "accuracy",
         prior_matching: bool = False,
         batched: bool = True,
         preprocessing: Preprocessing = "inside",
@@ -200,6 +210,8 @@ class PrivateClassifier(VotedClassifier):
         self.n_rows = n_rows
         self.partition = partition
         self.declined = declined
+        self.class_shares = class_shares
+        self.decision_threshold = decision_threshold
         self.prior_matching = prior_matching
         self.batched = batched
         self.preprocessing = preprocessing
@@ -307,6 +319,7 @@ class PrivateClassifier(VotedClassifier):
                 "groups": only_whole_ids(groups) if truth("whole_ids", self.whole_ids) else groups,
             }
             task = prepare(RunConfig(**asked), X, y, **tables, key=key, fingerprint_key=beside, noise=noise)
+            require_probabilities(task.student.learner, self._rule(task.inputs.classes))
             if begin and self.n_teachers == "auto":  # a number that was given is not made from it
                 refuse_rows_as_units(task)
             return task
@@ -324,4 +337,5 @@ class PrivateClassifier(VotedClassifier):
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
         task = self._task(X, y, public=public, groups=groups, begin=False)
         refuse_rows_as_units(task)
-        return check_of_teachers(task, self.ledger, **how)
+        shares = self._class_shares(task.inputs.classes)
+        return check_of_teachers(task, self.ledger, shares=shares, **how)

@@ -12,7 +12,6 @@ from zipfile import ZIP_DEFLATED
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
@@ -22,6 +21,11 @@ from quorate.data import encode_labels
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import TEXT, flat_images, holds_texts, texts_table
 from quorate.data.unit_ids import only_whole_ids
+from quorate.direct.config import DirectConfig
+from quorate.direct.foreseen import cautions_of
+from quorate.direct.look import look_at_rounds
+from quorate.direct.statements import score_left_out
+from quorate.direct.task import DirectTask, prepare_direct
 from quorate.errors import PreconditionFailed
 from quorate.estimators.checked import check_of_rounds
 from quorate.estimators.columns import (
@@ -31,32 +35,29 @@ from quorate.estimators.columns import (
     refuse_other_columns,
     rows_and_labels,
 )
+from quorate.estimators.decided import Decided
 from quorate.estimators.fitted_rounds import FittedRounds, fit_rounds, resume_rounds
 from quorate.estimators.known_arguments import known_arguments, tables_by_name
 from quorate.estimators.reporting import Reporting, write_model
 from quorate.estimators.resumable import refuse_lost_ledger
 from quorate.estimators.shown import ShownEstimator
 from quorate.outcomes import warn_of
-from quorate.pipeline.check_result import CheckResult
-from quorate.pipeline.direct.config import DirectConfig
-from quorate.pipeline.direct.foreseen import cautions_of
-from quorate.pipeline.direct.statements import score_left_out
-from quorate.pipeline.direct.task import DirectTask, prepare_direct
-from quorate.pipeline.facts import RunMetadata, score
-from quorate.pipeline.look import NO_LOOK, look_at_rounds
-from quorate.pipeline.progress import wanted
 from quorate.release import GivenLedger, ledger_location
 from quorate.release.keys import with_key
 from quorate.release.session import terms_of
-from quorate.release.source import noise_and_key
-from quorate.release.target import floor_budget
+from quorate.release.target import floor_budget, noise_and_key
 from quorate.report import Facts, Utility
+from quorate.run.check_result import CheckResult
+from quorate.run.facts import RunMetadata
+from quorate.run.look import NO_LOOK
+from quorate.run.progress import wanted
 from quorate.stored_names import stored_as
+from quorate.students.decision_threshold import DecisionThreshold, require_pool
 from quorate.types import FloatArray, Secret
 
 
 @stored_as("quorate.estimators.private_logistic_regression.PrivateLogisticRegression")
-class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
+class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
     r"""Fit a linear classifier to private rows in coordinates that the unlabelled public pool defines.
 
     Each unit's gradient is clipped and turned into integers; their sum is released with noise, round after round
@@ -69,13 +70,16 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         Every label there may be, in the order of ``predict_proba``.
     epsilon, delta : float
         What this fit may cost; ε > 0, 0 < δ < 1. There is no default.
-    feature_map : {"auto", "linear", "rbf", "both", "chi2", "trees", "patches"} or fitted transformer
+    feature_map : {"auto", "linear", "rbf", "both", "kernels", "chi2", "trees", "patches"} or fitted transformer
         What the classifier is linear in: rows scaled to length one, features of a Gaussian kernel told by the pool,
-        or both side by side; for counts the additive chi-squared kernel, for tables with steps the leaves of random
-        trees, for square grey images their patches, all learned from the pool. "auto" is linear where all columns are
-        indicators or words, and both where there are numbers. A transformer is fitted by you on public rows, and what
-        it makes of a row is scaled to length one; it sees one private row at a time, and a row that it fails on is left
-        out. It must be of parts that skops loads without being told to trust them, since the published model holds it.
+        or both side by side; "kernels" is rows scaled to length one, and what a Gaussian kernel and a product of
+        kernels of single columns add to them; for counts the additive chi-squared kernel, for tables with steps the
+        leaves of random trees, for square grey images their patches, all learned from the pool. "auto" is "kernels"
+        for numbers and for categories of at most 32 values, both side by side where numbers are one quantity, as pixels
+        are, and linear for indicators and words. A transformer is fitted by you on public
+        rows, and what it makes of a row is scaled to length one; it sees one private row at a time, and a row that it
+        fails on is left out. It must be of parts that skops loads without being told to trust them, since the published
+        model holds it.
     text : sequence of str
         Columns of running text in a frame; their words are weighed by how rare they are in the pool (TF-IDF).
     schema : mapping of str to sequence, optional
@@ -97,6 +101,14 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         ε. "auto" is add or remove where `n_records` is declared and replace where it is read; where the ledger has a
         relation from an earlier charge, it is that one. With a declared number the guarantee states ε for both. A
         relation that is asked for, on a ledger that has the other one, is charged at the ledger's.
+    class_shares : mapping, optional
+        Shares of classes, such as ``{"yes": 0.04}``: a public statement, never read off the private labels.
+    decision_threshold : {"accuracy", "balanced", "share"} or float, default "accuracy"
+        From which probability on the rarer of two classes is predicted: by `class_shares`, else the second of
+        `classes`. "accuracy" is 0.5; "balanced" the mean probability over the public pool, for a high balanced
+        accuracy; "share" flags as many rows of the pool as `class_shares` declares; or a number in (0, 1). "balanced"
+        and "share" need public rows. It is free of charge, leaves probabilities as they are, and may be set after
+        ``fit``.
     ledger : path or Ledger, optional
         As for :class:`~quorate.PrivateClassifier`. The same fit on the same data in the same ledger goes on where it
         was broken off, and costs nothing when it is finished; :meth:`resume` never charges. Where the machine, the
@@ -164,6 +176,8 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         unit: str | None = None,
         whole_ids: bool = False,
         neighbours: Literal["auto", "add-or-remove", "replace"] = "auto",
+        class_shares: Mapping[Any, float] | None = None,
+        decision_threshold: DecisionThreshold = "accuracy",
         ledger: GivenLedger = None,
         unsafe_noise_seed: int | None = None,
         verbose: bool | int = False,
@@ -180,6 +194,8 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         self.unit = unit
         self.whole_ids = whole_ids
         self.neighbours = neighbours
+        self.class_shares = class_shares
+        self.decision_threshold = decision_threshold
         self.ledger = ledger
         self.unsafe_noise_seed = unsafe_noise_seed
         self.verbose = verbose
@@ -260,11 +276,13 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         self.n_rounds_ = result.n_rounds
         self.classes_ = np.asarray(list(task.classes))
         note_columns(self, task.schema.pool)
+        self._deciding()  # while the pool is at hand: a copy has none
 
     @own_switches()
     def predict(self, X: Any) -> NDArray[Any]:
         """Return ``(n_points,)`` classes, free for ever."""
-        return np.asarray(self._fitted().predict(self._seen(X)))
+        self._fitted()
+        return np.asarray(self._deciding().predict(self._seen(X)))
 
     @own_switches()
     def predict_proba(self, X: Any) -> FloatArray:
@@ -277,7 +295,7 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         return np.asarray(self._fitted().decision_function(self._seen(X)))
 
     @own_switches()
-    def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
+    def facts(self, *, evaluation: tuple[Any, Any] | None = None, scoring: str | None = None) -> Facts:
         """Gather what a report says.
 
         Parameters
@@ -285,6 +303,8 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         evaluation : (X, y), optional
             *Public* rows with labels, to score the model on. Where more of the private rows are among them than chance
             explains, the report has no score, and a line on the terminal says why.
+        scoring : str, optional
+            What the model is judged by, as for :meth:`quorate.PrivateClassifier.facts`.
         """
         self._fitted()
         if not hasattr(self, "_kept"):
@@ -294,11 +314,11 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
             X, y = rows_and_labels(evaluation)
             codes = encode_labels(y, self._kept.task.classes, name="evaluation labels")
             if self._kept.task.may_score(in_order_of_fit(self, X)):
-                utility = Utility(student=score(self, X, self.classes_[codes], self.classes_.tolist()))
+                utility = Utility(student=self._scored(X, codes, scoring))
             else:
                 with suppress(Exception):  # no terminal, or a closed one
                     sys.stderr.write(f"{score_left_out('evaluation')}\n")  # neither a warning nor a log
-        return self._kept.facts(self.ledger, utility)
+        return self._told(self._kept.facts(self.ledger, utility))
 
     def ask(self, X: Any) -> NoReturn:
         """Refuse a question: there are no teachers.
@@ -323,7 +343,8 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         PreconditionFailed
             If there is no such folder, or the name says that the file is a pickle.
         """
-        return write_model(self._fitted(), path, seeded=self.guarantee_.seeded, compression=ZIP_DEFLATED)
+        self._fitted()
+        return write_model(self._deciding(), path, seeded=self.guarantee_.seeded, compression=ZIP_DEFLATED)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -362,7 +383,9 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
                 config, X, y, public=public, groups=groups, fingerprint_key=beside, noise=noise, terms=terms
             )
 
-        return with_key(ledger_location(self.ledger), prepared, begin=begin)
+        task = with_key(ledger_location(self.ledger), prepared, begin=begin)
+        require_pool(self._rule(task.classes), task.has_pool)
+        return task
 
     def _metadata(self, act: str) -> RunMetadata:
         return RunMetadata(
@@ -390,6 +413,10 @@ class PrivateLogisticRegression(Reporting, ClassifierMixin, ShownEstimator):
         if kinds.kinds and holds_texts(X):
             X = texts_table(X).rename({TEXT: next(iter(kinds.kinds))}) if len(kinds.kinds) == 1 else X
         return kinds(X)
+
+    def _published(self) -> tuple[Any, Any]:
+        task = self._kept.task if hasattr(self, "_kept") else None
+        return self._fitted(), None if task is None or not task.has_pool else task.schema.kinds(task.schema.pool)
 
     def _fitted(self) -> Any:
         if not hasattr(self, "model_"):

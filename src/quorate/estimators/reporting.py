@@ -17,20 +17,22 @@ class Reporting:
     """A classifier that tells what it did."""
 
     @abstractmethod
-    def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
+    def facts(self, *, evaluation: tuple[Any, Any] | None = None, scoring: str | None = None) -> Facts:
         """Gather what a report says."""
 
     @own_switches()
-    def report(self, path: str | Path, *, evaluation: tuple[Any, Any] | None = None) -> Path:
-        """Write the public report: one self-contained HTML file; `evaluation` is that of :meth:`facts`."""
+    def report(
+        self, path: str | Path, *, evaluation: tuple[Any, Any] | None = None, scoring: str | None = None
+    ) -> Path:
+        """Write the public report: one self-contained HTML file; the arguments are those of :meth:`facts`."""
         page = file_to_write(path, "report.html")
-        page.write_text(render_html(self.facts(evaluation=evaluation)), encoding="utf-8")
+        page.write_text(render_html(self.facts(evaluation=evaluation, scoring=scoring)), encoding="utf-8")
         return page
 
     @own_switches()
-    def summary(self, *, evaluation: tuple[Any, Any] | None = None) -> str:
+    def summary(self, *, evaluation: tuple[Any, Any] | None = None, scoring: str | None = None) -> str:
         """Return the end of a run as a table for the terminal, 80 columns wide."""
-        return render_text(self.facts(evaluation=evaluation))
+        return render_text(self.facts(evaluation=evaluation, scoring=scoring))
 
 
 def write_model(model: Any, path: str | Path, *, seeded: bool, public: Any = None, **how: Any) -> Path:

@@ -9,11 +9,11 @@ from typing import TypeAlias
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed
 from quorate.estimators.interrupted import noted
 from quorate.ledger import Ledger
-from quorate.pipeline.flow import RunResult, run_pipeline
-from quorate.pipeline.progress import progress
-from quorate.pipeline.resumed import charge_name, find_fit, fit_key, go_on, nonces_of
-from quorate.pipeline.task import Task
 from quorate.release import GivenLedger, ledger_location
+from quorate.run.progress import progress
+from quorate.voting.flow import RunResult, run_pipeline
+from quorate.voting.resumed import charge_name, find_fit, fit_key, go_on, nonces_of
+from quorate.voting.task import Task
 
 OfFit: TypeAlias = Callable[[str], Iterable[Task]]
 

@@ -18,10 +18,10 @@ from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
 from quorate.mechanisms import StableSparseVector
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution
-from quorate.pipeline.check_result import CheckResult
 from quorate.release import Account, Charge
 from quorate.report.sentences import raised
 from quorate.report.spending import raises_of
+from quorate.run.check_result import CheckResult
 from quorate.types import Secret
 
 _COLUMNS = 80  # of a summary

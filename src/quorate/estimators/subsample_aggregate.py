@@ -15,8 +15,7 @@ from quorate.data import check_features, fingerprint, is_frame, n_rows, slot_byt
 from quorate.data.identity import as_list
 from quorate.data.unit_keys import count_units
 from quorate.ensemble import Partition, partition_rows
-from quorate.ensemble.discrete_values import DiscreteValue, decode_value
-from quorate.ensemble.functions import function_values, portable, split_rows
+from quorate.ensemble.functions import DiscreteValue, decode_value, function_values, portable, split_rows
 from quorate.errors import DataRefused, InvalidParameter, SecretRefused
 from quorate.estimators.checked import refuse_public
 from quorate.estimators.columns import note_columns
@@ -37,16 +36,16 @@ from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import StableSparseVector
 from quorate.mechanisms.sparse_vector import Calibration
 from quorate.outcomes import warn_of
-from quorate.pipeline.check_result import CheckResult
-from quorate.pipeline.config import processes, unit_of
-from quorate.pipeline.scope import scope_of_rows
 from quorate.release import Account, RollbackGuard, guarantee_of, ledger_location, session
-from quorate.release.affordable import check_affordable
+from quorate.release.charge import check_affordable
 from quorate.release.keys import fingerprint_key
-from quorate.release.source import noise_and_key
-from quorate.release.target import floor_budget
+from quorate.release.target import floor_budget, noise_and_key
+from quorate.run.check_result import CheckResult
+from quorate.run.resources import processes
+from quorate.run.unit import unit_of
 from quorate.stored_names import stored_as
 from quorate.types import Secret
+from quorate.voting.scope import scope_of_rows
 
 
 @stored_as("quorate.estimators.subsample_aggregate.SubsampleAggregate")

@@ -7,29 +7,28 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
 from quorate.ambient import own_switches
 from quorate.errors import SecretRefused, act
 from quorate.estimators.columns import note_columns, rows_and_labels
+from quorate.estimators.decided import Decided
 from quorate.estimators.fitted_run import FittedRun
 from quorate.estimators.reporting import Reporting, write_model
 from quorate.estimators.shown import ShownEstimator
 from quorate.labelling import Released
-from quorate.pipeline.facts import score
-from quorate.pipeline.planned_run import PlannedRun, planned_run
-from quorate.pipeline.task import Task
+from quorate.planning.planned_run import PlannedRun, planned_run
 from quorate.release import GivenLedger
 from quorate.report import Facts, Utility
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray
+from quorate.voting.task import Task
 
 
 @stored_as("quorate.estimators.voted.VotedClassifier")
-class VotedClassifier(Reporting, ClassifierMixin, ShownEstimator):
+class VotedClassifier(Reporting, Decided, ShownEstimator):
     """A classifier that was fitted by votes of teachers; :class:`~quorate.PrivateClassifier` says how."""
 
     ledger: GivenLedger
@@ -47,7 +46,8 @@ class VotedClassifier(Reporting, ClassifierMixin, ShownEstimator):
     @own_switches()
     def predict(self, X: Any) -> NDArray[Any]:
         """Classify by the student: free for ever. Returns ``(n_points,)`` classes."""
-        return np.asarray(self._student().predict(self._kept.seen(X, asker=type(self).__name__)))
+        self._student()
+        return np.asarray(self._deciding().predict(self._kept.seen(X, asker=type(self).__name__)))
 
     @own_switches()
     def predict_proba(self, X: Any) -> FloatArray:
@@ -82,10 +82,12 @@ class VotedClassifier(Reporting, ClassifierMixin, ShownEstimator):
         return planned_run(self._kept.task, self.released_, student, self._kept.records)
 
     @own_switches()
-    def facts(self, *, evaluation: tuple[Any, Any] | None = None) -> Facts:
+    def facts(self, *, evaluation: tuple[Any, Any] | None = None, scoring: str | None = None) -> Facts:
         """Gather what a report says.
 
-        `evaluation`: *Public* rows with labels, to score the student on. Raises DataRefused if more of the private
+        `evaluation`: *Public* rows with labels, to score the student on. `scoring`: what it is judged by, as for
+        :meth:`score`; by default what suits how rare the classes are: "roc_auc" where the rarer of two has below 20 %,
+        "balanced_accuracy" where one of more has below 5 %, else "accuracy". Raises DataRefused if more of the private
         records are among them than chance explains.
         """
         self._student()
@@ -93,8 +95,8 @@ class VotedClassifier(Reporting, ClassifierMixin, ShownEstimator):
         if evaluation is not None:
             X, y = rows_and_labels(evaluation)
             codes = self._kept.evaluation(X, y, asker=type(self).__name__)
-            utility = Utility(student=score(self, X, self.classes_[codes], self.classes_.tolist()))
-        return self._kept.facts(self.ledger, utility)
+            utility = Utility(student=self._scored(X, codes, scoring))
+        return self._told(self._kept.facts(self.ledger, utility))
 
     @own_switches()
     def export(self, path: str | Path) -> Path:
@@ -104,7 +106,8 @@ class VotedClassifier(Reporting, ClassifierMixin, ShownEstimator):
         PreconditionFailed if there is no such folder, the name says that the file is a pickle, or the student cannot be
         converted.
         """
-        student, task = self._student(), self._kept.task
+        self._student()
+        student, task = self._deciding(), self._kept.task
         return write_model(student, path, seeded=task.noise.seeded, public=task.inputs.public)
 
     def __sklearn_tags__(self) -> Any:
@@ -119,6 +122,10 @@ class VotedClassifier(Reporting, ClassifierMixin, ShownEstimator):
                 "student, which may travel"
             )
         return dict(super().__getstate__())
+
+    def _published(self) -> tuple[Any, Any]:
+        task = self._kept.task
+        return self._student(), task.views.student.kinds(task.inputs.public)
 
     def _student(self) -> Any:
         if not hasattr(self, "student_"):

@@ -11,7 +11,7 @@ import click
 
 from quorate.cli.options import NumberAbove, WholeAtLeast, as_json, print_json
 from quorate.errors import InvalidParameter, QuorateWarning
-from quorate.pipeline.progress import progress
+from quorate.run.progress import progress
 
 if TYPE_CHECKING:
     from quorate.experiments import Experiment

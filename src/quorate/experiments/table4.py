@@ -28,15 +28,15 @@ from quorate.errors import InvalidParameter
 from quorate.estimators import PrivateClassifier
 from quorate.experiments import noisy_gradient_descent
 from quorate.experiments.linear_ensemble import LinearEnsemble, logistic
-from quorate.experiments.measured import Experiment, Measured, Scored, scored, summed
+from quorate.experiments.measurement import Experiment, Measured, Scored, scored, summed
 from quorate.experiments.sources import LabelledTable, Split, a9a, folder_of_files, imdb, mushroom, real_sim, split
 from quorate.labelling.active import OracularCAL, Random
-from quorate.pipeline.config import processes
-from quorate.planning import PublicFacts
-from quorate.planning.recipe import ROWS_FACTOR, rows_per_teacher
 from quorate.report import Axis, Chart
+from quorate.run.public_facts import PublicFacts
+from quorate.run.resources import processes
 from quorate.students import VoteShareStudent
 from quorate.types import Watch
+from quorate.voting.recipe import ROWS_FACTOR, rows_per_teacher
 
 SMALLER = 0.18 / ROWS_FACTOR  # shards, against the default's
 

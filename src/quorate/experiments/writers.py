@@ -12,16 +12,16 @@ import numpy as np
 
 from quorate.arguments import count, one_of
 from quorate.data import PublicPool
+from quorate.direct.config import DirectConfig
 from quorate.direct.descend import descend
 from quorate.direct.model import published_model
-from quorate.experiments.measured import Experiment, Scored, scored, summed
+from quorate.direct.task import DirectTask, prepare_direct
+from quorate.experiments.measurement import Experiment, Scored, scored, summed
 from quorate.experiments.mnist import DEFAULT, DELTA, N_PUBLIC, direct_score, upright, votes
 from quorate.experiments.noisy_gradient_descent import PLAIN
 from quorate.experiments.sources import LabelledTable, Split, folder_of_files, found, mnist
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
-from quorate.pipeline.direct.config import DirectConfig
-from quorate.pipeline.direct.task import DirectTask, prepare_direct
 from quorate.release.keys import fingerprint_key
 from quorate.types import IntArray, Secret
 

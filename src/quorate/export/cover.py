@@ -12,7 +12,7 @@ from typing import Final, TypeAlias
 from quorate.accounting.figures import at_most, several
 from quorate.export.contents import MANIFEST, MEANING, ONNX, PROMPT, SKOPS
 from quorate.export.receipt import Charged, ExportReceipt, sum_of
-from quorate.ledger.budget_units import DELTA_DIGITS, EPSILON_DIGITS, float_up
+from quorate.ledger.budget import DELTA_DIGITS, EPSILON_DIGITS, float_up
 from quorate.outcomes import Outcome
 from quorate.report import Facts, sentences
 from quorate.report.method import words_of

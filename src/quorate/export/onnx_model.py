@@ -15,6 +15,7 @@ import numpy as np
 from quorate.ambient import unwarned
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows, take
 from quorate.errors import PreconditionFailed
+from quorate.folder.opened_student import untrusted_types
 
 #: Two classes whose probabilities differ by less are a tie: single precision, in which ONNX holds trees, decides it.
 TIE: Final = 1e-5
@@ -63,10 +64,17 @@ def onnx_student(student: Any, public: Rows) -> OnnxStudent:
     columns where the public rows have them. Raises PreconditionFailed if the extra is missing; if a step cannot be
     converted, which is named with the reason; or if the converted file says something else of a public row.
     """
+    from quorate.export.onnx_parts import deciding_from
+    from quorate.students.decision_threshold import decides_from
+
     require_onnx()
-    inputs = _inputs(student, public)
-    content = _converted(student, public, inputs)
-    found = _compared(student, content, public, inputs)
+    moved = decides_from(student)
+    ranking = student if moved is None else student.estimator.estimator  # within what freezes it
+    inputs = _inputs(ranking, public)
+    content = _converted(ranking, public, inputs)
+    if moved is not None:
+        content = deciding_from(content, *moved, classes=student.classes_)
+    found = _compared(student, content, public, inputs, threshold=moved)
     return OnnxStudent(content, inputs, *found)
 
 
@@ -233,8 +241,10 @@ def feed(rows: Rows, inputs: dict[str, str], *, single: frozenset[str] = frozens
     return {name: values.astype(np.float32) if name in single else values for name, values in fed.items()}
 
 
-def _compared(student: Any, content: bytes, public: Rows, inputs: dict[str, str]) -> tuple[int, int, float]:
-    """Hold the file against the student on every public row."""
+def _compared(
+    student: Any, content: bytes, public: Rows, inputs: dict[str, str], *, threshold: tuple[float, Any] | None = None
+) -> tuple[int, int, float]:
+    """Hold the file against the student on every public row; `threshold`: from where on a class is predicted."""
     import onnxruntime
 
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
@@ -249,6 +259,8 @@ def _compared(student: Any, content: bytes, public: Rows, inputs: dict[str, str]
         largest = float(np.abs(told - mine).max()) if told.shape == mine.shape else float("inf")
         best = np.sort(mine, axis=1)
         close = best[:, -1] - best[:, -2] < TIE if best.shape[1] > 1 else np.zeros(len(best), dtype=bool)
+        if threshold is not None:
+            close = np.abs(mine[:, student.classes_.tolist().index(threshold[1])] - threshold[0]) < TIE
         ties = int(np.count_nonzero(differ & close))
         differ &= ~close
     if differ.any() or not largest <= PROBABILITY:
@@ -258,3 +270,19 @@ def _compared(student: Any, content: bytes, public: Rows, inputs: dict[str, str]
             f"(largest difference of a probability {largest:.2g})",
         )
     return len(differ), ties, largest
+
+
+def opened(content: bytes) -> Any:
+    """Open a student that this run published, whose sum was compared; parts of scikit-learn are trusted.
+
+    Raises PreconditionFailed if it holds types of another package; they are named.
+    """
+    import skops.io
+
+    unknown = untrusted_types(content)
+    others = [name for name in unknown if name.partition(".")[0] not in ("sklearn", "numpy", "scipy")]
+    if others:
+        raise PreconditionFailed(
+            f"the student holds the types {', '.join(others)}, which are not opened to convert them; leave ONNX out"
+        )
+    return skops.io.loads(content, trusted=unknown)

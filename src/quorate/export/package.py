@@ -20,17 +20,16 @@ from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.export import receipt as receipts
 from quorate.export.checked import check_files
 from quorate.export.container import zipped
-from quorate.export.contents import CARDS, COVER, FORMAT, MANIFEST, METADATA, ONNX, SKOPS, VERSIONS
+from quorate.export.contents import CARDS, COVER, FORMAT, MANIFEST, METADATA, ONNX, SKOPS, VERSIONS, as_json, metadata
 from quorate.export.cover import cover_sheet
-from quorate.export.metadata import as_json, metadata
 from quorate.export.onnx_model import onnx_student
 from quorate.export.receipt import ExportReceipt, sum_of
-from quorate.ledger.receipts import Receipt
+from quorate.folder.folder import RunFolder
+from quorate.folder.published import FACTS, published_files, write_copies
+from quorate.ledger.chain import Receipt
 from quorate.outcomes import Outcome
 from quorate.release.files import sync, write_atomically, write_beside
 from quorate.report import Facts
-from quorate.run.folder import RunFolder
-from quorate.run.published import FACTS, published_files, write_copies
 
 KINDS: Final = ("tre", "registry")
 MODELS: Final = ("skops", "onnx", "both")
@@ -85,8 +84,8 @@ def export_files(root: Path, destination: Path, *, model: str = "skops", unverif
     What else lies in ``public/`` stays there.
 
     Returns: the copies, and last the manifest. Raises SeededNoiseRefused, PreconditionFailed as
-    :func:`~quorate.run.published.published_files`; if the destination holds other files, or lies on the run's private
-    or public side; or if the student cannot be converted. Nothing is written then.
+    :func:`~quorate.folder.published.published_files`; if the destination holds other files, or lies on the run's
+    private or public side; or if the student cannot be converted. Nothing is written then.
     """
     _refuse_inside(root, destination)
     contents = published_files(root, unverified=unverified)
@@ -149,9 +148,9 @@ def _receipt(root: Path, facts: Facts, published: Mapping[str, str]) -> ExportRe
 
 def _student_and_pool(root: Path, published: Mapping[str, bytes]) -> tuple[Any, Any]:
     """Return the student, and the public rows as it takes them."""
-    from quorate.export.skops_file import opened
-    from quorate.run.settings import settings_of
-    from quorate.run.student_rows import public_rows_of
+    from quorate.export.onnx_model import opened
+    from quorate.folder.settings import settings_of
+    from quorate.folder.student_rows import public_rows_of
 
     student = opened(published[SKOPS])
     return student, public_rows_of(settings_of(root), student)

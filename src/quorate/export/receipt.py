@@ -16,12 +16,12 @@ from typing import Any, Final
 
 from quorate.accounting.neighbouring import Change
 from quorate.errors import InvalidParameter, LedgerIntegrityError
-from quorate.ledger.budget_units import BudgetUnits
-from quorate.ledger.json_values import Json
-from quorate.ledger.receipts import Receipt, check_held
+from quorate.ledger.budget import BudgetUnits
+from quorate.ledger.chain import Receipt, check_held
+from quorate.ledger.fields import Json
 from quorate.ledger.scope import GuaranteeScope, OtherCharge, amounts_for
 from quorate.ledger.state import LedgerState
-from quorate.release.source import SEEDED_CLIENT
+from quorate.release.target import SEEDED_CLIENT
 
 NAME: Final = "receipt.json"
 FORMAT: Final = "quorate receipt 1"

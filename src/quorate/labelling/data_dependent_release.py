@@ -21,7 +21,7 @@ from quorate.ledger import Reservation
 from quorate.mechanisms import Mechanism, data_dependent_terms
 from quorate.noise import NoiseSource
 from quorate.release import check_covered, release
-from quorate.release.purposes import EVALUATION
+from quorate.release.target import EVALUATION
 from quorate.types import IntArray, Secret
 
 

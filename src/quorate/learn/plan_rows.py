@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from quorate.errors import InvalidParameter
 from quorate.planning.plan_row import PlanRow
-from quorate.planning.public_facts import PublicFacts
+from quorate.run.public_facts import PublicFacts
 
 ALPHA = 0.1  # error above that of the class's best rule, or of a rule that makes none
 BITS = 16  # of a column's grid

@@ -13,9 +13,9 @@ from typing import Any
 from sklearn.base import clone
 
 from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError
+from quorate.folder.typed import error_as_typed
 from quorate.learners import PrivateLearner
 from quorate.outcomes import Caution, Severity, caution
-from quorate.run.typed import error_as_typed
 
 RULE, PAGE = "rule.json", "report.html"
 NO_ERROR_BOUND = "no-useful-error-bound"

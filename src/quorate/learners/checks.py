@@ -6,11 +6,10 @@ from collections.abc import Iterable
 
 from quorate.accounting import ApproxDP
 from quorate.accounting.figures import at_most, several
-from quorate.learners.fit_charge import REPLACE_ONE_RECORD
-from quorate.learners.plan import Plan
+from quorate.learners.fit_charge import REPLACE_ONE_RECORD, Plan
 from quorate.learners.sample import Sample
 from quorate.outcomes import Caution
-from quorate.pipeline.check_result import CheckResult
+from quorate.run.check_result import CheckResult
 
 
 def check_of_fit(

@@ -17,8 +17,7 @@ from quorate.accounting.budget_cautions import budget_cautions
 from quorate.arguments import count, one_of
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError, act
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.fit_charge import PURPOSE, REPLACE_ONE_RECORD, charge_of, in_own_words
-from quorate.learners.plan import Plan, RowsNeeded, delta_of
+from quorate.learners.fit_charge import PURPOSE, REPLACE_ONE_RECORD, Plan, RowsNeeded, charge_of, delta_of, in_own_words
 from quorate.learners.sample import (
     UNLABELLED,
     CodedLabels,
@@ -35,14 +34,13 @@ from quorate.ledger import Budget, Ledger
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution, Severity, caution, warn_of
 from quorate.release import Charge, draw, guarantee_of, ledger_location, session
-from quorate.release.affordable import check_affordable
+from quorate.release.charge import check_affordable
 from quorate.release.keys import fingerprint_key
-from quorate.release.source import noise_and_key
-from quorate.release.target import floor_budget, floor_epsilon
+from quorate.release.target import floor_budget, floor_epsilon, noise_and_key
 from quorate.types import Secret
 
 if TYPE_CHECKING:
-    from quorate.pipeline.check_result import CheckResult
+    from quorate.run.check_result import CheckResult
 
 __all__ = ["UNLABELLED", "CodedLabels", "Plan", "PrivateLearner", "RowsNeeded", "Sample", "coded_labels"]
 

@@ -4,31 +4,26 @@ No answer leaves before its charge is on stable storage. The recorded spend neve
 cap is never passed, whatever the number of clients. An altered or older ledger is refused, or, where ledger and
 anchor were both restored, exposed by any client's receipt.
 
-Here belongs what may be charged, and what a crash leaves: pure rules (``rules``, ``admission``, ``chain``, ``budget``,
-``quotas``), a thin shell around them (``ledger``, ``readings``, ``journal``), and stores (``memory``, ``sqlite``,
-``postgres``). It knows events and their prices, and nothing of votes, tables or mechanisms. Begin with
-:mod:`~quorate.ledger.rules`, then :mod:`~quorate.ledger.ledger`.
+Here belongs what may be charged, and what a crash leaves: pure rules (``rules``, ``chain``, ``budget``), a thin shell
+around them (``ledger``, ``readings``, ``journal``), and stores (``store``, ``sqlite``, ``postgres``). It knows events
+and their prices, and nothing of votes, tables or mechanisms. Begin with :mod:`~quorate.ledger.rules`, then
+:mod:`~quorate.ledger.ledger`.
 """
 
 from __future__ import annotations
 
-from quorate.ledger.block import Block
-from quorate.ledger.budget import Budget, Totals
-from quorate.ledger.budget_units import BudgetUnits
-from quorate.ledger.chain import verify
+from quorate.ledger.budget import Budget, BudgetUnits, Totals
+from quorate.ledger.chain import Receipt, verify
 from quorate.ledger.entries import Entry
 from quorate.ledger.journal import Verified
 from quorate.ledger.ledger import Ledger
-from quorate.ledger.memory import MemoryStore
 from quorate.ledger.parts import Part
-from quorate.ledger.quotas import Quota
-from quorate.ledger.receipts import Receipt
-from quorate.ledger.reservation import Reservation
+from quorate.ledger.reservation import Block, Reservation, SharedDraw
+from quorate.ledger.rules import Quota
 from quorate.ledger.scope import GuaranteeScope
-from quorate.ledger.shared_draw import SharedDraw
 from quorate.ledger.sqlite import SqliteStore
 from quorate.ledger.state import Head, LedgerState
-from quorate.ledger.store import LedgerStore
+from quorate.ledger.store import LedgerStore, MemoryStore
 from quorate.ledger.stores import register_store
 
 __all__ = [

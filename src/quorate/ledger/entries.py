@@ -10,10 +10,8 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 from quorate.errors import InvalidParameter
-from quorate.ledger.budget import Budget
-from quorate.ledger.budget_units import BudgetUnits
-from quorate.ledger.field_checks import instance, matching, optional, text, whole
-from quorate.ledger.json_values import Json, canonical
+from quorate.ledger.budget import Budget, BudgetUnits
+from quorate.ledger.fields import Json, canonical, instance, matching, optional, text, whole
 from quorate.ledger.parts import Part, parts, read_parts
 from quorate.ledger.scope import GuaranteeScope, OtherCharge
 

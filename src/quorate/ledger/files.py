@@ -1,13 +1,28 @@
-"""Which files a ledger in a file consists of, what they tell by being there, and what is no ledger's file."""
+"""The files of a ledger in a file, what is no ledger's file, and the head anchor beside it in one of two slots.
+
+A new head is written over the older slot, and one sync puts it on the disk: no file is made, no name is changed. Each
+slot has a checksum, and the newest sound one counts. A write that a power cut tore spoils the slot that it was to fill,
+never the other one; and since the ledger's own entries are on the disk before a slot is written, they then go on beyond
+what the other slot names. Where they do not, the anchor was damaged or the ledger cut (see :class:`Slots`).
+
+Anchors of earlier versions, one line that was replaced as a whole, are read too, and get slots with the first write.
+"""
 
 from __future__ import annotations
 
+import errno
+import json
 import os
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from quorate.errors import PreconditionFailed
+from quorate.errors import LedgerIntegrityError, PreconditionFailed
+from quorate.ledger.fields import canonical
+from quorate.ledger.state import Head
 
 APPLICATION_ID: Final = 0x71756F72  # "quor"
 _ENDINGS: Final = ("", ".anchor", ".anchor.tmp", ".lock", ".key", ".key.new", "-wal", "-shm")  # all files of a ledger
@@ -128,3 +143,203 @@ def both_missing(path: Path) -> str:
         f"the ledger {path.name} and its anchor are missing, but were there; restore both from a backup, or start in a "
         "new folder, whose cost adds to what was spent here and is the owner's to account for"
     )
+
+
+#: Bytes of a slot: a block of its own on the disk, so that a torn write cannot reach the other one.
+SLOT: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Slots:
+    """What an anchor holds.
+
+    `heads`: what each slot names, in order; None where a slot is not, byte for byte, what was ever written there. An
+    anchor of an earlier version has one.
+
+    Examples
+    --------
+    >>> older, newer = Head(sequence=3, hash="a" * 64), Head(sequence=5, hash="b" * 64)
+    >>> Slots((newer, older)).newest.sequence, Slots((newer, older)).next, Slots((newer, None)).torn
+    (5, 1, True)
+    """
+
+    heads: tuple[Head | None, ...]
+
+    @property
+    def newest(self) -> Head | None:
+        """The head that counts; None where no slot is sound, or two of them contradict each other."""
+        sound = {head for head in self.heads if head is not None}
+        newest = max((head.sequence for head in sound), default=0)
+        found = [head for head in sound if head.sequence == newest]
+        return found[0] if len(found) == 1 else None
+
+    @property
+    def torn(self) -> bool:
+        """Whether a slot is not sound.
+
+        A crash explains it only where the ledger goes on beyond :attr:`newest`: its entries are on the disk before a
+        slot is written.
+        """
+        return None in self.heads
+
+    @property
+    def next(self) -> int:
+        """Number of the slot to write over: the torn one, or the older one."""
+        sequences = [-1 if head is None else head.sequence for head in self.heads]
+        return sequences.index(min(sequences))
+
+
+class AnchorFile:
+    """Reads ``<ledger>.anchor``, and puts a newer head into it.
+
+    `path`: where the anchor is; its folder exists. `at`: told the name of each step just after it (tests stop there).
+    """
+
+    def __init__(self, path: Path, *, at: Callable[[str], None]) -> None:
+        self.path = path
+        self._at = at
+        self._held: int | None = None  # kept open: a commit must not need a descriptor that may not be had
+
+    def read(self) -> Head | None:
+        """Return the anchored head, or None where there is no file.
+
+        Raises LedgerIntegrityError the file is no anchor, or a link to one.
+        """
+        slots = self.slots()
+        return None if slots is None else slots.newest
+
+    def slots(self) -> Slots | None:
+        """Return what the slots hold, one of them sound; None where there is no file.
+
+        Raises LedgerIntegrityError the file is no anchor, or a link to one.
+        """
+        try:
+            descriptor = self._opened(os.O_RDONLY)
+        except FileNotFoundError:
+            return None
+        with os.fdopen(descriptor, "rb") as file:
+            return self._sound(file.read(2 * SLOT + 1))
+
+    def _sound(self, content: bytes) -> Slots:
+        slots = _slots_of(content)
+        if slots.newest is None:
+            raise LedgerIntegrityError(
+                f"the anchor {self.path.name} was altered; restore it, nothing is released without it"
+            )
+        return slots
+
+    def hold(self) -> int:
+        """Return the descriptor of the file that stands under its name, which is kept open.
+
+        Raises LedgerIntegrityError there is none, or it was replaced since it was opened.
+        """
+        if self._held is None:
+            try:
+                self._held = self._opened(os.O_RDWR)
+            except FileNotFoundError:
+                raise LedgerIntegrityError(_GONE.format(self.path.name)) from None
+        if not stands(self.path, os.fstat(self._held)):
+            raise LedgerIntegrityError(_GONE.format(self.path.name))
+        return self._held
+
+    def write(self, head: Head, *, wait: bool = True) -> None:
+        """Put a head into the anchor that there is; when this returns, it is on stable storage.
+
+        `head`: what to put there. `wait`: whether to wait for the disk. What was not waited for outlives the process,
+        and not a power cut. Raises LedgerIntegrityError the file is missing, was replaced, or is no anchor.
+        """
+        descriptor = self.hold()
+        slots = self._sound(os.pread(descriptor, 2 * SLOT + 1, 0))
+        if len(slots.heads) < 2:
+            self.replace(head)
+            return
+        _write_all(descriptor, _slot(head), slots.next * SLOT)
+        self._at("anchor written")
+        if wait:
+            os.fdatasync(descriptor)
+        self._at("anchored")
+
+    def close(self) -> None:
+        """Let go of the file. May be called again."""
+        held, self._held = self._held, None
+        if held is not None:
+            os.close(held)
+
+    def __del__(self) -> None:
+        self.close()
+
+    def replace(self, head: Head) -> None:
+        """Make the file anew with the head in both slots, in place of the one that there is: no crash tears that."""
+        self.close()
+        temporary = self.path.with_name(self.path.name + ".tmp")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+        try:
+            keep_owner(descriptor, self.path)
+            _write_all(descriptor, 2 * _slot(head), 0)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        self._at("anchor written")
+        temporary.replace(self.path)
+        self._at("anchor renamed")
+        sync_folder(self.path.parent)
+        self._at("anchored")
+
+    def _opened(self, how: int) -> int:
+        try:
+            return os.open(self.path, how | os.O_NOFOLLOW)
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+            raise LedgerIntegrityError(
+                f"{self.path.name} is a symbolic link; put the file itself in its place, nothing is released until then"
+            ) from None
+
+
+_GONE: Final = (
+    "{} was removed or replaced while the ledger was open: whether the ledger is the newest is unknown; restore the "
+    "newest ledger and anchor together"
+)
+
+
+def sync_folder(folder: Path) -> None:
+    """Put the names in a folder on stable storage."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _slots_of(content: bytes) -> Slots:
+    if len(content) != 2 * SLOT:
+        return Slots((_head_of(content, _line),))
+    return Slots(tuple(_head_of(content[at : at + SLOT], _slot) for at in (0, SLOT)))
+
+
+def _head_of(content: bytes, written: Callable[[Head], bytes]) -> Head | None:
+    """Return the head that was written as this content; None where there is none, down to the last byte."""
+    try:
+        value = json.loads(content)
+        head = Head(sequence=value["sequence"], hash=value["hash"])
+        sound = type(head.sequence) is int and len(head.hash) == 64 and written(head) == content
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return None
+    return head if sound else None
+
+
+def _line(head: Head) -> bytes:
+    """An anchor of an earlier version."""
+    return canonical({"hash": head.hash, "sequence": head.sequence}).encode() + b"\n"
+
+
+def _slot(head: Head) -> bytes:
+    told = {"hash": head.hash, "sequence": head.sequence}
+    text = canonical({**told, "sha256": sha256(canonical(told).encode()).hexdigest()}).encode()
+    return text.ljust(SLOT - 1) + b"\n"
+
+
+def _write_all(descriptor: int, content: bytes, at: int) -> None:
+    while content:
+        written = os.pwrite(descriptor, content, at)
+        content, at = content[written:], at + written

@@ -1,22 +1,82 @@
-"""Group commit: carries requests to the pure rules, and what they admit to a store, many on one wait for the disk."""
+"""Group commit: carries requests to the pure rules, and what they admit to a store, many on one wait for the disk.
+
+With it stands which process this is, and locks that a forked child finds open.
+"""
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
+from threading import RLock
+from types import TracebackType
 from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
 from quorate.errors import LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError, know_charge
 from quorate.ledger.chain import extend, read_line, replay, resume, utc, verify
 from quorate.ledger.entries import Content, Entry, Opened, Started
-from quorate.ledger.json_values import Json
-from quorate.ledger.process import this_process
+from quorate.ledger.fields import Json
 from quorate.ledger.rules import apply
 from quorate.ledger.state import Head, LedgerState
 from quorate.ledger.store import LedgerStore
+
+_token = object()
+
+
+def this_process() -> tuple[int, object]:
+    """Return what is this process's alone: its number, and a token that a forked child does not inherit.
+
+    Examples
+    --------
+    >>> this_process() == this_process()
+    True
+    """
+    return os.getpid(), _token
+
+
+class Turn:
+    """A lock for threads that take turns; a thread may take it twice. In a forked child nobody holds it.
+
+    Examples
+    --------
+    >>> turn = Turn()
+    >>> with turn:
+    ...     pass
+    """
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        _TURNS.add(self)
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._lock.release()
+
+    def renew(self) -> None:
+        """Open the lock, whoever held it: for a child that was just forked."""
+        self._lock = RLock()
+
+
+_TURNS: WeakSet[Turn] = WeakSet()
+
+
+def _begin_child() -> None:
+    global _token
+    _token = object()
+    for turn in tuple(_TURNS):
+        turn.renew()
+
+
+os.register_at_fork(after_in_child=_begin_child)
+
 
 R = TypeVar("R")
 
@@ -57,7 +117,7 @@ class Journal:
     Examples
     --------
     >>> from datetime import UTC
-    >>> from quorate.ledger.memory import MemoryStore
+    >>> from quorate.ledger.store import MemoryStore
     >>> journal = Journal(MemoryStore(), clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
     >>> journal.read(lambda state: state.head.sequence)
     0

@@ -11,16 +11,15 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from quorate.errors import InvalidParameter, PreconditionFailed, note_charge
-from quorate.ledger.admission import admit_binding, admit_opening, admit_reservation, check_budget, check_reservation
 from quorate.ledger.budget import Budget
-from quorate.ledger.chain import now
+from quorate.ledger.chain import Receipt, now, receipt_of
 from quorate.ledger.entries import BudgetRaised, Closed, Opened, QuotaSet, SameRelease
+from quorate.ledger.fields import Json
 from quorate.ledger.journal import Journal, Verified
-from quorate.ledger.json_values import Json
 from quorate.ledger.pricing import priced_request
 from quorate.ledger.readings import LedgerReadings
-from quorate.ledger.receipts import Receipt, receipt_of
 from quorate.ledger.reservation import Reservation
+from quorate.ledger.rules import admit_binding, admit_opening, admit_reservation, check_budget, check_reservation
 from quorate.ledger.scope import GuaranteeScope
 from quorate.ledger.state import Head, LedgerState
 from quorate.ledger.store import LedgerStore

@@ -8,8 +8,7 @@ from hashlib import sha256
 from typing import Any
 
 from quorate.errors import InvalidParameter
-from quorate.ledger.field_checks import optional, text, whole
-from quorate.ledger.json_values import canonical
+from quorate.ledger.fields import canonical, optional, text, whole
 
 _CLIENT, _KEY, _COUNT = text(128), optional(text(256)), whole(1)
 

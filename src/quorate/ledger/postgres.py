@@ -6,6 +6,8 @@ decides by all of it, and commits entries and head in one transaction. So the ca
 
 from __future__ import annotations
 
+import socket
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,15 +16,52 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from quorate.arguments import before_at
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
-from quorate.ledger.anchor import sync_folder
-from quorate.ledger.deadline import cut_after
 from quorate.ledger.failures import TRY_AGAIN, is_shortage, reason_of
-from quorate.ledger.files import key_file
+from quorate.ledger.files import key_file, sync_folder
 from quorate.ledger.state import GENESIS, Head
 from quorate.ledger.store import StoredEntry
 
 if TYPE_CHECKING:
     import psycopg
+
+
+@contextmanager
+def cut_after(seconds: float, descriptor: Callable[[], int]) -> Iterator[None]:
+    """Cut a connection where the block has not ended after so many seconds.
+
+    `seconds`: how long the block may take. `descriptor`: returns the socket of the connection, when the time is over. A
+    server that was frozen keeps its socket open and says nothing; no timeout of its own ends that.
+
+    Examples
+    --------
+    >>> here, there = socket.socketpair()
+    >>> with cut_after(0.01, here.fileno):
+    ...     here.recv(1)
+    b''
+    >>> here.close(), there.close()
+    (None, None)
+    """
+    lock, ended = threading.Lock(), threading.Event()
+
+    def cut() -> None:
+        with lock, suppress(Exception):  # it was closed meanwhile
+            if not ended.is_set():
+                connection = socket.socket(fileno=descriptor())
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                finally:
+                    connection.detach()
+
+    timer = threading.Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        with lock:
+            ended.set()
+        timer.cancel()
+
 
 _SETUP_LOCK: Final = 0x71756F72  # "quor": two processes that make the tables take turns
 _SCHEMA: Final = (

@@ -10,10 +10,9 @@ from quorate import accounting
 from quorate.accounting.neighbouring import Neighbouring
 from quorate.arguments import real
 from quorate.errors import InvalidParameter, LedgerIntegrityError, UnsupportedEvent
-from quorate.ledger.budget import Composition
-from quorate.ledger.budget_units import DELTA_DIGITS, EPSILON_DIGITS, BudgetUnits, float_up, units_up
+from quorate.ledger.budget import DELTA_DIGITS, EPSILON_DIGITS, BudgetUnits, Composition, float_up, units_up
 from quorate.ledger.entries import Reserved
-from quorate.ledger.json_values import Json
+from quorate.ledger.fields import Json
 from quorate.ledger.scope import GuaranteeScope, OtherCharge
 from quorate.ledger.state import LedgerState
 

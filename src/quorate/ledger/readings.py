@@ -9,14 +9,13 @@ from typing import Any
 
 from quorate.accounting.neighbouring import OTHER, Change, Neighbouring
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.ledger.budget import Budget, Totals, left_totals, spent_totals
-from quorate.ledger.budget_units import BudgetUnits
+from quorate.ledger.budget import Budget, BudgetUnits, Totals, left_totals, spent_totals
+from quorate.ledger.chain import Receipt, check_held, receipt_of
 from quorate.ledger.entries import Entry, Reserved
 from quorate.ledger.journal import Journal
 from quorate.ledger.pricing import check_prices
-from quorate.ledger.quotas import Quota, quota_of
-from quorate.ledger.receipts import Receipt, check_held, receipt_of
 from quorate.ledger.reservation import Reservation
+from quorate.ledger.rules import Quota, quota_of
 from quorate.ledger.scope import GuaranteeScope, amounts_for, relation_that_holds
 from quorate.ledger.state import Head, LedgerState
 from quorate.ledger.store import LedgerStore

@@ -1,22 +1,187 @@
-"""A reservation in use: draw a block, then store its answers."""
+"""A reservation in use: draw a block, then store its answers; alone, or for several clients at once.
+
+Requests of several clients are collected into one block: one wait for the disk counts them all, one stores them all.
+"""
 
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from quorate import accounting
-from quorate.errors import InvalidParameter, note_charge
-from quorate.ledger.admission import admit_answers, admit_draw
-from quorate.ledger.block import Block
+from quorate.errors import InvalidParameter, PreconditionFailed, note_charge
+from quorate.ledger.chain import Receipt, receipt_of
 from quorate.ledger.entries import Drawn
+from quorate.ledger.fields import Json
 from quorate.ledger.journal import Journal
-from quorate.ledger.json_values import Json
 from quorate.ledger.parts import Part
-from quorate.ledger.receipts import Receipt, receipt_of
+from quorate.ledger.rules import (
+    KEY_ANSWERED,
+    KEY_USED,
+    admit_answers,
+    admit_draw,
+    check_answers_left,
+    check_quota,
+    check_same_request,
+)
 from quorate.ledger.scope import GuaranteeScope, OtherCharge
-from quorate.ledger.shared_draw import SharedDraw
-from quorate.ledger.state import LedgerState
+from quorate.ledger.state import BlockState, BlockStatus, LedgerState
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Block:
+    """A block of answers that count as given.
+
+    Parameters
+    ----------
+    sequence : int
+        Number of the entry that marks it as drawn.
+    purpose : str
+        What the answers are for.
+    first, count : int
+        It holds answers ``first`` to ``first + count - 1`` of the reservation's answers for this purpose, from 0.
+    status : {"drawn", "stored", "interrupted"}
+        Stored, with `answers`; drawn by this process and not stored yet; or drawn by a process that ended before it
+        stored them: those answers are lost, and count as declined.
+    answers : JSON value
+        What was stored; None before.
+    receipt : Receipt
+        Of the newest entry about the block.
+    stage : int or None
+        The stage of a sparse vector in which it began; None where none was open, for other mechanisms, and in ledgers
+        of version 0.1.
+    parts : tuple of Part
+        The requests of several clients that share the block, in the order of its answers; empty where one client asked.
+    """
+
+    sequence: int
+    purpose: str
+    first: int
+    count: int
+    status: BlockStatus
+    answers: Any
+    receipt: Receipt
+    stage: int | None = None
+    parts: tuple[Part, ...] = ()
+
+    @classmethod
+    def of(cls, state: LedgerState, block: BlockState, *, session: int | None) -> Block:
+        """Read a block off a ledger's state, as seen by one session."""
+        newest = block.sequence if block.stored is None else block.stored
+        return cls(
+            sequence=block.sequence,
+            purpose=block.drawn.purpose,
+            first=block.drawn.first,
+            count=block.drawn.count,
+            status=block.status(session),
+            answers=None if block.answers is None else block.answers.value,
+            receipt=receipt_of(state, newest),
+            stage=block.drawn.stage,
+            parts=block.drawn.parts or (),
+        )
+
+
+class SharedDraw:
+    """Collects the parts of one block; each is taken or refused by itself, so that one client never fails another.
+
+    It decides by what the ledger holds at the moment, and counts nothing. The draw decides again, under the ledger's
+    lock, and refuses the block as a whole where another process was given answers in between: collect anew then.
+    Made by :meth:`Reservation.share`; used by one thread.
+
+    Examples
+    --------
+    >>> from quorate.accounting import PureDP
+    >>> from quorate.ledger import Budget, Ledger
+    >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
+    >>> reservation = ledger.reserve(PureDP(0.5), delta=0, purposes={"online answer": 9}, key="kept back")
+    >>> receipt = ledger.set_quota("bob", 1, "a trial")
+    >>> shared = reservation.share("online answer")
+    >>> shared.add(Part(client="alice", count=2, key="first", body="sha"))
+    >>> shared.add(Part(client="bob", count=2, key="first", body="sha"))
+    Traceback (most recent call last):
+    quorate.errors.QuotaExhausted: 2 new rows for the client 'bob', 1 of its quota of 1 answers left; ask for fewer, ...
+    >>> block = reservation.draw("online answer", shared.count, parts=shared.parts)
+    >>> block.count, ledger.quota("alice").drawn, ledger.quota("bob").left
+    (2, 2, 1)
+    """
+
+    def __init__(self, read: Callable[[Callable[[LedgerState], Any]], Any], reservation: int, purpose: str) -> None:
+        self._read = read
+        self._reservation = reservation
+        self.purpose = purpose
+        self._parts: list[Part] = []
+        self._by_client: Counter[str] = Counter()
+        self._keys: set[tuple[str, str]] = set()
+        self.count = 0
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """The parts so far, in the order of the block's answers."""
+        return tuple(self._parts)
+
+    def add(self, part: Part) -> None:
+        """Take one request more.
+
+        Raises
+        ------
+        BudgetExhausted
+            The reservation has fewer answers left, the earlier parts counted.
+        QuotaExhausted
+            The client has fewer left, likewise.
+        PreconditionFailed
+            The key was used for another request, or an earlier part has it.
+        """
+        if not isinstance(part, Part):
+            raise InvalidParameter(f"part must be a Part, got {type(part).__name__}")
+        if part.key is not None and (part.client, part.key) in self._keys:
+            raise PreconditionFailed(KEY_USED)
+        self._read(lambda state: self._check(state, part))
+        self._parts.append(part)
+        self.count += part.count
+        self._by_client[part.client] += part.count
+        if part.key is not None:
+            self._keys.add((part.client, part.key))
+
+    def check_quota(self, client: str, count: int, at_most: int) -> None:
+        """Refuse more answers for a client than are left of `at_most`, or of its quota in the ledger.
+
+        Raises
+        ------
+        QuotaExhausted
+            Fewer are left.
+        """
+        self._read(lambda state: check_quota(state, client, count, at_most))
+
+    def answered(self, client: str, key: str, body: str) -> bool:
+        """Whether the ledger holds the answer to a request under a key.
+
+        Raises
+        ------
+        PreconditionFailed
+            The key was used for another request.
+        """
+        body_hash = Part(client=client, count=1, key=key, body=body).body_hash(self._reservation)
+
+        def read(state: LedgerState) -> bool:
+            use = state.keys.get((client, key))
+            if use is None:
+                return False
+            check_same_request(use, Drawn.kind, body_hash)
+            return state.stored_under(use) is not None
+
+        return bool(self._read(read))
+
+    def _check(self, state: LedgerState, part: Part) -> None:
+        use = None if part.key is None else state.keys.get((part.client, part.key))
+        if use is not None:
+            check_same_request(use, Drawn.kind, part.body_hash(self._reservation))
+            if state.stored_under(use) is not None:
+                raise PreconditionFailed(KEY_ANSWERED)
+        check_answers_left(state.reservations[self._reservation], self.purpose, self.count + part.count)
+        check_quota(state, part.client, self._by_client[part.client] + part.count)
 
 
 class Reservation:

@@ -19,8 +19,8 @@ from quorate.accounting.neighbouring import (
     weakest,
 )
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.ledger.budget_units import BudgetUnits
-from quorate.ledger.json_values import Json
+from quorate.ledger.budget import BudgetUnits
+from quorate.ledger.fields import Json
 
 DIFFERENT_NEIGHBOURS = (
     "part of what was charged to the ledger is guaranteed for replacing one unit alone, not for adding or removing "

@@ -20,10 +20,10 @@ from functools import cache
 from pathlib import Path
 
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
-from quorate.ledger.anchor import AnchorFile, sync_folder
 from quorate.ledger.failures import TRY_AGAIN, is_shortage, reason_of
 from quorate.ledger.files import (
     APPLICATION_ID,
+    AnchorFile,
     beside,
     both_missing,
     had_ledger,
@@ -32,6 +32,7 @@ from quorate.ledger.files import (
     refuse_other_files,
     refuse_second_names,
     stands,
+    sync_folder,
 )
 from quorate.ledger.state import GENESIS, Head
 from quorate.ledger.store import StoredEntry

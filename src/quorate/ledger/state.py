@@ -7,8 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, TypeAlias
 
 from quorate.errors import InvalidParameter
-from quorate.ledger.budget import Budget
-from quorate.ledger.budget_units import BudgetUnits
+from quorate.ledger.budget import Budget, BudgetUnits
 from quorate.ledger.entries import (
     GENESIS_HASH,
     Bound,
@@ -23,7 +22,7 @@ from quorate.ledger.entries import (
     Started,
     Stored,
 )
-from quorate.ledger.json_values import Json
+from quorate.ledger.fields import Json
 from quorate.ledger.scope import GuaranteeScope, combined_scope
 
 BlockStatus: TypeAlias = Literal["drawn", "stored", "interrupted"]

@@ -10,8 +10,7 @@ from typing import Any, TypeAlias
 
 from quorate.arguments import nearest
 from quorate.errors import InvalidParameter
-from quorate.ledger.memory import MemoryStore
-from quorate.ledger.store import LedgerStore
+from quorate.ledger.store import LedgerStore, MemoryStore
 from quorate.plugins import STORES, added, load
 
 #: Opens a store: ``opener(url, create=...)``. `create` says whether a ledger may be made there.

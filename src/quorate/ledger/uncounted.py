@@ -13,8 +13,7 @@ from threading import Lock
 
 from quorate.accounting.figures import at_most
 from quorate.errors import PrivacyWarning
-from quorate.ledger.budget import Budget
-from quorate.ledger.budget_units import DELTA_DIGITS, EPSILON_DIGITS, float_up
+from quorate.ledger.budget import DELTA_DIGITS, EPSILON_DIGITS, Budget, float_up
 from quorate.ledger.ledger import Ledger
 from quorate.outcomes import frames_of_ours
 

@@ -17,8 +17,8 @@ import numpy as np
 
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import NoisyCounts, StableSparseVector, distance_to_instability
+from quorate.mechanisms.schedule import mechanism_for
 from quorate.planning.margins import leading, votes
-from quorate.planning.schedule import mechanism_for
 
 MOST_QUERIES = 10**7  # beyond which nobody asks
 CUTOFF = 10

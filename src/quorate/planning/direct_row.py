@@ -7,7 +7,7 @@ from quorate.accounting.figures import at_least, at_most
 from quorate.accounting.neighbouring import OTHER, Neighbouring
 from quorate.direct.budgets import Outline
 from quorate.planning.plan_row import PlanRow
-from quorate.planning.public_facts import PublicFacts
+from quorate.run.public_facts import PublicFacts
 
 NAME = "gradient rounds"
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from quorate.deferred import optimize, special
 from quorate.errors import InvalidParameter
-from quorate.planning.expected import Basis
+from quorate.run.expected import Basis
 
 _BEYOND = 0.03  # how far it may be off where it is asked for twice as many rows as it was told for, or for half as many
 

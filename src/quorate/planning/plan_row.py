@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 from quorate.accounting import Event
 from quorate.mechanisms import Mechanism
-from quorate.planning.expected import Expected
 from quorate.planning.margins import AnswerProbabilities
+from quorate.run.expected import Expected
 
 Way: TypeAlias = Literal["votes", "direct", "few labels"]
 

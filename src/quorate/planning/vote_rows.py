@@ -20,12 +20,12 @@ from quorate.mechanisms import (
     StableSparseVector,
     StreamMechanism,
 )
-from quorate.planning.cautions import reach
+from quorate.mechanisms.schedule import mechanism_for
 from quorate.planning.margins import AnswerProbabilities, answer_probabilities
 from quorate.planning.plan_row import PlanRow
-from quorate.planning.public_facts import PublicFacts
-from quorate.planning.recipe import QUERY_CAP, WIDTH_CAP, recipe
-from quorate.planning.schedule import mechanism_for
+from quorate.run.cautions import reach
+from quorate.run.public_facts import PublicFacts
+from quorate.voting.recipe import QUERY_CAP, WIDTH_CAP, recipe
 
 FACTORS = (0.5, 1.0, 2.0)  # of the recipe's number of teachers
 TYPICAL = 0.2  # a margin at which an answer is worth something: teachers of few rows agree no further

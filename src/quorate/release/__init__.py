@@ -13,7 +13,7 @@ The way of one answer::
 Here belongs what must not be done twice or otherwise: that order, the session on a ledger around it, the keys that bind
 data to a ledger, where noise comes from and who is said to charge it, and what everything on one ledger promises
 together. What is computed between noise and store (votes, sums, a concept) belongs to the rooms that stand on this one.
-Begin with :mod:`quorate.release.answer`.
+Begin with :mod:`quorate.release.block`.
 """
 
 from __future__ import annotations
@@ -24,11 +24,9 @@ from quorate.deferred import on_demand
 from quorate.release.session import GivenLedger, RollbackGuard, ledger_location, session
 
 if TYPE_CHECKING:
-    from quorate.release.answer import DrawnBlock, draw, release
+    from quorate.release.block import DrawnBlock, check_covered, draw, release, release_once
     from quorate.release.charge import Account, Charge
-    from quorate.release.coverage import check_covered
     from quorate.release.guarantee import guarantee_of
-    from quorate.release.single import release_once
     from quorate.release.stages import NEVER_ASKED, Stages
 
 __all__ = [

@@ -1,18 +1,22 @@
-"""A charge: what a release asks of a ledger, all of it at once and before the first answer; and the way back to it."""
+"""A charge: what a release asks of a ledger, all of it at once and before the first answer; and the way back to it.
+
+Whether a fit could be paid for is asked without a charge, an entry or a file.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from quorate.accounting import Event
 from quorate.accounting.neighbouring import Neighbouring
-from quorate.errors import BudgetExhausted, PreconditionFailed
+from quorate.errors import BudgetExhausted, LedgerMismatch, PreconditionFailed
 from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
 from quorate.release.guarantee import SAID_LATER
-from quorate.release.session import GivenLedger, RollbackGuard, session
-from quorate.release.source import client_of
+from quorate.release.session import OTHER_DATA, GivenLedger, RollbackGuard, ledger_location, session
+from quorate.release.target import client_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -161,3 +165,62 @@ class Account:
                     "the ledger holds no reservation of this fit; give the ledger it was fitted with"
                 )
             yield ledger, reservation
+
+
+Reworded = Callable[[BudgetExhausted, Ledger], BudgetExhausted]
+
+
+def check_affordable(
+    given: GivenLedger,
+    charge_on: Callable[[Ledger], Charge],
+    *,
+    budget: Budget,
+    fingerprint: str,
+    reworded: Reworded | None = None,
+) -> None:
+    """Raise what a fit would raise on its ledger now; nothing is charged, bound or written.
+
+    `given`: the argument of an estimator. `charge_on`: what the fit would ask of a ledger. `budget`: what a new ledger
+    would be opened with. `fingerprint`: keyed hash of the private data. `reworded`: what the fit would make of a
+    budget's refusal by the open ledger, in its own words. Raises BudgetExhausted if too little is left; LedgerMismatch
+    if the ledger belongs to other data.
+
+    Examples
+    --------
+    >>> from quorate.accounting import PureDP
+    >>> from quorate.ledger import GuaranteeScope
+    >>> scope = GuaranteeScope(unit="person", neighbours="add, remove or replace one person")
+    >>> charge = Charge(event=PureDP(0.25), delta=0.0, purposes={"sum": 1}, key="a sum", scope=scope, seeded=False)
+    >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
+    >>> check_affordable(ledger, lambda _: charge, budget=Budget(1.0, 1e-5), fingerprint="of the data")
+    >>> ledger.reservations(), ledger.fingerprints
+    ((), ())
+    """
+    place = ledger_location(given)
+    if isinstance(place, Path):
+        opened = _existing(place)
+        if opened is not None:
+            with opened as ledger:
+                _look(ledger, charge_on, fingerprint, reworded)
+            return
+        place = None
+    _look(Ledger(budget=budget) if place is None else place, charge_on, fingerprint, reworded)
+
+
+def _existing(path: Path) -> Ledger | None:
+    """Open the ledger at a path; None where there is none yet, or one whose opening was interrupted."""
+    try:
+        return Ledger(path)
+    except PreconditionFailed as refusal:
+        if type(refusal) is PreconditionFailed:
+            return None
+        raise
+
+
+def _look(ledger: Ledger, charge_on: Callable[[Ledger], Charge], fingerprint: str, reworded: Reworded | None) -> None:
+    if ledger.fingerprints and fingerprint not in ledger.fingerprints:
+        raise LedgerMismatch(OTHER_DATA)
+    try:
+        charge_on(ledger).check_affordable(ledger)
+    except BudgetExhausted as refusal:
+        raise (refusal if reworded is None else reworded(refusal, ledger)) from None

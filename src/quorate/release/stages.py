@@ -23,12 +23,12 @@ from typing import Any, Final, Protocol
 
 from quorate.errors import MechanismClosed
 from quorate.ledger import Block, Part, Reservation
-from quorate.ledger.process import Turn, this_process
+from quorate.ledger.journal import Turn, this_process
 from quorate.mechanisms import DECLINED
 from quorate.mechanisms.sparse_vector import SparseVectorState
 from quorate.noise import NoiseSource
-from quorate.release.answer import DrawnBlock, draw
-from quorate.release.purposes import STAGE
+from quorate.release.block import DrawnBlock, draw
+from quorate.release.target import STAGE
 
 #: How a query that was never asked stands among stored answers; version 0.1 noted ``DECLINED`` for it too.
 NEVER_ASKED: Final = -2

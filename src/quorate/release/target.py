@@ -1,12 +1,22 @@
-"""The (ε, δ) that a release aims at, in the units that a ledger counts in."""
+"""What a release is stated by: the (ε, δ) that it aims at, where its noise comes from, and what its answers are for.
+
+ε and δ are counted in the units of a ledger. Purposes are names under which several rooms reserve and draw.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+import secrets
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final
 
-from quorate.arguments import real
+from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
-from quorate.ledger.budget_units import DELTA_DIGITS, EPSILON_DIGITS, float_down, units_down
+from quorate.ledger.budget import DELTA_DIGITS, EPSILON_DIGITS, float_down, units_down
+from quorate.types import Secret
+
+if TYPE_CHECKING:
+    from quorate.ledger import Reservation
+    from quorate.noise import NoiseSource
 
 
 def floor_epsilon(epsilon: Any) -> float:
@@ -32,3 +42,44 @@ def _floored(name: str, given: float, digits: int) -> float:
     if not units:
         raise InvalidParameter(f"{name} must be at least 1e-{digits}, the unit that ledgers count in, got {given}")
     return float_down(units, digits)
+
+
+LOCAL_CLIENT, SEEDED_CLIENT = "local", "local, seeded noise: no guarantee"  # who charges, in the ledger
+
+
+def client_of(*, seeded: bool) -> str:
+    """Return who charges, as the ledger has it: a charge whose noise is seeded is told apart for ever.
+
+    Examples
+    --------
+    >>> client_of(seeded=True)
+    'local, seeded noise: no guarantee'
+    """
+    return SEEDED_CLIENT if seeded else LOCAL_CLIENT
+
+
+def noise_and_key(unsafe_noise_seed: int | None, key: Secret[bytes] | None = None) -> tuple[NoiseSource, Secret[bytes]]:
+    """Return where noise comes from, and the run's key: the given one, or a fresh one.
+
+    A seed fixes both, so that a seeded run repeats: it is reproducible, therefore not private.
+    """
+    from quorate.noise import OSNoise, SeededNoise
+
+    if unsafe_noise_seed is None:
+        return OSNoise(), Secret(secrets.token_bytes(32)) if key is None else key
+    seed = count("unsafe_noise_seed", unsafe_noise_seed)
+    return SeededNoise(seed), Secret(blake2b(f"quorate unsafe seed {seed}".encode(), digest_size=32).digest())
+
+
+LABEL: Final = "label"  # of a row of the public pool
+ONLINE_ANSWER: Final = "online answer"  # to a query that arrives later
+EVALUATION: Final = "evaluation"
+TUNING: Final = "tuning"
+GRADIENT_ROUND: Final = "gradient round"  # of the direct method
+MARGINAL_LEVEL: Final = "level of marginals"  # of the columns, from which a pool is drawn
+STAGE: Final = "sparse-vector stage"  # counted, and never an answer
+
+
+def is_closed(reservation: Reservation) -> bool:
+    """Whether the reservation of a stream has no stage left: whoever asks from now on is not answered."""
+    return STAGE in reservation.purposes and reservation.remaining(STAGE) == 0

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from quorate.accounting.figures import at_least, at_most, plural, several
-from quorate.report import drawing, sentences
-from quorate.report.element import Child, element, join
-from quorate.report.facts import Facts
+from quorate.report import html, sentences
+from quorate.report.facts import Facts, Rounds
 from quorate.report.findings import Choice
-from quorate.report.layout import pairs, table
+from quorate.report.html import Child, element, join, pairs, table
 from quorate.report.notation import percent
-from quorate.report.rounds import Rounds
 
 CHOICE_HEADS: tuple[str, ...] = ("#Noise on each number",)
 COUNTS_ANSWERS = False
@@ -49,7 +47,7 @@ def spending(facts: Facts) -> tuple[Child, ...]:
             ("Purpose", "Mechanism", "#Noise on each number", "#Paid for", "#Drawn", "#Stored", "#Share of ε"),
             (
                 (
-                    join(drawing.swatch(place), part.purpose),
+                    join(html.swatch(place), part.purpose),
                     part.mechanism,
                     at_least(rounds.noise),
                     f"{part.reserved:,}",
@@ -73,11 +71,15 @@ def _settings(facts: Facts) -> tuple[tuple[str, str], ...]:
     if facts.setup.n_public:
         counting = f"{rounds.n_coordinates:,}, of which {rounds.effective_dimension:.4g} count: d(κ)"
         told = (("Coordinates", counting), ("κ", f"{rounds.ridge:.4g}"))
+        if rounds.residual_ridge is not None:
+            told += (("κ of what kernels add", f"{rounds.residual_ridge:.4g}"),)
     return (
         ("Linear in", rounds.feature_map),
         *told,
         ("Clip B", at_most(rounds.clip)),
         ("Rounds T", f"{rounds.rounds:,}"),
+        *((("Averaged", f"the {_averaged(rounds)} of the rounds"),) if rounds.averaged is not None else ()),
+        *((("Shrunk", "by half of what James and Stein's estimator takes away"),) if rounds.shrunk else ()),
         ("Rate η, momentum", f"{rounds.rate:g}, {rounds.momentum:g}"),
         (f"Number of {plural(facts.setup.unit)} n₀", f"{rounds.n_units:,}, {_number_from(facts)}"),
     )
@@ -95,10 +97,16 @@ def _number_from(facts: Facts) -> str:
 def model(facts: Facts) -> str:
     """Return what the model is, and what it rests on."""
     rounds = _of(facts)
+    shrunk = " Its weights were then shrunk by the error that the noise is known to leave." if rounds.shrunk else ""
     return (
-        f"The model is linear in {rounds.feature_map}; it is the mean over the later half of "
-        f"{several(rounds.stored, 'noisy gradient round')}."
+        f"The model is linear in {rounds.feature_map}; it is the mean over the {_averaged(rounds)} of "
+        f"{several(rounds.stored, 'noisy gradient round')}.{shrunk}"
     )
+
+
+def _averaged(rounds: Rounds) -> str:
+    """Which rounds a model is the mean of."""
+    return "later half" if rounds.averaged is None else f"last {100 * rounds.averaged:.0f} %"
 
 
 def counted(facts: Facts) -> str:

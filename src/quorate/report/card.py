@@ -8,12 +8,12 @@ from typing import Any
 
 from quorate.accounting.figures import at_most, several
 from quorate.report import sentences
-from quorate.report.baseline import balanced, commonest_class, expectation, verdict
 from quorate.report.facts import Facts
-from quorate.report.findings import Score
 from quorate.report.method import words_of
 from quorate.report.notation import escaped, percent, shortened, visible, wilson_interval
+from quorate.report.sentences import balanced, commonest_class, decides, expectation, judged, verdict
 from quorate.report.student_file import how_to_use
+from quorate.report.utility import Score
 
 _MARKS = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$-])")
 _LISTED_CLASSES = 30
@@ -53,6 +53,7 @@ def model_card(facts: Facts) -> str:
         "## How to use it",
         how_to_use(facts.student_file, seeded=facts.seeded),
         "## Privacy guarantee",
+        *([_plain(f"{one_row.capitalize()}.")] if (one_row := facts.guarantee.neighbouring.whose_rows) else []),
         _plain(sentences.promise(facts)),
         *([] if facts.seeded else [_plain(f"{sentences.odds(facts)} {sentences.by_the_exact_price(facts)}".strip())]),
         _table(
@@ -115,6 +116,8 @@ def _front_matter(facts: Facts) -> str:
         metrics = [{"type": "accuracy", "value": score.accuracy}]
         if score.balanced_accuracy is not None:
             metrics.append({"type": "balanced_accuracy", "value": score.balanced_accuracy})
+        if score.chosen is not None and score.chosen.scoring != "balanced_accuracy":
+            metrics.append({"type": score.chosen.scoring, "value": score.chosen.value})
         data = {"name": f"{score.n_rows} public rows with labels", "type": "public"}
         tree["model-index"] = [
             {"name": facts.provenance.run, "results": [{"task": {"type": task}, "dataset": data, "metrics": metrics}]}
@@ -145,7 +148,10 @@ def _utility(facts: Facts) -> str:
         return "There are no public labels to measure against."
     table = _table(("labels by", "accuracy", "95 % interval", "balanced accuracy", "public rows"), rows)
     found, foreseen = verdict(student), expectation(facts.utility)
-    said = [] if found is None else [f"Beside always saying the commonest class, {found}."]
+    judged_by, decided = judged(student), decides(facts)
+    said = [] if judged_by is None else [f"Judged by {judged_by}."]
+    said += [] if decided is None else [f"{_plain(decided)}."]
+    said += [] if found is None else [f"Beside always saying the commonest class, {found}."]
     said += [] if foreseen is None else [f"Expected before anything was spent: {_plain(foreseen)}."]
     return "\n\n".join((table, *said))
 

@@ -1,4 +1,4 @@
-"""What was found out: what the student is and how good, what another ε would buy, what an audit proves."""
+"""What was found out: what the student is, what another ε would buy, what an audit proves."""
 
 from __future__ import annotations
 
@@ -7,99 +7,6 @@ from typing import ClassVar
 
 from quorate.accounting.odds import PAIRS
 from quorate.report.plain import Plain, require
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Score(Plain):
-    """How often labels were right, on public rows with labels.
-
-    Parameters
-    ----------
-    n_rows : int
-        Rows it was measured on, at least 1.
-    accuracy, balanced_accuracy : float
-        In [0, 1].
-    recall : tuple of (float or None)
-        Per class, in the order of ``Setup.classes``; None where no row has the class. Empty if not measured.
-    class_rows : tuple of int
-        Rows of each class among the public ones, in that order. Empty if not told.
-    commonest : float or None
-        Share of the commonest class among them: the accuracy of always saying it. It follows from `class_rows`, and is
-        None where these are not told.
-
-    Examples
-    --------
-    >>> Score(n_rows=2000, accuracy=0.84, recall=[0.9, 0.62], class_rows=[1500, 500]).commonest
-    0.75
-    """
-
-    n_rows: int
-    accuracy: float
-    balanced_accuracy: float | None = None
-    recall: tuple[float | None, ...] = ()
-    class_rows: tuple[int, ...] = ()
-    commonest: float | None = None
-
-    def _check(self) -> None:
-        require(self.n_rows >= 1, f"n_rows must be >= 1, got {self.n_rows}")
-        for share in (self.accuracy, self.balanced_accuracy, *self.recall):
-            require(share is None or 0 <= share <= 1, f"accuracies and recalls must be in [0, 1], got {share!r}")
-        fits = not self.class_rows or (len(self.class_rows) == len(self.recall) and min(self.class_rows) >= 0)
-        require(fits, "class_rows needs one count >= 0 for each recall, or none at all")
-        known = max(self.class_rows) / sum(self.class_rows) if any(self.class_rows) else None
-        require(self.commonest in (None, known), "commonest is the largest share of class_rows, and nothing without")
-        object.__setattr__(self, "commonest", known)  # an earlier version did not write it
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ExpectedScore(Plain):
-    """Which accuracy was expected of the student before anything was spent: by a rehearsal on public rows.
-
-    Parameters
-    ----------
-    accuracy, low, high : float
-        What was expected, and the range for nine runs in ten; in [0, 1].
-    basis : str
-        On what it rests, in words.
-
-    Examples
-    --------
-    >>> ExpectedScore(accuracy=0.84, low=0.82, high=0.86, basis="rehearsed on public rows").low
-    0.82
-    """
-
-    accuracy: float
-    low: float
-    high: float
-    basis: str
-
-    def _check(self) -> None:
-        require(0 <= self.low <= self.accuracy <= self.high <= 1, "an expected accuracy lies in its range in [0, 1]")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Utility(Plain):
-    """What the labels and the student are good for.
-
-    Parameters
-    ----------
-    student, ensemble : Score or None
-        Against public labels; the ensemble's is that of its released answers.
-    non_private : Score or None
-        Only where the owner reveals it: it is not covered by the guarantee.
-    expected : ExpectedScore or None
-        What was expected of the student, where the run was rehearsed.
-
-    Examples
-    --------
-    >>> Utility().student is None
-    True
-    """
-
-    student: Score | None = None
-    ensemble: Score | None = None
-    non_private: Score | None = None
-    expected: ExpectedScore | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,6 +19,10 @@ class Fitted(Plain):
         Class name of the fitted model, or those of its steps; the public encoder is not among them.
     constant : bool
         Whether it gives every row the same class, since fewer than two classes were released.
+    threshold : float or None
+        Where a decision threshold was chosen: the probability of `threshold_class` from which on it is predicted.
+    threshold_class : str or None
+        That class.
 
     Examples
     --------
@@ -121,6 +32,10 @@ class Fitted(Plain):
 
     name: str
     constant: bool = False
+    threshold: float | None = None
+    threshold_class: str | None = None
+
+    LEFT_OUT: ClassVar = ("threshold", "threshold_class")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

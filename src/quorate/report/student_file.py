@@ -33,18 +33,35 @@ _HOLDS = ("number", "text", "time", "missing")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Written(Plain):
+    """How cells of text are written, as the owner declared it; "" where nothing was said.
+
+    `decimal`, `thousands`: marks of numbers. `date_format`: the order of day, month and year, such as "dd.mm.yyyy".
+    `missing`: texts that stand for no value.
+    """
+
+    decimal: str = ""
+    thousands: str = ""
+    date_format: str = ""
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class TableColumn(Plain):
     """How a table's column is read before the student meets it: from the public pool and the settings alone.
 
     `name`: its name. `holds`: what it holds in the public pool. `read_as`: "number", "category", "text", "date",
     "time", "duration" or "dropped"; None where it is read as it is. `comma`: whether the decimal mark of its numbers
-    may be a comma.
+    may be a comma. `written`: how its cells are written, where the owner declared it.
     """
 
     name: str
     holds: str
     read_as: str | None = None
     comma: bool = False
+    written: Written | None = None
+
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("written",)
 
     def _check(self) -> None:
         require(self.holds in _HOLDS, f"holds must be one of {', '.join(_HOLDS)}, got {self.holds!r}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorate.report.element import Markup
+from quorate.report.html import Markup
 
 _LIGHT = """
   --paper: #fcfbf8; --ink: #1c2227; --muted: #56606a; --line: #dedad1; --track: #ebe7de;
@@ -146,6 +146,8 @@ footer { border-top: 1px solid var(--line); padding-top: 1rem; color: var(--mute
 .ink-5 { fill: var(--muted); }
 .ink-6 { fill: url(#weave); }
 .attacker { display: grid; grid-template-columns: 12.5rem minmax(0, 1fr); gap: 1.6rem; align-items: center; }
+.curves { display: grid; grid-template-columns: repeat(auto-fit, minmax(11rem, 15rem)); gap: 1.6rem; margin: .6rem 0; }
+.curves figcaption { margin-top: .3rem; }
 .trade-off { width: 100%; height: auto; overflow: visible; }
 .trade-off text { font-size: 9px; fill: var(--muted); }
 .trade-off .end { text-anchor: end; }

@@ -8,11 +8,11 @@ from textwrap import wrap
 from quorate.errors import InvalidParameter
 from quorate.outcomes import Outcome
 from quorate.report import sentences
-from quorate.report.baseline import baseline, expectation, scored
 from quorate.report.facts import Facts
 from quorate.report.method import words_of
 from quorate.report.notation import columns, percent, shortened, visible
 from quorate.report.plain import Plain
+from quorate.report.sentences import baseline, decides, expectation, scored
 
 NARROWEST = 40  #: columns; below that a table cannot be read
 _LABEL = 12  # columns of the first column
@@ -62,10 +62,13 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
     if isinstance(width, bool) or not isinstance(width, int) or width < NARROWEST:
         raise InvalidParameter(f"width must be an integer >= {NARROWEST} columns, got {width!r}")
     outputs = outputs or Outputs()
+    one_row = facts.guarantee.neighbouring.whose_rows
     rows = [
+        *([("unit", one_row)] if one_row else []),
         *words_of(facts).text_rows(facts, width - _LABEL),
         *(("student", scored(score)) for score in (facts.utility.student,) if score is not None),
         *(("baseline", words) for words in (baseline(facts, facts.utility.student),) if words is not None),
+        *(("decides", words) for words in (decides(facts),) if words is not None),
         *(("expected", words) for words in (expectation(facts.utility),) if words is not None),
         *(("weak", words) for words in _weak(facts)),
         *(

@@ -1,5 +1,8 @@
-"""A run in a folder: settings, stages that are found again after a kill, what is published, and what is asked later.
+"""What any private run is, whichever method it has: it knows neither.
 
-Here belongs what has to do with the folder of a run: ``settings``, ``folder``, ``batch``, ``online``, ``status``.
-What a run does in memory belongs to ``pipeline/``; what is typed and printed, to ``cli/``. Begin with ``batch``.
+Here belongs what both methods and both shells share: which private rows count and what their cells say (``schema``,
+``cells``, ``usable_rows``), what the owner should hear (``cautions``, ``remarks``), what a check shows
+(``check_result``, ``look``), what is asked about every run (``checks``), where stages are kept (``stage_store``),
+progress. What a method does belongs in :mod:`quorate.voting` or :mod:`quorate.direct`; files and resuming in
+:mod:`quorate.folder`. Begin with :mod:`~quorate.run.schema`, then :mod:`~quorate.run.check_result`.
 """

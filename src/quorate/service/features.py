@@ -55,7 +55,7 @@ class Column:
 
     def cell(self, value: Any, place: str) -> Any:
         """Return one cell, or refuse it."""
-        if value is None and self.nullable:
+        if self.nullable and (value is None or (self.reader is not None and self.reader.is_missing(value))):
             return None
         if self.reader is not None and (self.kind == "number" or self.is_written):
             return self._number(value, place, self.reader)

@@ -18,10 +18,10 @@ from quorate.arguments import for_shell
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import Rows
 from quorate.errors import PreconditionFailed
+from quorate.folder.folder import RunFolder
+from quorate.folder.opened_student import student_from
+from quorate.folder.published import STUDENT, read_published
 from quorate.release.files import write_atomically
-from quorate.run.folder import RunFolder
-from quorate.run.opened_student import student_from
-from quorate.run.published import STUDENT, read_published
 
 MANIFEST: Final = "service-models.json"
 

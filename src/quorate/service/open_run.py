@@ -14,26 +14,26 @@ from quorate.arguments import shown
 from quorate.data.rows import Rows, is_frame
 from quorate.data.table_reader import TableReader
 from quorate.ensemble import Ensemble
-from quorate.ensemble.largest_number import largest_number
+from quorate.ensemble.ensemble import largest_number
 from quorate.errors import SeededNoiseRefused
+from quorate.folder.batch import load_run
+from quorate.folder.folder import RunFolder
+from quorate.folder.loaded import LoadedRun
+from quorate.folder.online import open_online, run_teachers, tell
+from quorate.folder.published import read_facts
+from quorate.folder.settings import Settings, settings_of
+from quorate.folder.student_rows import encoder_of, public_table, reader_of
 from quorate.ledger import Ledger
-from quorate.pipeline.flow import asked_of, question_digests
 from quorate.release.guarantee import spent_of
-from quorate.run.batch import load_run
-from quorate.run.folder import RunFolder
-from quorate.run.loaded import LoadedRun
-from quorate.run.online import open_online, run_teachers, tell
-from quorate.run.published import read_facts
-from quorate.run.settings import Settings, settings_of
-from quorate.run.student_rows import encoder_of, public_table, reader_of
 from quorate.service.answers import Standing
 from quorate.service.app import Served
+from quorate.service.dashboard import History
 from quorate.service.features import Features
-from quorate.service.history import History
 from quorate.service.models import check_models, note_models, open_student, predictor
 from quorate.service.settings import ServiceSettings
 from quorate.service.votes import CurrentRows, EnsembleAnswers, ModelAnswers
 from quorate.types import Secret, Watch
+from quorate.voting.flow import asked_of, question_digests
 
 
 @contextmanager

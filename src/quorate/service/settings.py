@@ -116,7 +116,7 @@ def read_service_settings(
 
 def _of_file(path: Path) -> dict[str, Any]:
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise PreconditionFailed(f"there is no file {path}") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

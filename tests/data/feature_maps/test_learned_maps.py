@@ -24,7 +24,7 @@ RNG = np.random.default_rng(0)
 TABLE = RNG.normal(size=(120, 6))
 COUNTS = RNG.poisson(2.0, (90, 12)).astype(float)
 IMAGES = (np.kron(RNG.random((260, 5, 5)), np.ones((2, 2))) + 0.2 * RNG.random((260, 10, 10))).reshape(260, -1)
-POOLS = {"trees": TABLE, "chi2": COUNTS, "patches": IMAGES}
+POOLS = {"trees": TABLE, "kernels": TABLE, "chi2": COUNTS, "patches": IMAGES}
 HOW: Any = {"n_classes": 3, "n_units": 2_000, "epsilon": 1.0, "delta": 1e-5}
 
 

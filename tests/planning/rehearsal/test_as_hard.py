@@ -14,16 +14,16 @@ import quorate
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import ConfidentNoisyMax, NoisyCounts
-from quorate.pipeline.models import built_in
-from quorate.pipeline.public_side import Models, public_side, rehearsals_as_hard
-from quorate.planning import PublicFacts
-from quorate.planning.expected import Expected
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan_row import PlanRow
+from quorate.planning.public_side import Models, public_side, rehearsals_as_hard
 from quorate.planning.rehearsal import as_hard
 from quorate.planning.rehearsal.as_hard import RULES, AsHard, Line, lucky
 from quorate.planning.rehearsal.made_up import MeanOf, Rule, ruled_labels
 from quorate.planning.vote_rows import Grid, vote_rows
+from quorate.run.expected import Expected
+from quorate.run.public_facts import PublicFacts
+from quorate.voting.models import built_in
 
 N, M, TEST, K = 4_000, 200, 3_000, 100
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5}

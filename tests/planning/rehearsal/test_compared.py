@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from quorate.planning.expected import Expected
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.rehearsal.compared import kept, without_luck
 from quorate.planning.rehearsal.estimate import Played
+from quorate.run.expected import Expected
 
 
 @pytest.mark.parametrize(("between", "luck"), [(0.02, 0.02), (0.01, 0.03), (0.03, 0.01)])

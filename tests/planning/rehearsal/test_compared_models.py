@@ -10,17 +10,17 @@ import numpy as np
 import polars as pl
 import pytest
 from sklearn.tree import DecisionTreeClassifier
-from tests.run.conftest import toml
+from tests.folder.conftest import toml
 
 import quorate
 from quorate import PrivateClassifier, PublicPool
 from quorate.errors import InvalidParameter
-from quorate.pipeline.models import built_in
-from quorate.pipeline.public_side import Models, labelled_material, public_side
+from quorate.folder.batch import load_run
+from quorate.folder.choice import CHOICE, choice_in_words
+from quorate.folder.planned import settings_to_run
+from quorate.planning.public_side import Models, labelled_material, public_side
 from quorate.planning.rehearsal.rehearsal import Effort
-from quorate.run.batch import load_run
-from quorate.run.choice import CHOICE, choice_in_words
-from quorate.run.planned import settings_to_run
+from quorate.voting.models import built_in
 
 N, M, LABELLED, TEST = 4_000, 200, 1_200, 3_000
 TASK: dict[str, Any] = {"classes": ["no", "yes"], "n_records": N, "epsilon": 2.0, "delta": 1e-5}

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from quorate import PrivateLogisticRegression, PublicPool
-from quorate.pipeline.public_side import Models, labelled_material, public_side
-from quorate.planning import PublicFacts
 from quorate.planning.plan_row import PlanRow
+from quorate.planning.public_side import Models, labelled_material, public_side
 from quorate.planning.rehearsal.estimate import Played, estimate
 from quorate.planning.rehearsal.growth import accuracy_of, growth, sensitivity_of
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
+from quorate.run.public_facts import PublicFacts
 
 N, M, LABELLED, TEST = 20_000, 400, 1_200, 5_000
 BUDGET: dict[str, Any] = {"epsilon": 2.0, "delta": 1e-5}

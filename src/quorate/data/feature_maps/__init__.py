@@ -12,7 +12,9 @@ from quorate.data.feature_maps.fitted_transformer import FittedTransformer
 from quorate.data.feature_maps.linear import LinearMap
 from quorate.data.feature_maps.patches import PatchFeatures
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
+from quorate.data.feature_maps.product_kernel import ProductKernelMap
 from quorate.data.feature_maps.rbf import RBFMap
+from quorate.data.feature_maps.residual import ResidualMap
 from quorate.data.feature_maps.scale import PoolScale, has_numbers
 from quorate.data.feature_maps.shared_patches import SharedPatches
 from quorate.data.feature_maps.stacked import StackedMap
@@ -29,7 +31,9 @@ __all__ = [
     "PoolDirections",
     "PoolScale",
     "PoolStandardizer",
+    "ProductKernelMap",
     "RBFMap",
+    "ResidualMap",
     "SharedPatches",
     "StackedMap",
     "TreeLeaves",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from quorate.data.feature_maps.exact import MANTISSA_BITS
+from quorate.data.feature_maps.rbf import inverse_root
 from quorate.errors import InvalidParameter
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray
@@ -16,7 +17,6 @@ from quorate.types import FloatArray
 BITS = 24  # images are multiples of 2^-24
 SHARE_BITS = 20  # shares of a row's total are multiples of 2^-20
 LANDMARKS = 1_000  # rows of the pool that the kernel is told by, at most
-_LEAST = 1e-8
 _BLOCK = 1_024  # rows at once
 
 
@@ -65,9 +65,7 @@ class ChiSquaredMap:
         landmarks = landmarks[landmarks.any(axis=1)]
         if not len(landmarks):
             raise InvalidParameter("feature_map='chi2' takes counts, and those of the public pool are all 0")
-        values, vectors = np.linalg.eigh(kernel(landmarks, landmarks) * 2.0**-BITS)
-        kept = values > _LEAST * values[-1]
-        return cls(landmarks, (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T)
+        return cls(landmarks, inverse_root(kernel(landmarks, landmarks) * 2.0**-BITS))
 
     @property
     def bits(self) -> int:

@@ -96,6 +96,10 @@ class Spectrum:
         kept = values > LEAST_SHARE * max(values[-1], 0.0)
         return cls(values[kept][::-1], (vectors if kept.all() else vectors[:, kept])[:, ::-1])
 
+    def leading(self, most: int) -> Spectrum:
+        """Return the largest eigenvalues and their directions alone."""
+        return self if len(self.values) <= most else Spectrum(self.values[:most], self.vectors[:, :most])
+
     @property
     def least_ridge(self) -> float:
         """The smallest κ that is ever used."""
@@ -152,10 +156,12 @@ class PublicCoordinates:
     factored: bool = False
 
     @classmethod
-    def of(cls, feature_map: FeatureMap, whitening: FloatArray) -> PublicCoordinates:
+    def of(
+        cls, feature_map: FeatureMap, whitening: FloatArray, *, longest_features: float = LONGEST_FEATURES
+    ) -> PublicCoordinates:
         """Put the whitening on a grid on which the product with any image there could be is exact.
 
-        Coordinates are as fine as features of length 2 allow, which no row's are but for rounding: those of a kernel
+        Coordinates are as fine as features of this length allow, which no row's are but for rounding: those of a kernel
         have length one, though images that no row has could be longer by thousands. A row beyond has coordinates 0.
         """
         mixing = feature_map.mixing
@@ -164,7 +170,7 @@ class PublicCoordinates:
         columns = np.linalg.norm(matrix, axis=0)
         room = [bits_for(feature_map.bound * (1 + 1e-6) * max(float(column), 1e-300)) for column in columns]
         bits = np.array(room, dtype=np.int64) - feature_map.bits - 1
-        expected = LONGEST_FEATURES * float(np.linalg.norm(whitening, axis=0).max(initial=0.0))
+        expected = longest_features * float(np.linalg.norm(whitening, axis=0).max(initial=0.0))
         longest = feature_map.bound * float(columns.max(initial=0.0))
         if longest < expected:  # elsewhere the matrix's norm, at least that of a column, changes nothing
             longest = feature_map.bound * float(np.linalg.norm(matrix, 2)) * (1 + 1e-6)

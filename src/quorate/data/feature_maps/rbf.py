@@ -15,7 +15,7 @@ from quorate.types import FloatArray
 
 BITS = 24  # images are multiples of 2^-24
 LANDMARKS = 2_000  # rows of the pool that the kernel is told by, at most
-WIDTH = 0.7  # of the kernel: gamma = 0.7 / median squared distance in the pool
+WIDTH = 0.7  # of the kernel where nothing is said: gamma = 0.7 / median squared distance in the pool
 _LEAST = 1e-8  # eigenvalues of the landmarks' kernel below this share of the largest are left out
 
 
@@ -56,19 +56,21 @@ class RBFMap:
     root: FloatArray = field(repr=False)
 
     @classmethod
-    def fit(cls, pool: FloatArray, rng: np.random.Generator, *, scale: PoolScale | None = None) -> RBFMap:
-        """Read scales, landmarks and the kernel's width off the dense public pool ``(n_public, n_columns)``."""
+    def fit(
+        cls, pool: FloatArray, rng: np.random.Generator, *, scale: PoolScale | None = None, width: float = WIDTH
+    ) -> RBFMap:
+        """Read scales, landmarks and the kernel's width off the dense public pool ``(n_public, n_columns)``.
+
+        `width`: gamma times the median squared distance in the pool.
+        """
         scale = scale or PoolScale.fit(pool)
         chosen = np.sort(rng.permutation(len(pool))[:LANDMARKS])
         landmarks = scale.on_grid(pool[chosen])
         distances = squared_distances(landmarks, landmarks)
         apart = distances[np.triu_indices(len(distances), 1)]
         middle = float(np.median(apart)) if apart.size else 0.0
-        gamma = WIDTH / middle if middle > 0 else 1.0
-        values, vectors = np.linalg.eigh(exp(-gamma * distances))
-        kept = values > _LEAST * values[-1]
-        root = (vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T
-        return cls(scale, landmarks, gamma, root)
+        gamma = width / middle if middle > 0 else 1.0
+        return cls(scale, landmarks, gamma, inverse_root(exp(-gamma * distances)))
 
     @property
     def bits(self) -> int:
@@ -122,3 +124,10 @@ def squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
     """
     integers = squared_lengths(a)[:, None] + squared_lengths(b)[None, :] - 2.0 * (a @ b.T)
     return np.asarray(integers * 4.0**-ROW_BITS)
+
+
+def inverse_root(kernel: FloatArray) -> FloatArray:
+    """Return :math:`K^{-1/2}` of a kernel between landmarks, on the directions that rounding does not drown."""
+    values, vectors = np.linalg.eigh(kernel)
+    kept = values > _LEAST * values[-1]
+    return np.asarray((vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from quorate.data.database import DatabaseQuery
+from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.files import format_of
 from quorate.data.formats.arrow import Arrow
 from quorate.data.formats.database_query import Database
@@ -19,12 +20,14 @@ from quorate.data.formats.foreign import Foreign, foreign
 from quorate.data.formats.format import Format, Table, TableFormat, nearly, require_column
 from quorate.data.formats.parquet import Parquet
 from quorate.data.formats.sparse_archive import SparseArchive
+from quorate.data.formats.spreadsheet import Spreadsheet
 from quorate.data.formats.svmlight import Svmlight
 from quorate.errors import InvalidParameter
 from quorate.plugins import FORMATS, added, load, package_of
 
 _BY_SUFFIX: dict[str, Format] = {}
 _DATABASE = Database()
+_DELIMITED = DelimitedText().suffixes
 
 
 def register_format(new: Format) -> None:
@@ -54,13 +57,15 @@ def register_format(new: Format) -> None:
         _BY_SUFFIX[suffix] = foreign(new)
 
 
-for _shipped in (DelimitedText(), Parquet(), Arrow(), SparseArchive(), Svmlight()):
+for _shipped in (DelimitedText(), Parquet(), Arrow(), Spreadsheet(), SparseArchive(), Svmlight()):
     for _suffix in _shipped.suffixes:
         _BY_SUFFIX[_suffix] = _shipped
 
 
-def format_for(path: str | Path | DatabaseQuery) -> Format:
+def format_for(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> Format:
     """Return what reads a file of this name; what a name does not tell is svmlight text.
+
+    `dialect`: how text tables are written; a ``.txt`` file is one where a separator is declared.
 
     Examples
     --------
@@ -70,6 +75,10 @@ def format_for(path: str | Path | DatabaseQuery) -> Format:
     if isinstance(path, DatabaseQuery):
         return _DATABASE
     suffix = format_of(path)
+    if dialect != PLAIN and is_delimited(path) and (suffix in _BY_SUFFIX or dialect.separator):
+        return DelimitedText(dialect)
+    if dialect != PLAIN and is_spreadsheet(path):
+        return Spreadsheet(dialect)
     if suffix not in _BY_SUFFIX and (declared := load(FORMATS, suffix.removeprefix("."))) is not None:
         [point] = added(FORMATS)[suffix.removeprefix(".")]
         if not isinstance(declared, Format) or suffix not in declared.suffixes:
@@ -80,6 +89,28 @@ def format_for(path: str | Path | DatabaseQuery) -> Format:
         version = "" if point.dist is None else f" {point.dist.version}"
         _BY_SUFFIX[suffix] = foreign(declared, f"{package_of(point)}{version}")  # for this suffix, and no other of its
     return _BY_SUFFIX.get(suffix, _BY_SUFFIX[""])
+
+
+def is_delimited(path: str | Path | DatabaseQuery) -> bool:
+    """Tell by its name whether a file may be a text table, of which its owner may say how it is written.
+
+    Examples
+    --------
+    >>> is_delimited("visits.csv.gz"), is_delimited("visits.txt"), is_delimited("visits.parquet")
+    (True, True, False)
+    """
+    return not isinstance(path, DatabaseQuery) and format_of(path) in (*_DELIMITED, ".txt")
+
+
+def is_spreadsheet(path: str | Path | DatabaseQuery) -> bool:
+    """Tell by its name whether a file is one of Excel.
+
+    Examples
+    --------
+    >>> is_spreadsheet("visits.xlsx"), is_spreadsheet("visits.csv")
+    (True, False)
+    """
+    return not isinstance(path, DatabaseQuery) and format_of(path) in Spreadsheet().suffixes
 
 
 def table_suffixes() -> list[str]:
@@ -108,10 +139,13 @@ def reader_of(path: str | Path | DatabaseQuery) -> tuple[str, str] | None:
 
 
 __all__ = [
+    "DelimitedText",
     "Format",
     "Table",
     "TableFormat",
     "format_for",
+    "is_delimited",
+    "is_spreadsheet",
     "nearly",
     "reader_of",
     "register_format",

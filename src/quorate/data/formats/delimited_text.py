@@ -1,4 +1,4 @@
-"""CSV and TSV: text with one row a line, whose first line names the columns; also compressed.
+"""CSV and its like: text with one row a line, whose first line names the columns; also compressed.
 
 A message of the reader below may quote the text it stumbled on; it is replaced by one that names the file and
 the column alone.
@@ -8,16 +8,20 @@ from __future__ import annotations
 
 import codecs
 import io
+import json
 import re
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quorate.data.columns import listed
+from quorate.data.dialect import NAMES, PLAIN, SEPARATORS, UNREADABLE, UTF_8, Dialect
 from quorate.data.files import first_line, format_of, is_plain, opened, read_bytes, reading
 from quorate.data.formats.format import TableFormat, require_column
-from quorate.data.formats.text_parts import AT_ONCE, parts_of, read_part, schema_of
+from quorate.data.formats.text_parts import AT_ONCE, parts_of, schema_of
 from quorate.data.streamed import StreamedFrame
 from quorate.data.workspace import Workspace, cannot_hold
 from quorate.errors import DataRefused, PreconditionFailed
@@ -31,13 +35,16 @@ _SHOWN = 8  # columns in a message
 _LOOKED_AT = 1 << 16  # bytes: a binary file shows itself there
 _SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"}
 _OTHERS = (b"PK\x03\x04", b"\xff\xfe", b"\xfe\xff")  # how files of other kinds begin
-_FIELD = {
-    each: re.compile(rf'(?:"([^"]*(?:""[^"]*)*)"|([^{each}"][^{each}]*|))({each}|$)') for each in _SEPARATORS.values()
-}
 
 
+@dataclass(frozen=True, slots=True)
 class DelimitedText(TableFormat):
-    """A CSV or TSV file. A column's type is found from all its rows; an empty field is null."""
+    """A CSV or TSV file. A column's type is found from all its rows; an empty field is null.
+
+    `dialect`: what the owner declares of it.
+    """
+
+    dialect: Dialect = PLAIN
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -48,19 +55,14 @@ class DelimitedText(TableFormat):
         """Return the whole table."""
         import polars as pl
 
-        content, separator = read_bytes(path), _SEPARATORS[format_of(path)]
-        names = _header(content, separator, path)
+        content = read_bytes(path)
+        names = self._header(content, path)
         for name in text_columns:
             require_column(name, names, path)
         try:
-            return pl.read_csv(
-                io.BytesIO(content),
-                separator=separator,
-                infer_schema_length=None,  # all rows: guessing from the first ones fails on a later one
-                schema_overrides=dict.fromkeys(text_columns, pl.String),
-            )
+            return self._read(content, path, types=dict.fromkeys(text_columns, pl.String))
         except pl.exceptions.PolarsError:
-            raise _no_table(content, separator, names, path) from None
+            raise self._no_table(content, names, path) from None
 
     def stream(self, path: Path, *, text_columns: Sequence[str], workspace: Workspace) -> StreamedFrame:
         """Write the table as Parquet into the workspace, some lines at a time, and return that.
@@ -69,24 +71,25 @@ class DelimitedText(TableFormat):
         """
         import polars as pl
 
-        separator = _SEPARATORS[format_of(path)]
         with reading(path), opened(path) as file:
             start = file.read(_OF_HEADER)
-        names = _header(start[: start.rfind(b"\n") + 1] or start, separator, path)
+        names = self._header(start[: start.rfind(b"\n") + 1] or start, path)
         for name in text_columns:
             require_column(name, names, path)
         found, before = workspace.path / "table", path.stat()
+        read, quote = partial(self._read, path=path), self.dialect.quote
         try:
             with reading(path):
-                schema = schema_of(path, separator=separator, given=dict.fromkeys(text_columns, pl.String))
+                given = dict.fromkeys(text_columns, pl.String)
+                schema = schema_of(parts_of(path, quote=quote), read, given=given)
                 _make(found)
                 height = 0
-                for number, part in enumerate(parts_of(path)):
-                    rows = read_part(part, separator=separator, types=schema, whole=True)
+                for number, part in enumerate(parts_of(path, quote=quote)):
+                    rows = read(part, types=schema, whole=True)
                     _write(rows, found / f"{number:08d}.parquet")
                     height += rows.height
         except pl.exceptions.PolarsError:
-            raise _no_table(path, separator, names, path) from None
+            raise self._no_table(path, names, path) from None
         if (path.stat().st_size, path.stat().st_mtime_ns) != (before.st_size, before.st_mtime_ns):
             raise PreconditionFailed(f"{path} was changed while it was read; start again")
         return StreamedFrame(found, called=path, schema=schema, height=height, workspace=workspace)
@@ -107,20 +110,211 @@ class DelimitedText(TableFormat):
 
     def cell_parts(self, path: Path, columns: Sequence[str] | None) -> Iterator[pl.DataFrame]:
         """Yield the same, so many lines at once; None chooses all columns."""
-        separator, names = _SEPARATORS[format_of(path)], None
+        names, encoding = None, self.dialect.encoding
         for content in _whole_lines(path):
-            if names is None and (fault := content.startswith(_OTHERS) and _no_text(path)):
+            if names is None and (fault := content.startswith(_OTHERS) and self._no_text(path)):
                 raise DataRefused(f"{path}: {fault}")
-            text = content.decode("utf-8" if names else "utf-8-sig", "replace")
-            rows = text.replace("\0", "\N{REPLACEMENT CHARACTER}").split("\n")
+            if names is None and encoding == UTF_8:
+                content = content.removeprefix(codecs.BOM_UTF8)
+            text = content.decode(encoding, "replace")
+            rows = text.replace("\0", UNREADABLE).split("\n")
             if names is None:
-                names = _header(rows.pop(0).removesuffix("\r").encode(), separator, path)
-            cells = _cells([line for row in rows if (line := row.removesuffix("\r"))], names, separator)
+                names = self._names(rows.pop(0).removesuffix("\r").encode(), path)
+            cells = self._cells([line for row in rows if (line := row.removesuffix("\r"))], names, path)
             yield cells if columns is None else cells.select(columns)
 
     def names(self, path: Path) -> list[str]:
         """Return the names in the first line."""
-        return _header(first_line(path, most=_OF_HEADER), _SEPARATORS[format_of(path)], path)
+        return self._header(first_line(path, most=_OF_HEADER), path)
+
+    def _separator(self, path: str | Path) -> str:
+        return self.dialect.separator or _SEPARATORS.get(format_of(path), ",")
+
+    def _header(self, content: bytes, path: Path) -> list[str]:
+        """Return the names in the first line of a file, or of its first bytes."""
+        if content.startswith(_OTHERS):
+            raise DataRefused(f"{path}: {self._no_text(content)}")
+        line = content[: content.find(b"\n") + 1] or content
+        return self._names(line if self.dialect.encoding == UTF_8 else self._decoded(line, path), path, content)
+
+    def _decoded(self, content: bytes, path: Path) -> bytes:
+        """Return text of another encoding in UTF-8.
+
+        Raises DataRefused if a byte is none of that encoding; it is not quoted, nor is its place.
+        """
+        try:
+            return content.decode(self.dialect.encoding).encode(UTF_8)
+        except UnicodeDecodeError:
+            raise DataRefused(
+                f"{path}: not {self.dialect.encoding} text, as [data] encoding says; save it in that encoding, or all "
+                "tables as CSV UTF-8"
+            ) from None
+
+    def _options(self, path: str | Path) -> dict[str, Any]:
+        """Return how polars is to take the text apart."""
+        missing = self.dialect.missing
+        return {
+            "separator": self._separator(path),
+            "quote_char": self.dialect.quote or None,
+            "null_values": list(missing) or None,
+        }
+
+    def _read(self, content: bytes, path: Path, *, types: dict[str, Any], whole: bool = False) -> pl.DataFrame:
+        """Read text, or a part of it with the first line before it; `whole` says that `types` are those of all columns.
+
+        Types are found from all rows: guessing from the first ones fails on a later one.
+        """
+        import polars as pl
+
+        if self.dialect.encoding != UTF_8:
+            content = self._decoded(content, path)
+        options = self._options(path)
+        if self.dialect.declares_numbers:
+            return typed(pl.read_csv(io.BytesIO(content), **options, infer_schema=False), self.dialect, types)
+        how: dict[str, Any] = {"schema": types} if whole else {"schema_overrides": types, "infer_schema_length": None}
+        return pl.read_csv(io.BytesIO(content), **options, **how)
+
+    def _cells(self, rows: list[str], names: list[str], path: Path) -> pl.DataFrame:
+        """Return one row a line, of as many cells as there are names; an empty one is null, one of two marks is not."""
+        import polars as pl
+
+        separator, quote, missing = self._separator(path), self.dialect.quote, list(self.dialect.missing)
+        fields = pl.Series("fields", rows, dtype=pl.String).str.split(separator)
+        columns = [fields.list.get(place, null_on_oob=True) for place in range(len(names))]
+        quoted = [at for at, row in enumerate(rows) if quote in row] if quote else []
+        columns = [column.set(column == "", None) for column in columns]
+        if quoted:
+            read = [_fields(rows[at], separator, quote) for at in quoted]
+            for place, column in enumerate(columns):
+                cells = [row[place] if place < len(row) else None for row in read]
+                columns[place] = column.scatter(quoted, pl.Series(cells, dtype=pl.String))
+        if missing:
+            columns = [column.set(column.is_in(missing), None) for column in columns]
+        return pl.DataFrame(dict(zip(names, columns, strict=True)), schema=dict.fromkeys(names, pl.String))
+
+    def _names(self, line: bytes, path: Path, content: bytes = b"") -> list[str]:
+        """Return the names in a first line of UTF-8 text; it is never quoted. `content`: what begins with it."""
+        import polars as pl
+
+        separator, quote = self._separator(path), self.dialect.quote
+        options: dict[str, Any] = {"separator": separator, "quote_char": quote or None, "infer_schema": False}
+        if quote and line.count(quote.encode()) % 2 and b"\0" not in line:  # it would go on into rows
+            raise DataRefused(
+                f"{path}: its first line ends within quotation marks; write the names of the columns there, each on "
+                "one line and with matching marks"
+            )
+        nameless = "its first line does not name the columns; write their names there"
+        try:
+            first = pl.read_csv(io.BytesIO(line), has_header=False, n_rows=1, truncate_ragged_lines=True, **options)
+        except pl.exceptions.PolarsError:
+            raise DataRefused(f"{path}: {self._no_text(content or line) or nameless}") from None
+        if b"\0" in (content or line)[:_LOOKED_AT]:  # read as text all the same
+            raise DataRefused(f"{path}: {self._no_text(content or line)}")
+        names = ["" if name is None else str(name) for name in first.row(0)]
+        if not any(name.strip() for name in names):
+            raise DataRefused(f"{path}: {self._no_text(content or line) or nameless}")
+        other = next((mark for mark in SEPARATORS if mark != separator and mark in names[0]), None)
+        if len(names) == 1 and other is not None:
+            raise DataRefused(
+                f"{path}: the columns look separated by {NAMES[other]}, and {NAMES[separator]} are expected; write "
+                f"separator = {json.dumps(other)} under [data] of quorate.toml, or save it with {NAMES[separator]}"
+            )
+        if twice := [f"{place}" for place, name in enumerate(names, start=1) if names.count(name) > 1]:
+            raise DataRefused(
+                f"{path}: columns {', '.join(twice[:_SHOWN])} have names that occur twice; the first line must name "
+                "each once"
+            )
+        if quote and any(quote in name for name in names):  # the reader of the whole table may leave them as written
+            return pl.read_csv(io.BytesIO(line), n_rows=0, truncate_ragged_lines=True, **options).columns
+        return names
+
+    def _no_table(self, content: bytes | Path, names: list[str], path: Path) -> DataRefused:
+        """Return what is said of text, or of a file of text, that is no table."""
+        fault = self._no_text(content) or self._no_numbers(content, names, path)
+        return DataRefused(
+            f"{path}: {fault}"
+            if fault
+            else f"{path}: not a table with {len(names)} columns; a row has more fields than the header, or a "
+            "quotation mark is not closed"
+        )
+
+    def _no_numbers(self, content: bytes | Path, names: list[str], path: Path) -> str | None:
+        """Tell which columns hold an entry that is taken for a number and cannot be read; None if that is not it."""
+        import polars as pl
+
+        def fails(**options: Any) -> bool:
+            try:
+                for part in [content] if isinstance(content, bytes) else parts_of(content, quote=self.dialect.quote):
+                    text = part if self.dialect.encoding == UTF_8 else self._decoded(part, path)
+                    pl.read_csv(io.BytesIO(text), **self._options(path), **options)
+            except pl.exceptions.PolarsError:
+                return True
+            return False
+
+        if fails(infer_schema=False):
+            return None
+        found = [name for place, name in enumerate(names) if fails(infer_schema_length=None, columns=[place])]
+        if not found:
+            return None
+        return (
+            f"column{'s' * (len(found) > 1)} {listed(found)}: an entry looks like a number and cannot be read as one "
+            "(more digits than 64 bits hold, or digits of another script); mend it, or leave the column out"
+        )
+
+    def _no_text(self, content: bytes | Path) -> str | None:
+        """Tell why these bytes are no text, and what to do; None where they are. Nothing of them is quoted."""
+        if not any(part.strip() for part in _parts(content)):
+            return "the file is empty; expected a first line that names the columns, and rows"
+        first = next(_parts(content))
+        if first.startswith(b"PK\x03\x04"):
+            return "an Excel file, whatever its name says; name it .xlsx, or save it as CSV UTF-8"
+        if first.startswith((b"\xff\xfe", b"\xfe\xff")):
+            return "UTF-16 text, not UTF-8; save as CSV UTF-8 (or: iconv -f utf-16 -t utf-8)"
+        if any(b"\0" in part for part in _parts(content)):
+            return "a binary file, not text; save the table as CSV UTF-8"
+        if self.dialect.encoding != UTF_8:
+            return None
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        try:
+            for part in _parts(content):
+                decoder.decode(part)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return (
+                "not UTF-8 text; save as CSV UTF-8 (or: iconv -f latin1 -t utf-8), or name its encoding under [data] "
+                'of quorate.toml, such as encoding = "cp1252", that of Windows in Western Europe'
+            )
+        return None
+
+
+def typed(texts: pl.DataFrame, dialect: Dialect, types: dict[str, Any]) -> pl.DataFrame:
+    """Return a frame of texts in which each column of numbers alone, as they are declared to be written, holds numbers.
+
+    `types`: of columns that are known. A column of another type stays text where one of its cells does not fit.
+    """
+    import polars as pl
+
+    def of(column: pl.Series) -> pl.Series:
+        known = types.get(column.name)
+        if known == pl.String or (known is None and column.null_count() == len(column)):
+            return column
+        if column.drop_nulls().is_in(["true", "false"]).all() and known in (None, pl.Boolean):
+            return column == "true"
+        numbers = column.set(column == "", None)  # of two marks of quotation
+        if numbers.null_count() == len(numbers) or len(
+            numbers.filter(~numbers.str.contains(dialect.number_pattern)).drop_nulls()
+        ):
+            return column
+        column = numbers
+        if dialect.thousands:
+            column = column.str.replace_all(dialect.thousands, "", literal=True)
+        column = column.str.replace(dialect.decimal or ".", ".", literal=True)
+        whole = column.cast(pl.Int64, strict=False)
+        if known != pl.Float64 and whole.null_count() == column.null_count():
+            return whole
+        return column.cast(pl.Float64)
+
+    return texts.with_columns(map(of, texts.get_columns()))
 
 
 def _whole_lines(path: Path) -> Iterator[bytes]:
@@ -154,66 +348,25 @@ def _write(rows: pl.DataFrame, place: Path) -> None:
         raise cannot_hold(place.parent, error) from None
 
 
-def _cells(rows: list[str], names: list[str], separator: str) -> pl.DataFrame:
-    """Return one row a line, of as many cells as there are names; an empty one is null, one of two marks is not."""
-    import polars as pl
-
-    fields = pl.Series("fields", rows, dtype=pl.String).str.split(separator)
-    columns = [fields.list.get(place, null_on_oob=True) for place in range(len(names))]
-    quoted = [at for at, row in enumerate(rows) if '"' in row]
-    columns = [column.set(column == "", None) for column in columns]
-    if quoted:
-        read = [_fields(rows[at], separator) for at in quoted]
-        for place, column in enumerate(columns):
-            cells = [row[place] if place < len(row) else None for row in read]
-            columns[place] = column.scatter(quoted, pl.Series(cells, dtype=pl.String))
-    return pl.DataFrame(dict(zip(names, columns, strict=True)), schema=dict.fromkeys(names, pl.String))
+@lru_cache(maxsize=32)
+def _field(separator: str, quote: str) -> re.Pattern[str]:
+    """The regular expression of one field of a line, and of what ends it."""
+    end, mark = re.escape(separator), re.escape(quote)
+    return re.compile(rf"(?:{mark}([^{mark}]*(?:{mark}{mark}[^{mark}]*)*){mark}|([^{end}{mark}][^{end}]*|))({end}|$)")
 
 
-def _fields(row: str, separator: str) -> list[str | None]:
+def _fields(row: str, separator: str, quote: str) -> list[str | None]:
     """Return the fields of one line with quotation marks in it; none where it cannot be taken apart."""
     fields: list[str | None] = []
-    start = 0
+    pattern, start = _field(separator, quote), 0
     while start <= len(row):
-        found = _FIELD[separator].match(row, start)
+        found = pattern.match(row, start)
         if found is None:
             return []
         inside, plain, _ = found.groups()
-        fields.append(plain or None if inside is None else inside.replace('""', '"'))
+        fields.append(plain or None if inside is None else inside.replace(quote + quote, quote))
         start = found.end() + (found.end() == len(row) and not found[3])
     return fields
-
-
-def _no_table(content: bytes | Path, separator: str, names: list[str], path: Path) -> DataRefused:
-    """Return what is said of text, or of a file of text, that is no table."""
-    fault = _no_text(content) or _no_numbers(content, separator, names)
-    return DataRefused(
-        f"{path}: {fault}"
-        if fault
-        else f"{path}: not a table with {len(names)} columns; a row has more fields than the header, or a quotation "
-        "mark is not closed"
-    )
-
-
-def _no_text(content: bytes | Path) -> str | None:
-    """Tell why these bytes are no UTF-8 text and what to do; None where they are. Nothing of them is quoted."""
-    if not any(part.strip() for part in _parts(content)):
-        return "the file is empty; expected a first line that names the columns, and rows"
-    first = next(_parts(content))
-    if first.startswith(b"PK\x03\x04"):
-        return "Excel is not read, whatever the file's name; save as CSV UTF-8"
-    if first.startswith((b"\xff\xfe", b"\xfe\xff")):
-        return "UTF-16 text, not UTF-8; save as CSV UTF-8 (or: iconv -f utf-16 -t utf-8)"
-    if any(b"\0" in part for part in _parts(content)):
-        return "a binary file, not text; save the table as CSV UTF-8"
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    try:
-        for part in _parts(content):
-            decoder.decode(part)
-        decoder.decode(b"", final=True)
-    except UnicodeDecodeError:
-        return "not UTF-8 text; save as CSV UTF-8 (or: iconv -f latin1 -t utf-8)"
-    return None
 
 
 def _parts(content: bytes | Path) -> Iterator[bytes]:
@@ -224,72 +377,3 @@ def _parts(content: bytes | Path) -> Iterator[bytes]:
     with opened(content) as file:
         while part := file.read(_OF_HEADER):
             yield part
-
-
-def _no_numbers(content: bytes | Path, separator: str, names: list[str]) -> str | None:
-    """Tell which columns hold an entry that is taken for a number and cannot be read; None where that is not it."""
-    import polars as pl
-
-    def fails(**options: Any) -> bool:
-        try:
-            for part in [content] if isinstance(content, bytes) else parts_of(content):
-                pl.read_csv(io.BytesIO(part), separator=separator, **options)
-        except pl.exceptions.PolarsError:
-            return True
-        return False
-
-    if fails(infer_schema=False):
-        return None
-    found = [name for place, name in enumerate(names) if fails(infer_schema_length=None, columns=[place])]
-    if not found:
-        return None
-    return (
-        f"column{'s' * (len(found) > 1)} {listed(found)}: an entry looks like a number and cannot be read as one (more "
-        "digits than 64 bits hold, or digits of another script); mend it, or leave the column out"
-    )
-
-
-def _header(content: bytes, separator: str, path: str | Path) -> list[str]:
-    """Return the names in the first line, which is all that is read of what begins with it; it is never quoted."""
-    import polars as pl
-
-    line = content[: content.find(b"\n") + 1] or content
-    if line.count(b'"') % 2 and not line.startswith(_OTHERS) and b"\0" not in line:  # it would go on into rows
-        raise DataRefused(
-            f"{path}: its first line ends within quotation marks; write the names of the columns there, each on one "
-            "line and with matching marks"
-        )
-    try:
-        first = pl.read_csv(
-            io.BytesIO(content),
-            separator=separator,
-            has_header=False,
-            n_rows=1,
-            infer_schema=False,
-            truncate_ragged_lines=True,
-        )
-    except pl.exceptions.PolarsError:
-        fault = _no_text(content) or "its first line does not name the columns; write their names there"
-        raise DataRefused(f"{path}: {fault}") from None
-    if b"\0" in content[:_LOOKED_AT]:  # read as text all the same
-        raise DataRefused(f"{path}: {_no_text(content)}")
-    names = ["" if name is None else str(name) for name in first.row(0)]
-    if not any(name.strip() for name in names):
-        raise DataRefused(
-            f"{path}: {_no_text(content) or 'its first line does not name the columns; write their names there'}"
-        )
-    other = next((each for each in ";\t|," if each != separator and each in names[0]), None)
-    if len(names) == 1 and other is not None:
-        fix = "save with tabs, or name it .csv" if separator == "\t" else "save with commas (or .tsv for tabs)"
-        raise DataRefused(f"{path}: the columns look separated by {other!r}; {fix}")
-    if twice := [f"{place}" for place, name in enumerate(names, start=1) if names.count(name) > 1]:
-        raise DataRefused(
-            f"{path}: columns {', '.join(twice[:_SHOWN])} have names that occur twice; the first line must name each "
-            "once"
-        )
-    if any('"' in name for name in names):  # which the reader of the whole table may leave as they are written
-        read = pl.read_csv(
-            io.BytesIO(content), separator=separator, n_rows=0, infer_schema=False, truncate_ragged_lines=True
-        )
-        return read.columns
-    return names

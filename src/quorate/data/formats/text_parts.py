@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +14,11 @@ if TYPE_CHECKING:
 AT_ONCE = 1 << 25  # bytes of text
 
 
-def parts_of(path: Path) -> Iterator[bytes]:
+def parts_of(path: Path, *, quote: str = '"') -> Iterator[bytes]:
     r"""Yield a file of text in parts of whole lines, each with the first line before it; .gz and .xz are unpacked.
 
     A line within quotation marks goes on, but for the first one. Where marks are not matched, a part is as long as it
-    takes to match them.
+    takes to match them. `quote`: the mark; "" where there is none.
 
     Examples
     --------
@@ -34,7 +33,7 @@ def parts_of(path: Path) -> Iterator[bytes]:
         rest, seen = b"", False
         while more := stream.read(AT_ONCE):
             rest += more
-            end = _last_line_end(rest)
+            end = _last_line_end(rest, quote.encode())
             if end:
                 yield header + rest[:end]
                 rest, seen = rest[end:], True
@@ -42,42 +41,36 @@ def parts_of(path: Path) -> Iterator[bytes]:
             yield header + rest
 
 
-def _last_line_end(text: bytes) -> int:
+def _last_line_end(text: bytes, quote: bytes) -> int:
     """Return where the last line ends that lies outside quotation marks; 0 where there is none."""
-    quotes, at = text.count(b'"'), len(text)
+    if not quote:
+        return text.rfind(b"\n") + 1
+    quotes, at = text.count(quote), len(text)
     while (end := text.rfind(b"\n", 0, at)) >= 0:
-        quotes -= text.count(b'"', end, at)
+        quotes -= text.count(quote, end, at)
         if quotes % 2 == 0:
             return end + 1
         at = end
     return 0
 
 
-def schema_of(path: Path, *, separator: str, given: dict[str, Any]) -> dict[str, Any]:
+def schema_of(parts: Iterator[bytes], read: Callable[..., pl.DataFrame], *, given: dict[str, Any]) -> dict[str, Any]:
     """Find the type of each column from all rows, a part at a time; the same that all of them together have.
 
-    `path`: text whose first line names the columns. `separator`: between the fields. `given`: types of columns that are
-    known.
+    `parts`: text whose first line names the columns. `read`: makes a frame of one, with `types` of some columns.
+    `given`: types of columns that are known.
     """
     import polars as pl
 
     found: dict[str, Any] = {}
-    for part in parts_of(path):
-        frame = read_part(part, separator=separator, types=given)
+    for part in parts:
+        frame = read(part, types=given)
         for name, dtype in frame.schema.items():
             if frame[name].null_count() < frame.height:
                 found[name] = _both(found.get(name), dtype)
             else:
                 found.setdefault(name, None)
     return {name: given.get(name, pl.String if dtype is None else dtype) for name, dtype in found.items()}
-
-
-def read_part(part: bytes, *, separator: str, types: dict[str, Any], whole: bool = False) -> pl.DataFrame:
-    """Read one part; `whole` says that `types` are those of every column."""
-    import polars as pl
-
-    how: dict[str, Any] = {"schema": types} if whole else {"schema_overrides": types, "infer_schema_length": None}
-    return pl.read_csv(io.BytesIO(part), separator=separator, **how)
 
 
 def _both(one: Any, other: Any) -> Any:

@@ -24,13 +24,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from quorate.deferred import special
-from quorate.planning.expected import Expected
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan_row import PlanRow
-from quorate.planning.public_facts import PublicFacts
 from quorate.planning.rehearsal.made_up import Rule
 from quorate.planning.rehearsal.rehearsal import Rehearsal
 from quorate.planning.rehearsal.votes import Shards
+from quorate.run.expected import Expected
+from quorate.run.public_facts import PublicFacts
 from quorate.types import FloatArray
 
 RULES = tuple(Rule(agreement=agreement, clusters=form) for agreement in (0.55, 0.75, 0.95) for form in (False, True))

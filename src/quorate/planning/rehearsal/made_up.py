@@ -37,9 +37,9 @@ import numpy as np
 
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.deferred import special
-from quorate.planning.expected import Expected
 from quorate.planning.plan_row import PlanRow
-from quorate.planning.public_facts import PublicFacts
+from quorate.run.expected import Expected
+from quorate.run.public_facts import PublicFacts
 from quorate.types import FloatArray, IntArray
 
 RULES = 6

@@ -1,0 +1,213 @@
+"""How text tables are written, as their owner declares it: what parts cells, and how numbers and dates stand in them.
+
+All of it is public, and what a cell says follows from that cell and from what is declared. Of encodings, those are read
+in which a byte is a character and those of ASCII are themselves, beside UTF-8: so no byte of one cell takes in another.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from quorate.data.times import date_number
+from quorate.data.written_numbers import TRUTH, number, written_number
+from quorate.errors import InvalidParameter
+
+NAMES: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars (|)"}  # of separators, in words
+SEPARATORS: Final = tuple(NAMES)
+QUOTES: Final = ('"', "'", "")
+DECIMALS: Final = (".", ",")
+THOUSANDS: Final = (
+    ".",
+    ",",
+    "'",
+    "\N{RIGHT SINGLE QUOTATION MARK}",
+    " ",
+    "\N{NO-BREAK SPACE}",
+    "\N{NARROW NO-BREAK SPACE}",
+)
+UTF_8: Final = "utf-8"
+UNREADABLE: Final = "\N{REPLACEMENT CHARACTER}"  # stands in a private cell for bytes that are no text
+ENCODINGS: Final = (
+    UTF_8,
+    *(f"cp{number}" for number in (437, 850, 852, 855, 858, 866, *range(1250, 1259))),
+    *(f"iso8859-{number}" for number in range(1, 17) if number != 12),
+    "koi8-r", "koi8-u", "mac-roman",
+)  # fmt: skip
+_DATE_PARTS = {"dd": r"(?P<day>\d{1,2})", "mm": r"(?P<month>\d{1,2})", "yyyy": r"(?P<year>\d{4})"}
+_DATE_FORMAT = re.compile(r"(dd|mm|yyyy)([./-])(dd|mm|yyyy)\2(dd|mm|yyyy)")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Dialect:
+    """How the owner says that tables are written; by default as CSV in UTF-8, and numbers and dates as they show it.
+
+    Attributes
+    ----------
+    separator : {"", ",", ";", tab, "|"}
+        Between cells; "" leaves it to the name of the file: a comma, or a tab where it ends in .tsv or .tab.
+    encoding : str
+        Of :data:`ENCODINGS`, by any of its names.
+    quote : str
+        Around cells that hold a separator; "" where there is none.
+    decimal : {"", ".", ","}
+        The decimal mark of all numbers; "" leaves it to each public column.
+    thousands : str
+        The mark between groups of three digits; "" where there is none.
+    date_format : str
+        The order of day, month and year: "dd.mm.yyyy", "mm/dd/yyyy". "" where dates are in ISO 8601, which is always
+        read.
+    missing : tuple of str
+        Cells that stand for no value, exactly as they are written.
+
+    Raises
+    ------
+    InvalidParameter
+        If one of them is none, or two contradict each other.
+
+    Examples
+    --------
+    >>> german = Dialect(separator=";", decimal=",", thousands=".", date_format="dd.mm.yyyy")
+    >>> german.number("1.234,5"), german.number("1.5"), german.date("02.01.1970")
+    (1234.5, nan, 1.0)
+    """
+
+    separator: str = ""
+    encoding: str = UTF_8
+    quote: str = '"'
+    decimal: str = ""
+    thousands: str = ""
+    date_format: str = ""
+    missing: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _one_of("separator", self.separator, ("", *SEPARATORS), "one of , ; | and a tab (\\t)")
+        _one_of("quote", self.quote, QUOTES, "\", ', or an empty text for none")
+        _one_of("decimal", self.decimal, ("", *DECIMALS), "a point or a comma")
+        _one_of("thousands", self.thousands, ("", *THOUSANDS), "a point, a comma, ' or a blank")
+        object.__setattr__(self, "encoding", _encoding(self.encoding))
+        object.__setattr__(self, "date_format", _date_format(self.date_format))
+        if self.thousands and self.thousands in (self.decimal or ".", self.quote):
+            raise InvalidParameter(
+                f"thousands is {self.thousands!r}, and so is {'quote' if self.thousands == self.quote else 'decimal'}; "
+                'one mark has one meaning. Example: decimal = "," and thousands = "."'
+            )
+        if not isinstance(self.missing, tuple) or not all(isinstance(mark, str) and mark for mark in self.missing):
+            raise InvalidParameter(
+                f'missing must list what stands for no value (["k.A.", "-999"]), got {self.missing!r}; an empty cell '
+                "is missing anyway"
+            )
+
+    @property
+    def of_cells(self) -> dict[str, str]:
+        """What is declared of how numbers and dates are written, for a key of what follows from cells."""
+        declared = {"decimal": self.decimal, "thousands": self.thousands, "date_format": self.date_format}
+        return {name: mark for name, mark in declared.items() if mark}
+
+    @property
+    def declares_numbers(self) -> bool:
+        """Whether numbers are written in another way than each public column shows."""
+        return bool(self.decimal or self.thousands)
+
+    def number(self, text: str) -> float:
+        """Return what a text says as a number; NaN for what is none."""
+        if not self.declares_numbers:
+            return written_number(text)
+        plain = self.plain_number(text.strip())
+        return float("nan") if plain is None else float(plain)
+
+    def cell_number(self, cell: Any) -> float:
+        """Return a cell of any kind as a float; NaN for what is no number. Truth values are 0 and 1, also written out.
+
+        Examples
+        --------
+        >>> read = Dialect(decimal=",", thousands=".").cell_number
+        >>> read("1.234,5"), read("27.5"), read(27.5), read("true")
+        (1234.5, nan, 27.5, 1.0)
+        """
+        if isinstance(cell, str) and cell.strip().lower() not in TRUTH:
+            return self.number(cell)
+        return number(cell)
+
+    def plain_number(self, text: str) -> str | None:
+        """Return a number of this dialect with a point and without marks of thousands; None for what is none."""
+        if _number_pattern(self.decimal or ".", self.thousands).fullmatch(text) is None:
+            return None
+        bare = text.replace(self.thousands, "") if self.thousands else text
+        return bare.replace(self.decimal or ".", ".")
+
+    @property
+    def number_pattern(self) -> str:
+        """The regular expression of a whole cell that holds a number, for polars."""
+        return f"^(?:{_number_pattern(self.decimal or '.', self.thousands).pattern})$"
+
+    def written(self, number: str) -> str:
+        """Return a number with a point as it is written here."""
+        return number.replace(".", self.decimal or ".")
+
+    def date(self, text: str | None) -> float:
+        """Return the days since 1970 of a date as they are written here or in ISO 8601; NaN for what is none."""
+        if text is None or not self.date_format:
+            return date_number(text)
+        parts = _date_pattern(self.date_format).fullmatch(text.strip())
+        if parts is None:
+            return date_number(text)
+        return date_number(f"{parts['year']}-{parts['month']:0>2}-{parts['day']:0>2}{parts['clock'] or ''}")
+
+    def is_missing(self, cell: Any) -> bool:
+        """Whether a cell is a text that stands for no value."""
+        return isinstance(cell, str) and cell in self.missing
+
+
+@lru_cache(maxsize=64)
+def _number_pattern(decimal: str, thousands: str) -> re.Pattern[str]:
+    whole = r"[0-9]+" if not thousands else rf"(?:[0-9]+|[0-9]{{1,3}}(?:{re.escape(thousands)}[0-9]{{3}})+)"
+    mark = re.escape(decimal)
+    return re.compile(rf"[+-]?(?:{whole}(?:{mark}[0-9]*)?|{mark}[0-9]+)(?:[eE][+-]?[0-9]+)?")
+
+
+@lru_cache(maxsize=64)
+def _date_pattern(date_format: str) -> re.Pattern[str]:
+    parts = _DATE_FORMAT.fullmatch(date_format)
+    assert parts is not None  # noqa: S101 - checked where it was declared
+    first, mark, second, third = parts.groups()
+    marked = re.escape(mark).join(_DATE_PARTS[part] for part in (first, second, third))
+    return re.compile(rf"{marked}(?P<clock>[T ].+)?", re.ASCII | re.DOTALL)
+
+
+def _one_of(name: str, value: object, allowed: tuple[str, ...], words: str) -> None:
+    if value not in allowed:
+        raise InvalidParameter(f"{name} must be {words}, got {value!r}")
+
+
+def _encoding(name: object) -> str:
+    try:
+        found = codecs.lookup(str(name)).name
+    except (LookupError, ValueError):
+        found = ""
+    found = UTF_8 if found == "utf-8-sig" else found
+    if found not in ENCODINGS:
+        raise InvalidParameter(
+            f"encoding must be one of {', '.join(ENCODINGS)}, got {name!r}; save other files as CSV UTF-8. Windows "
+            "writes cp1252 in Western Europe, cp1250 in Central Europe"
+        )
+    return found
+
+
+def _date_format(written: object) -> str:
+    text = written.strip().lower() if isinstance(written, str) else "?"
+    for sign, part in (("%d", "dd"), ("%m", "mm"), ("%y", "yyyy")):
+        text = text.replace(sign, part)
+    parts = _DATE_FORMAT.fullmatch(text)
+    if text and (parts is None or {parts[1], parts[3], parts[4]} != _DATE_PARTS.keys()):
+        raise InvalidParameter(
+            f"date_format must be dd, mm and yyyy in their order with the mark between them, such as dd.mm.yyyy or "
+            f"mm/dd/yyyy, got {written!r}; a year of two digits does not tell the century and is not read"
+        )
+    return text
+
+
+PLAIN: Final = Dialect()  # as nothing is declared

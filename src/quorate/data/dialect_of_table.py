@@ -1,0 +1,202 @@
+"""How a public table is written, as its own bytes show; of a private one the first line alone is looked at.
+
+What cannot be shown is not guessed: whether 03.04.2023 is in March or in April is told where another entry of these
+columns has a day above 12, and left to the owner where none has.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from quorate.data.column_kinds import MISSING_MARKS
+from quorate.data.columns import listed
+from quorate.data.decimal_commas import are_decimal_commas, comma_number
+from quorate.data.dialect import DECIMALS, PLAIN, QUOTES, SEPARATORS, THOUSANDS, UTF_8, Dialect
+from quorate.data.files import first_line, format_of, read_bytes
+from quorate.data.formats import DelimitedText, is_delimited
+from quorate.data.written_numbers import written_number
+from quorate.errors import DataRefused
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_WINDOWS: Final = "cp1252"
+_OF_HEADER = 1 << 22  # bytes in which a first line ends
+_LINES = 200  # of a public table, by which separators are compared
+_LOOKED_AT = 5_000  # different entries of a column
+_DAY_FIRST_OR_SECOND = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2\d{4}(?:[T ].+)?", re.ASCII)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ShownDialect:
+    """How a public table is written, and what its owner should know of it; public entries may be quoted."""
+
+    dialect: Dialect = PLAIN
+    said: tuple[str, ...] = ()
+
+
+def dialect_of_first_line(path: Path) -> Dialect:
+    """Return the separator that the first line of a table shows; nothing else of it is looked at.
+
+    Raises DataRefused if the file cannot be opened.
+    """
+    if not is_delimited(path):
+        return PLAIN
+    line = first_line(path, most=_OF_HEADER).removeprefix(b"\xef\xbb\xbf").decode(UTF_8, "replace").rstrip("\r\n")
+    return Dialect(separator=_separator([line], path), quote=_quote(line))
+
+
+def dialect_of_public(path: Path) -> ShownDialect:
+    """Return how a public table is written; of one that is no text table, nothing.
+
+    Raises DataRefused if its bytes are text in no encoding that can be told, or the table cannot be read.
+    """
+    if not is_delimited(path):
+        return ShownDialect()
+    content = read_bytes(path)
+    text, encoding, said = _decoded(content, path)
+    lines = text.splitlines()[:_LINES]
+    dialect = Dialect(separator=_separator(lines, path), quote=_quote(lines[0] if lines else ""), encoding=encoding)
+    if format_of(path) == ".txt" and not dialect.separator:
+        return ShownDialect()
+    import polars as pl
+
+    reader = DelimitedText(dialect)
+    names = reader.names(path)
+    cells = reader.frame(path, text_columns=names)
+    columns = {name: _entries(cells[name]) for name in names if cells[name].dtype == pl.String}
+    decimal, thousands, said_of_numbers = _number_marks(columns)
+    date_format, said_of_dates = _date_format(columns)
+    dialect = replace(dialect, decimal=decimal, thousands=thousands, date_format=date_format)
+    return ShownDialect(dialect=dialect, said=(*said, *said_of_numbers, *said_of_dates))
+
+
+def _decoded(content: bytes, path: Path) -> tuple[str, str, list[str]]:
+    """Return the text, its encoding, and what to say of that."""
+    try:
+        return content.decode("utf-8-sig"), UTF_8, []
+    except UnicodeDecodeError:
+        pass
+    if b"\0" in content or content.startswith(b"PK"):  # UTF-16, or no text: the reader of tables says so
+        DelimitedText().names(path)
+    try:
+        text = content.decode(_WINDOWS)
+    except UnicodeDecodeError:
+        raise DataRefused(
+            f"{path}: neither UTF-8 text nor cp1252, that of Windows in Western Europe; save it as CSV UTF-8, or write "
+            "quorate.toml by quorate init alone, with encoding under [data]"
+        ) from None
+    word = next(iter(re.findall(r"\w*[^\W\x00-\x7f]\w*", text)), "")
+    example = f', in which it has the word "{word}"' if word else ""
+    said = f'{path.name} is not UTF-8 text; it is read as encoding = "{_WINDOWS}"{example}. Correct it if that is wrong'
+    return text, _WINDOWS, [said]
+
+
+def _separator(lines: Sequence[str], path: Path) -> str:
+    """Return what parts the cells of these lines; "" where it is what the name of the file says."""
+    usual = {".tsv": "\t", ".tab": "\t", ".txt": ""}.get(format_of(path), ",")
+    if format_of(path) == ".txt" and lines and _is_number(re.split(r"[\s,;|]", lines[0])[0]):
+        return ""  # svmlight text, whose first line names nothing
+
+    def rank(separator: str) -> tuple[bool, int, bool]:
+        widths = [len(row) for row in csv.reader(lines, delimiter=separator) if row]
+        return len(set(widths)) == 1, widths[0] if widths else 0, separator != ","
+
+    chosen = max((mark for mark in SEPARATORS if lines and mark in lines[0]), key=rank, default=usual)
+    return "" if chosen == usual else chosen
+
+
+def _quote(line: str) -> str:
+    return "'" if line.startswith("'") and line.endswith("'") and '"' not in line else QUOTES[0]
+
+
+def _is_number(text: str) -> bool:
+    return not math.isnan(written_number(text))
+
+
+def _entries(series: pl.Series) -> list[str]:
+    """Return the first different entries of a column, without marks of a missing one."""
+    some = series.drop_nulls().unique(maintain_order=True)[:_LOOKED_AT].to_list()
+    return [text.strip() for text in some if text.strip().lower() not in MISSING_MARKS | {""}]
+
+
+def _number_marks(columns: dict[str, list[str]]) -> tuple[str, str, list[str]]:
+    """Return the decimal mark and that of thousands which all columns of numbers share, and what to say of them.
+
+    A mark is "" where the columns show none, or more than one. Once the decimal mark is known, the other one between
+    groups of three digits can mean thousands alone.
+    """
+    decimals = {mark for entries in columns.values() if (mark := _decimal(entries))}
+    decimals |= {decimal for entries in columns.values() for decimal, _ in _grouped(entries, DECIMALS)}
+    if len(decimals) != 1:
+        return "", "", []
+    [decimal] = decimals
+    groups = {name: mark for name, entries in columns.items() for _, mark in _grouped(entries, (decimal,))}
+    if len(set(groups.values())) != 1:
+        return ("" if decimal == "." else decimal), "", []
+    thousands = next(iter(groups.values()))
+    example = next(text for text in columns[next(iter(groups))] if thousands in text)
+    said = f"numbers of {listed(list(groups))}, such as {example}, are read as thousands = {thousands!r}"
+    return ("" if decimal == "." else decimal), thousands, [f"{said}, since {decimal!r} is the decimal mark"]
+
+
+def _decimal(entries: Sequence[str]) -> str:
+    """Return the decimal mark of a column of numbers without other marks; "" where it shows none."""
+    if entries and all(map(_is_number, entries)):
+        return "." * any(re.search(r"\.(?!\d{3}$)\d", text) for text in entries)
+    only_commas = bool(entries) and not any(math.isnan(comma_number(text)) for text in entries)
+    return "," * (only_commas and are_decimal_commas(entries))
+
+
+def _grouped(entries: Sequence[str], decimals: Sequence[str]) -> set[tuple[str, str]]:
+    """Return the marks by which all these entries are numbers, and one of them has such groups; none if two pairs do.
+
+    Where the decimal mark is not known, one entry has to have both marks.
+    """
+    pairs = {
+        (decimal, thousands)
+        for decimal in decimals
+        for thousands in THOUSANDS
+        if decimal != thousands
+        and entries
+        and any(thousands in text and (decimal in text or len(decimals) == 1) for text in entries)
+        and all(Dialect(decimal=decimal, thousands=thousands).plain_number(text) is not None for text in entries)
+    }
+    return pairs if len(pairs) == 1 else set()
+
+
+def _date_format(columns: dict[str, list[str]]) -> tuple[str, list[str]]:
+    """Return how dates are written where the entries show it, and what to say of them."""
+    shown: dict[str, str] = {}  # by the name of the column
+    open_: dict[str, tuple[str, str, str]] = {}  # an entry, and its two readings
+    for name, entries in columns.items():
+        dates = [date for text in entries if (date := _DAY_FIRST_OR_SECOND.fullmatch(text)) is not None]
+        if not dates or len(dates) < len(entries) or len({date[2] for date in dates}) > 1:
+            continue
+        mark = dates[0][2]
+        day_first, month_first = f"dd{mark}mm{mark}yyyy", f"mm{mark}dd{mark}yyyy"
+        first, second = (max(int(date[place]) for date in dates) for place in (1, 3))
+        if first <= 12 and second <= 12:
+            open_[name] = (entries[0], day_first, month_first)
+        elif first <= 12 or second <= 12:
+            shown[name] = day_first if first > 12 else month_first
+    formats = sorted(set(shown.values()))
+    chosen = formats[0] if len(formats) == 1 else ""
+    said = []
+    if chosen:
+        said.append(f'dates of {listed(list(shown))} are read as date_format = "{chosen}": no other order fits')
+    if len(formats) > 1:
+        said.append(f"dates are written in {len(formats)} ways, {' and '.join(formats)}; one date_format is read")
+    said += [
+        f"{name!r} holds dates such as {entry}, and no entry shows whether the day or the month comes first; write "
+        f'date_format = "{day_first}" or "{month_first}" under [data]'
+        for name, (entry, day_first, month_first) in open_.items()
+        if chosen not in (day_first, month_first)
+    ]
+    return chosen, said

@@ -1,0 +1,147 @@
+"""What the user asked of the direct method, and what a row must look like for it: public facts alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import Any, Final
+
+from quorate.accounting.neighbouring import Relation
+from quorate.arguments import one_of
+from quorate.data import PublicPool, public_digest
+from quorate.data.dialect import PLAIN, Dialect
+from quorate.data.feature_maps.patches import has_patches
+from quorate.data.labels import Label
+from quorate.direct.plan import FeatureMapName
+from quorate.errors import InvalidParameter
+from quorate.ledger.budget import Composition
+from quorate.run.schema import Schema
+
+#: What ``neighbours`` may be.
+NEIGHBOURS: Final = ("auto", "add-or-remove", "replace")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DirectConfig:
+    """What the user asked for; names and meanings are those of :class:`quorate.PrivateLogisticRegression`."""
+
+    classes: Any
+    epsilon: float
+    delta: float
+    feature_map: Any = "auto"
+    text: Sequence[str] = ()
+    schema: Any = None
+    rounds: int | None = None
+    clip: float | None = None
+    n_records: int | None = None
+    unit: str | None = None
+    composition: Composition = "sum"
+    neighbours: Any = "auto"
+    dialect: Dialect = PLAIN  # of numbers and dates where there is no pool, whose description has it
+
+
+def with_images(config: DirectConfig, public: Any) -> DirectConfig:
+    """Take features of patches where nothing was said and the pool is one of square grey images that are large enough.
+
+    Examples
+    --------
+    >>> config = DirectConfig(classes=[0, 1], epsilon=1.0, delta=1e-5)
+    >>> import numpy as np
+    >>> with_images(config, PublicPool(np.zeros((3, 28, 28)))).feature_map
+    'patches'
+    """
+    return config if config.feature_map != "auto" else replace(config, feature_map=feature_map_of(public))
+
+
+def feature_map_of(public: Any) -> FeatureMapName:
+    """Return the feature map of a pool of which nothing was said: "patches" of images, else "auto"."""
+    shape = public.image_shape if isinstance(public, PublicPool) else None
+    return "auto" if shape is None or not has_patches(shape) else "patches"
+
+
+def schema_of(config: DirectConfig, X: Any, public: Any) -> Schema:
+    """Read off the public side what a row must look like, or refuse what needs a public side and has none."""
+    named = isinstance(config.feature_map, str)
+    if public is not None and config.schema is not None:
+        raise InvalidParameter(
+            "schema is for where there is no public pool to tell what columns hold; give one of them"
+        )
+    if public is not None:
+        transformer = None if named else config.feature_map
+        pool = check_pool(public)
+        return Schema.of(pool.rows(), transformer=transformer, text=config.text, given=pool.given)
+    if not named or config.text:
+        what = "text" if named else f"feature_map={type(config.feature_map).__name__}"
+        raise InvalidParameter(f"{what} needs a public pool to tell directions; give public=PublicPool(X_public)")
+    one_of("feature_map", config.feature_map, ("auto", "linear"), hint="Without a public pool there is no other")
+    return Schema.without_pool(X, config.schema, config.dialect)
+
+
+def _ruled(config: DirectConfig, schema: Schema) -> dict[str, str]:
+    """Return the kinds of columns that follow neither from their types nor from ``text``."""
+    facts = schema.kinds.facts()
+    return {name: as_kind for name, as_kind in facts.items() if as_kind != "text" or name not in config.text}
+
+
+def check_pool(public: Any) -> PublicPool:
+    """Return the pool, or refuse what is none."""
+    if isinstance(public, PublicPool):
+        return public
+    raise InvalidParameter(
+        f"public must be a PublicPool, got {type(public).__name__}; write public=PublicPool(X_public), so that "
+        "model selection cannot cut it along private folds"
+    )
+
+
+def plan_key(
+    config: DirectConfig,
+    schema: Schema,
+    *,
+    n_classes: int,
+    n_units: int,
+    epsilon: float,
+    delta: float,
+    neighbours: Relation | None,
+) -> str:
+    """Hash of the public facts that a plan follows from; the versions of libraries are not among them on purpose.
+
+    A transformer counts by what it makes of the pool. `neighbours` is None for runs that were begun before a relation
+    could be chosen.
+    """
+    feature_map: Any = config.feature_map
+    if not isinstance(feature_map, str):
+        feature_map = (schema.words, public_digest(schema.numbers(schema.pool)))
+    cache_inputs: tuple[Any, ...] = (
+        public_digest(schema.pool),
+        n_classes,
+        n_units,
+        epsilon,
+        delta,
+        feature_map,
+        config.rounds,
+        config.clip,
+    )
+    if config.composition != "sum":
+        cache_inputs = (*cache_inputs, config.composition)
+    if schema.kinds.respells(schema.pool):  # else the pool reads the same as before words were public entries
+        cache_inputs = (*cache_inputs, "words")
+    if config.text:
+        cache_inputs = (*cache_inputs, tuple(config.text))
+    if ruled := _ruled(config, schema):
+        cache_inputs = (*cache_inputs, sorted(ruled.items()))
+    if marks := schema.kinds.dialect.of_cells:
+        cache_inputs = (*cache_inputs, sorted(marks.items()))
+    if config.schema is not None:
+        cache_inputs = (*cache_inputs, sorted((name, list(held)) for name, held in config.schema.items()))
+    if neighbours is not None:
+        cache_inputs = (*cache_inputs, neighbours)
+    return blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()
+
+
+def charge_beginning(
+    plan_key: str, fingerprint: str, unit: str, *, grouped: bool, n_was_read: bool, classes: tuple[Label, ...]
+) -> str:
+    """Return what every charge for the same rounds begins with, whatever the last bits of their coordinates are."""
+    cache_inputs = (plan_key, fingerprint, unit, grouped, n_was_read, [repr(each) for each in classes])
+    return f"direct {blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()}"

@@ -1,0 +1,179 @@
+"""From a result of the direct method to what is said about it: released, public, or independent of private data."""
+
+from __future__ import annotations
+
+import platform
+from contextvars import copy_context
+from importlib.metadata import version
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from quorate.accounting import epsilon as price
+from quorate.direct.checks import direct_checks
+from quorate.direct.defaults import HALF
+from quorate.direct.flow import DirectResult, direct_guarantee
+from quorate.direct.model import published_model
+from quorate.direct.plan import noise_for
+from quorate.direct.task import DirectTask, rho_of
+from quorate.errors import InvalidParameter
+from quorate.ledger import Budget, Ledger, Reservation
+from quorate.release.guarantee import spent_of
+from quorate.release.target import GRADIENT_ROUND
+from quorate.report import (
+    AnswerCounts,
+    Choice,
+    Facts,
+    Fitted,
+    Part,
+    Provenance,
+    Rounds,
+    Setup,
+    Spending,
+)
+from quorate.report.spending import raises_of
+from quorate.run.attacker import attack_curve
+from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, name_of
+
+MECHANISM = "noisy gradient rounds"
+
+
+def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadata: RunMetadata) -> Facts:
+    """Gather everything that a report says."""
+    seeded, model = task.noise.seeded, name_of(result.model)
+    promised = direct_guarantee(task, ledger)
+    return Facts(
+        guarantee=promised,
+        setup=Setup(
+            n_teachers=0,
+            partition="none",
+            unit=task.unit,
+            classes=tuple(str(each) for each in task.classes),
+            n_public=task.n_public,
+            n_queries=0,
+            teacher="none",
+            student=model,
+            mechanism=MECHANISM,
+            n_records=None if task.n_was_read else task.plan.n_units,
+            n_records_from="read" if task.n_was_read else "declared",
+            recipe=(*task.plan.why(task.unit), f"ε is for {task.neighbouring.changing}, since {task.relation.why}"),
+        ),
+        spending=_spending(task, result.reservation, ledger),
+        answers=AnswerCounts(asked=0, per_class=(0,) * task.n_classes),
+        fitted=Fitted(name=model),
+        rounds=rounds_of(task, result.reservation),
+        utility=metadata.utility,
+        choices=_choices(task),
+        attacker=attack_curve(task.event, task.epsilon, task.delta, beside=promised),
+        checks=direct_checks(task, ledger, evaluated=metadata.utility.student is not None, readers=metadata.readers),
+        provenance=Provenance(
+            run=metadata.title,
+            started=metadata.started,
+            command=metadata.command,
+            seeded=seeded,
+            noise="a given seed" if seeded else "the operating system's entropy",
+            ledger_head=ledger.head.hash,
+            ledger_entries=ledger.head.sequence,
+            versions=(
+                *((name, version(name)) for name in ("quorate", "numpy", "scipy", "scikit-learn")),
+                ("python", platform.python_version()),
+                *metadata.readers,
+            ),
+            public_digests=(("public pool", task.public_digest),) if task.has_pool else (),
+        ),
+    )
+
+
+def direct_draft(task: DirectTask, budget: Budget, metadata: RunMetadata) -> tuple[Facts, Any]:
+    """Gather all that is known of a report before the charge, as :func:`~quorate.voting.facts.draft` does.
+
+    Returns: from a ledger in memory. `model`: the published model with weights of 0.
+    """
+
+    def drafted() -> tuple[Facts, Any]:
+        with Ledger(budget=budget) as ledger:
+            charge = task.charge_on(ledger)
+            model = published_model(task.plan, task.schema, np.zeros(task.plan.start.shape), task.classes)
+            result = DirectResult(model=model, n_rounds=0, charge=charge, reservation=charge.reserve(ledger))
+            return direct_facts(task, result, ledger, metadata), model
+
+    return copy_context().run(drafted)
+
+
+def rounds_of(task: DirectTask, reservation: Reservation) -> Rounds:
+    """Return what the rounds were fixed by, and what became of them."""
+    plan, settings = task.plan, task.plan.settings
+    blocks = reservation.blocks(GRADIENT_ROUND)
+    stored = sum(block.answers is not None for block in blocks)
+    return Rounds(
+        feature_map=plan.coordinates.feature_map.words,
+        n_coordinates=plan.coordinates.n_coordinates,
+        effective_dimension=plan.dimension,
+        ridge=settings.ridge,
+        clip=plan.grid.clip,
+        noise=plan.noise,
+        rounds=settings.rounds,
+        stored=stored,
+        interrupted=len(blocks) - stored,
+        rate=settings.rate,
+        momentum=settings.momentum,
+        n_units=plan.n_units,
+        residual_ridge=settings.residual_ridge,
+        averaged=None if settings.averaged == HALF else settings.averaged,
+        shrunk=None if settings.length is None else True,
+    )
+
+
+def _spending(task: DirectTask, reservation: Reservation, ledger: Ledger) -> Spending:
+    budget, left = ledger.budget, ledger.left
+    epsilon, delta = spent_of(ledger)
+    rounds = rounds_of(task, reservation)
+    return Spending(
+        budget_epsilon=budget.epsilon,
+        budget_delta=budget.delta,
+        spent_epsilon=epsilon,
+        spent_delta=delta,
+        left_epsilon=max(0.0, budget.epsilon - epsilon) if left.epsilon is None else left.epsilon,
+        left_delta=max(0.0, budget.delta - delta) if left.delta is None else left.delta,
+        composition=budget.composition,
+        answers_left=None,
+        durable=ledger.durable,
+        parts=(
+            Part(
+                purpose=GRADIENT_ROUND,
+                mechanism="discrete Gaussian noise on sums",
+                reserved=rounds.rounds,
+                share=1.0,
+                asked=rounds.stored + rounds.interrupted,
+                answered=rounds.stored,
+                interrupted=rounds.interrupted,
+            ),
+        ),
+        raises=raises_of(ledger),
+        run_epsilon=price(task.event, task.delta),
+        run_delta=task.delta,
+    )
+
+
+def _choices(task: DirectTask) -> tuple[Choice, ...]:
+    """The same coordinates, clip and number of rounds at other budgets: the noise that each would take."""
+    plan, rows = task.plan, []
+    for epsilon in sorted({*SHOWN_EPSILONS, task.epsilon}):
+        chosen = epsilon == task.epsilon
+        noise = plan.noise if chosen else _noise_at(task, epsilon)
+        if noise < inf:
+            rows.append(Choice(epsilon=epsilon, sigma=noise, n_answers=None, chosen=chosen))
+    return tuple(rows)
+
+
+def _noise_at(task: DirectTask, epsilon: float) -> float:
+    plan = task.plan
+    rounds, rho = plan.settings.rounds, rho_of(epsilon, task.delta, task.composition)
+    try:
+        k, sigma = noise_for(
+            rounds, plan.numbers * rounds, epsilon, task.delta, rho=rho, neighbours=task.relation.noise
+        )
+    except InvalidParameter:
+        return inf
+    return sigma * plan.grid.clip * 2.0**-k

@@ -1,0 +1,84 @@
+"""The main flow of the direct method: bind, charge, go the rounds, publish the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from quorate.accounting import Guarantee
+from quorate.accounting.figures import at_least, at_most
+from quorate.ambient import unwarned
+from quorate.direct.contribution_check import check_contributions
+from quorate.direct.descend import descend
+from quorate.direct.model import published_model
+from quorate.direct.task import DirectTask
+from quorate.ledger import Ledger, Reservation
+from quorate.release import Charge, guarantee_of
+from quorate.run.progress import PARTS, in_parts
+from quorate.run.stage_store import NoStages, StageStore, coordinates_stage
+from quorate.types import Watch
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectResult:
+    """What came of the rounds. All of it may be published.
+
+    `model`: encoder, feature map and linear classifier. `n_rounds`: stored rounds that it rests on. `charge`: what was
+    charged. `reservation`: where the rounds are kept.
+    """
+
+    model: Any
+    n_rounds: int
+    charge: Charge
+    reservation: Reservation
+
+
+def run_rounds(
+    task: DirectTask, ledger: Ledger, *, stages: StageStore | None = None, watch: Watch | None = None
+) -> DirectResult:
+    """Go the whole way, or on from where a killed process stopped.
+
+    `task`: what to do. `ledger`: what it is charged to. `stages`: where the plan is kept for a resumed run. `watch`:
+    ``watch(stage, done, total)``. Raises LedgerMismatch if the ledger belongs to other data; BudgetExhausted if the
+    rounds do not fit what is left; nothing is drawn or charged then; PreconditionFailed if contributions are not what
+    the price rests on, on this machine; or the ledger holds the same rounds in coordinates of other bits.
+    """
+    stages, see = stages or NoStages(), watch or (lambda stage, done, total: None)
+    ledger.bind(task.fingerprint)
+    charge = task.charge_on(ledger)
+    charge.check_affordable(ledger)  # a refusal comes before any work
+    check_contributions(task.plan, task.public_rows, unit=task.unit)
+    if stages.keeps and task.has_pool and not task.stored:
+        stages.save(coordinates_stage(task.plan_key), task.plan_key, task.kept_plan())
+    units = task.units(folder=stages.private, watch=in_parts(watch, "coordinates"))
+    see("coordinates", PARTS, PARTS)
+    reservation = charge.reserve(ledger)
+    with unwarned():  # as an error, a warning would end what is charged by now
+        weights, n_rounds = descend(
+            task.plan, units, reservation, task.noise, progress=lambda done, total: see("rounds", done, total)
+        )
+        if task.has_pool:
+            weights = task.plan.shrunk(weights, task.public_rows, n_rounds)
+        model = published_model(task.plan, task.schema, weights, task.classes)
+    return DirectResult(model=model, n_rounds=n_rounds, charge=charge, reservation=reservation)
+
+
+def direct_guarantee(task: DirectTask, ledger: Ledger) -> Guarantee:
+    """Say what everything that was charged to the ledger guarantees together."""
+    return guarantee_of(
+        ledger,
+        task.event,
+        delta=task.delta,
+        mechanism=told_of(task),
+        seeded=task.noise.seeded,
+        before="the first round",
+    )
+
+
+def told_of(task: DirectTask) -> str:
+    """What is released, in words."""
+    plan = task.plan
+    return (
+        f"at most {plan.settings.rounds} noisy sums of clipped gradients, discrete Gaussian noise of "
+        f"{at_least(plan.noise)} on each of {plan.numbers:,} numbers, clip {at_most(plan.grid.clip)}"
+    )

@@ -1,0 +1,93 @@
+"""What a task of the direct method would do and cost, from public facts alone: the same for a fit and for a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from quorate.accounting import Event, epsilon, epsilon_of_zcdp, zcdp
+from quorate.accounting.budget_cautions import budget_cautions
+from quorate.accounting.figures import at_most
+from quorate.accounting.neighbouring import ONE_RECORD, Neighbouring
+from quorate.data.feature_maps import FittedTransformer
+from quorate.direct.task import DirectTask
+from quorate.outcomes import Caution
+from quorate.run.check_result import unit_line
+from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caution
+
+
+def foreseen(task: DirectTask) -> dict[str, Any]:
+    """Return in plain values what a task would do and cost, with the reason of each choice."""
+    plan = task.plan
+    settings, coordinates = plan.settings, plan.coordinates
+    return {
+        "method": "direct",
+        "feature_map": coordinates.feature_map.words,
+        "n_public": task.n_public,
+        "n_coordinates": coordinates.n_coordinates,
+        "effective_dimension": plan.dimension,
+        "ridge": settings.ridge,
+        "residual_ridge": settings.residual_ridge,
+        "rounds": settings.rounds,
+        "clip": plan.grid.clip,
+        "rate": settings.rate,
+        "momentum": settings.momentum,
+        "noise": plan.noise,
+        "numbers": plan.numbers,
+        "n_units": plan.n_units,
+        "n_is_treated_as_public": task.n_was_read,
+        "epsilon": task.epsilon,
+        "delta": task.delta,
+        "price": price_of(task),
+        "unit": task.unit,
+        "neighbours": task.neighbouring.stated,
+        "why_neighbours": task.relation.why,
+        "also": [
+            {"neighbours": relation.stated, "epsilon": price_of(task, event), "delta": task.delta}
+            for relation, event in ([] if task.also is None else [task.also])
+        ],
+        "classes": list(task.classes),
+        "seeded": task.noise.seeded,
+        "why": list(plan.why(task.unit)),
+    }
+
+
+def steps_of(task: DirectTask, found: dict[str, Any]) -> list[tuple[str, str]]:
+    """Return the first lines of a check: a word and a line each."""
+    kind = "public coordinates" if task.has_pool else "features"
+    budget = f"ε = {at_most(found['price'], 6)}, δ = {at_most(found['delta'], 6)}"
+    other = "".join(
+        f"; ε = {at_most(each['epsilon'], 3)} for {Neighbouring.read(each['neighbours'], task.unit).changing}"
+        for each in found["also"]
+    )
+    return [
+        *unit_line(task.neighbouring),
+        ("learn", f"a linear model in {found['n_coordinates']:,} {kind}, in {found['rounds']} noisy rounds"),
+        ("release", f"{found['rounds']} × {found['numbers']:,} noisy sums; every prediction is free"),
+        ("spend", f"{budget} for {task.neighbouring.changing}{other}"),
+        ("compare", f"{task.neighbouring.changing}, since {task.relation.why}"),
+    ]
+
+
+def cautions_of(
+    task: DirectTask, *, pool_name: str = "the public rows", left_out: Sequence[str] = ()
+) -> tuple[Caution, ...]:
+    """Return what the owner should hear before the budget is spent, from public facts alone.
+
+    `left_out`: columns that are no features, and in no public table.
+    """
+    found = budget_cautions(task.plan.n_units, task.epsilon, task.delta, task.unit)
+    if task.unit == ONE_RECORD:
+        found += (unit_caution(task.schema.pool, left_out=left_out),)
+    if task.has_pool and not isinstance(task.schema.encoder, FittedTransformer):
+        found += pool_cautions(task.schema.pool, pool_name, kinds=task.schema.kinds)
+    if task.has_pool:
+        learns = "they alone say how columns are scaled and which values count"
+        found += (few_rows_caution(task.n_public, len(task.classes), learns=learns),)
+    return tuple(each for each in found if each.applies)
+
+
+def price_of(task: DirectTask, event: Event | None = None) -> float:
+    """Return the ε of all rounds at the task's δ, as its ledger counts it; of those for another relation, if given."""
+    event = task.event if event is None else event
+    return epsilon(event, task.delta) if task.composition == "sum" else epsilon_of_zcdp(zcdp(event), task.delta)

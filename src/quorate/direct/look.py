@@ -1,0 +1,68 @@
+"""The owner's own look at a private table of the direct method."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.data.cell_text import is_missing
+from quorate.data.labels import Label, codes_of
+from quorate.data.unit_ids import usable_slots
+from quorate.direct.task import DirectTask
+from quorate.run.cells import lists_of
+from quorate.run.look import CountedCells, Look, Names, compared_with_pool
+from quorate.run.remarks import Note, notes_on_tables, remarks
+from quorate.types import Secret
+
+
+def look_at_rounds(
+    task: DirectTask,
+    y: Any,
+    groups: Any | None,
+    *,
+    names: Names | None = None,
+    ids: Callable[[Iterable[bytes]], Iterable[Note]] = lambda _: (),
+) -> Secret[Look | None]:
+    """Look at the private rows of a task of the direct method.
+
+    `y`, `groups`: the labels and ids that it was prepared from. `names`: what the tables are called. `ids`: makes what
+    there is to say of ids that stand in public tables too, from the canonical ids of the private rows. Privacy: outside
+    the guarantee; for the owner's terminal alone. A table that is read part by part is counted so, and compared with
+    the public rows by its first ones.
+    """
+    private, names = task.private.reveal(), names or Names()
+    labels = np.concatenate([np.empty(0, dtype=np.int64), *(_classes(part, task.classes) for part in lists_of(y))])
+    slots = [slot for part in lists_of(groups) for slot in usable_slots(part, len(part))] if task.grouped else None
+    counted = CountedCells.of(private.table, compared=task.has_pool, whole_rows=private.codes >= 0)
+    notes: tuple[Note, ...] = ()
+    if task.has_pool:
+        pool, called = task.schema.parsed(task.schema.pool)[0], {"private": names.private, "public": names.public}
+        notes = (
+            *compared_with_pool(counted, task.records, pool, names),
+            *remarks(lambda: notes_on_tables(counted.rows(), pool, task.schema.kinds, **called).reveal()),
+        )
+    notes += remarks(lambda: ids(slots or ()))
+    return Secret(
+        Look(
+            names=names,
+            n=len(labels),
+            labels=_of_labels(labels),
+            ids=None if slots is None else sum(map(bool, slots)),
+            rows=counted.whole,
+            cells=tuple(counted.cells),
+            notes=notes,
+        )
+    )
+
+
+def _classes(labels: list[Any], classes: tuple[Label, ...]) -> NDArray[np.int64]:
+    """Return the class of each label; −1 for what is none, −2 for a missing one."""
+    codes = codes_of(labels, classes)
+    return np.where([is_missing(label) for label in labels], -2, codes) if len(codes) else codes
+
+
+def _of_labels(codes: NDArray[np.int64]) -> tuple[int, int]:
+    return int((codes >= 0).sum()), int((codes == -2).sum())

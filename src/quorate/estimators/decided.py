@@ -1,0 +1,124 @@
+"""Classifiers that say from which probability on the rarer class is predicted, and score by more than accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClassifierMixin
+
+from quorate.ambient import own_switches
+from quorate.arguments import one_of
+from quorate.data import encode_labels
+from quorate.errors import InvalidParameter
+from quorate.report import Facts, Score
+from quorate.run.scores import score, with_decision
+from quorate.students.decision_threshold import (
+    DecisionThreshold,
+    check_decision_threshold,
+    decides_from,
+    threshold_in_use,
+    with_threshold,
+)
+from quorate.students.scores import SCORINGS, ScoredRows, check_class_shares, rarer
+
+
+class Scored(ClassifierMixin):
+    """A classifier whose ``score`` takes scikit-learn's names."""
+
+    classes_: NDArray[Any]
+
+    @own_switches()
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, scoring: str = "accuracy") -> float:
+        """Score the published model on rows with labels: free, and for you alone where the rows are private.
+
+        Parameters
+        ----------
+        X : (n_points, n_features)
+            Rows.
+        y : (n_points,)
+            Labels, all in `classes`.
+        sample_weight : (n_points,), optional
+            For accuracy alone.
+        scoring : {"accuracy", "balanced_accuracy", "roc_auc", "average_precision", "f1", "log_loss"}
+            scikit-learn's functions of these names. Of two classes, average precision and F1 are those of the rarer
+            one: by `class_shares`, else by `y`. Of more, each is the plain mean over the classes in `y`. Of log loss
+            the smaller is the better.
+
+        Raises
+        ------
+        InvalidParameter, DataRefused
+            If there is no such score, a label is none of `classes`, or these rows or the model do not give it.
+        """
+        if one_of("scoring", scoring, SCORINGS) == "accuracy":
+            return float(super().score(X, y, sample_weight))
+        if sample_weight is not None:
+            raise InvalidParameter(f'sample_weight is for scoring="accuracy" alone, got scoring="{scoring}"')
+        classes = self.classes_.tolist()
+        codes = encode_labels(y, classes, name="y")
+        value = ScoredRows.of(self, X, codes, classes, shares=self._class_shares(classes)).score(scoring)
+        if value is None:
+            raise InvalidParameter(
+                f'scoring="{scoring}" needs a model with probabilities and rows of two classes or more; choose '
+                'scoring="balanced_accuracy"'
+            )
+        return value
+
+    def _class_shares(self, classes: Any) -> tuple[float | None, ...] | None:
+        return check_class_shares(getattr(self, "class_shares", None), classes)
+
+
+class Decided(Scored):
+    """A classifier whose decision threshold may be moved, before the fit and after it, free of charge."""
+
+    decision_threshold: DecisionThreshold
+    class_shares: Mapping[Any, float] | None
+    _moved: tuple[Any, Any, Any] | None = None  # rule and shares, the published model, and what predicts by the rule
+
+    @property
+    def decision_threshold_(self) -> float:
+        """From which probability on the rarer class is predicted: by `class_shares`, else the second of `classes`."""
+        classes = self.classes_.tolist()
+        shares = self._class_shares(classes)
+        return threshold_in_use(self._deciding(), classes[rarer(shares or (0.5, 0.5)) if len(classes) == 2 else -1])
+
+    def _published(self) -> tuple[Any, Any]:
+        """Return the fitted model, and the public rows as it takes them; None where there are none."""
+        raise NotImplementedError
+
+    def _rule(self, classes: Any) -> DecisionThreshold:
+        """Return the rule that was asked for, or refuse it: before anything is charged."""
+        return check_decision_threshold(self.decision_threshold, classes, self._class_shares(classes))
+
+    def _deciding(self) -> Any:
+        """Return the published model as it predicts: by the rule of now."""
+        model, pool = self._published()
+        classes = self.classes_.tolist()
+        rule, shares = self._rule(classes), self._class_shares(classes)
+        if rule == "accuracy":
+            return model
+        moved = self._moved
+        if moved is None or moved[0] != (rule, shares) or moved[1] is not model:
+            made = with_threshold(model, rule, classes=classes, shares=shares, pool=pool)
+            self._moved = moved = ((rule, shares), model, made)
+        return moved[2]
+
+    def _scored(self, X: Any, codes: Any, scoring: str | None) -> Score:
+        """Return what a report says of the model on public rows with labels."""
+        classes = self.classes_.tolist()
+        given = None if scoring is None else one_of("scoring", scoring, SCORINGS)
+        return score(
+            self,
+            X,
+            np.asarray(self.classes_)[codes],
+            classes,
+            scoring=given,
+            shares=self._class_shares(classes),
+            moved=decides_from(self._deciding()),
+        )
+
+    def _told(self, made: Facts) -> Facts:
+        """Return facts with the threshold that the model decides from."""
+        return with_decision(made, self._deciding())

@@ -1,0 +1,129 @@
+"""The product kernel of single columns in ONNX: skl2onnx knows neither columns of what has columns already, nor exp.
+
+A published model tells numbers by intervals and categories by their indicators, sums logarithms, and takes their
+exponential (:meth:`quorate.data.feature_maps.ProductKernelMap.transformer`). Here the same is two comparisons, two
+products and an exponential, in double precision.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import ColumnTransformer
+from sklearn.frozen import FrozenEstimator
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import KBinsDiscretizer
+
+
+class ProductFeatures(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """A product kernel with rows of a pool, as intervals, logarithms and a root.
+
+    `numbers`: for each interval, the place of its column. `low`, `high`: where the interval begins, and where the next
+    one does. `indicators`: places of the indicators. `logarithms`: by interval and indicator, one a landmark. `root`:
+    what kernel values are multiplied by.
+    """
+
+    def __init__(
+        self,
+        numbers: Any = None,
+        low: Any = None,
+        high: Any = None,
+        indicators: Any = None,
+        logarithms: Any = None,
+        root: Any = None,
+    ) -> None:
+        self.numbers = numbers
+        self.low = low
+        self.high = high
+        self.indicators = indicators
+        self.logarithms = logarithms
+        self.root = root
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        """Learn nothing."""
+        return self
+
+    @property
+    def n_outputs(self) -> int:
+        """Features."""
+        return int(self.root.shape[1])
+
+    def transform(self, X: Any) -> Any:
+        """Return ``(n_rows, n_outputs)``."""
+        rows = np.asarray(X, dtype=np.float64)
+        own = rows[:, self.numbers]
+        codes = np.hstack([(own >= self.low) & (own < self.high), rows[:, self.indicators]])
+        return np.exp(codes @ self.logarithms) @ self.root
+
+
+def product_features(part: Any) -> ProductFeatures | None:
+    """Return the same as the published pipeline of a product kernel; None where a pipeline is none.
+
+    Examples
+    --------
+    >>> from quorate.data.feature_maps import ProductKernelMap
+    >>> pool = np.random.default_rng(0).normal(size=(40, 3))
+    >>> fitted = ProductKernelMap.fit(pool, np.arange(40)).transformer()
+    >>> bool(np.allclose(product_features(fitted).transform(pool), fitted.transform(pool)))
+    True
+    """
+    if not isinstance(part, Pipeline) or [name for name, _ in part.steps] != ["codes", "logarithms", "product", "root"]:
+        return None
+    (_, codes), (_, logarithms), _, (_, root) = part.steps
+    if not isinstance(codes, ColumnTransformer):
+        return None
+    columns = {name: (part, places) for name, part, places in codes.transformers_}
+    numbers, edges = np.empty(0, dtype=np.int64), [np.empty((2, 0))]
+    if "numbers" in columns:
+        intervals, places = columns["numbers"]
+        intervals = intervals.estimator if isinstance(intervals, FrozenEstimator) else intervals
+        if not isinstance(intervals, KBinsDiscretizer):
+            return None
+        numbers = np.repeat(np.asarray(places, dtype=np.int64), intervals.n_bins_)
+        edges += [_ends(own[1:-1]) for own in intervals.bin_edges_]
+    low, high = np.hstack(edges)
+    indicators = np.asarray(columns["categories"][1] if "categories" in columns else [], dtype=np.int64)
+    logs, last = (np.ascontiguousarray(step.components_.T, dtype=np.float64) for step in (logarithms, root))
+    return ProductFeatures(numbers, low, high, indicators, logs, last)
+
+
+def _ends(cuts: Any) -> Any:
+    return np.array([[-np.inf, *cuts], [*cuts, np.inf]])
+
+
+def shape_of_product(operator: Any) -> None:
+    """Tell skl2onnx what comes out: as many numbers as the root has columns, in the precision of the rows."""
+    operator.outputs[0].type = type(operator.inputs[0].type)([None, operator.raw_operator.n_outputs])
+
+
+def convert_product(scope: Any, operator: Any, container: Any) -> None:
+    """Write the features with the operators of ONNX."""
+    from onnx import TensorProto
+    from skl2onnx.algebra.onnx_ops import (
+        OnnxAnd,
+        OnnxCast,
+        OnnxConcat,
+        OnnxExp,
+        OnnxGather,
+        OnnxGreaterOrEqual,
+        OnnxLess,
+        OnnxMatMul,
+    )
+    from skl2onnx.common.data_types import FloatTensorType
+
+    fitted, version = operator.raw_operator, container.target_opset
+    rows, codes = OnnxCast(operator.inputs[0], to=TensorProto.DOUBLE, op_version=version), []
+    if len(fitted.numbers):
+        own = OnnxGather(rows, fitted.numbers, axis=1, op_version=version)
+        above = OnnxGreaterOrEqual(own, fitted.low[None, :], op_version=version)
+        within = OnnxAnd(above, OnnxLess(own, fitted.high[None, :], op_version=version), op_version=version)
+        codes.append(OnnxCast(within, to=TensorProto.DOUBLE, op_version=version))
+    if len(fitted.indicators):
+        codes.append(OnnxGather(rows, fitted.indicators, axis=1, op_version=version))
+    every = OnnxConcat(*codes, axis=1, op_version=version) if len(codes) > 1 else codes[0]
+    product = OnnxExp(OnnxMatMul(every, fitted.logarithms, op_version=version), op_version=version)
+    features = OnnxMatMul(product, fitted.root, op_version=version)
+    kind = TensorProto.FLOAT if isinstance(operator.inputs[0].type, FloatTensorType) else TensorProto.DOUBLE
+    OnnxCast(features, to=kind, op_version=version, output_names=operator.outputs[:1]).add_to(scope, container)

@@ -1,0 +1,351 @@
+"""The audit of a finished run: its own mechanism at its own noise, and its own teacher pipeline on public rows.
+
+What the ledger was charged for is the claim; what is attacked is the code and the noise that answered. No private row,
+vote or teacher is looked at, so what comes out may be published.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, replace
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from quorate.accounting import Event
+from quorate.arguments import for_shell
+from quorate.audit import (
+    Attack,
+    ScheduleAudit,
+    ShardAudit,
+    Sizes,
+    audit_schedule,
+    audit_shards,
+    setting_of,
+    sizes_for,
+)
+from quorate.data import take
+from quorate.data.rows import n_rows
+from quorate.errors import PreconditionFailed
+from quorate.folder.audit_section import audit_section, fault_sizes, size_tree
+from quorate.folder.folder import RunFolder
+from quorate.folder.loaded import LoadedRun
+from quorate.folder.published import FACTS, publish_files
+from quorate.outcomes import Outcome
+from quorate.report import Check, Facts, render_html, render_json, said_of_sight, said_of_sizes
+from quorate.report.facts import name_of
+from quorate.types import Watch
+from quorate.voting.task import Task
+
+FORMAT = 1
+RUNS = 100_000  # of one answer
+
+SHARD_ROWS = 240
+ROWS_PER_TEACHER = 12
+SHARD_UNITS = 2
+NOT_A_PROOF = "That is not a proof: another attack may find more."
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunAudit:
+    """What the audit of a run found.
+
+    `schedule`: on the mechanism: attacks, and for a sparse vector comparisons of its answers with their exact
+        distribution.
+    `sizes`: how small a fault the audit of the mechanism would have found, as far as that was measured; None where
+        :attr:`ScheduleAudit.sees` says it.
+    `delta`: the run's δ.
+    `shards`: of the run's teacher pipeline and partition, on public rows with made-up labels.
+    `without_shards`: why there is none.
+    `seeded`: whether the run's own noise was seeded: then it has no guarantee, whatever an audit finds.
+    `seed`: of the audit.
+    `seconds`: that it took.
+    `beside`: what was looked at beside the mechanism, in a word.
+    `ran`: name of the function that attacked it.
+    """
+
+    schedule: ScheduleAudit
+    sizes: Sizes | None
+    delta: float
+    shards: ShardAudit | None
+    without_shards: str | None
+    seeded: bool
+    seed: int | None
+    seconds: float
+    beside: str = "Shards"
+    ran: str = name_of(audit_schedule)
+
+    @property
+    def attacks(self) -> tuple[Attack, ...]:
+        """Attacks on the mechanism, each with a bound on ε."""
+        return self.schedule.attacks
+
+    @property
+    def confidence(self) -> float:
+        """With which all bounds and comparisons hold together."""
+        return self.schedule.confidence
+
+    @property
+    def violated(self) -> bool:
+        """Whether the mechanism contradicts what was charged, or a unit moved more than one teacher."""
+        return self.schedule.violated or (self.shards is not None and self.shards.violated)
+
+    @property
+    def verdict(self) -> str:
+        """A few plain sentences."""
+        told = []
+        by_chance = (
+            f"A correct mechanism looks like this in at most {100 * (1 - self.confidence):.3g} % of audits; audit "
+            "again with more --runs and --confidence 0.999999, and if it stays, the guarantee does not hold."
+        )
+        if any(attack.violated for attack in self.attacks):
+            told.append(f"VIOLATED: an attack on the mechanism proves more than was claimed. {by_chance}")
+        elif any(comparison.violated for comparison in self.schedule.comparisons):
+            told.append(
+                "VIOLATED: the mechanism does not answer with the probabilities for which its price was proved. "
+                f"{by_chance}"
+            )
+        if self.schedule.stage is not None and self.schedule.stage.violated:
+            told.append("VIOLATED: one sparse-vector stage loses more than was charged for it, by an exact sum.")
+        if self.schedule.charge is not None and self.schedule.charge.violated:
+            told.append(self.schedule.charge.verdict)
+        if self.shards is not None and self.shards.violated:
+            told.append(f"VIOLATED: {self.shards.verdict.removeprefix('VIOLATED: ')}")
+        if not told:
+            told.append(
+                f"No violation found, at confidence {100 * self.confidence:.10g} % for all bounds together. "
+                f"{NOT_A_PROOF}"
+            )
+        if self.seeded:
+            told.append("The run's own noise was seeded: it has no guarantee, whatever an audit finds.")
+        return " ".join(told)
+
+    @property
+    def said_of_sight(self) -> tuple[str, ...]:
+        """Which kinds of fault were looked for, and which were not, in sentences."""
+        return said_of_sight(self.schedule.sees, self.schedule.does_not_see)
+
+    @property
+    def said_of_sizes(self) -> tuple[str, ...]:
+        """How small a fault would have been found, in sentences."""
+        return () if self.sizes is None else said_of_sizes(fault_sizes(self.sizes))
+
+    @property
+    def told_of_shards(self) -> str:
+        """What became of the shard audit, in a sentence or two."""
+        if self.shards is None:
+            return self.without_shards or ""
+        return self.shards.verdict
+
+    def tree(self) -> dict[str, Any]:
+        """Plain values, for ``audit.json``."""
+        return {
+            "format": FORMAT,
+            "violated": self.violated,
+            "verdict": self.verdict,
+            "confidence": self.confidence,
+            "delta": self.delta,
+            "attacks": [_attack_tree(attack) for attack in self.attacks],
+            "comparisons": [
+                asdict(comparison) | {"violated": comparison.violated} for comparison in self.schedule.comparisons
+            ],
+            "charge": None
+            if (charge := self.schedule.charge) is None
+            else {
+                "charged_epsilon": charge.charged_epsilon,
+                "released_epsilon": charge.released_epsilon,
+                "violated": charge.violated,
+            },
+            "sees": list(self.schedule.sees),
+            "does_not_see": list(self.schedule.does_not_see),
+            "sizes": None
+            if self.sizes is None
+            else {
+                "measured_at_this_setting": self.sizes.here,
+                "faults": [size_tree(size) for size in self.sizes.rows],
+                "verdict": " ".join(self.said_of_sizes),
+            },
+            "stage": None if (stage := self.schedule.stage) is None else asdict(stage) | {"violated": stage.violated},
+            "shards": None
+            if self.shards is None
+            else {
+                "violated": self.shards.violated,
+                "most_teachers_moved": self.shards.worst,
+                "changes_tried": len(self.shards.probes),
+                "rows": "public rows with made-up labels",
+            },
+            "shards_verdict": self.told_of_shards,
+            "seeded_run": self.seeded,
+            "seed": self.seed,
+            "seconds": self.seconds,
+            "version": version("quorate"),
+        }
+
+
+def _attack_tree(attack: Attack) -> dict[str, Any]:
+    return {
+        "attack": attack.name,
+        "guessed_by": attack.result.attack,
+        "claim": repr(attack.result.claimed),
+        "claimed_epsilon": attack.claimed,
+        "proved_epsilon": attack.proved,
+        "violated": attack.violated,
+        "confidence": attack.result.confidence,
+        "trials": attack.result.trials,
+        "seconds": attack.result.seconds,
+    }
+
+
+def audit_run(
+    batch: LoadedRun,
+    *,
+    runs: int = RUNS,
+    confidence: float = 0.95,
+    seed: int | None = None,
+    n_jobs: int = 1,
+    watch: Watch | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> RunAudit:
+    """Audit the mechanism of a finished run, and its teacher pipeline.
+
+    `batch`: the run, as read.
+    `runs`: of the attack on one answer; whole schedules, which draw more noise, get as many as fit.
+    `confidence`: with which all bounds hold together, in (0, 1).
+    `seed`: of the audit's own noise; the run's is not touched.
+    `n_jobs`: processes.
+    `watch`: ``watch(stage, done, total)``.
+    `clock`: seconds.
+
+    Raises PreconditionFailed if the ledger holds no charge for what the folder asks for now: then it is not what was
+    run. Privacy: made of the settings, the ledger and public rows alone. Nothing is charged.
+    """
+    begun = clock()
+    task, event = batch.task, charged_event(batch)
+    see = watch or (lambda stage, done, total: None)
+    schedule = audit_schedule(
+        task.recipe.mechanism,
+        event,
+        n_teachers=task.recipe.n_teachers,
+        n_classes=task.n_classes,
+        delta=task.facts.delta,
+        confidence=confidence,
+        runs=runs,
+        seed=seed,
+        n_jobs=n_jobs,
+        watch=see,
+    )
+    see("shards", 0, 1)
+    shards, why_not = shards_of(task, seed=seed, n_jobs=n_jobs)
+    see("shards", 1, 1)
+    setting = setting_of(task.recipe.mechanism, event, task.recipe.n_teachers, task.n_classes, task.facts.delta)
+    return RunAudit(
+        schedule=schedule,
+        sizes=sizes_for(setting, schedule),
+        delta=task.facts.delta,
+        shards=shards,
+        without_shards=why_not,
+        seeded=task.noise.seeded,
+        seed=seed,
+        seconds=clock() - begun,
+    )
+
+
+def charged_event(batch: LoadedRun) -> Event:
+    """Return what the ledger was charged for, which is the claim.
+
+    Raises PreconditionFailed if there is no such charge.
+    """
+    reservation = None
+    if batch.folder.has_ledger:
+        with batch.open_ledger() as ledger:
+            reservation = batch.charge.find(ledger)
+    if reservation is None:
+        root = batch.folder.root
+        raise PreconditionFailed(
+            f"the ledger of {root} holds no charge for what quorate.toml and its tables ask for now, so there is "
+            f"nothing to audit; put them back as they were, or run them first: quorate run {for_shell(root)}"
+        )
+    return reservation.event
+
+
+def shards_of(task: Task, *, seed: int | None = None, n_jobs: int = 1) -> tuple[ShardAudit | None, str | None]:
+    """Audit the run's teacher and partition; or say why not.
+
+    The rows are public ones with made-up labels and units, and the partition has a key of its own: what such an audit
+    finds on private rows would be about private rows.
+    """
+    n_public = n_rows(task.inputs.public)
+    n_teachers = min(task.recipe.n_teachers, n_public // ROWS_PER_TEACHER)
+    if n_teachers < 2:
+        return None, "Shards were not audited: that takes two teachers and two dozen public rows at least."
+    n = min(n_public, SHARD_ROWS, n_teachers * ROWS_PER_TEACHER)
+    n_teachers = min(n_teachers, n // ROWS_PER_TEACHER)
+    rng = np.random.default_rng(seed)
+    rows = np.sort(rng.permutation(n_public)[:n])
+    codes = rng.permutation(n) % task.n_classes
+    try:
+        found = audit_shards(
+            task.trainer,
+            task.views.teacher(take(task.inputs.public, rows)),
+            np.asarray(list(task.inputs.classes))[codes],
+            None if task.unit == "record" else np.arange(n) // 2,
+            classes=task.inputs.classes,
+            n_teachers=n_teachers,
+            partition=task.partition,
+            units=SHARD_UNITS,
+            seed=seed,
+            n_jobs=n_jobs,
+        )
+    except PreconditionFailed:
+        return None, (
+            "Shards could not be audited: two trainings on the same rows gave different teachers, so there is nothing "
+            "to compare. Give the teacher a random_state parameter that is obeyed."
+        )
+    return found, None
+
+
+def with_audit(facts: Facts, found: RunAudit) -> Facts:
+    """Return the facts of a run with what its audit found, in place of an earlier one.
+
+    The attacks become the section on audits; two checks say how they, and the shard audit, ended.
+    """
+    added = [
+        Check(
+            code="audit",
+            question="Do attacks prove no more than was claimed?",
+            outcome=Outcome.FAILED if found.schedule.violated else Outcome.PASSED,
+            evidence=f"Measured on the run's own mechanism at its own noise. {NOT_A_PROOF}",
+            ran=found.ran,
+        )
+    ]
+    if found.shards is not None:
+        added.append(
+            Check(
+                code="shard audit",
+                question=f"Does one changed {facts.setup.unit} change one teacher?",
+                outcome=Outcome.FAILED if found.shards.violated else Outcome.PASSED,
+                evidence=f"Tried with the run's teacher and partition on public rows. {found.shards.verdict}",
+                ran=name_of(audit_shards),
+            )
+        )
+    kept = [each for each in facts.checks if each.code not in {"audit", "shard audit"}]
+    return replace(facts, audit=audit_section(found.schedule, found.sizes), checks=(*kept, *added))
+
+
+def publish_audit(folder: RunFolder, facts: Facts, found: RunAudit) -> Facts:
+    """Write ``public/audit.json``, and the report and the facts with what was found; return those facts."""
+    told = with_audit(facts, found)
+    content = json.dumps({"run": facts.provenance.run, "ledger_head": facts.provenance.ledger_head, **found.tree()},
+                         ensure_ascii=False, indent=2, allow_nan=False)  # fmt: skip
+    publish_files(
+        folder,
+        {
+            "audit.json": (content + "\n").encode(),
+            "report.html": render_html(told).encode(),
+            FACTS: render_json(told).encode(),
+        },
+    )
+    return told

@@ -1,0 +1,299 @@
+"""A run in a folder: read what ``quorate.toml`` names, go the main way stage by stage, write what may leave."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from quorate.arguments import for_shell, shown
+from quorate.data import encode_labels, match_columns, refuse_private_rows
+from quorate.data.formats import Table
+from quorate.data.overlap import HOLDS_PRIVATE
+from quorate.data.reading import has_named_columns
+from quorate.data.workspace import Workspace
+from quorate.ensemble import ChatTeacher, DaskScheduler
+from quorate.errors import DataRefused, PreconditionFailed
+from quorate.folder.choice import NOTHING_CHOSEN
+from quorate.folder.data_settings import DataSettings, same_source
+from quorate.folder.folder import RunFolder
+from quorate.folder.labels_file import labels_csv
+from quorate.folder.loaded import LoadedRun, earlier_configs, has_begun, named_as_begun
+from quorate.folder.notes import public_notes
+from quorate.folder.prepared import (
+    Evaluation,
+    explain_settings_change,
+    publish_run,
+    readers_of,
+    unit_word,
+    write_draft,
+)
+from quorate.folder.published import PROMPT, is_finished, read_facts
+from quorate.folder.run_settings import RunSettings
+from quorate.folder.settings import DECISION_THRESHOLD, MechanismSettings, Settings, settings_of
+from quorate.folder.stages import FolderStages
+from quorate.folder.student_rows import published_columns, student_file
+from quorate.folder.tables import (
+    pool_of,
+    private_ids,
+    read_pool,
+    read_private,
+    read_public,
+    refuse_other_columns,
+    refuse_unknown_drop,
+)
+from quorate.labelling.active import Strategy, named
+from quorate.release.keys import fingerprint_key, read_or_create_key
+from quorate.release.target import SEEDED_CLIENT, noise_and_key
+from quorate.report import Facts, Utility
+from quorate.run.facts import RunMetadata
+from quorate.run.hopeless import is_hopeless, refuse_hopeless
+from quorate.run.resources import allowed_memory
+from quorate.students import PromptStudent
+from quorate.students.decision_threshold import require_probabilities
+from quorate.types import Watch
+from quorate.voting.config import RunConfig
+from quorate.voting.facts import draft, facts
+from quorate.voting.flow import RunResult, run_pipeline
+from quorate.voting.foreseen import foreseen
+from quorate.voting.models import mechanism_of, student_of, teacher_of
+from quorate.voting.prepare import prepare
+from quorate.voting.task import Task
+
+
+def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None, rehearse: bool = True) -> LoadedRun:
+    """Read a run's settings and files, and check everything that can be checked before anything is fitted.
+
+    `root`: the run's folder. `begin`: whether a run that has no key and no folders yet gets them; where not, nothing is
+    written, and keys that are not there yet are made up. `settings`: what :func:`~quorate.folder.settings.settings_of`
+    has read for this folder; read here where it is not given. `rehearse`: whether models of the user's own are tried on
+    public rows; those of a run that was charged were tried before. Raises PreconditionFailed, InvalidParameter,
+    DataRefused what is wrong, in one line; nothing was charged.
+    """
+    folder = RunFolder(root)
+    folder.refuse_wrong_ledger()
+    settings = settings_of(root) if settings is None else settings
+    if settings.method.by == "auto":
+        raise PreconditionFailed(NOTHING_CHOSEN)
+    data = settings.data
+    config = replace(_config(settings, folder), rehearse=rehearse)
+    private, public = _tables(folder, data, memory=allowed_memory(config.memory), begin=begin)
+    if begin:
+        folder.make()
+    key_file = folder.private / "run.key"
+    given = None
+    if settings.run.unsafe_noise_seed is None:
+        if not key_file.exists():
+            refuse_lost_key(folder)
+        if begin or key_file.exists():
+            given = read_or_create_key(key_file)
+    noise, key = noise_and_key(settings.run.unsafe_noise_seed, given)
+    ledger_key = folder.ledger.with_name(f"{folder.ledger.name}.key")
+
+    def of(config: RunConfig) -> LoadedRun:
+        task = prepare(
+            config,
+            private.X,
+            private.y,
+            public=pool_of(data, public),
+            groups=private_ids(data, private),
+            key=key,
+            fingerprint_key=fingerprint_key(
+                folder.ledger if begin or folder.has_ledger or ledger_key.exists() else None
+            ),
+            noise=noise,
+        )
+        require_probabilities(task.student.learner, settings.student.decision_threshold, name=DECISION_THRESHOLD)
+        return LoadedRun(folder, settings, task, None if data.evaluation is None else read_evaluation(data, task))
+
+    patient = replace(config, allow_hopeless=True)
+    run = named_as_begun(of, patient, folder)
+    others = earlier_configs(patient, run)
+    refused = not settings.run.allow_hopeless and is_hopeless(run.task.recipe.considered)
+    if not (others or refused) or has_begun(run):  # the ledger is read where something hangs on it alone
+        return run
+    for earlier in map(of, others):
+        if has_begun(earlier):  # it goes on with the teachers that it has
+            return earlier
+    if refused:
+        refuse_hopeless(run.task.recipe.considered)
+    return run
+
+
+def _tables(folder: RunFolder, data: DataSettings, *, memory: int, begin: bool) -> tuple[Table, Table]:
+    """Read the private and the public table; a private one that takes more than `memory` bytes stays in its file."""
+    workspace = Workspace(lambda: folder.place_for_rows(begin=begin))
+    refuse_unknown_drop(data)
+    if not has_named_columns(data.private, data.dialect):
+        private = read_private(data, None, memory=memory, workspace=workspace)
+        return private, read_pool(data, n_features=private.X.shape[1])
+    public = read_pool(data)
+    return read_private(data, public, memory=memory, workspace=workspace), public
+
+
+def _config(settings: Settings, folder: RunFolder) -> RunConfig:
+    data, root = settings.data, folder.root
+    return RunConfig(
+        classes=data.classes,
+        epsilon=settings.run.epsilon or settings.budget.epsilon,
+        delta=settings.run.delta or settings.budget.delta,
+        teacher=teacher_of(settings.teachers.model, settings.teachers.fields, folder=root),
+        student=student_of(
+            settings.student.model, method=settings.student.method, shares=settings.student.shares, folder=root
+        ),
+        n_teachers=settings.teachers.count,
+        queries=queries_of(settings.mechanism),
+        mechanism=mechanism_of(settings.mechanism.name, folder=root),
+        mechanism_fields=settings.mechanism.fields,
+        online_answers=settings.mechanism.online_answers,
+        n_records=data.n_records,
+        n_rows=data.n_rows,
+        unit=None if data.unit is None else unit_word(data.unit),
+        partition=settings.teachers.partition,
+        prior_matching=settings.teachers.prior_matching,
+        batched=settings.teachers.batched,
+        declined=settings.student.declined,
+        n_jobs=settings.run.n_jobs,
+        memory=None if settings.run.memory is None else int(settings.run.memory * 1e9),
+        scheduler=_scheduler(settings.run, folder),
+        built_in=not settings.teachers.fields
+        and ":" not in settings.teachers.model
+        and ":" not in settings.student.model,
+        left_out=data.drop,
+        pool_name=data.pool.name,
+        label_name=f"{data.private.name}, column {data.label!r}",
+        group_name=f"{data.private.name}, column {data.unit!r}",
+        public_name="[data] public",
+    )
+
+
+def _scheduler(run: RunSettings, folder: RunFolder) -> DaskScheduler | None:
+    """Return whose workers train the teachers, and where what these need lies meanwhile."""
+    if run.scheduler is None:
+        return None
+    shared = folder.private if run.shared_folder is None else run.shared_folder
+    return DaskScheduler(run.scheduler, folder=shared, plain_tcp=run.plain_tcp, name="[run] scheduler")
+
+
+def queries_of(settings: MechanismSettings) -> int | Literal["auto", "all"] | Strategy:
+    """Return what ``[mechanism]`` says of the queries: how many, or what chooses them.
+
+    Examples
+    --------
+    >>> queries_of(MechanismSettings(queries=300)), queries_of(MechanismSettings(queries=300, strategy="core-set"))
+    (300, CoreSet(n=300))
+    """
+    if settings.strategy == "random" or isinstance(settings.queries, str):
+        return settings.queries
+    return named(settings.strategy)(settings.queries)
+
+
+def refuse_lost_key(folder: RunFolder) -> None:
+    """Refuse a run that was charged and whose key is gone: another key would mean another partition of the people.
+
+    Raises PreconditionFailed if a finished run, or teachers of a charged one, lie in the folder. A seeded run never had
+    a key.
+    """
+    lost = is_finished(folder) and not read_facts(folder.root).seeded
+    if not lost and folder.has_ledger and any(folder.private.glob("*.stage")):
+        with folder.look_into_ledger() as ledger:
+            lost = any(each.client != SEEDED_CLIENT for each in ledger.reservations())
+    if lost:
+        raise PreconditionFailed(
+            "private/run.key is missing; restore it from a backup. Without it the run's teachers and answers are lost"
+        )
+
+
+def read_evaluation(data: DataSettings, task: Task) -> Evaluation:
+    """Read the public rows with labels, before anything is charged.
+
+    Raises DataRefused if they do not fit the task; or hold private records, whose score would be published at no
+    charge.
+    """
+    assert data.evaluation is not None  # noqa: S101 - the caller's condition
+    drop = [*([data.unit] if data.unit else []), *data.drop]
+    table = read_public(data, data.evaluation, task.inputs.public, label=data.label, drop=drop)
+    refuse_other_columns(data, table.X, data.evaluation, task.inputs.public)
+    # In the order of the private columns, so that rows are known again.
+    _, rows = match_columns(task.inputs.public, table.X, called=("the public pool", data.evaluation.name))
+    task.views.student.check(rows, data.evaluation.name)
+    codes = encode_labels(table.y, task.inputs.classes, name=f"{data.evaluation.name}, column {data.label!r}")
+    if same_source(data.evaluation, data.private):
+        raise DataRefused(f"[data] evaluation {HOLDS_PRIVATE}")
+    refuse_private_rows(rows, task.inputs.records(), name="[data] evaluation")
+    return Evaluation(rows, np.asarray(list(task.inputs.classes))[codes])
+
+
+def check(batch: LoadedRun) -> dict[str, Any]:
+    """Say what a run would do and cost. Nothing private is fitted or drawn, nothing charged.
+
+    What there is to say about the private table is not in it: :func:`~quorate.folder.notes.private_notes`.
+
+    Raises
+    ------
+    BudgetExhausted, LedgerMismatch
+        If the run would be refused.
+    """
+    task = batch.task
+    batch.check_affordable()
+    return {
+        **foreseen(task),
+        "notes": [each.tree() for each in public_notes(batch.settings.data, task)],
+        "cautions": [each.tree() for each in batch.cautions],
+    }
+
+
+def execute(batch: LoadedRun, *, command: str, watch: Watch | None = None, extra: Utility | None = None) -> Facts:
+    """Go the whole way, or on from where a killed run stopped, and write the public side.
+
+    `batch`: as read. `command`: what the user typed, for the report. `watch`: ``watch(stage, done, total)``. `extra`:
+    figures that the owner reveals beside the student's.
+    """
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    task, folder = batch.task, batch.folder
+    metadata = RunMetadata(
+        title=shown(folder.root.resolve().name), command=command, started=started, readers=readers_of(batch.settings)
+    )
+    with batch.open_ledger() as ledger:
+        with explain_settings_change(batch, ledger):
+            ledger.bind(task.fingerprint)  # first: another data set is not a question of the budget
+            if batch.charge.find(ledger) is None:
+                batch.charge.check_affordable(ledger)
+                write_draft(folder, draft(task, ledger.budget, metadata))
+            result = run_pipeline(task, ledger, stages=FolderStages(folder.private), key=batch.charge_key, watch=watch)
+        model = batch.published_model(result.student, task.views.student.kinds(task.inputs.public))
+        metadata = replace(metadata, utility=_utility(batch, model, extra or Utility()))
+        made = replace(
+            facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
+        )
+    return publish(batch, result, model, made)
+
+
+def publish(batch: LoadedRun, result: RunResult, model: Any, made: Facts) -> Facts:
+    """Write the public side: `model`, and the labels; a prompt of them where teachers are prompts."""
+    task = batch.task
+    more = {"labels.csv": labels_csv(task, result)}
+    if isinstance(teacher := task.teacher, ChatTeacher) and not task.noise.seeded:
+        more[PROMPT] = PromptStudent.of_answers(
+            task.inputs.public,
+            result.queries,
+            result.released,
+            classes=task.inputs.classes,
+            guarantee=made.guarantee,
+            shots=teacher.shots,
+            instruction=teacher.instruction,
+            text=teacher.text,
+        ).to_json()
+    rows = student_file(task.inputs.public, task.views.student.kinds, images=batch.settings.data.images is not None)
+    rows = replace(rows, columns=published_columns(batch.settings, result.student, task.inputs.public))
+    return publish_run(batch.folder, model, made, more, rows=rows, seeded=task.noise.seeded)
+
+
+def _utility(batch: LoadedRun, model: Any, extra: Utility) -> Utility:
+    if batch.evaluation is None:
+        return extra
+    seen = batch.task.views.student.kinds(batch.evaluation.X)
+    return replace(extra, student=batch.score(model, seen, batch.evaluation.truth))

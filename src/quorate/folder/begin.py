@@ -1,0 +1,308 @@
+"""A run that is begun from the columns of a table: the names are read, and no private row."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+from quorate.arguments import count, real
+from quorate.data import column_kinds, column_names, read_data
+from quorate.data.column_kinds import FEWEST_ROWS, ColumnKinds
+from quorate.data.columns import listed
+from quorate.data.dialect import PLAIN, Dialect
+from quorate.data.dialect_of_table import dialect_of_first_line, dialect_of_public
+from quorate.data.encoding import without_frequent_texts
+from quorate.data.files import existing_file
+from quorate.data.formats import require_column
+from quorate.data.given_kinds import GivenKinds
+from quorate.data.images import image_columns
+from quorate.data.likely_units import likely_units
+from quorate.data.reading import has_named_columns
+from quorate.data.rows import Rows
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.folder.data_settings import DIALECT
+from quorate.folder.template import Answers, classes_of, suggested_delta, written
+from quorate.report.notation import visible
+
+_DATABASE = re.compile(r"(sqlite|postgres(?:ql)?):/+", re.IGNORECASE)  # of a path, in which two slashes are one
+MOST_CLASSES = 100  # different labels of a public table, above which they are no classes
+QUESTIONS: Mapping[str, str] = {
+    "public": "Table of public rows, with the same feature columns (empty: fill it in later)",
+    "label": "Column to predict",
+    "evaluation": "Table of public rows with labels, to score the student on (empty: none)",
+    "classes": "Every label there may be, with commas between; it is published",
+    "unit": "Column that says whose row it is, such as a patient's id (empty: each row is a unit of its own)",
+    "n_records": "Number of units, if it may be published (empty: it is read, and said to be public)",
+    "n_rows": "Number of rows, where a unit has several; teachers follow from it (empty: each unit counts as one row)",
+    "epsilon": "epsilon, the cap for the life of these data. There is no default: it is your decision (empty: later)",
+    "delta": "delta",
+}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Begun:
+    """What is known of a run before any of its rows is read.
+
+    `private`: the private table, of which the names of the columns are read. `names`: these names. `public`,
+    `evaluation`: public tables, which may be read. `public_names`: names of the columns of the public table. `dialect`:
+    how text tables are written, as the public table shows it. `said_of_dialect`: what is to be said of that.
+    """
+
+    private: Path
+    names: tuple[str, ...]
+    public: Path | None = None
+    public_names: tuple[str, ...] = ()
+    evaluation: Path | None = None
+    label: str | None = None
+    unit: str | None = None
+    classes: tuple[Any, ...] = ()
+    n_records: int | None = None
+    n_rows: int | None = None
+    epsilon: float | None = None
+    delta: float | None = None
+    dialect: Dialect = PLAIN
+    said_of_dialect: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, private: Path, **given: Any) -> Begun:
+        """Read the names of the columns, and take what was given.
+
+        Raises InvalidParameter, DataRefused, PreconditionFailed if the file has no named columns or is not there, or
+        something that was given is wrong.
+        """
+        _refuse_database("private", private)
+        public = given.get("public")
+        dialect = (
+            dialect_of_first_line(private)
+            if public is None
+            else dialect_of_public(_there("public", str(public))).dialect
+        )
+        if not has_named_columns(private, dialect):
+            raise InvalidParameter(
+                f"{private}: its rows have no named columns to begin with; write quorate.toml by quorate init alone"
+            )
+        begun = cls(private=private, names=tuple(column_names(private, dialect)), dialect=dialect)
+        for key in QUESTIONS:  # in the order in which one rests on another
+            if given.get(key) is not None:
+                begun = begun.with_answer(key, str(given[key]))
+        return begun
+
+    def with_answer(self, key: str, typed: str) -> Begun:
+        """Take one answer, as it is typed.
+
+        Raises InvalidParameter, DataRefused, PreconditionFailed if it is none, in one line.
+        """
+        read: dict[str, Callable[[str], Any]] = {
+            "public": lambda text: _there("public", text),
+            "evaluation": lambda text: _there("evaluation", text),
+            "label": self._column,
+            "unit": self._column,
+            "classes": lambda text: classes_of(text.split(",")),
+            "n_records": lambda text: count("n_records", _whole("n_records", text), at_least=1),
+            "n_rows": lambda text: count("n_rows", _whole("n_rows", text), at_least=1),
+            "epsilon": lambda text: real("epsilon", _number("epsilon", text), above=0),
+            "delta": lambda text: real("delta", _number("delta", text), above=0, below=1),
+        }
+        changed: dict[str, Any] = {key: read[key](typed)}
+        if key == "public":
+            shown = dialect_of_public(changed["public"])
+            changed |= {
+                "dialect": shown.dialect,
+                "said_of_dialect": shown.said,
+                "names": tuple(column_names(self.private, shown.dialect)),
+                "public_names": tuple(column_names(changed["public"], shown.dialect)),
+            }
+            _refuse_other_columns(self.private, changed["names"], changed["public"].name, changed["public_names"])
+        made = replace(self, **changed)
+        if made.label is not None and made.label == made.unit:
+            raise InvalidParameter(f"label and unit both name {made.label!r}; they must be two columns")
+        if made.n_rows is not None:
+            made._refuse_rows()
+        return made
+
+    def wants(self, key: str) -> bool:
+        """Tell whether a question is still to be asked."""
+        value = getattr(self, key)
+        if key == "n_rows" and (self.unit is None or self.n_records is None):  # a row is a unit, or both are read
+            return False
+        return (value is None or value == ()) and not (key == "evaluation" and self.label is None)
+
+    def hint(self, key: str) -> str:
+        """Return what helps to answer a question."""
+        if key == "label":
+            if self.public is None:
+                return "the columns are not shown: with no public table to compare it with, the first line may be a row"
+            return f"columns: {', '.join(map(visible, self.names))}"
+        if key == "unit" and self.likely_units:
+            looks = "looks" if len(self.likely_units) == 1 else "look"
+            return f"{listed(self.likely_units)} {looks} like ids of persons, who may have several rows"
+        if key == "delta":
+            return f"suggested: {self._suggested_delta()}"
+        return ""
+
+    def default(self, key: str) -> str:
+        """Return what is taken where nothing is typed; public facts alone."""
+        if key == "delta":
+            return written(suggested_delta(self.n_records)[0])
+        if key == "classes" and (found := self.public_classes()):
+            return ",".join(found)
+        return ""
+
+    def public_classes(self) -> tuple[str, ...]:
+        """Return the labels of the public table that has any: a proposal, and never read off private rows."""
+        for path in (self.evaluation, self.public):
+            if path is None or self.label is None or self.label not in column_names(path, self.dialect):
+                continue
+            table = read_data(path, label=self.label, text=(self.label,), dialect=self.dialect)
+            labels = {str(each) for each in table.y if each is not None}  # type: ignore[union-attr]
+            if 2 <= len(labels) <= MOST_CLASSES and not any("," in label for label in labels):
+                return tuple(sorted(labels))
+        return ()
+
+    def answers(self, folder: Path) -> Answers:
+        """Return what goes into ``quorate.toml`` of a folder."""
+        known = {part.name: getattr(self, part.name) for part in fields(Answers) if hasattr(self, part.name)}
+        for key in ("private", "public", "evaluation"):
+            if known[key] is not None:
+                known[key] = os.path.relpath(known[key], folder)
+        classes = self.classes or (classes_of(found) if (found := self.public_classes()) else ())
+        delta = self.delta or (None if self.n_records is None else suggested_delta(self.n_records)[0])
+        by = "auto" if self.texts_alone else None
+        written = {key: getattr(self.dialect, key) or None for key in DIALECT}
+        written = {key: value for key, value in written.items() if value != getattr(PLAIN, key)}
+        likely = self.likely_units[0] if self.unit is None and self.likely_units else None
+        known["likely_unit"] = likely
+        return Answers(**{**known, **written, "classes": classes, "drop": self.left_out, "delta": delta, "by": by})
+
+    @property
+    def texts_alone(self) -> bool:
+        """Whether each row is a unit and holds running text alone: a model of words is then mostly ahead of votes.
+
+        The planner can compare the two where the number of units is declared.
+        """
+        if self.unit is not None or self.public is None or self.n_records is None:
+            return False
+        return set(self._kinds(self._pool(self.public)).kinds.values()) == {"text"}
+
+    def _pool(self, public: Path) -> Rows:
+        """Return the public rows without what is no feature."""
+        drop = [name for name in (self.label, self.unit) if name is not None]
+        return read_data(public, drop=drop, dialect=self.dialect).X
+
+    def _kinds(self, pool: Rows) -> ColumnKinds:
+        return column_kinds(pool, GivenKinds(dialect=self.dialect))
+
+    @property
+    def likely_units(self) -> tuple[str, ...]:
+        """Columns that probably say whose row it is, by public rows and the names that both tables have."""
+        if self.public is None:
+            return ()
+        others = [name for name in self.names if name not in self.public_names]
+        return tuple(name for name in likely_units(self._pool(self.public), others) if name != self.label)
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns that the public table does not have: nothing can be learned from them."""
+        if self.public is None or self.label is None:
+            return ()
+        return tuple(name for name in self.names if name not in (*self.public_names, self.label, self.unit))
+
+    def told(self) -> list[str]:
+        """Return what is to be said of the columns."""
+        told: list[str] = []
+        if self.public is not None:
+            pool = self._pool(self.public)
+            kinds = self._kinds(pool).kinds
+            if len(pool) >= FEWEST_ROWS:
+                rare = [name for name in without_frequent_texts(pool) if kinds.get(name) == "category"]
+                kinds = {**kinds, **dict.fromkeys(rare, "dropped")}  # none of its values has a share of its own
+            told += self.said_of_dialect
+            told.append(f"{self.public.name} says what the columns hold:")
+            each_kind = {
+                kind_: [name for name in kinds if kinds[name] == kind_] for kind_ in sorted(set(kinds.values()))
+            }
+            told += [f"{kind_:9} {listed(names)}" for kind_, names in each_kind.items()]
+            told += [
+                f"column {name!r} names files of images: uncomment images under [data], with their folder"
+                for name in image_columns(pool)
+            ]
+            if self.left_out:
+                told.append(f"left out, since {self.public.name} has no such column: {listed(self.left_out)}")
+        if self.unit is None and self.likely_units:
+            one = self.likely_units[0]
+            told.append(
+                f"is {listed(self.likely_units)} whose row it is? One person may have several rows, and without [data] "
+                f'unit the guarantee is for one row. If so, write unit = "{one}" under [data]'
+            )
+        if self.texts_alone:
+            told.append(
+                'by = "auto", since on texts alone the direct method was mostly ahead of votes: quorate plan compares '
+                'them. Where labels are to leave, and not a model, write by = "votes"'
+            )
+        if self.delta is None and self.n_records is not None:
+            told.append(f"delta: {self._suggested_delta()}")
+        return told
+
+    def _suggested_delta(self) -> str:
+        delta, reason = suggested_delta(self.n_records)
+        return f"{written(delta)}, {reason}"
+
+    def _refuse_rows(self) -> None:
+        """Refuse a number of rows where each is a unit of its own, and fewer of them than units."""
+        if self.unit is None:
+            raise InvalidParameter("n_rows goes with unit, the column that says whose row it is; else n_records is it")
+        if self.n_records is not None and self.n_rows is not None and self.n_rows < self.n_records:
+            raise InvalidParameter(
+                f"n_rows must be at least n_records, since each unit has a row, got {self.n_rows:,} for "
+                f"{self.n_records:,} units"
+            )
+
+    def _column(self, name: str) -> str:
+        require_column(name, self.names, self.private)
+        return name
+
+
+def _refuse_other_columns(private: Path, names: tuple[str, ...], called: str, public: tuple[str, ...]) -> None:
+    """Refuse a public table of which most columns are not in the private first line: that may be a row."""
+    if 2 * len(set(names) & set(public)) < len(public):
+        raise DataRefused(
+            f"{private} lacks most columns of {called}; its first line must name the columns, the same in both"
+        )
+
+
+def _refuse_database(key: str, path: Path) -> None:
+    found = _DATABASE.match(str(path))
+    if found is None:
+        return
+    url = "postgresql://user@host/database"  # as it is typed, it may hold a password
+    if found[1].lower() == "sqlite":
+        url = f"sqlite:///{path.name}" if not set("@?") & set(path.name) else "sqlite:///clinic.db"
+    raise InvalidParameter(
+        f"init begins from a file, and this is a database; write quorate.toml by quorate init alone, and there under "
+        f'[data]: {key} = "{url}" and {key}_query, the query for its rows'
+    )
+
+
+def _there(key: str, text: str) -> Path:
+    _refuse_database(key, Path(text))
+    return existing_file(text)
+
+
+def _number(key: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidParameter(f"{key}: expected a number with a point, such as 1.0, got {text!r}") from None
+
+
+def _whole(key: str, text: str) -> int:
+    if re.fullmatch(r"[1-9]\d{0,2}(,\d{3})+", text.strip()):  # thousands; a decimal comma would be another number
+        text = text.replace(",", "")
+    try:
+        return int(text)
+    except ValueError:
+        raise InvalidParameter(f"{key}: expected a whole number, such as 1000, got {text!r}") from None

@@ -1,0 +1,322 @@
+"""A run of the direct method in a folder: read what ``quorate.toml`` names, go the rounds, write what may leave."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from shutil import disk_usage
+from time import process_time
+from typing import Any
+
+import numpy as np
+
+from quorate.arguments import count, for_shell, shown
+from quorate.data import PublicPool, encode_labels, take
+from quorate.data.reading import has_named_columns
+from quorate.direct.config import DirectConfig
+from quorate.direct.facts import direct_draft, direct_facts
+from quorate.direct.flow import run_rounds
+from quorate.direct.foreseen import cautions_of, foreseen
+from quorate.direct.look import look_at_rounds
+from quorate.direct.rounds import PrivateUnits
+from quorate.direct.spool import IN_MEMORY, units_of
+from quorate.direct.statements import score_left_out
+from quorate.direct.task import DirectTask, prepare_direct
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.folder.data_settings import DataSettings, same_source
+from quorate.folder.folder import RunFolder
+from quorate.folder.notes import direct_notes, notes_on_ids
+from quorate.folder.prepared import (
+    Evaluation,
+    PreparedRun,
+    explain_settings_change,
+    publish_run,
+    readers_of,
+    unit_word,
+    write_draft,
+)
+from quorate.folder.settings import Settings, settings_of
+from quorate.folder.stages import FolderStages
+from quorate.folder.student_rows import published_columns, student_file
+from quorate.folder.tables import (
+    pool_of,
+    private_ids,
+    read_pool,
+    read_private_cells,
+    read_public,
+    refuse_other_columns,
+    refuse_unknown_drop,
+)
+from quorate.ledger import Ledger
+from quorate.outcomes import Caution
+from quorate.release import Charge
+from quorate.release.keys import fingerprint_key
+from quorate.release.target import noise_and_key
+from quorate.report import Facts, Utility
+from quorate.run.facts import RunMetadata
+from quorate.run.look import Look, Names
+from quorate.run.progress import PARTS, duration
+from quorate.run.remarks import Note
+from quorate.run.usable_rows import PrivateTable, UsableRows
+from quorate.types import Secret, Watch
+
+LARGE_FILE = 1 << 24  # bytes, from which it is said how long a run takes
+_OF_A_CELL = 3  # bytes in a file, where no public file of its kind tells
+_PLAYED, _ROWS_OF_A_PERSON = 4_096, 4
+_AT_LEAST, _OF_A_ROW = 6e8, 250  # bytes in memory: libraries and blocks; labels, numbers of units and digests of a row
+
+
+@dataclass(frozen=True, slots=True)
+class DirectRun(PreparedRun):
+    """A run's folder, what it asks for, and the task that follows from its files."""
+
+    task: DirectTask
+    evaluation: Evaluation | None
+
+    @property
+    def fingerprint(self) -> str:
+        """Keyed hash of the private data, to which the ledger is bound."""
+        return self.task.fingerprint
+
+    @property
+    def cautions(self) -> tuple[Caution, ...]:
+        """What its owner should hear before the budget is spent, from public facts alone."""
+        pool = self.settings.data.public
+        name = "the public rows" if pool is None else pool.name
+        return cautions_of(self.task, pool_name=name, left_out=self.settings.data.drop)
+
+    def charge_on(self, ledger: Ledger) -> Charge:
+        """Return what the run asks of its ledger, or has asked."""
+        return self.task.charge_on(ledger)
+
+
+def read_direct(
+    root: Path, *, begin: bool = True, settings: Settings | None = None, watch: Watch | None = None
+) -> DirectRun:
+    """Read a run's settings and files, and fix everything that the rounds follow from.
+
+    `root`: the run's folder. `begin`: whether a run that has no folders yet gets them; where not, nothing is written.
+    `settings`: what :func:`~quorate.folder.settings.settings_of` has read for this folder; read here where it is not
+    given. `watch`: ``watch(stage, done, total)``, where the private file is large. Raises PreconditionFailed,
+    InvalidParameter, DataRefused what is wrong, in one line; nothing was charged. No private row decides on it.
+    """
+    folder = RunFolder(root)
+    folder.refuse_wrong_ledger()
+    settings = settings_of(root) if settings is None else settings
+    data, method = settings.data, settings.method
+    refuse_unknown_drop(data)
+    public = None if data.public is None else pool_of(data, read_pool(data))
+    declared, n_features = _declared(settings, public)
+    watch = watch if _is_large(data) else None
+    if watch is not None:
+        watch("private rows", 0, PARTS)  # before the labels, which lie in the whole of a text
+    private = read_private_cells(data, public, n_features=n_features)
+    if begin:
+        folder.make()
+    noise, _ = noise_and_key(settings.run.unsafe_noise_seed)
+    ledger_key = folder.ledger.with_name(f"{folder.ledger.name}.key")
+    task = prepare_direct(
+        DirectConfig(
+            classes=data.classes,
+            epsilon=settings.run.epsilon or settings.budget.epsilon,
+            delta=settings.run.delta or settings.budget.delta,
+            feature_map=_feature_map(method.feature_map),
+            text=method.text,
+            schema=declared,
+            rounds=method.rounds,
+            clip=method.clip,
+            n_records=data.n_records,
+            unit=None if data.unit is None else unit_word(data.unit),
+            composition=settings.budget.composition,
+            neighbours=method.neighbours,
+            dialect=data.dialect,
+        ),
+        private.X,
+        private.y,
+        public=public,
+        groups=private_ids(data, private),
+        fingerprint_key=fingerprint_key(folder.ledger if begin or folder.has_ledger or ledger_key.exists() else None),
+        noise=noise,
+        stages=FolderStages(folder.private),
+        terms=folder.terms(settings.budget.composition),
+        watch=watch,
+    )
+    return DirectRun(folder, settings, task, None if data.evaluation is None else _evaluation(data, task))
+
+
+def _declared(settings: Settings, public: PublicPool | None) -> tuple[Any, int]:
+    """Return what was declared of a table's columns, if it was, and the public number of columns of sparse rows."""
+    if public is not None:
+        return None, public.width
+    declared: Any = settings.schema
+    if has_named_columns(settings.data.private, settings.data.dialect):
+        return declared, len(declared)
+    if set(declared) != {"columns"}:
+        raise InvalidParameter(
+            "[schema] of sparse rows, which have no names, is their number of columns alone. Example: columns = 5000"
+        )
+    return None, count("[schema] columns", declared["columns"], at_least=1)
+
+
+def _feature_map(given: str | Path) -> Any:
+    """Return the name of a feature map, or the fitted transformer that a file holds."""
+    if isinstance(given, str):
+        return given
+    from quorate.deferred import skops
+
+    try:
+        return skops.io.load(given)
+    except Exception as error:  # noqa: BLE001 - whatever skops raises
+        raise PreconditionFailed(
+            f"[method] feature_map: {given} is no transformer that skops opens without being told to trust it "
+            f"({type(error).__name__}); write a fitted one with skops.io.dump"
+        ) from None
+
+
+def _evaluation(data: DataSettings, task: DirectTask) -> Evaluation:
+    """Read the public rows with labels. Whether private ones are among them is asked once the rounds are over.
+
+    Raises DataRefused if they do not fit the pool, or are the private file.
+    """
+    assert data.evaluation is not None  # noqa: S101 - the caller's condition
+    if same_source(data.evaluation, data.private):
+        raise DataRefused(
+            "[data] evaluation is the private file again; a score on it would be published without a charge. Give "
+            "public rows with labels, about nobody in the private table, or leave it out"
+        )
+    drop = [*([data.unit] if data.unit else []), *data.drop]
+    table = read_public(data, data.evaluation, task.schema.pool, label=data.label, drop=drop)
+    refuse_other_columns(data, table.X, data.evaluation, task.schema.pool)
+    rows, usable = task.schema.parsed(table.X, data.evaluation.name)
+    if not usable.all():
+        raise DataRefused(
+            f"[data] evaluation, {data.evaluation.name}: a cell is none of what its column holds in the public pool; "
+            "mend it, or drop its row"
+        )
+    codes = encode_labels(table.y, task.classes, name=f"{data.evaluation.name}, column {data.label!r}")
+    return Evaluation(task.schema.kinds(rows), np.asarray(list(task.classes))[codes])
+
+
+def check_direct(run: DirectRun) -> dict[str, Any]:
+    """Say what a run would do and cost, from public facts alone. Nothing is drawn or charged.
+
+    Raises BudgetExhausted, LedgerMismatch if the run would be refused.
+    """
+    run.check_affordable()
+    return {
+        **foreseen(run.task),
+        "notes": [each.tree() for each in direct_notes(run.settings.data, run.task.schema.pool)],
+        "cautions": [each.tree() for each in run.cautions],
+    }
+
+
+def look(run: DirectRun) -> Secret[Look | None]:
+    """Look at the private table, whose labels and ids are read again for that: a run holds neither."""
+    data = run.settings.data
+    public = None if data.public is None else pool_of(data, read_pool(data))
+    private = read_private_cells(data, public, n_features=_declared(run.settings, public)[1])
+    names = Names(data.private.name, "[schema]" if data.public is None else data.public.name)
+    return look_at_rounds(
+        run.task, private.y, private_ids(data, private), names=names, ids=lambda ids: notes_on_ids(data, ids)
+    )
+
+
+def size_notes(run: DirectRun) -> tuple[Note, ...]:
+    """Say which time, memory and disk a large file of private rows will take, by what the file system says of its size.
+
+    The number of rows is guessed from the public file; a part of that is played, to see how fast this machine is. It is
+    for the terminal of its owner: the size of a private file is in no JSON, log or report.
+    """
+    data, task = run.settings.data, run.task
+    if not isinstance(data.private, Path) or not _is_large(data):
+        return ()
+    size = data.private.stat().st_size
+    each = _OF_A_CELL * max(task.schema.pool.shape[1], 1)
+    if isinstance(data.public, Path) and task.has_pool and data.public.suffix == data.private.suffix:
+        each = data.public.stat().st_size / task.n_public
+    rows = size / max(each, 1.0)
+    cpu, kept = _of_a_row(task)
+    seconds, stored = rows * cpu, int(rows * kept)
+    disk = stored if stored > IN_MEMORY else 0
+    memory = _AT_LEAST + _OF_A_ROW * rows + min(stored, IN_MEMORY)
+    place = run.folder.private if run.folder.private.is_dir() else run.folder.root
+    free = disk_usage(place).free
+    words = (
+        f"{data.private.name} has {_bytes(size)}: expect about {duration(seconds)} of one core, {_bytes(memory)} of "
+        f"memory and {_bytes(disk) if disk else 'nothing'} on the disk of private/"
+    )
+    if disk > free:
+        words += f", where {_bytes(free)} are free: make room, or the run is refused before its charge"
+    return (Note("size-of-the-run", words),)
+
+
+def _is_large(data: DataSettings) -> bool:
+    """Tell whether to go through the private rows takes a while: by the size of a file; of a query, nobody knows."""
+    return not isinstance(data.private, Path) or data.private.stat().st_size >= LARGE_FILE
+
+
+def _of_a_row(task: DirectTask) -> tuple[float, float]:
+    """Do with public rows what a run does with private ones; return seconds, and bytes of coordinates, for each."""
+    schema, begun = task.schema, process_time()
+    table = PrivateTable(schema, take(schema.pool, np.arange(_PLAYED) % schema.pool.shape[0]))
+    table.known()
+    whose = np.arange(_PLAYED) // _ROWS_OF_A_PERSON if task.grouped else None
+    private = UsableRows(table, np.arange(_PLAYED) % task.n_classes, whose, _PLAYED)
+    units, read = units_of(task.plan.coordinates, private), process_time() - begun
+    begun = process_time()
+    with np.errstate(all="ignore"):
+        units.summing(task.plan.grid)(task.plan.start + 1.0)
+    rounds = task.plan.settings.rounds * (process_time() - begun)
+    return (2 * read + rounds) / _PLAYED, 0.0 if isinstance(units, PrivateUnits) else units.spool.size / _PLAYED
+
+
+def _bytes(number: float) -> str:
+    return f"{number / 1e9:.2g} GB" if number >= 1e9 else f"{number / 1e6:.0f} MB"
+
+
+def execute_direct(
+    run: DirectRun,
+    *,
+    command: str,
+    watch: Watch | None = None,
+    extra: Utility | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Facts:
+    """Go the rounds, or on from where a killed run stopped, and write the public side.
+
+    `run`: as read. `command`: what the user typed, for the report. `watch`: ``watch(stage, done, total)``. `extra`:
+    figures that the owner reveals beside the model's. `tell`: prints a line on the owner's terminal, and nowhere else:
+    that the score was left out.
+    """
+    started = datetime.now(UTC).isoformat(timespec="seconds")
+    task, folder = run.task, run.folder
+    metadata = RunMetadata(
+        title=shown(folder.root.resolve().name), command=command, started=started, readers=readers_of(run.settings)
+    )
+    with run.open_ledger() as ledger:
+        with explain_settings_change(run, ledger):
+            ledger.bind(task.fingerprint)  # first: another data set is not a question of the budget
+            if (charge := run.charge_on(ledger)).find(ledger) is None:
+                charge.check_affordable(ledger)
+                write_draft(folder, *direct_draft(task, ledger.budget, metadata))
+            result = run_rounds(task, ledger, stages=FolderStages(folder.private), watch=watch)
+        model = run.published_model(result.model, task.schema.kinds(task.schema.pool) if task.has_pool else None)
+        metadata = replace(metadata, utility=_utility(run, model, extra or Utility(), tell))
+        made = replace(
+            direct_facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
+        )
+    rows = student_file(task.schema.pool, task.schema.kinds, images=run.settings.data.images is not None)
+    rows = replace(rows, columns=published_columns(run.settings, result.model, task.schema.pool))
+    return publish_run(folder, model, made, {}, rows=rows, seeded=task.noise.seeded)
+
+
+def _utility(run: DirectRun, model: Any, extra: Utility, tell: Callable[[str], None] | None) -> Utility:
+    if run.evaluation is None:
+        return extra
+    if run.task.records.are_in(run.evaluation.X):
+        if tell is not None:
+            tell(score_left_out("[data] evaluation"))
+        return extra
+    return replace(extra, student=run.score(model, run.evaluation.X, run.evaluation.truth))

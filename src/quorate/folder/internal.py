@@ -1,0 +1,123 @@
+"""Facts for the owner's eyes: how far teachers agree, and what became of single ones. Never published."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from quorate.data import n_rows, take
+from quorate.ensemble import (
+    agreement,
+    average_stability,
+    high_margin_curve,
+    margins,
+    soft_label_quality,
+    train_teachers,
+)
+from quorate.folder.loaded import LoadedRun
+from quorate.folder.notes import private_notes
+from quorate.folder.stages import FolderStages
+from quorate.report import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
+from quorate.types import IntArray, Secret, derive
+from quorate.voting.flow import shards_of, votes
+from quorate.voting.task import Task
+
+EXCHANGES = 10  # pairs of teachers trained to estimate stability
+SHOWN_POINTS = 200  # of a running sum or a curve; more cannot be seen
+EXACT = "Margins, agreement and shard sizes are exact: whoever reads this page reads private data."
+BETA = 0.05  # share of teachers that may be off in a strong soft label
+
+
+def internal_facts(batch: LoadedRun) -> Secret[InternalFacts]:
+    """Gather what only the owner may see of a run, from its stored votes where they fit.
+
+    One model is trained on all private rows beside the teachers, to compare, and a few teachers are trained again with
+    one record exchanged.
+
+    Returns: for the internal edition of the report alone.
+    """
+    task = batch.task
+    _, counts = votes(task, task.queries, FolderStages(batch.folder.private), lambda stage, done, total: None)
+    told: dict[str, Any] = {"teachers": tuple(_teachers(task)), "stability": _stability(task)}
+    if task.recipe.mechanism.takes == "scores":
+        told["quality"] = _quality(counts)
+    else:
+        told["margins"] = tuple(sorted(Counter(margins(counts).reveal().tolist()).items()))
+        curve = high_margin_curve(counts, task.recipe.n_teachers).reveal()
+        told["high_margin"] = tuple(zip(curve.xi.tolist(), curve.nu.tolist(), strict=True))
+        told["agreement"] = _agreement(task, counts)
+    about = private_notes(batch.settings.data, task)
+    return Secret(
+        InternalFacts(
+            **told,
+            notes=(EXACT, *(f"{note.words[0].upper()}{note.words[1:]}." for note in about.reveal())),
+        )
+    )
+
+
+def _agreement(task: Task, counts: Secret[IntArray]) -> AgreementFacts | None:
+    private = task.inputs.private.reveal()
+    alone = train_teachers(
+        task.classifier,
+        task.views.teacher(private.X),
+        private.codes,
+        Secret(np.zeros(len(private.codes), dtype=np.int64)),
+        n_teachers=1,
+        n_classes=task.n_classes,
+        key=Secret(derive(task.key, "one model of all rows")),
+        n_jobs=1,
+    )
+    reference = alone.voters.reveal()[0].vote(task.views.teacher(take(task.inputs.public, task.queries)))
+    if (reference < 0).any():
+        return None  # the model failed on all rows; nothing to compare with
+    found = agreement(counts, reference, task.recipe.n_teachers).reveal()
+    shown = np.unique(np.linspace(0, len(reference) - 1, min(SHOWN_POINTS, len(reference))).astype(int))
+    ours, theirs = found.cumulated
+    return AgreementFacts(
+        plurality=found.plurality,
+        correlation=None if math.isnan(found.correlation) else found.correlation,
+        cumulated=tuple(zip(ours[shown].tolist(), theirs[shown].tolist(), strict=True)),
+    )
+
+
+def _stability(task: Task) -> StabilityFacts | None:
+    private = task.inputs.private.reveal()
+    each = n_rows(private.X) // task.recipe.n_teachers
+    if each < 1 or each >= n_rows(private.X):
+        return None
+    try:
+        found = average_stability(
+            task.classifier,
+            task.views.teacher(private.X),
+            private.codes,
+            task.views.teacher(take(task.inputs.public, task.queries[:SHOWN_POINTS])),
+            n_rows_each=each,
+            n_classes=task.n_classes,
+            exchanges=EXCHANGES,
+            rng=np.random.default_rng(int.from_bytes(derive(task.key, "stability"), "big")),
+        ).reveal()
+    except Exception:  # noqa: BLE001 - the teacher's own code: without its scores there is no such fact
+        return None
+    return StabilityFacts(mean=found.mean, standard_error=found.standard_error, n_records=each, exchanges=EXCHANGES)
+
+
+def _quality(scores: Secret[Any]) -> QualityFacts:
+    found = soft_label_quality(scores, beta=BETA).reveal()
+    known = ~np.isnan(found.weak)
+    return QualityFacts(
+        beta=BETA, weak=tuple(np.sort(found.weak[known]).tolist()), strong=tuple(np.sort(found.strong[known]).tolist())
+    )
+
+
+def _teachers(task: Task) -> list[TeacherFacts]:
+    private, assigned = task.inputs.private.reveal(), shards_of(task)
+    shards, told = assigned.reveal(), []
+    for teacher in range(task.number_of_shards(assigned)):
+        codes = private.codes[shards == teacher]
+        kinds = len(np.unique(codes))
+        status = "abstains: no rows" if kinds == 0 else "votes its only class" if kinds == 1 else "trained"
+        told.append(TeacherFacts(index=teacher, n_records=len(codes), status=status))
+    return told

@@ -1,0 +1,99 @@
+"""What `quorate check` tells the owner of a folder beside its answer, in the names of the folder's files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from quorate.data import column_names
+from quorate.data.reading import has_named_columns, read_table
+from quorate.data.rows import Rows
+from quorate.data.unit_ids import only_whole_ids, usable_slots
+from quorate.folder.data_settings import DataSettings
+from quorate.run.remarks import Note, note_on_shared_ids, note_on_unseen_rows, notes_on_pool, remarks
+from quorate.types import Secret
+from quorate.voting.notes import note_on_mechanism
+from quorate.voting.notes import private_notes as notes_on_private
+from quorate.voting.notes import promise_notes as notes_on_promise
+from quorate.voting.task import Task
+
+__all__ = [
+    "Note",
+    "direct_notes",
+    "notes_on_ids",
+    "notes_on_public",
+    "private_notes",
+    "promise_notes",
+    "public_notes",
+]
+
+
+def public_notes(data: DataSettings, task: Task) -> Iterator[Note]:
+    """Yield what there is to say about the public table and about a mechanism of the owner's own."""
+    yield from remarks(lambda: notes_on_public(data, task.inputs.public), lambda: note_on_mechanism(task))
+
+
+def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Note]:
+    """Yield what there is to say about the public table."""
+    name = data.pool.name
+    if has_named_columns(data.pool, data.dialect):
+        there = column_names(data.pool, data.dialect)
+        for column_, what in ((data.label, "label"), (data.unit, "id")):
+            if column_ in there:
+                words = f"{name} has the {what} column {column_!r}: it is left out, nothing learns from it"
+                yield Note(f"public-has-the-{what}-column", words)
+    yield from notes_on_pool(pool, name)
+
+
+def direct_notes(data: DataSettings, pool: Rows) -> Iterator[Note]:
+    """Yield what there is to say about a direct run, which looks at no private row: that its owner has to."""
+    parts = "labels and cells" if data.unit is None else "labels, ids and cells"
+    own = "your own file" if isinstance(data.private, Path) else "what your query returns"
+    compare = (
+        f"column {data.label!r} of {own} before the run; quorate check --look counts what can be used, for you alone"
+    )
+    yield note_on_unseen_rows(parts, data.private.name, act="run", compare=compare)
+    if data.public is not None:
+        yield from remarks(lambda: notes_on_public(data, pool))
+
+
+def private_notes(data: DataSettings, task: Task) -> Secret[tuple[Note, ...]]:
+    """Return what there is to say about the private table, which is for its owner alone."""
+    return notes_on_private(
+        task,
+        private=data.private.name,
+        public=data.pool.name,
+        n_records="[data] n_records",
+        n_rows="[data] n_rows",
+        ids=lambda: notes_on_ids(data, task.inputs.private.reveal().unit_keys),
+    )
+
+
+def promise_notes(data: DataSettings, task: Task) -> Secret[tuple[Note, ...]]:
+    """Return those of them that say that the guarantee will not hold: `quorate run` says them before it charges."""
+    return notes_on_promise(
+        task,
+        private=data.private.name,
+        public=data.pool.name,
+        ids=lambda: notes_on_ids(data, task.inputs.private.reveal().unit_keys),
+    )
+
+
+def notes_on_ids(data: DataSettings, unit_keys: Iterable[bytes]) -> Iterator[Note]:
+    """Yield which public tables carry ids of private rows: where they have the column of ids that is left out of them.
+
+    `unit_keys`: canonical ids of the private rows; an empty one is none.
+    """
+    if data.unit is None:
+        return
+    ids = set(unit_keys)
+    for path in (data.public, data.evaluation):
+        if path is None or not has_named_columns(path, data.dialect):
+            continue
+        if data.unit not in column_names(path, data.dialect):
+            continue
+        table = read_table(path, text_columns=[data.unit], dialect=data.dialect)
+        public_ids = table[data.unit]
+        floats = data.whole_ids or public_ids.dtype.is_float()
+        others = usable_slots(only_whole_ids(public_ids) if floats else public_ids, len(table))
+        yield from note_on_shared_ids(ids, others, private=data.private.name, public=path.name)

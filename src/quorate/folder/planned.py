@@ -1,0 +1,271 @@
+"""A plan for a run's folder: ``quorate.toml`` and the public files are read, and the private file never."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+from quorate.ambient import one_thread
+from quorate.data import PublicPool, column_names
+from quorate.data.formats import nearly
+from quorate.data.reading import has_named_columns
+from quorate.direct.plan import FEATURE_MAPS, FeatureMapName
+from quorate.direct.relation import ChosenRelation, choose_relation
+from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError
+from quorate.folder.choice import chosen, in_words, keep_choice
+from quorate.folder.data_settings import DataSettings, declared_shares
+from quorate.folder.folder import RunFolder
+from quorate.folder.prepared import unit_word
+from quorate.folder.run_settings import refuse_more_than_the_cap
+from quorate.folder.settings import Settings, read_settings, settings_from, settings_of
+from quorate.folder.tables import dropped_from_no_public_table, pool_of, read_pool, read_public, refuse_unknown_drop
+from quorate.folder.typed import as_typed, error_as_typed
+from quorate.mechanisms.schedule import open_fields
+from quorate.planning.learning_curve import LearningCurve
+from quorate.planning.plan import Plan
+from quorate.planning.planned import plan
+from quorate.voting.models import model_of, student_of
+
+TAKES_A_WHILE = "Rehearsing on public rows: this takes up to half a minute, and with thousands of images longer."
+
+
+@one_thread()
+def plan_folder(
+    root: Path,
+    *,
+    n_records: int | None = None,
+    n_rows: int | None = None,
+    learning_curve: Sequence[tuple[float, float]] | LearningCurve | None = None,
+    rehearse: Literal["auto", "labels", "rules", "synthetic", "no"] = "auto",
+    before: Callable[[str], None] | None = None,
+    **how: Any,
+) -> Plan:
+    """Plan a run from its settings and its public rows.
+
+    `root`: the run's folder.
+    `n_records`, `n_rows`: numbers of private units and rows, where ``quorate.toml`` does not declare them.
+    `learning_curve`: of one teacher.
+    `rehearse`: as for :func:`quorate.plan`; the labelled public rows are those of ``[data] evaluation``.
+    `before`: is told what takes a while, before it begins: where something is rehearsed.
+    `**how`: more of :func:`quorate.plan`.
+
+    Raises PreconditionFailed, InvalidParameter, DataRefused what is wrong, in one line. The number of private units has
+    to be declared: it is not read here.
+    """
+    settings = read_settings(root / "quorate.toml")
+    refuse_more_than_the_cap(settings.run, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
+    by_option = n_records is not None
+    n_records = settings.data.n_records if n_records is None else n_records
+    if n_records is None:
+        raise InvalidParameter(
+            "a plan never opens the private file, so the number of private units has to be declared: [data] n_records, "
+            "or quorate plan --records N"
+        )
+    data = settings.data
+    by_labels = rehearse in ("auto", "labels") and data.evaluation is not None
+    if before is not None and (by_labels or learning_curve is not None or rehearse in ("rules", "synthetic")):
+        before(TAKES_A_WHILE)
+    unit = "record" if data.unit is None else unit_word(data.unit)
+    relation = _relation(RunFolder(root), settings, unit)
+    public, evaluation = _public(settings), _evaluation(settings) if rehearse in ("auto", "labels") else None
+    words = names_typed(records_by_option=by_option)
+    try:
+        made = plan(
+            public,
+            classes=data.classes,
+            n_records=n_records,
+            n_rows=data.n_rows if n_rows is None else n_rows,
+            unit=unit,
+            neighbours=relation.noise or "replace",
+            epsilon=settings.run.epsilon or settings.budget.epsilon,
+            delta=settings.run.delta or settings.budget.delta,
+            learning_curve=learning_curve,
+            evaluation=evaluation,
+            rehearse=rehearse,
+            feature_map=_feature_map(settings),
+            scoring=data.score,
+            class_shares=declared_shares(data),
+            **models_of(settings, root),
+            **how,
+        )
+    except QuorateError as error:
+        raise error_as_typed(error, **words) from None
+    notes = (as_typed(note, **words) for note in made.notes)
+    facts = replace(made.facts, why_neighbours=relation.why)
+    return replace(made, facts=facts, notes=(*notes, *_notes_on_drop(data)))
+
+
+def _relation(folder: RunFolder, settings: Settings, unit: str) -> ChosenRelation:
+    """Return for which change of one unit a run would be, as it would find its ledger; only numbers are declared here.
+
+    An option of the plan that tells the number declares nothing: the run would read it off the data.
+    """
+    return choose_relation(
+        settings.method.neighbours,
+        n_was_read=settings.data.n_records is None,
+        held=folder.terms(settings.budget.composition).relation,
+        unit=unit,
+    )
+
+
+def _points_as_typed(said: re.Match[str]) -> str:
+    """Write the points of a curve as they were typed, in a sentence about it: elsewhere a pair is a name or a class."""
+    return re.sub(r"\(?\((-?\d+\.\d+), (-?\d+\.\d+)\),?\)?", r"\1:\2", said[0])
+
+
+def names_typed(*, records_by_option: bool) -> dict[str, Any]:
+    """Return the names that whoever plans in a terminal has typed, by those of :func:`quorate.plan`.
+
+    `records_by_option`: whether the number of private units was given as an option, and not in ``quorate.toml``.
+    """
+    records = "--records" if records_by_option else "[data] n_records"
+    return {
+        "beginnings": (
+            ("learning_curve must be pairs of rows", "--curve must be ROWS:ACCURACY, with rows"),
+            ("learning_curve ", "--curve "),
+            ("commonest ", "--commonest "),
+            ("models must be names of ", "--model must be one of "),
+            ("models are compared ", "models of --model are compared "),
+            ("n_rows must be at least n_records,", f"the number of rows (--rows) must be at least {records},"),
+            ("n_records ", f"{records} "),
+            ("n_rows ", "--rows "),
+        ),
+        "parts": (
+            (', in a list such as ["tree"],', ","),
+            (" for n_records=", f" for {records} = "),
+            ("give public= and y_public= or evaluation=,", "name a table of them in [data] evaluation,"),
+            ("give evaluation= or y_public=", "name a table of them in [data] evaluation, and take --rehearse labels"),
+            ("give evaluation=(X, y, groups)", "let the table of [data] evaluation have the column of [data] unit"),
+            ("give learning_curve=,", "give --curve,"),
+        ),
+        "patterns": (
+            (r'rehearse="(\w+)"', r"--rehearse \1"),
+            (r"Example: \[\(20, 0.72\), \(100, 0.83\)\]", "Example: --curve 20:0.72 --curve 100:0.83"),
+            (r"^--curve .*", _points_as_typed),
+        ),
+    }
+
+
+def settings_to_run(
+    root: Path,
+    *,
+    keep: bool,
+    tell: Callable[[str], None] | None = None,
+    before: Callable[[str], None] | None = None,
+) -> Settings:
+    """Read the settings of a run that is to be made or checked; where the method is left open, the planner chooses.
+
+    `root`: the run's folder. `keep`: whether the choice is kept in the folder, so that all that follows goes the same
+    way. `tell`: is told in words what was chosen. `before`: as for :func:`plan_folder`. Raises PreconditionFailed,
+    InvalidParameter, DataRefused as :func:`~quorate.folder.settings.settings_of` does; or if nothing in the plan can
+    answer.
+    """
+    settings = settings_of(root)
+    if settings.method.by != "auto":
+        return settings
+    refuse_unknown_drop(settings.data)  # before a choice is kept
+    document = tomllib.loads((root / "quorate.toml").read_text(encoding="utf-8-sig"))
+    choice = choice_of(plan_folder(root, before=before))
+    if keep:
+        keep_choice(document, choice, root)
+    if tell is not None:
+        tell(in_words(document, choice))
+    return settings_from(chosen(document, choice), folder=root)
+
+
+def choice_of(made: Plan) -> dict[str, Any]:
+    """Return a plan's first row as settings.
+
+    Raises InvalidParameter if nothing in the plan can answer.
+    """
+    row = made.first
+    if row.cannot or row.way == "few labels":
+        raise InvalidParameter(
+            '[method] by = "auto" found nothing that can answer with this budget and so few private rows: quorate plan '
+            "shows why. Raise epsilon, or bring more private rows"
+        )
+    if row.way == "direct":
+        return {"method": {"by": "direct"}}
+    fields = {} if row.mechanism is None else open_fields(row.mechanism)
+    return {
+        "method": {"by": "votes"},
+        "teachers": {"count": row.n_teachers, **({"model": row.model} if row.model else {})},
+        "mechanism": {"name": row.name, "queries": row.n_queries, **fields},
+    }
+
+
+def models_of(settings: Settings, root: Path) -> dict[str, Any]:
+    """Return what a run would train, and its online answers, as arguments of a plan."""
+    if settings.method.by == "direct":
+        return {}
+    student, teacher = settings.student, settings.teachers.model
+    if "command" in settings.teachers.fields:
+        raise InvalidParameter(
+            "a plan fits models to public rows to compare them, and a command is not tried out so often; leave out "
+            "[teachers] command to plan with a model in its place"
+        )
+    if settings.teachers.fields:
+        raise InvalidParameter(
+            "a plan fits models to public rows to compare them, which prompts are not made for; leave out [teachers] "
+            "endpoint to plan with a model in its place"
+        )
+    own = ":" in teacher or ":" in student.model  # where nothing is, models see what a run shows quorate's own
+    return {
+        "teacher": model_of(teacher, "teacher", folder=root) if own else teacher,
+        "student": student_of(student.model, method=student.method, shares=student.shares, folder=root),
+        "online_answers": settings.mechanism.online_answers,
+    }
+
+
+def _evaluation(settings: Settings) -> tuple[Any, ...] | None:
+    """Read the labelled public rows, where ``quorate.toml`` names them; and whose they are, where a column says so."""
+    data = settings.data
+    if data.evaluation is None:
+        return None
+    if not data.evaluation.exists():
+        raise PreconditionFailed(f"[data] evaluation names {data.evaluation}, and there is no such file")
+    named = has_named_columns(data.evaluation, data.dialect) and data.unit in column_names(
+        data.evaluation, data.dialect
+    )
+    unit = data.unit if named else None
+    drop = [name for name in data.left_out if name not in (data.label, unit)]
+    pool = pool_of(data, read_pool(data)).rows()
+    table = read_public(data, data.evaluation, pool, label=data.label, unit=unit, drop=drop)
+    return (table.X, table.y) if table.unit is None else (table.X, table.y, table.unit)
+
+
+def _notes_on_drop(data: DataSettings) -> list[str]:
+    """Say of a column to leave out that it is nearly called as a public one; the private table may have it or not.
+
+    Only a table that is opened can say that there is no such column, so that a plan does not refuse it.
+    """
+    names = [] if data.public is None else column_names(data.public, data.dialect)
+    hints = {name: nearly(name, names) for name in dropped_from_no_public_table(data)}
+    return [
+        f"[data] drop names {name!r}, which no public table has{hint} The private file was not opened; quorate check "
+        "looks there, too"
+        for name, hint in hints.items()
+        if hint
+    ]
+
+
+def _feature_map(settings: Settings) -> FeatureMapName:
+    """Return the direct method's feature map; a transformer of the user's own is not planned with."""
+    given = settings.method.feature_map
+    return given if given in FEATURE_MAPS else "auto"
+
+
+def _public(settings: Settings) -> PublicPool:
+    data = settings.data
+    if data.public is None:
+        raise InvalidParameter(
+            "a plan compares methods on public rows, and [data] public names none; without any, quorate.plan in "
+            "Python takes their number"
+        )
+    if not data.public.exists():
+        raise PreconditionFailed(f"[data] public names {data.public}, and there is no such file")
+    return pool_of(data, read_pool(data))

@@ -1,0 +1,312 @@
+"""What every run in a folder is, whatever learns from its private rows: settings, a ledger, a public side."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+from zipfile import ZIP_DEFLATED
+
+from numpy.typing import NDArray
+
+from quorate.accounting import epsilon as price
+from quorate.accounting.figures import at_most
+from quorate.arguments import for_shell, shown
+from quorate.errors import NOTHING_CHARGED, NOTHING_MORE, BudgetExhausted, InvalidParameter, LedgerMismatch
+from quorate.folder.folder import RunFolder
+from quorate.folder.opened_student import untrusted_types
+from quorate.folder.published import FACTS, STUDENT, is_finished, publish_files, read_facts
+from quorate.folder.settings import DECISION_THRESHOLD, Settings
+from quorate.ledger import Budget, Ledger
+from quorate.ledger.rules import OTHER_DATA
+from quorate.release import Charge
+from quorate.release.files import write_atomically, write_beside
+from quorate.release.target import floor_budget
+from quorate.report import Facts, Outputs, Score, StudentFile, model_card, render_html, render_json
+from quorate.run.scores import score, with_decision
+from quorate.students.decision_threshold import with_threshold
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Public rows with labels, to score the student on: features ``(n, d)`` and true classes ``(n,)``."""
+
+    X: Any = field(repr=False)
+    truth: NDArray[Any] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedRun(ABC):
+    """A run's folder and what it asks for. A method adds the task that follows from its files."""
+
+    folder: RunFolder
+    settings: Settings
+
+    @property
+    @abstractmethod
+    def fingerprint(self) -> str:
+        """Keyed hash of the private data, to which the ledger is bound."""
+
+    @abstractmethod
+    def charge_on(self, ledger: Ledger) -> Charge:
+        """Return what the run asks of its ledger, or has asked."""
+
+    def published_model(self, model: Any, pool: Any) -> Any:
+        """Return the model that predicts by ``[student] decision_threshold``; `pool`: public rows as it takes them."""
+        rule, data = self.settings.student.decision_threshold, self.settings.data
+        return with_threshold(
+            model, rule, classes=data.classes, shares=data.class_shares, pool=pool, name=DECISION_THRESHOLD
+        )
+
+    def score(self, model: Any, rows: Any, truth: NDArray[Any]) -> Score:
+        """Score a model on public rows with labels, also by what ``[data] score`` names."""
+        data = self.settings.data
+        return score(model, rows, truth, data.classes, scoring=data.score, shares=data.class_shares)
+
+    @contextmanager
+    def open_ledger(self, *, bind: bool = False) -> Iterator[Ledger]:
+        """Open the run's ledger for one act; see :meth:`~quorate.folder.folder.RunFolder.open_ledger`.
+
+        `bind`: whether it is refused where it belongs to other data.
+        """
+        fingerprint = self.fingerprint if bind else None
+        try:
+            with self.folder.open_ledger(budget_of(self.settings), fingerprint=fingerprint) as ledger:
+                yield ledger
+        except LedgerMismatch as refusal:
+            if str(refusal) == OTHER_DATA:
+                raise LedgerMismatch(_of_other_data(self.folder)) from None
+            if refusal.budget is None:
+                raise
+            raise LedgerMismatch(_of_the_cap(self, refusal), budget=refusal.budget) from None
+
+    def check_affordable(self) -> None:
+        """Refuse what a run would be refused for, and charge nothing.
+
+        Raises BudgetExhausted, LedgerMismatch as a run would.
+        """
+        if self.folder.has_ledger:
+            with self.open_ledger(bind=True) as ledger, explain_settings_change(self, ledger):
+                self.charge_on(ledger).check_affordable(ledger)
+        else:
+            with Ledger(budget=budget_of(self.settings)) as ledger:
+                self.charge_on(ledger).check_affordable(ledger)
+
+
+def was_charged(run: PreparedRun) -> bool:
+    """Tell whether the run is finished with these very settings and files, so that nothing of it is charged again."""
+    if not is_finished(run.folder):
+        return False
+    with run.open_ledger() as ledger:
+        return run.charge_on(ledger).find(ledger) is not None
+
+
+def charged_so_far(root: Path, run: PreparedRun | None) -> str | None:
+    """Say what the ledger holds for a run that was stopped; the ledger is read, and nothing is noted.
+
+    `root`: the run's folder. `run`: as it was read; None where it was stopped before that: then it is not known which
+    charge is its own. Returns: none where it cannot be said. Raises QuorateError if the ledger cannot be read now.
+    """
+    folder = RunFolder(root)
+    if not folder.has_ledger:
+        return NOTHING_CHARGED
+    if run is None or not folder.may_have_begun:
+        return None
+    with run.folder.look_into_ledger() as ledger:
+        charge = run.charge_on(ledger)
+        if charge.find(ledger) is None:
+            return NOTHING_MORE if ledger.reservations() else NOTHING_CHARGED
+    paid = f"ε = {at_most(price(charge.event, charge.delta))} and δ = {at_most(charge.delta)}"
+    again = f"quorate run {for_shell(root)}"
+    return f"the ledger holds the charge of this run, {paid}, which is never charged twice: {again} goes on"
+
+
+def readers_of(settings: Settings) -> tuple[tuple[str, str], ...]:
+    """Name what of other packages reads the files of a run, once each."""
+    from quorate.data.formats import reader_of  # here: a command that only looks at a run reads no table
+
+    data = settings.data
+    found = [reader_of(path) for path in (data.private, data.public, data.evaluation) if path is not None]
+    return tuple(dict.fromkeys(each for each in found if each is not None))
+
+
+def budget_of(settings: Settings) -> Budget:
+    """Return the budget that ``quorate.toml`` asks for, rounded down to the units that ledgers count in."""
+    asked = settings.budget
+    return Budget(*floor_budget(asked.epsilon, asked.delta), composition=asked.composition)
+
+
+def unit_word(column: str) -> str:
+    """The word for whose data it is, from the name of the id column."""
+    word = re.sub(r"([_\-\s]+[iI][dD]|(?<=[a-z])I[dD]|^[iI][dD])$", "", column.strip()).strip("_- ").lower()
+    if word == "record":  # the word for rows known by their position
+        return "record id"
+    return word or "person"
+
+
+@contextmanager
+def explain_settings_change(run: PreparedRun, ledger: Ledger) -> Iterator[None]:
+    """Tell, in place of a budget's refusal, that an edit made another release of a run that was charged already.
+
+    The remedy then is to undo the edit: the run goes on, or comes out as it was, and nothing is charged.
+    """
+    try:
+        yield
+    except BudgetExhausted as refusal:
+        finished = is_finished(run.folder)
+        begun = finished or any(run.folder.private.glob("*.stage"))
+        if not (begun and ledger.reservations()) or run.charge_on(ledger).find(ledger) is not None:
+            raise
+        whose = "the finished run's" if finished else "those of the run begun here"
+        asked = " and ".join(f"{each.unit}={each.requested:.4g}" for each in refusal.all)
+        left = " and ".join(f"{each.unit}={max(0.0, each.limit - each.spent):.4g}" for each in refusal.all)
+        raise refusal.reworded(
+            f"the settings or files differ from {whose}, which was charged; put them back, and nothing more is "
+            f"charged. As they are they ask for another release, of {asked}, and {left} "
+            f"{'is' if refusal.also is None else 'are'} left{_another(run, refusal) if _asks_for_other(run) else ''}"
+        ) from None
+
+
+def _asks_for_other(run: PreparedRun) -> bool:
+    """Whether it was ε or δ that was edited after a finished run, so that another release may be what is meant."""
+    if not is_finished(run.folder):
+        return False
+    asked, spending = run.settings, read_facts(run.folder.root).spending
+    wanted = (asked.run.epsilon or asked.budget.epsilon, asked.run.delta or asked.budget.delta)
+    before = (spending.run_epsilon, spending.run_delta)
+    return any(old is not None and abs(new - old) > 1e-6 * new for new, old in zip(wanted, before, strict=True))
+
+
+def _of_other_data(folder: RunFolder) -> str:
+    """Word the refusal of other data than those that the ledger is bound to, with the command as it is typed."""
+    with folder.look_into_ledger() as ledger:
+        charged = bool(ledger.reservations())
+    anew = "" if charged else ". Nothing was charged to it yet, so that a run of these data may begin in a new folder"
+    return (
+        f"the ledger of {folder.root} is bound to another data set; put its tables back, or, if they were changed but "
+        f"are the same release, say so with a reason: quorate ledger open {for_shell(folder.root)} "
+        f"--same-release REASON{anew}"
+    )
+
+
+def _of_the_cap(run: PreparedRun, refusal: LedgerMismatch) -> str:
+    """Word the refusal of another ``[budget]`` than the ledger's, with all that has to be typed to go on."""
+    asked = run.settings.budget
+    if refusal.budget is None or asked.epsilon < refusal.budget[0] or asked.delta < refusal.budget[1]:
+        return f"{refusal}. A smaller part of it for one run is [run] epsilon and [run] delta"
+    cap, wanted = (
+        f"epsilon = {at_most(a)} and delta = {at_most(b)}" for a, b in (refusal.budget, (asked.epsilon, asked.delta))
+    )
+    return (
+        f"[budget] is the cap for the life of these data, and the ledger has {cap}, got {wanted}; put it back, or, "
+        f"where more is to be spent on the same data, {_raised(run)}"
+    )
+
+
+def _raised(run: PreparedRun, cap: str = "the larger cap for all runs together") -> str:
+    return (
+        f"write {cap} into [budget] of {run.folder.settings}, and the part of the next "
+        f"run into [run] epsilon and [run] delta; then: quorate ledger open {for_shell(run.folder.root)} "
+        f"--raise-budget REASON; then: quorate run {for_shell(run.folder.root)}"
+    )
+
+
+def _another(run: PreparedRun, refusal: BudgetExhausted) -> str:
+    """Word what another release needs: every part of the cap that is too small, with the least that it has to be."""
+    keys = {"ε": "epsilon", "δ": "delta"}
+    least = [(keys[each.unit], each.spent + each.requested) for each in refusal.all if each.unit in keys]
+    needed = " and ".join(f"{key} of at least {at_most(value)}" for key, value in least)
+    cap = f"a cap for all runs together, with {needed}," if needed else "the larger cap for all runs together"
+    return ". Where another release is meant, let [run] epsilon and [run] delta be what is left at most; or " + _raised(
+        run, cap
+    )
+
+
+def publish_run(
+    folder: RunFolder, model: Any, made: Facts, more: Mapping[str, str], *, rows: StudentFile, seeded: bool
+) -> Facts:
+    """Write the public side: student, guarantee, report, model card, and what a method adds; and last the facts.
+
+    A run counts as finished where its facts are, so that no half of a public side is ever exported.
+
+    `folder`: the run's folder.
+    `model`: the student.
+    `made`: what the report says.
+    `more`: files of the method, by their names.
+    `rows`: what the student takes.
+    `seeded`: whether the noise was seeded: then the student stays on the private side.
+
+    Returns: as they were published: with the types that must be trusted to open the student.
+    """
+    student = student_bytes(model)
+    made = replace(with_decision(made, model), student_file=replace(rows, trusted=tuple(untrusted_types(student))))
+    files = {**{name: content.encode() for name, content in more.items()}, **_told(made)}
+    publish_files(folder, with_student(folder, files, student, seeded=seeded), anew=True)
+    return made
+
+
+def with_student(folder: RunFolder, files: Mapping[str, bytes], student: bytes, *, seeded: bool) -> dict[str, bytes]:
+    """Return files to be published with the student among them; one of seeded noise goes to the private side."""
+    private = folder.private / STUDENT
+    if seeded:  # it carries no guarantee, so it does not lie where things may leave from
+        write_atomically(private, student, mode=0o600)
+        return dict(files)
+    private.unlink(missing_ok=True)
+    return {**files, STUDENT: student}
+
+
+def publish_facts(folder: RunFolder, made: Facts) -> None:
+    """Write all that is told of a finished run again; its student, labels and audit stay as they are."""
+    publish_files(folder, _told(made))
+
+
+def write_draft(folder: RunFolder, made: Facts, model: Any | None = None) -> None:
+    """Write what can be said before the charge to both sides of the folder, and take it away again.
+
+    What no file takes (a sign that is no text, a full disk, a folder of somebody else's) is refused for nothing.
+
+    `folder`: the run's folder. `made`: a draft of them. `model`: what is to be published, where its form is known.
+    """
+    content = b"".join([*_told(made).values(), b"" if model is None else student_bytes(model)])
+    for side, mode in ((folder.private, 0o600), (folder.public, 0o644)):
+        write_beside(side / "draft", content, mode=mode).unlink()
+
+
+def _told(made: Facts) -> dict[str, bytes]:
+    return {
+        "guarantee.json": (made.guarantee.to_json() + "\n").encode(),
+        "model_card.md": model_card(made).encode(),
+        "report.html": render_html(made).encode(),
+        FACTS: render_json(made).encode(),
+    }
+
+
+def outputs(folder: RunFolder, *, next_command: str) -> Outputs:
+    """Where things are, for the terminal."""
+    places = [side / STUDENT for side in (folder.public, folder.private)]
+    return Outputs(
+        report=shown(folder.public / "report.html"),
+        student=shown(next(filter(Path.exists, places), places[0])),
+        next_command=next_command,
+    )
+
+
+def student_bytes(student: Any) -> bytes:
+    """Return the student as skops writes it.
+
+    Raises InvalidParameter if skops cannot.
+    """
+    from quorate.deferred import skops
+
+    try:
+        written = skops.io.dumps(student, compression=ZIP_DEFLATED)  # the description of a Pipeline repeats itself
+    except Exception as error:
+        raise InvalidParameter(
+            f"the student {type(student).__name__} cannot be written by skops ({type(error).__name__}); choose another "
+            "[student] model. What is stored stays: the same command goes on from there"
+        ) from error
+    return bytes(written)

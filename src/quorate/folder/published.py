@@ -1,0 +1,224 @@
+"""What a run has published: names and sums, kept on the private side, and files that are taken for what they were.
+
+``public/`` is where people look, copy and tidy up. So what stands there is no proof of what the run wrote: a file may
+have been changed, put there by somebody else, or be a link to something private. The names and SHA-256 sums of what was
+written are in ``private/published.json``, and nothing is exported or read back that differs from them.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from quorate.arguments import for_shell
+from quorate.errors import PreconditionFailed, SeededNoiseRefused
+from quorate.folder.folder import RunFolder
+from quorate.release.files import write_atomically
+
+if TYPE_CHECKING:
+    from quorate.report import Facts
+
+# Every name that a run publishes under. That of the facts is written last: with it a run counts as finished.
+FACTS, STUDENT, PROMPT = "facts.json", "student.skops", "prompt.json"
+NAMES = ("labels.csv", "guarantee.json", "model_card.md", "report.html", STUDENT, PROMPT, "audit.json", FACTS)
+
+_FORMAT = "quorate published 1"
+
+
+def is_finished(folder: RunFolder) -> bool:
+    """Tell whether the run has published all it had to."""
+    return os.path.lexists(folder.public / FACTS)
+
+
+def publish_files(folder: RunFolder, files: Mapping[str, bytes], *, anew: bool = False) -> None:
+    """Write files to ``public/`` and note their sums.
+
+    `folder`: the run's folder. `files`: by name, each one of :data:`NAMES`. The facts are written last. `anew`: whether
+    this is all that the run has published from now on; where not, what stands beside stays. A crash leaves nothing that
+    could not be exported: while files are replaced, their old sums are good as well as the new ones; and a public side
+    that is written anew has no facts, so is not finished, until all of it is there.
+    """
+    sums = {name: [sha256(content).hexdigest()] for name, content in files.items()}
+    before = {} if anew else _sums(folder) or {}
+    if anew:
+        for name in (FACTS, *NAMES):
+            if name == FACTS or name not in files:
+                (folder.public / name).unlink(missing_ok=True)
+        _note(folder, sums)
+    elif before:
+        _note(folder, {**before, **{name: [*before.get(name, []), *sums[name]] for name in sums}})
+    for name in sorted(files, key=lambda each: each == FACTS):
+        write_atomically(folder.public / name, files[name])
+    if before:
+        _note(folder, {**before, **sums})
+
+
+def read_published(folder: RunFolder, name: str) -> bytes:
+    """Read a file of ``public/`` as this run wrote it.
+
+    Raises PreconditionFailed if it is missing, is a link or no regular file, or is not what was written. Of a run that
+    was finished by a version that noted no sums, the last cannot be told.
+    """
+    sums = _sums(folder)
+    content = _content(folder, name)
+    if sums is not None and sha256(content).hexdigest() not in sums.get(name, ()):
+        raise PreconditionFailed(
+            f"public/{name} is not what this run wrote there: its SHA-256 sum is not the one in private/"
+            f"{folder.published.name}. Find out who changed it; {_anew(folder)}"
+        )
+    return content
+
+
+def read_facts(root: Path) -> Facts:
+    """Read the facts of a finished run.
+
+    Raises PreconditionFailed if the run has not finished yet, or its facts are not those that it wrote.
+    """
+    folder = RunFolder(root)
+    if not is_finished(folder):
+        from quorate.folder.sites.settings import combines_sites
+
+        if combines_sites(root):
+            raise PreconditionFailed(
+                f"{root / 'quorate.toml'} lists [[sites]], and nothing was released yet, or by an earlier version; the "
+                f"command is: {_command(folder)}"
+            )
+        if not root.is_dir():
+            raise PreconditionFailed(f"there is no folder {root}; give the folder of a run")
+        raise PreconditionFailed(
+            f"{root} has no finished run yet; start or resume it with: quorate run {for_shell(root)}"
+        )
+    from quorate.report import Facts
+
+    return Facts.from_json(read_published(folder, FACTS).decode("utf-8"))
+
+
+def write_copies(destination: Path, contents: Mapping[str, bytes]) -> list[Path]:
+    """Write files into a new folder, and a manifest of their SHA-256 sums; return their paths, the manifest last.
+
+    Raises PreconditionFailed if the destination holds other files.
+    """
+    refuse_filled(destination)
+    destination.mkdir(parents=True, exist_ok=True)
+    for name, content in contents.items():
+        write_atomically(destination / name, content)
+    manifest = destination / "manifest.json"
+    copied = {"sha256": {name: sha256(content).hexdigest() for name, content in contents.items()}}
+    write_atomically(manifest, (json.dumps(copied, indent=2, sort_keys=True) + "\n").encode())
+    return [*(destination / name for name in contents), manifest]
+
+
+def refuse_filled(destination: Path) -> None:
+    """Refuse a destination of copies that is no new or empty folder; a link that leads nowhere is none.
+
+    Raises PreconditionFailed if other files are there.
+    """
+    if os.path.lexists(destination) and (not destination.is_dir() or any(destination.iterdir())):
+        what = "is not empty" if destination.is_dir() else "is there already, and is no folder"
+        raise PreconditionFailed(f"{destination} {what}; choose a new folder, so that nothing else leaves with it")
+
+
+def published_files(root: Path, *, unverified: bool = False) -> dict[str, bytes]:
+    """Read all that a finished run published, by name: what may leave the building, and nothing else.
+
+    `root`: the run's folder. `unverified`: whether to take the files of a run as they are, that was finished by a
+    version which noted no sums. Raises SeededNoiseRefused if the noise was seeded; PreconditionFailed if the run has
+    not finished, or a file of its public side is not what the run wrote there.
+    """
+    folder = RunFolder(root)
+    if read_facts(root).seeded:
+        raise SeededNoiseRefused(
+            "seeded noise: this run is reproducible, therefore not private. Every output is marked and export is "
+            "refused. Remove unsafe_noise_seed"
+        )
+    sums = _sums(folder)
+    if sums is None and not unverified:
+        raise PreconditionFailed(
+            f"this run was finished by a version that did not note what it published (there is no private/"
+            f"{folder.published.name}). quorate run {for_shell(root)} notes it; or look at the files in public/, and "
+            "export them as they are with --unverified"
+        )
+    names = sorted(sums if sums is not None else (each for each in NAMES if os.path.lexists(folder.public / each)))
+    return {name: read_published(folder, name) for name in names}
+
+
+def not_published(root: Path) -> list[str]:
+    """Name what lies in ``public/`` beside what the run published; hidden names are left out.
+
+    Examples
+    --------
+    >>> not_published(Path("nowhere"))
+    []
+    """
+    folder = RunFolder(root)
+    known = _sums(folder) or NAMES
+    found = [each.name for each in folder.public.iterdir()] if folder.public.is_dir() else []
+    return sorted(name for name in found if name not in known and not name.startswith("."))
+
+
+def _sums(folder: RunFolder) -> dict[str, list[str]] | None:
+    """The sums of what was published, each name's good ones; None where none were noted."""
+    try:
+        noted = json.loads(folder.published.read_bytes())
+        if noted["format"] != _FORMAT or not set(noted["sha256"]) <= set(NAMES):
+            raise ValueError  # noqa: TRY301
+        return {str(name): [str(each) for each in good] for name, good in noted["sha256"].items()}
+    except FileNotFoundError:
+        return None
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise PreconditionFailed(
+            f"private/{folder.published.name} is damaged; restore it from a backup, or {_anew(folder)}"
+        ) from None
+
+
+def _note(folder: RunFolder, sums: Mapping[str, list[str]]) -> None:
+    noted = {"format": _FORMAT, "sha256": dict(sums)}
+    write_atomically(folder.published, (json.dumps(noted, indent=2, sort_keys=True) + "\n").encode(), mode=0o600)
+
+
+def _content(folder: RunFolder, name: str) -> bytes:
+    """Read a regular file of ``public/``, following no link and waiting for nobody."""
+    try:
+        public = os.open(folder.public, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno in (errno.ENOTDIR, errno.ELOOP):
+            raise PreconditionFailed(f"{folder.public} is a link or no folder; put the run's own folder back") from None
+        raise
+    try:
+        opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=public)
+    except FileNotFoundError:
+        raise PreconditionFailed(f"public/{name} is missing; {_anew(folder)}") from None
+    except OSError as error:
+        what = {errno.ELOOP: "a symbolic link", errno.ENXIO: "no regular file"}.get(error.errno or 0)
+        if what is None:
+            raise
+        raise _irregular(folder, name, what) from None
+    finally:
+        os.close(public)
+    if not stat.S_ISREG(os.fstat(opened).st_mode):
+        os.close(opened)
+        raise _irregular(folder, name, "no regular file")
+    with os.fdopen(opened, "rb") as file:
+        return file.read()
+
+
+def _irregular(folder: RunFolder, name: str, what: str) -> PreconditionFailed:
+    return PreconditionFailed(
+        f"public/{name} is {what}, and this run wrote a file there. Find out who changed it; {_anew(folder)}"
+    )
+
+
+def _anew(folder: RunFolder) -> str:
+    return f"{_command(folder)} writes the public side anew"
+
+
+def _command(folder: RunFolder) -> str:
+    from quorate.folder.sites.settings import combines_sites  # here: it brings in all that reads settings
+
+    return f"quorate {'votes combine' if combines_sites(folder.root) else 'run'} {folder.root}"

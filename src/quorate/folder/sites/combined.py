@@ -1,0 +1,340 @@
+"""Votes of several sites, verified and added up, and what is released of them.
+
+Whoever adds up sees each site's votes, which are private; so does whoever reads the files on their way. What protects
+units is the noise on what is released.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quorate.accounting import Guarantee
+from quorate.arguments import shown
+from quorate.data import PublicPool, check_classes, encode_labels, match_columns, read_data
+from quorate.errors import DataRefused, PreconditionFailed, SeededNoiseRefused
+from quorate.folder.external_votes import VotesReleased, release_votes
+from quorate.folder.folder import RunFolder
+from quorate.folder.prepared import Evaluation, publish_run
+from quorate.folder.published import published_files, refuse_filled, write_copies
+from quorate.folder.sites.facts import SitesFacts
+from quorate.folder.sites.queries import Queries, read_queries
+from quorate.folder.sites.settings import Site, SitesData, SitesSettings, read_sites_settings
+from quorate.folder.sites.signed_votes import SignedVotes, Statement, same_classes, verified
+from quorate.folder.student_rows import student_file
+from quorate.folder.tables import texts_of
+from quorate.folder.votes_file import VotesFile
+from quorate.labelling import Released
+from quorate.ledger import Budget
+from quorate.mechanisms import GaussianNoisyMax, Mechanism, Schedule, SeveralVotesNoisyMax
+from quorate.mechanisms.schedule import mechanism_for
+from quorate.noise import NoiseSource
+from quorate.planning.public_side import PublicSide, public_side
+from quorate.release.files import write_atomically
+from quorate.release.keys import fingerprint_key
+from quorate.release.target import floor_budget, noise_and_key
+from quorate.report import Facts, Fitted, Score
+from quorate.run.facts import name_of
+from quorate.run.scores import score
+from quorate.students import Student, StudentData
+from quorate.types import IntArray, Secret, derive
+from quorate.voting.dry_run import rehearse_student
+from quorate.voting.facts import answers_of, is_constant
+from quorate.voting.inputs import Inputs, PrivateRows
+from quorate.voting.models import student_of
+from quorate.voting.scope import scope_of_sites, votes_moved
+
+ACCEPTED = "sites.json"  # on the private side: which file of each site was taken last
+SEEDED = "seeded noise: this release is reproducible, therefore not private; it is not exported"
+CHARGED = "the release was charged, once; the same command charges nothing more"
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """What is to be released.
+
+    `settings`: as read.
+    `statements`: one a site, in the order of the settings.
+    `queries`: the public rows.
+    `votes`: the sum.
+    `mechanism`: what answers.
+    `side`: the public rows.
+    `student`: what learns from the answers.
+    `digests`: of each site's file, by its name.
+    `evaluation`: public rows with labels, as they are read.
+    """
+
+    settings: SitesSettings
+    statements: tuple[Statement, ...]
+    queries: Queries
+    votes: VotesFile
+    mechanism: Mechanism
+    side: PublicSide
+    student: Student
+    digests: dict[str, str]
+    evaluation: Evaluation | None
+
+
+@dataclass(frozen=True, slots=True)
+class SitesReleased:
+    """What came of it; all of it may be published.
+
+    `released`: the answers. `guarantee`: what was promised. `facts`: what the report says. `exported`: copies that were
+    made of what was published.
+    """
+
+    released: Released
+    guarantee: Guarantee
+    facts: Facts
+    exported: tuple[Path, ...] = ()
+
+    @property
+    def score(self) -> Score | None:
+        """Of the student, on public rows with labels."""
+        return self.facts.utility.student
+
+
+def combine(root: Path) -> Combined:
+    """Verify the votes of every site, and add them up; nothing is drawn or charged.
+
+    Raises DataRefused, PreconditionFailed, InvalidParameter what is wrong with which site's file, in one line.
+    """
+    settings = read_sites_settings(root)
+    data = settings.data
+    classes = check_classes(data.classes)
+    if not data.public.exists():
+        raise PreconditionFailed(f"[data] public names {data.public}, and there is no such file")
+    queries, before = read_queries(data.public, label=data.label), _accepted(RunFolder(root))
+    taken = [_checked(site, settings, classes, queries, before.get(site.name)) for site in settings.sites]
+    counts: IntArray = np.zeros((queries.n, len(classes)), dtype=np.int64)
+    for each in taken:
+        counts += each.votes.counts.reveal()
+    votes = VotesFile(Secret(counts), classes, sum(each.votes.n_teachers for each in taken))
+    student = student_of(settings.student.model, method="auto", shares="linear", folder=root)
+    made = _mechanism(settings, votes)
+    student.check(made)
+    side = public_side(PublicPool(queries.rows), classes, student=student)
+    if ":" in settings.student.model:
+        public = Inputs(private=Secret(PrivateRows.none()), public=side.pool, digests=(), classes=tuple(classes))
+        rehearse_student(student, made, public, side.views, n_teachers=votes.n_teachers)
+    return Combined(
+        settings=settings,
+        statements=tuple(each.statement for each in taken),
+        queries=queries,
+        votes=votes,
+        mechanism=made,
+        side=side,
+        student=student,
+        digests={each.statement.site: each.digest for each in taken},
+        evaluation=_evaluation(data, classes, side),
+    )
+
+
+def release_combined(root: Path, combined: Combined, *, to: Path | None = None) -> SitesReleased:
+    """Charge, release, fit the student and write the public side; the same votes are charged once.
+
+    `root`: the folder. `combined`: as :func:`combine` returns it. `to`: a new folder for copies. What would refuse them
+    is looked for before anything is charged. Raises BudgetExhausted, LedgerMismatch nothing is drawn then;
+    SeededNoiseRefused, PreconditionFailed as :func:`refuse_export`; nothing is charged then. What is in the way later
+    says that the release was charged.
+    """
+    if to is not None:
+        refuse_export(combined, to)
+    settings, folder, started = combined.settings, RunFolder(root), datetime.now(UTC).isoformat(timespec="seconds")
+    noise: NoiseSource = noise_and_key(settings.run.unsafe_noise_seed)[0]
+    folder.make()
+    done = release_votes(
+        combined.votes,
+        combined.mechanism,
+        root=root,
+        budget=Budget(*floor_budget(settings.budget.epsilon, settings.budget.delta)),
+        delta=settings.share[1],
+        noise=noise,
+        unit=settings.votes.unit,
+        scope=scope_of_sites(
+            settings.votes.unit,
+            combined.mechanism,
+            stated=[each.neighbours for each in combined.statements],
+            most=settings.votes.max_sites_per_unit,
+            promised_by=settings.votes.promised_by,
+        ),
+        allow_hopeless=settings.run.allow_hopeless,
+    )
+    _note_accepted(folder, combined)  # not before the ledger took them: a file that it refuses was not taken
+    facts = _published(root, combined, done, noise, started)
+    exported: list[Path] = []
+    if to is not None:
+        try:
+            exported = export_combined(root, to)
+        except PreconditionFailed as refusal:
+            refusal.charged = CHARGED
+            raise
+    return SitesReleased(done.released, done.guarantee, facts, tuple(exported))
+
+
+def refuse_export(combined: Combined, destination: Path) -> None:
+    """Refuse what could not be exported once it is released.
+
+    Raises SeededNoiseRefused if the noise is to be seeded; PreconditionFailed if the destination holds other files.
+    """
+    if combined.settings.run.unsafe_noise_seed is not None:
+        raise SeededNoiseRefused(SEEDED)
+    refuse_filled(destination)
+
+
+def export_combined(root: Path, destination: Path) -> list[Path]:
+    """Copy all that was published into a new folder, with a manifest of SHA-256 sums.
+
+    Raises SeededNoiseRefused if the noise was seeded; PreconditionFailed if a file is not what was written there, or
+    the destination holds other files. Nothing is copied then.
+    """
+    return write_copies(destination, published_files(root))
+
+
+def _checked(
+    site: Site, settings: SitesSettings, classes: tuple[Any, ...], queries: Queries, before: dict[str, str] | None
+) -> SignedVotes:
+    """Read one site's file, and refuse what is not its votes for this release."""
+    name = f"{site.votes.name} of site {site.name!r}"
+    try:
+        content = site.votes.read_bytes()
+    except FileNotFoundError:
+        raise PreconditionFailed(
+            f"there is no file {site.votes}, which is to hold the votes of {site.name!r}"
+        ) from None
+    found = verified(content, site.key, name=name)
+    said = found.statement
+    agreed = settings.votes
+    for wrong, what in (
+        (said.site != site.name, f"is signed for site {said.site!r}"),
+        (said.round != agreed.round, f"is for round {said.round!r}, and [votes] round is {agreed.round!r}"),
+        (said.unit != agreed.unit, f"protects one {said.unit}, and [votes] unit is {agreed.unit!r}"),
+        (not same_classes(said.classes, classes), "has other classes than [data] classes, or another order of them"),
+        (
+            said.queries != queries.digest,
+            f"is about other public rows than {settings.data.public.name}{_without(settings.data)}",
+        ),
+        (found.votes.n_queries != queries.n, "has not one row of votes for each public row"),
+    ):
+        if wrong:
+            raise DataRefused(f"{name} {what}; ask the site to sign votes for this release")
+    if before is not None and said.time < before["time"]:
+        raise DataRefused(
+            f"{name} was signed at {said.time}, before the one that was taken last (of {before['time']}); an older "
+            "file was put back in its place"
+        )
+    if before is not None and said.time == before["time"] and found.digest != before["digest"]:
+        raise DataRefused(
+            f"{name} differs from the file of the same time that was taken before; ask the site which holds"
+        )
+    return found
+
+
+def _mechanism(settings: SitesSettings, votes: VotesFile) -> Mechanism:
+    """Return the least noise that the budget allows, for the votes that one added, removed or replaced unit moves."""
+    epsilon, delta = settings.share
+    moved = votes_moved(len(settings.sites), settings.votes.max_sites_per_unit)
+    if moved > 1:
+        schedule = Schedule(answers=votes.n_queries, epsilon=epsilon, delta=delta)
+        return SeveralVotesNoisyMax.calibrated({"votes_per_unit": moved, "n_classes": len(votes.classes)}, schedule)
+    return mechanism_for(
+        GaussianNoisyMax,
+        {},
+        n_classes=len(votes.classes),
+        n_teachers=votes.n_teachers,
+        answers=votes.n_queries,
+        epsilon=epsilon,
+        delta=delta,
+    )
+
+
+def _taught(root: Path, combined: Combined, released: Released) -> Any:
+    side = combined.side
+    key = fingerprint_key(RunFolder(root).ledger)
+    model = combined.student.fit(
+        StudentData(
+            pool=side.views.student(side.pool),
+            points=side.views.numbers(side.pool),
+            queries=np.arange(combined.votes.n_queries),
+            released=released,
+            classes=combined.votes.classes,
+            n_teachers=combined.votes.n_teachers,
+            seed=int.from_bytes(derive(key, "student"), "big"),
+            one_unit=side.views.numbers.directions is not None,
+        )
+    )
+    return side.views.student.wrapped(model, side.pool)
+
+
+def _without(data: SitesData) -> str:
+    """What is left out of the public rows, for whoever signs."""
+    return "" if data.label is None else f" without the column {data.label!r} (--label {data.label} where it is there)"
+
+
+def _evaluation(data: SitesData, classes: tuple[Any, ...], side: PublicSide) -> Evaluation | None:
+    """Read the public rows with labels; the pool says which columns are text, and how each one is read."""
+    if data.evaluation is None:
+        return None
+    if data.label is None:
+        raise PreconditionFailed("[data] evaluation needs [data] label, the column of its labels")
+    if not data.evaluation.exists():
+        raise PreconditionFailed(f"[data] evaluation names {data.evaluation}, and there is no such file")
+    name, text = data.evaluation.name, texts_of(side.pool)
+    table = read_data(data.evaluation, label=data.label, text=text, n_features=side.pool.shape[1])
+    _, rows = match_columns(side.pool, table.X, called=(data.public.name, name))
+    side.views.student.check(rows, name)
+    codes = encode_labels(table.y, classes, name=f"{name}, column {data.label!r}")
+    return Evaluation(side.views.student.kinds(rows), np.asarray(list(classes))[codes])
+
+
+def _score(combined: Combined, model: Any) -> Score | None:
+    rows = combined.evaluation
+    return None if rows is None else score(model, rows.X, rows.truth, list(combined.votes.classes))
+
+
+def _published(root: Path, combined: Combined, done: VotesReleased, noise: NoiseSource, started: str) -> Facts:
+    """Fit the student and write the public side: what was released, the student, and what is told of both."""
+    folder, view = RunFolder(root), combined.side.views.student
+    model = _taught(root, combined, done.released)
+    fitted = model if view.encoder is None else model.steps[-1][1]
+    told = SitesFacts(
+        n_sites=len(combined.statements),
+        votes=combined.votes,
+        queries=combined.queries,
+        mechanism=combined.mechanism,
+        noise=noise,
+        guarantee=done.guarantee,
+        answers=answers_of(done.released, len(combined.votes.classes)),
+        delta=combined.settings.share[1],
+        student=name_of(combined.student),
+        fitted=Fitted(name=name_of(fitted), constant=is_constant(fitted, combined.student.learner)),
+        score=_score(combined, model),
+        title=shown(root.resolve().name),
+        started=started,
+    )
+    with folder.open_ledger() as ledger:
+        made = told.facts(ledger)
+    rows = student_file(combined.side.pool, view.kinds, images=False)
+    more = {"labels.csv": done.files["labels.csv"].decode("utf-8")}
+    return publish_run(folder, model, made, more, rows=rows, seeded=noise.seeded)
+
+
+def _accepted(folder: RunFolder) -> dict[str, dict[str, str]]:
+    try:
+        found = json.loads((folder.private / ACCEPTED).read_text(encoding="utf-8"))
+        return {str(name): {"time": str(each["time"]), "digest": str(each["digest"])} for name, each in found.items()}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise PreconditionFailed(f"private/{ACCEPTED} is damaged; restore it from a backup") from None
+
+
+def _note_accepted(folder: RunFolder, combined: Combined) -> None:
+    noted = {said.site: {"time": said.time, "digest": combined.digests[said.site]} for said in combined.statements}
+    content = json.dumps({**_accepted(folder), **noted}, indent=2, sort_keys=True) + "\n"
+    write_atomically(folder.private / ACCEPTED, content.encode(), mode=0o600)

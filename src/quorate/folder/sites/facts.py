@@ -1,0 +1,167 @@
+"""The facts of a release of sites: what its report says. All of it is released, public, or stated by the sites."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Final
+
+from quorate.accounting import Guarantee
+from quorate.accounting import epsilon as price
+from quorate.accounting.figures import several
+from quorate.arguments import for_shell
+from quorate.folder.sites.queries import Queries
+from quorate.folder.sites.signed_votes import verified
+from quorate.folder.votes_file import VotesFile
+from quorate.ledger import Ledger
+from quorate.mechanisms import Mechanism
+from quorate.mechanisms.schedule import scale_of
+from quorate.noise import NoiseSource
+from quorate.outcomes import Outcome
+from quorate.release.guarantee import spent_of
+from quorate.report import AnswerCounts, Check, Facts, Fitted, Part, Provenance, Score, Setup, Spending, Utility
+from quorate.report.facts import name_of
+from quorate.report.spending import raises_of
+from quorate.run.attacker import attack_curve
+from quorate.run.checks import audit_not_run, chain, exact_noise, seed
+
+TRUST_MODEL: Final = (
+    "Each site is trusted with its own private rows, and to have given each unit to one teacher. Whoever adds up is "
+    "trusted with the votes of every site. Whoever reads what was published is not trusted, and may know everything "
+    "else."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SitesFacts:
+    """What facts are made from.
+
+    `n_sites`: sites.
+    `votes`: their sum; of which the classes and the number of teachers are told.
+    `queries`: the public rows.
+    `mechanism`: what answered.
+    `noise`: where its noise came from.
+    `guarantee`: what was promised.
+    `answers`: what became of the queries.
+    `delta`: of this release.
+    `student`: what was asked to learn from the answers.
+    `fitted`: what came of it.
+    `score`: on public rows with labels.
+    `title`, `started`: of the report.
+    """
+
+    n_sites: int
+    votes: VotesFile
+    queries: Queries
+    mechanism: Mechanism
+    noise: NoiseSource
+    guarantee: Guarantee
+    answers: AnswerCounts
+    delta: float
+    student: str
+    fitted: Fitted
+    score: Score | None
+    title: str
+    started: str
+
+    def facts(self, ledger: Ledger) -> Facts:
+        """Return them, with what the ledger says."""
+        guarantee, event = self.guarantee, self.mechanism.schedule(self.votes.n_queries)
+        seeded = self.noise.seeded
+        return Facts(
+            guarantee=guarantee,
+            setup=Setup(
+                n_teachers=self.votes.n_teachers,
+                partition="sites",
+                unit=guarantee.unit,
+                classes=tuple(str(each) for each in self.votes.classes),
+                n_public=self.queries.n,
+                n_queries=self.votes.n_queries,
+                teacher=f"made at {several(self.n_sites, 'site')}",
+                student=self.student,
+                mechanism=type(self.mechanism).__name__,
+                trust_model=TRUST_MODEL,
+            ),
+            spending=self._spending(ledger),
+            answers=self.answers,
+            fitted=self.fitted,
+            utility=Utility(student=self.score),
+            checks=self._checks(ledger),
+            attacker=attack_curve(event, price(event, self.delta), self.delta, beside=guarantee),
+            provenance=Provenance(
+                run=self.title,
+                started=self.started,
+                command=f"quorate votes combine {for_shell(self.title)}",
+                seeded=seeded,
+                noise="a given seed" if seeded else "the operating system's entropy",
+                ledger_head=ledger.head.hash,
+                ledger_entries=ledger.head.sequence,
+                versions=(
+                    *((name, version(name)) for name in ("quorate", "numpy", "scipy", "scikit-learn", "cryptography")),
+                    ("python", platform.python_version()),
+                ),
+                public_digests=(("public rows", self.queries.digest),),
+            ),
+        )
+
+    def _spending(self, ledger: Ledger) -> Spending:
+        budget, left, became = ledger.budget, ledger.left, self.answers
+        epsilon, delta = spent_of(ledger)
+        return Spending(
+            budget_epsilon=budget.epsilon,
+            budget_delta=budget.delta,
+            spent_epsilon=epsilon,
+            spent_delta=delta,
+            left_epsilon=max(0.0, budget.epsilon - epsilon) if left.epsilon is None else left.epsilon,
+            left_delta=max(0.0, budget.delta - delta) if left.delta is None else left.delta,
+            composition=budget.composition,
+            durable=ledger.durable,
+            parts=(
+                Part(
+                    purpose="label",
+                    mechanism=type(self.mechanism).__name__,
+                    sigma=scale_of(self.mechanism),
+                    reserved=self.votes.n_queries,
+                    share=1.0,
+                    asked=became.asked,
+                    answered=became.answered,
+                    declined=became.declined,
+                    interrupted=became.interrupted,
+                    never_asked=became.never_asked,
+                ),
+            ),
+            raises=raises_of(ledger),
+            run_epsilon=price(self.mechanism.schedule(self.votes.n_queries), self.delta),
+            run_delta=self.delta,
+        )
+
+    def _checks(self, ledger: Ledger) -> tuple[Check, ...]:
+        unit, sites = self.guarantee.unit, several(self.n_sites, "site")
+        return (
+            Check(
+                code="signatures",
+                question="Is each site's file signed by its key, for these public rows, classes, unit and round?",
+                outcome=Outcome.PASSED,
+                evidence=f"The files of {sites} were verified before anything was charged. Whether a key is the site's "
+                "own is known to whoever was handed it.",
+                ran=name_of(verified),
+            ),
+            Check(
+                code="shards",
+                question=f"Does each {unit} of a site belong to exactly one teacher there?",
+                outcome=Outcome.NOT_RUN,
+                evidence="Teachers were trained at the sites, and nobody looked here: it is what each site signed.",
+            ),
+            Check(
+                code="classes",
+                question="Was the class list declared, and not read off the private labels?",
+                outcome=Outcome.BY_CONSTRUCTION,
+                evidence="It stands in the settings, and votes for other classes are refused. Where those who agreed "
+                "on it have it from, quorate cannot see.",
+            ),
+            exact_noise(),
+            seed(self.noise),
+            chain(ledger),
+            audit_not_run(),
+        )

@@ -1,0 +1,309 @@
+"""How far a run is: which stages are stored, what was spent, and what to type next. Public facts alone."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from quorate.arguments import for_shell
+from quorate.errors import LedgerBusy
+from quorate.folder.folder import RunFolder
+from quorate.folder.published import is_finished, read_facts
+from quorate.folder.settings import Settings, read_settings
+from quorate.ledger import Ledger, Reservation
+from quorate.release.guarantee import spent_of
+from quorate.release.target import GRADIENT_ROUND, LABEL, ONLINE_ANSWER, TUNING, is_closed
+from quorate.report.facts import Rounds
+from quorate.report.plain import as_json
+from quorate.report.sentences import baseline
+from quorate.report.spending import AnswerCounts, BudgetRaise, raises_of
+from quorate.report.utility import Score
+from quorate.run.stage_store import CALLED, CHUNK, COORDINATES, FINISHED, PROMPTED
+
+PURPOSES = {
+    "votes": LABEL,
+    "direct": GRADIENT_ROUND,
+    "auto": LABEL,
+}  # what the newest reservation of a method pays for first
+
+ROUNDING = 1e-6  # of a budget: where less is left, that is what rounding the noise up to a printed digit left
+
+
+class State(StrEnum):
+    """Where a run stands."""
+
+    NOT_STARTED = "not started"
+    RUNNING = "running"
+    INTERRUPTED = "interrupted; it resumes"  # programs know this word of version 0.1
+    FINISHED = "finished"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Amount:
+    """An ε and a δ."""
+
+    epsilon: float
+    delta: float
+
+    def tree(self) -> dict[str, float]:
+        """Return the amount as JSON has it."""
+        return {"epsilon": self.epsilon, "delta": self.delta}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AccountStatus:
+    """What a ledger says of a run.
+
+    `budget`, `spent`, `left`: the lifetime budget, what was charged to it, and the difference.
+    `drawn`: whether every label, or round, that the newest run reserved was drawn.
+    `answers_left`: online answers that may still be asked, none once the mechanism is closed; None where the newest run
+        keeps none back.
+    `raises`: every raise of the budget.
+    `estimates`: estimates that ``quorate plan --estimate`` has charged.
+    `run_charged`: whether a run, and not an estimate alone, was charged or may have been.
+    `lost`: what of the newest run was charged and drawn by a process that ended before it was stored: labels, online
+        answers or rounds, by their purpose. Nothing where several servers share the ledger, since one of them may still
+        store it.
+    """
+
+    budget: Amount
+    spent: Amount
+    left: Amount
+    drawn: bool
+    answers_left: int | None
+    raises: tuple[BudgetRaise, ...]
+    estimates: int = 0
+    run_charged: bool = True
+    lost: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def usable_epsilon(self) -> float:
+        """The ε that is left, or 0 where all that is left is a rounding."""
+        return self.left.epsilon if self.left.epsilon > ROUNDING * self.budget.epsilon else 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunStatus:
+    """How far a run is.
+
+    `run`: its folder.
+    `state`: where it stands.
+    `seeded`: whether its settings ask for seeded noise: reproducible, therefore not private.
+    `stages`: whether each stage is done.
+    `teachers_stored`: how many teachers are stored, in parts of which the last may be smaller; never more than the
+        settings say.
+    `votes_stored`: of how many teachers the votes are stored, where teachers are prompts or a command.
+    `teachers`: how many teachers there are to be, where the settings say it.
+    `account`: what the ledger says; None where there is none yet, or another process holds it.
+    `answers`: what became of the queries; None where the run is not finished, or has none.
+    `rounds`: what became of the rounds of the direct method, likewise.
+    `student`: how good the student is on public rows with labels; None where the run is not finished, or there are
+        none.
+    `baseline`: what always saying the commonest class of those rows would score, in words.
+    """
+
+    run: Path
+    state: State
+    seeded: bool
+    stages: dict[str, bool]
+    teachers_stored: int
+    votes_stored: int
+    teachers: int | None
+    account: AccountStatus | None
+    answers: AnswerCounts | None
+    rounds: Rounds | None
+    student: Score | None = None
+    baseline: str | None = None
+
+    @property
+    def told(self) -> str:
+        """Where it stands in words, with what is typed as it is typed."""
+        if self.state is State.INTERRUPTED:
+            return f"interrupted; quorate run {for_shell(self.run)} goes on"
+        return str(self.state)
+
+    @property
+    def next_step(self) -> str:
+        """What to do, or to type, next."""
+        report = RunFolder(self.run).public / "report.html"
+        match self.state:
+            case State.RUNNING:
+                return "wait for the process that holds the ledger"
+            case State.FINISHED if report.exists():
+                return f"open {report}" + f", or: quorate export {for_shell(self.run)} --to outbox" * (not self.seeded)
+            case State.FINISHED:
+                return f"quorate report {for_shell(self.run)} writes the report again, which is gone"
+            case State.INTERRUPTED:
+                return f"quorate run {for_shell(self.run)}"
+            case State.NOT_STARTED:
+                return f"quorate check {for_shell(self.run)}"
+
+    def tree(self) -> dict[str, Any]:
+        """Return the status as ``quorate status --json`` prints it."""
+        account = self.account
+        return {
+            "run": str(self.run),
+            "state": str(self.state),
+            "seeded": self.seeded,
+            "stages": self.stages,
+            "teachers_stored": self.teachers_stored,
+            "votes_stored": self.votes_stored,
+            "budget": account and account.budget.tree(),
+            "spent": account and account.spent.tree(),
+            "left": account and account.left.tree(),
+            "answers_left": account and account.answers_left,
+            "answers": self.answers and self.answers.numbers,
+            "rounds": self.rounds
+            and {"rounds": self.rounds.rounds, "stored": self.rounds.stored, "interrupted": self.rounds.interrupted},
+            "student": self.student and as_json(self.student),
+            "raises": [asdict(entry) for entry in account.raises] if account else None,
+            "estimates": account and account.estimates,
+            "lost": account and account.lost,
+            "next": self.next_step,
+        }
+
+
+def read_status(run: Path) -> RunStatus:
+    """Read how far a run is from its settings, its ledger and the names of its stored stages.
+
+    Raises PreconditionFailed if there are no settings in the folder; LedgerIntegrityError if the ledger is not whole.
+    """
+    folder = RunFolder(run)
+    settings = read_settings(folder.settings)
+    account, busy = None, False
+    if folder.has_ledger:
+        try:
+            with folder.open_ledger() as ledger:
+                account = _account(ledger, PURPOSES[settings.method.by], stopped=_stored(folder, FINISHED))
+                if folder.ledger_url is None:
+                    account = replace(account, lost=_lost(ledger))
+        except LedgerBusy:
+            busy = True
+    finished = is_finished(folder)
+    teachers, voted = _teachers_stored(folder, settings), _votes_stored(folder, settings)
+    drawn = account is not None and account.drawn
+    stages = (
+        _stages_of_rounds(folder, drawn=drawn, finished=finished)
+        if settings.method.by == "direct"
+        else _stages_of_teachers(folder, settings, drawn=drawn, finished=finished)
+    )
+    charged = folder.has_ledger and (account is None or account.run_charged)
+    begun = charged or teachers > 0 or bool(_votes_of_teachers(folder)) or any(stages.values())
+    facts = read_facts(run) if finished else None
+    return RunStatus(
+        run=run,
+        state=_state(busy=busy, finished=finished, begun=begun),
+        seeded=settings.run.unsafe_noise_seed is not None,
+        stages=stages,
+        teachers_stored=teachers,
+        votes_stored=voted,
+        teachers=None if settings.teachers.count == "auto" else int(settings.teachers.count),
+        account=account,
+        answers=facts.answers if facts is not None and facts.rounds is None else None,
+        rounds=None if facts is None else facts.rounds,
+        student=None if facts is None else facts.utility.student,
+        baseline=None if facts is None else baseline(facts, facts.utility.student),
+    )
+
+
+def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> AccountStatus:
+    """Read the ledger; `stopped` says that a strategy asked for no more labels, so that the rest may be asked later."""
+    budget = Amount(epsilon=ledger.budget.epsilon, delta=ledger.budget.delta)
+    epsilon, delta = spent_of(ledger)
+    drawn, answers_left = False, None
+    runs = _runs(ledger)
+    estimates = len(ledger.reservations()) - len(runs)
+    if runs:
+        newest = runs[-1]
+        left = newest.remaining(purpose) if purpose in newest.purposes else None  # None: another method's
+        drawn = left == 0
+        answers_left = newest.remaining(ONLINE_ANSWER) if ONLINE_ANSWER in newest.purposes else None
+        if stopped and left:
+            drawn, answers_left = True, (answers_left or 0) + left
+        if answers_left and is_closed(newest):
+            answers_left = 0  # however many are paid for
+    return AccountStatus(
+        budget=budget,
+        spent=Amount(epsilon=epsilon, delta=delta),
+        left=Amount(epsilon=max(0.0, budget.epsilon - epsilon), delta=max(0.0, budget.delta - delta)),
+        drawn=drawn,
+        answers_left=answers_left,
+        raises=raises_of(ledger),
+        estimates=estimates,
+        run_charged=bool(runs) or not estimates,
+    )
+
+
+def _runs(ledger: Ledger) -> list[Reservation]:
+    """Return what runs have charged, oldest first, without estimates for a plan."""
+    return [each for each in ledger.reservations() if set(each.purposes) != {TUNING}]
+
+
+def _lost(ledger: Ledger) -> dict[str, int]:
+    """Count what was drawn for the newest run and never stored; that a process ended says nothing of a private row."""
+    runs = _runs(ledger)
+    if not runs:
+        return {}
+    lost = {
+        purpose: sum(block.count for block in runs[-1].blocks(purpose) if block.status == "interrupted")
+        for purpose in (LABEL, ONLINE_ANSWER, GRADIENT_ROUND)
+        if purpose in runs[-1].purposes
+    }
+    return {purpose: count for purpose, count in lost.items() if count}
+
+
+def _stored(folder: RunFolder, stage: str) -> bool:
+    return (folder.private / f"{stage}.stage").exists()
+
+
+def _stages_of_teachers(folder: RunFolder, settings: Settings, *, drawn: bool, finished: bool) -> dict[str, bool]:
+    votes = _stored(folder, "votes") or _stored(folder, "scores")
+    return {
+        "teachers": votes or _teachers_stored(folder, settings) == settings.teachers.count,
+        "votes": votes,
+        "labels": finished or drawn,
+        "student and report": finished,
+    }
+
+
+def _stages_of_rounds(folder: RunFolder, *, drawn: bool, finished: bool) -> dict[str, bool]:
+    return {
+        "coordinates": any(folder.private.glob(f"{COORDINATES}-*.stage")),
+        "rounds": finished or drawn,
+        "model and report": finished,
+    }
+
+
+def _teachers_stored(folder: RunFolder, settings: Settings) -> int:
+    stored = CHUNK * len(list(folder.private.glob("teachers-*.stage")))
+    return _at_most_declared(stored, settings)
+
+
+def _votes_of_teachers(folder: RunFolder) -> list[Path]:
+    return [path for kind in (PROMPTED, CALLED) for path in folder.private.glob(f"{kind}-*.stage")]
+
+
+def _votes_stored(folder: RunFolder, settings: Settings) -> int:
+    """Count the stages of single teachers' votes; nothing where each unit may have one: that would count units."""
+    partition, asked, declared = settings.teachers.partition, settings.teachers.count, settings.data.n_records
+    other = asked != "auto" and declared is not None and asked != declared  # a number that cannot be that of the units
+    if partition == "unit" or (partition == "auto" and settings.data.unit and not other):
+        return 0
+    sizes = [path.stat().st_size for path in _votes_of_teachers(folder)]
+    # A prompt that was broken off amid its questions has a smaller file than those before it.
+    return _at_most_declared(sizes.count(max(sizes, default=0)), settings)
+
+
+def _at_most_declared(stored: int, settings: Settings) -> int:
+    asked = settings.teachers.count
+    return stored if asked == "auto" else min(stored, int(asked))
+
+
+def _state(*, busy: bool, finished: bool, begun: bool) -> State:
+    if busy:
+        return State.RUNNING
+    if finished:
+        return State.FINISHED
+    return State.INTERRUPTED if begun else State.NOT_STARTED

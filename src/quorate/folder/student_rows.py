@@ -1,0 +1,149 @@
+"""How a published student takes rows: what each column is read as, and the public rows as they were learned from."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any, cast
+
+import numpy as np
+
+from quorate.data.column_kinds import ColumnKind, ColumnKinds, changed_kinds, column_kinds
+from quorate.data.columns import Family
+from quorate.data.declared import declared_columns, declared_kinds
+from quorate.data.dialect import PLAIN, Dialect
+from quorate.data.encoding import public_words
+from quorate.data.reading import has_named_columns
+from quorate.data.rows import Rows, is_frame, kind
+from quorate.data.table_reader import TableReader
+from quorate.errors import PreconditionFailed
+from quorate.folder.settings import Settings
+from quorate.folder.tables import pool_of, read_pool
+from quorate.report import StudentFile
+from quorate.report.student_file import TableColumn, Written
+
+
+def encoder_of(student: Any) -> Any:
+    """Return the public encoder that a published student begins with; None where it has none."""
+    steps = getattr(student, "named_steps", {})
+    return getattr(steps["encoder"], "estimator", None) if "encoder" in steps else None
+
+
+def student_kinds(settings: Settings, pool: Rows, student: Any) -> ColumnKinds:
+    """Return what columns are read as before a student meets them.
+
+    That is nothing for a Pipeline of the owner's own, which reads the table as it is; and for a student that was made
+    before there was a rule, which is told by what its encoder takes for texts. One that was made before words were
+    those of the public entries has some that say the same, and tells these apart.
+
+    `settings`: of its run. `pool`: the public rows. `student`: as it was published.
+    """
+    direct, encoder = settings.method.by == "direct", encoder_of(student)
+    if settings.data.public is None or not is_frame(pool) or not (direct or encoder is not None):
+        return ColumnKinds()
+    given = settings.data.kinds
+    more = tuple(name for name in settings.method.text if name not in given.text) if direct else ()
+    kinds = column_kinds(pool, replace(given, text=(*given.text, *more)))
+    parts = {part: set(places) for part, _, places in getattr(encoder, "transformers_", []) if part == "text"}
+    as_texts = kinds.changed & parts.get("text", set())
+    if any(kinds.kinds[name] != "category" for name in as_texts):
+        return ColumnKinds()
+    told_apart = parts.get("text", set()) - public_words(encoder).keys()
+    return replace(kinds, words={name: kinds.words[name] for name in kinds.words if name not in told_apart})
+
+
+def public_table(settings: Settings) -> Rows:
+    """Read the public rows of a run, or make up what was declared of its columns.
+
+    Raises PreconditionFailed if there is neither.
+    """
+    data = settings.data
+    if data.public is not None:
+        return read_pool(data).X
+    declared: Any = settings.schema
+    if has_named_columns(data.private, data.dialect):
+        return declared_columns(declared)[0]
+    raise PreconditionFailed("a direct run on sparse rows without a public pool is not served; give [data] public")
+
+
+def reader_of(settings: Settings, student: Any, pool: Rows) -> TableReader:
+    """Return what reads tables for the published student of a run."""
+    kinds = student_kinds(settings, pool, student)
+    if settings.data.public is None and is_frame(pool):
+        kinds = declared_kinds(cast(Any, settings.schema), settings.data.dialect)
+    return TableReader.of(pool, kinds, left_out=settings.data.left_out)
+
+
+def published_columns(settings: Settings, student: Any, pool: Rows) -> tuple[TableColumn, ...] | None:
+    """Return how the tables of a run are read, to be published; None where they have no columns of their own.
+
+    The label, the unit and what else is no feature stay unnamed: they are columns of the private table alone.
+    """
+    data = settings.data
+    if data.images is not None or not is_frame(pool):
+        return None
+    if not has_named_columns(data.private if data.public is None else data.public, data.dialect):
+        return None
+    reader = reader_of(settings, student, pool)
+    return tuple(
+        TableColumn(
+            name=name,
+            holds=family,
+            read_as=reader.kinds.kinds.get(name),
+            comma=name in reader.kinds.commas,
+            written=_written(reader.kinds.dialect),
+        )
+        for name, family in reader.families.items()
+    )
+
+
+def _written(dialect: Dialect) -> Written | None:
+    """Return how cells are written, to be published; None where nothing is declared of it."""
+    if dialect.of_cells or dialect.missing:
+        return Written(**dialect.of_cells, missing=dialect.missing)
+    return None
+
+
+def reader_of_columns(columns: tuple[TableColumn, ...], student: Any) -> TableReader:
+    """Return what reads tables by what was published of their columns, as :func:`reader_of` does in the run.
+
+    The entries of columns of categories are those that the encoder of the student knows.
+    """
+    held = {column.name: cast(Family, column.holds) for column in columns}
+    kinds = {column.name: cast(ColumnKind, column.read_as) for column in columns if column.read_as is not None}
+    commas = frozenset(column.name for column in columns if column.comma)
+    words = {name: words for name, words in public_words(encoder_of(student)).items() if held.get(name) == "text"}
+    written = columns[0].written if columns else None
+    dialect = (
+        PLAIN if written is None else Dialect(**{part.name: getattr(written, part.name) for part in fields(written)})
+    )
+    read = ColumnKinds(kinds, changed_kinds(kinds, held), commas=commas, words=words, dialect=dialect)
+    return TableReader(held, read)
+
+
+def student_file(pool: Rows, kinds: ColumnKinds, *, images: bool) -> StudentFile:
+    """Say what rows a student takes; what must be trusted to open its file is known once it is written.
+
+    `pool`: the public rows, or what was declared of their columns. `kinds`: by which the student's rows are read.
+    `images`: whether they are pixels of images.
+    """
+    if images:
+        return StudentFile(
+            rows="images", pixels=pool.shape[1], darkest=float(np.min(pool)), lightest=float(np.max(pool))
+        )
+    if not is_frame(pool):
+        return StudentFile(rows="sparse" if kind(pool) == "sparse" else "numbers")
+    found = {kinds.kinds[name] for name in kinds.changed} - {"dropped"}
+    texts = set(kinds.kinds.values()) - {"dropped"} == {"text"}
+    return StudentFile(rows="texts" if texts else "table", read_as=tuple(sorted(found)))
+
+
+def public_rows_of(settings: Settings, student: Any) -> Rows:
+    """Read the public rows of a run, as its student takes them.
+
+    Raises PreconditionFailed if the run has none; DataRefused if they cannot be read.
+    """
+    data = settings.data
+    if data.public is None:
+        raise PreconditionFailed("this run has no public rows, on which a converted student could be compared with it")
+    pool = pool_of(data, read_pool(data)).rows()
+    return student_kinds(settings, pool, student)(pool)

@@ -1,0 +1,189 @@
+"""The tables that ``[data]`` names: which are read first, and what tells the types and the form of the others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from quorate.data import PublicPool, families, is_frame, read_cells, read_data
+from quorate.data.columns import listed, nearest, other_columns
+from quorate.data.formats import Table, nearly, require_column
+from quorate.data.images import ImageForm, private_images, public_images
+from quorate.data.reading import column_names, has_named_columns
+from quorate.data.rows import Rows, columns
+from quorate.data.unit_ids import only_whole_ids
+from quorate.data.workspace import Workspace
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.folder.data_settings import DataSettings, Source
+
+CELLS_IN_MEMORY = 1 << 28  # bytes of private cells that a direct run holds: a file of more is read part by part
+
+
+def read_pool(data: DataSettings, *, n_features: int | None = None) -> Table:
+    """Read the public rows, without a label, an id, or what is to be left out; images as an array of images."""
+    text = _as_text(data)
+    table = read_data(data.pool, drop=data.left_out, text=text, n_features=n_features, dialect=data.dialect)
+    if data.images is None:
+        return table
+    rows, _ = public_images(_folder(data), _files(data, table.X, data.pool), called=data.pool.name)
+    return replace(table, X=rows)
+
+
+def pool_of(data: DataSettings, table: Table) -> PublicPool:
+    """Return the public rows as a run takes them, with what the owner says of columns."""
+    return PublicPool(table.X) if data.images is not None else PublicPool.described(table.X, data.kinds)
+
+
+def private_ids(data: DataSettings, table: Table) -> Any:
+    """Return the unit ids of the private rows as the owner declares them."""
+    return only_whole_ids(table.unit) if data.whole_ids else table.unit
+
+
+def read_private(data: DataSettings, public: Table | None, *, memory: int, workspace: Workspace) -> Table:
+    """Read the private rows of a run with teachers; the public ones say which columns are text.
+
+    A file that takes more than `memory` bytes stays where it is.
+    """
+    how: dict[str, Any] = {"label": data.label, "unit": data.unit, "dialect": data.dialect}
+    large: dict[str, Any] = {"memory": memory, "workspace": workspace}
+    if public is None or not has_named_columns(data.private, data.dialect):
+        return read_data(data.private, **how, **large)
+    text = (*_as_text(data), *texts_of(public.X))
+    if data.images is None:
+        read = read_data(data.private, drop=data.drop, text=text, **how, **large)
+        refuse_other_columns(data, read.X, data.private, public.X)
+        return read
+    table = read_data(data.private, drop=data.drop, text=text, **how)
+    return replace(table, X=_private(data, table.X, public.X, missing=0.0))
+
+
+def read_private_cells(data: DataSettings, public: PublicPool | None, *, n_features: int) -> Table:
+    """Read the private rows of a direct run, each cell by itself."""
+    width = 1 if data.images is not None else n_features
+    memory = None if data.images is not None else CELLS_IN_MEMORY
+    how: dict[str, Any] = {"label": data.label, "unit": data.unit, "drop": data.drop}
+    table = read_cells(data.private, **how, n_features=width, memory=memory, dialect=data.dialect)
+    if data.images is None:
+        if public is not None:
+            refuse_other_columns(data, table.X, data.private, public.rows())
+        return table
+    shape = () if public is None or public.image_shape is None else public.image_shape
+    return replace(table, X=_private(data, table.X, np.empty((0, *shape)), missing=float("inf")))
+
+
+def read_public(
+    data: DataSettings,
+    path: Source,
+    public: Rows,
+    *,
+    label: str | None = None,
+    unit: str | None = None,
+    drop: Sequence[str] = (),
+) -> Table:
+    """Read more public rows: those with labels, or questions. Images have the form of the pool."""
+    text = (*_as_text(data), *texts_of(public))
+    width = None if data.images else public.shape[1]
+    table = read_data(path, label=label, unit=unit, drop=drop, text=text, n_features=width, dialect=data.dialect)
+    if data.images is None:
+        return table
+    rows, form = public_images(_folder(data), _files(data, table.X, path), called=path.name)
+    if form.size != public.shape[1]:
+        raise DataRefused(
+            f"{path.name}: its images are {form.height} × {form.width} pixels{' in colours' * (form.channels > 1)}, "
+            "and those of the pool are not; bring all of them to one size and to grey, or to colours"
+        )
+    return replace(table, X=rows.reshape(len(rows), -1))
+
+
+def refuse_unknown_drop(data: DataSettings) -> None:
+    """Refuse a column to leave out that no table has: the one that is meant would be learned from.
+
+    Raises InvalidParameter naming it, and one of the public table that is nearly called so. A name of the private table
+    is quoted where it is nearly the same alone: what stands there may be a row.
+    """
+    unknown = dropped_from_no_public_table(data)
+    named = bool(unknown) and has_named_columns(data.private, data.dialect)
+    names = column_names(data.private, data.dialect) if named else []
+    if lost := [name for name in unknown if name not in names]:
+        name = lost[0]
+        hint = nearly(name, names) or (
+            nearest(name, column_names(data.public, data.dialect)) if data.public is not None else ""
+        )
+        raise InvalidParameter(
+            f"[data] drop names {name!r}, and no table has such a column{hint or '; correct it, or leave it out'}"
+        )
+
+
+def dropped_from_no_public_table(data: DataSettings) -> list[str]:
+    """Name the columns to leave out that stand in no public table; they may be in the private one alone."""
+    there: set[str] = set()
+    for path in (data.public, data.evaluation):
+        if data.drop and path is not None and has_named_columns(path, data.dialect):
+            there.update(column_names(path, data.dialect))
+    return [name for name in data.drop if name not in there]
+
+
+def refuse_other_columns(data: DataSettings, table: Rows, path: Source, pool: Rows) -> None:
+    """Refuse a table that has not the columns of the public one, with the line of settings that leaves out the rest.
+
+    Raises DataRefused naming the columns, which a header makes public, and the files.
+    """
+    names, wanted = columns(table), columns(pool)
+    if names is None or wanted is None or set(names) == set(wanted):
+        return
+    differ, alone = other_columns(
+        names, wanted, called=(path.name, "[schema]" if data.public is None else data.pool.name)
+    )
+    if not alone:
+        raise DataRefused(differ)
+    line = ", ".join(json.dumps(name, ensure_ascii=False) for name in (*data.drop, *alone))
+    raise DataRefused(
+        f"{differ}. Give all tables the same feature columns, or leave out the others by a line under [data]: "
+        f"drop = [{line}]"
+    )
+
+
+def texts_of(pool: Rows) -> tuple[str, ...]:
+    """Name the text columns of a table."""
+    if not is_frame(pool):
+        return ()
+    return tuple(name for name, family in families(pool).items() if family == "text")
+
+
+def _as_text(data: DataSettings) -> tuple[str, ...]:
+    return data.as_text if data.images is None else (*data.as_text, data.image_column)
+
+
+def _private(data: DataSettings, table: Rows, images: Any, *, missing: float) -> Any:
+    shape = images.shape[1:]
+    form = ImageForm(shape[0], shape[1], shape[2] if len(shape) == 3 else 1)
+    return private_images(_folder(data), _files(data, table, data.private), form, missing=missing)
+
+
+def _folder(data: DataSettings) -> Path:
+    assert data.images is not None  # noqa: S101 - the callers' condition
+    if not data.images.is_dir():
+        raise PreconditionFailed(f"[data] images names {data.images}, and there is no such folder")
+    if data.kinds.named:
+        raise InvalidParameter(
+            f"[data] images makes pixels of each row, and columns {listed(list(data.kinds.named))} are named beside "
+            "them; leave one of the two out"
+        )
+    return data.images
+
+
+def _files(data: DataSettings, table: Rows, path: Source) -> list[Any]:
+    """Return the column of file names; other columns would be learned from by nobody, and are to be left out."""
+    names = list(table.columns)
+    require_column(data.image_column, names, path)
+    if len(names) > 1:
+        raise DataRefused(
+            f"{path.name}: beside the column of images, {data.image_column!r}, there are {len(names) - 1} more, and "
+            "only pixels are learned from; name them in [data] drop"
+        )
+    return list(table[data.image_column].to_list())

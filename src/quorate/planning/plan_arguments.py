@@ -1,0 +1,143 @@
+"""What a plan is asked for, checked: each wrong argument is one line."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from quorate.arguments import count, nearest
+from quorate.errors import InvalidParameter
+from quorate.mechanisms import Mechanism
+from quorate.planning.vote_rows import KINDS, Grid
+from quorate.run.public_facts import PublicFacts
+from quorate.voting.models import TEACHER_MODELS
+
+_NAMED = {kind.__name__: kind for kind in KINDS}
+
+
+def needed(name: str, value: int | None) -> int:
+    """Return a size that public rows would have told.
+
+    Raises InvalidParameter if it was not given.
+    """
+    if value is None:
+        raise InvalidParameter(f"{name} is needed where there are no public rows to tell it; give {name}=")
+    return count(name, value, at_least=1)
+
+
+def number_of_classes(classes: Sequence[Any] | None, n_classes: int | None) -> int:
+    """Return how many classes there are, by their list or by their number.
+
+    Raises InvalidParameter if neither is given, or the two differ.
+
+    Examples
+    --------
+    >>> number_of_classes(("no", "yes"), 3)
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: n_classes=3, and classes has 2; leave out n_classes
+    """
+    if classes is None:
+        return needed("n_classes", n_classes)
+    if n_classes is not None and n_classes != len(classes):
+        raise InvalidParameter(f"n_classes={n_classes!r}, and classes has {len(classes)}; leave out n_classes")
+    return len(classes)
+
+
+def number_of_rows(n_rows: int | None, n_records: int, unit: str) -> int | None:
+    """Return the number of private rows: no fewer than there are units.
+
+    Raises InvalidParameter if there are fewer.
+    """
+    if n_rows is None or count("n_rows", n_rows, at_least=1) >= n_records:
+        return n_rows
+    raise InvalidParameter(
+        f"n_rows must be at least n_records, since each {unit} has a row, got {n_rows:,} for n_records={n_records:,}"
+    )
+
+
+def word_for_unit(unit: object) -> str:
+    """Return the word for one unit.
+
+    Raises InvalidParameter if it is not one line of text.
+
+    Examples
+    --------
+    >>> word_for_unit(5)
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: unit must be a word such as "person", got 5
+    """
+    if not isinstance(unit, str) or not unit.strip() or not unit.isprintable():
+        raise InvalidParameter(f'unit must be a word such as "person", got {unit!r}')
+    return unit
+
+
+def grid_of(
+    facts: PublicFacts, mechanisms: object, n_teachers: object, queries: object, models: Iterable[str] = ()
+) -> Grid:
+    """Return what is to be compared.
+
+    Raises InvalidParameter if an argument is no list of what it should be, or a number is above what there is.
+    """
+    return Grid(
+        mechanisms=_mechanisms(mechanisms),
+        n_teachers=_numbers("n_teachers", n_teachers, most=facts.n_records),
+        queries=_numbers("queries", queries, most=facts.n_public),
+        models=tuple(models),
+    )
+
+
+def models_of(given: object) -> tuple[str, ...] | None:
+    """Return the names of teachers' models that are to be compared with the one that was given; None for the default.
+
+    Raises InvalidParameter if a name is none of ``[teachers] model``.
+
+    Examples
+    --------
+    >>> models_of(["trees"])
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: models must be names of logistic, tree, forest, boosting, xgboost, lightgbm, ...
+    """
+    if given is None:
+        return None
+    listed = tuple(dict.fromkeys(given)) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else None
+    for each in (given,) if listed is None else listed:
+        if listed is None or each not in TEACHER_MODELS:
+            hint = nearest(each, TEACHER_MODELS) if isinstance(each, str) else ""
+            raise InvalidParameter(
+                f'models must be names of {", ".join(TEACHER_MODELS)}, in a list such as ["tree"], got {each!r}{hint}'
+            )
+    return listed
+
+
+def _numbers(name: str, given: object, *, most: int | None) -> tuple[int, ...] | None:
+    if given is None:
+        return None
+    listed = _listed(name, given, "[100, 200]")
+    numbers = tuple(count(name, each, at_least=1) for each in listed)
+    if most is not None and max(numbers) > most:
+        raise InvalidParameter(f"{name} must be at most {most:,} here, got {max(numbers):,}")
+    return numbers
+
+
+def _mechanisms(given: object) -> tuple[type[Mechanism] | Mechanism, ...] | None:
+    if given is None:
+        return None
+    return tuple(_mechanism(each) for each in _listed("mechanisms", given, '["NoisyCounts", "GaussianNoisyMax"]'))
+
+
+def _mechanism(given: Any) -> type[Mechanism] | Mechanism:
+    if isinstance(given, str) and given in _NAMED:
+        return _NAMED[given]
+    if isinstance(given, Mechanism) or (isinstance(given, type) and issubclass(given, Mechanism)):
+        return given
+    raise InvalidParameter(
+        f"mechanisms must be mechanisms, their classes, or names of {', '.join(_NAMED)}, got {given!r}"
+        f"{nearest(given, _NAMED) if isinstance(given, str) else ''}"
+    )
+
+
+def _listed(name: str, given: object, example: str) -> tuple[Any, ...]:
+    listed = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else ()
+    if not listed:
+        raise InvalidParameter(f"{name} must be a list of at least one, got {given!r}. Example: {example}")
+    return listed

@@ -1,0 +1,309 @@
+"""``quorate.plan``: what a budget would buy, from declared facts and public rows; no private row is an argument."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import fields
+from typing import Any, Literal
+
+from quorate.ambient import one_thread
+from quorate.arguments import count, real
+from quorate.data import check_classes
+from quorate.direct.plan import FeatureMapName
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.planning.by_epsilon import Expectation
+from quorate.planning.direct_row import direct_row, direct_row_unknown
+from quorate.planning.learning_curve import LearningCurve
+from quorate.planning.plan import Plan, plan_votes
+from quorate.planning.plan_arguments import (
+    grid_of,
+    models_of,
+    needed,
+    number_of_classes,
+    number_of_rows,
+    word_for_unit,
+)
+from quorate.planning.plan_row import PlanRow
+from quorate.planning.public_side import Models, PublicSide, notes_of, public_side, rehearsals_as_hard, rehearsals_of
+from quorate.planning.rehearsal.as_hard import MANY, AsHard
+from quorate.planning.rehearsal.made_up import MeanOf
+from quorate.planning.rehearsal.rehearsal import Rehearsal
+from quorate.planning.text import render_plan
+from quorate.release.target import floor_budget
+from quorate.run.expected import BASES
+from quorate.run.facts import name_of
+from quorate.run.pool_cautions import few_rows_caution
+from quorate.run.public_facts import PublicFacts
+from quorate.students.scores import SCORE_WORDS, Judged, check_class_shares, check_scoring
+from quorate.voting.models import DEFAULT_TEACHER, teacher_named
+
+NOTHING_BY_RULES = (
+    "no accuracy is expected: rules on so few public rows would be asked and scored on the same rows, and say nothing "
+    "of others"
+)
+_ROUNDED = 0.005  # a share that is typed in has two digits, perhaps
+
+
+@one_thread()
+def plan(
+    public: Any = None,
+    *,
+    epsilon: float,
+    delta: float,
+    n_records: int,
+    classes: Sequence[Any] | None = None,
+    n_classes: int | None = None,
+    n_public: int | None = None,
+    width: int | None = None,
+    n_rows: int | None = None,
+    unit: str = "record",
+    neighbours: Literal["auto", "add-or-remove", "replace"] = "auto",
+    online_answers: int = 0,
+    n_labelled: int | None = None,
+    teacher: Any = None,
+    student: Any = None,
+    feature_map: FeatureMapName = "auto",
+    n_teachers: Sequence[int] | None = None,
+    queries: Sequence[int] | None = None,
+    mechanisms: Sequence[Any] | None = None,
+    models: Sequence[str] | None = None,
+    y_public: Any = None,
+    evaluation: tuple[Any, ...] | None = None,
+    rehearse: Literal["auto", "labels", "rules", "synthetic", "no"] = "auto",
+    learning_curve: Sequence[tuple[float, float]] | LearningCurve | None = None,
+    commonest: float | None = None,
+    scoring: str | None = None,
+    class_shares: Mapping[Any, float] | None = None,
+) -> Plan:
+    """Compare what a budget can buy, before anything is spent.
+
+    Nothing is charged, and no private row is seen: there is no argument for one.
+
+    Parameters
+    ----------
+    public : PublicPool, table or array, optional
+        Unlabelled public rows, ``(n_public, n_features)``. Without them give `n_public` and `width`; the direct method
+        cannot be compared then.
+    epsilon, delta : float
+        The budget; ε > 0, 0 < δ < 1.
+    n_records : int
+        Number of private units, declared: records, or persons where a person may have several rows.
+    classes : sequence, optional
+        Every label there may be; or their number, as `n_classes`.
+    n_rows : int, optional
+        Number of private rows, where a unit may have several.
+    unit : str
+        The word for one unit.
+    neighbours : {"auto", "add-or-remove", "replace"}
+        For which change of one unit ε is, as for :class:`quorate.PrivateLogisticRegression`; "auto" is add or remove,
+        since `n_records` is declared. Votes have one price for both. Other libraries mostly state ε for add or remove.
+    online_answers : int
+        Answers to be kept back for later questions.
+    n_labelled : int, optional
+        How many private rows are labelled, for private learners with few labels; by default all.
+    teacher, student : estimator, optional
+        As for :class:`quorate.PrivateClassifier`; a teacher also by a name of ``[teachers] model``.
+    feature_map : str
+        Of the direct method, as for :class:`quorate.PrivateLogisticRegression`.
+    n_teachers, queries : sequence of int, optional
+        Numbers of teachers and of queries to compare, in place of the default grid.
+    mechanisms : sequence of type, mechanism or name, optional
+        Likewise.
+    models : sequence of str, optional
+        Names of ``[teachers] model`` to compare with `teacher` where labelled public rows are rehearsed on. By default
+        ``"tree"`` where `teacher` is None or ``"logistic"`` and the public table has columns of numbers and of
+        categories: whether such a table is curved, labels alone can tell; an empty list compares none.
+    y_public : (n_public,) labels, optional
+        Labels of the public rows, where they are known: they play the private rows in a rehearsal.
+    evaluation : (X, y) or (X, y, groups), optional
+        Other public rows with labels, likewise; and whose rows they are, where a person may have several. A rehearsal
+        then gives a teacher whole persons.
+    rehearse : {"auto", "labels", "rules", "synthetic", "no"}
+        What the expected accuracy is rehearsed with: labelled public rows ("auto" where there are some), labels from
+        rules drawn at random on the pool, or made-up rows as well. The last two are guesses about another task, and
+        the plan says so.
+    learning_curve : sequence of (rows, accuracy), optional
+        Accuracy of one teacher by the rows it learns from, as you know it from elsewhere, on rows that it has not
+        seen; it is used in place of labelled rows. What the plan expects is rehearsed with rules as hard as that, on
+        the public rows, or on made-up ones where there are none. Give a point near the rows of a shard, and one of a
+        thousand rows or more for the direct method.
+    commonest : float, optional
+        Share of the commonest class, as you know it from elsewhere; it makes what a curve tells more exact.
+    scoring : str, optional
+        What labelled public rows judge the rows by, as for :meth:`quorate.PrivateClassifier.facts`; by default what
+        suits how rare their classes are.
+    class_shares : mapping, optional
+        As for :class:`quorate.PrivateClassifier`; it needs `classes`.
+
+    Returns
+    -------
+    Plan
+        Rows, best first; ``tree()`` has them as plain values.
+
+    Raises
+    ------
+    InvalidParameter, DataRefused
+        If an argument or the public table is wrong.
+
+    Examples
+    --------
+    >>> import quorate
+    >>> made = quorate.plan(n_records=6_000, n_public=1_000, width=111, n_classes=2, epsilon=1.0, delta=1e-5)
+    >>> made.first.name, made.first.n_teachers, made.first.noise
+    ('NoisyCounts', 184, 'σ = 117.9 votes')
+    >>> [row.name for row in made.rows if row.cannot][-1]
+    'GenericLearner'
+    """
+    n_records, unit = count("n_records", n_records, at_least=1), word_for_unit(unit)
+    told = None if classes is None else check_classes(classes)
+    side = None if public is None else public_side(public, told or (0, 1), teacher=teacher, student=student)
+    n_public, width = (n_public, width) if side is None else (side.n_distinct, side.views.width)
+    facts = PublicFacts(
+        n_records=n_records,
+        n_public=needed("n_public", n_public),
+        n_classes=number_of_classes(told, n_classes),
+        width=needed("width", width),
+        online_answers=online_answers,
+        n_rows=number_of_rows(n_rows, n_records, unit),
+        unit=unit,
+        neighbours=neighbours,
+        **dict[str, Any](zip(("epsilon", "delta"), floor_budget(epsilon, delta), strict=True)),
+    )
+    commonest = _share_of_commonest(commonest, facts.n_classes)
+    curve = _curve(learning_curve, facts.n_classes)
+    used = Models(teacher, student, feature_map, models_of(models))
+    judged = Judged(scoring=check_scoring(scoring), shares=check_class_shares(class_shares, told or ()))
+    if curve is None:
+        labels = {"y_public": y_public, "evaluation": evaluation}
+        rehearsals = rehearsals_of(facts, side, told, used, how=rehearse, judged=judged, **labels)
+    else:
+        rehearsals = rehearsals_as_hard(facts, side, told, used, how=rehearse, commonest=commonest, basis=curve.basis)
+    made = plan_votes(
+        facts,
+        grid=grid_of(facts, mechanisms, n_teachers, queries, _compared(rehearsals, used.compared)),
+        direct=row_of_direct(facts, side, feature_map=feature_map),
+        expectation=AsHard(rehearsals, curve) if curve and rehearsals else _together(rehearsals),
+        commonest=_commonest(rehearsals) if commonest is None else commonest,
+        n_labelled=n_labelled,
+    )
+    basis = _notes_of_curve(curve, rehearsals, made.first, side, how=rehearse) if curve else notes_of(rehearsals)
+    notes = [*basis, *_no_gain(made), *_few_rows(facts, "rules" if curve else rehearse), *_note_on_teachers(teacher)]
+    return _printed(made, notes)
+
+
+def _no_gain(made: Plan) -> tuple[str, ...]:
+    """Say that even the best row is expected to be no better than always saying the commonest class."""
+    expected = made.first.expected
+    if expected is None or expected.other_labels or made.commonest is None or expected.gain(made.commonest) > 0:
+        return ()
+    score = SCORE_WORDS[made.scoring]
+    return (f"by {score}, no row is expected to be better than always saying the commonest class; nothing is bought",)
+
+
+class PrintedPlan(Plan):
+    """A plan that prints as ``quorate plan`` prints it."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return render_plan(self)
+
+
+def _printed(made: Plan, notes: Sequence[str]) -> PrintedPlan:
+    values: dict[str, Any] = {each.name: getattr(made, each.name) for each in fields(made)}
+    return PrintedPlan(**{**values, "notes": (*made.notes, *notes)})
+
+
+def _curve(given: Sequence[tuple[float, float]] | LearningCurve | None, n_classes: int) -> LearningCurve | None:
+    if given is None:
+        return None
+    if not isinstance(given, LearningCurve):
+        return LearningCurve.of(given, n_classes=n_classes)
+    return LearningCurve.of(given.points, n_classes=n_classes, basis=given.basis, uncertain=given.uncertain)
+
+
+def _share_of_commonest(given: float | None, n_classes: int) -> float | None:
+    if given is None:
+        return None
+    share = real("commonest", given, above=0, below=1)
+    if share < 1 / n_classes - _ROUNDED:
+        raise InvalidParameter(
+            f"commonest is the share of the commonest of {n_classes} classes, which is at least 1/{n_classes}, got "
+            f"{given!r}"
+        )
+    return share
+
+
+def _notes_of_curve(
+    curve: LearningCurve, rehearsals: Sequence[Rehearsal], first: PlanRow, side: PublicSide | None, *, how: str
+) -> tuple[str, ...]:
+    if not rehearsals:
+        return ()
+    said = [BASES[curve.basis]]
+    if side is None:
+        said.append("no public rows were given, so that made-up ones were labelled and asked")
+    elif how == "synthetic":
+        said.append("made-up rows were labelled and asked in place of the public ones, as was said")
+    told = [rows for rows, _ in curve.points]
+    asked = MANY if first.rows_each is None else first.rows_each
+    if first.expected is not None and not min(told) / 2 <= asked <= 2 * max(told):
+        said.append(
+            f"the first row is told by a teacher of about {asked:,.0f} rows, far from all that the curve was told of, "
+            "so that what is expected is coarse, and the order of rows too; give a point of about so many rows"
+        )
+    return (*said, *filter(None, [rehearsals[0].not_rehearsed]))
+
+
+def _few_rows(facts: PublicFacts, how: str) -> tuple[str, ...]:
+    """Say that a student is told of too few rows to be any good, and that rules on them tell nothing."""
+    learns = "students learn from their noisy answers alone, and may do worse than a guess"
+    few = few_rows_caution(facts.n_public, facts.n_classes, learns=learns)
+    if not few.applies:
+        return ()
+    return (few.words, *([NOTHING_BY_RULES] if how in ("rules", "synthetic") else []))
+
+
+def _note_on_teachers(teacher: Any) -> tuple[str, ...]:
+    """Say who votes in rows that name no model, where these are not the default teachers."""
+    if teacher in (None, DEFAULT_TEACHER):
+        return ()
+    return (f"where no model stands beside a way, teachers are {name_of(teacher_named(teacher))}",)
+
+
+def _compared(rehearsals: Sequence[Rehearsal], asked: Sequence[str] | None) -> Collection[str]:
+    """Return the models of teachers that are rehearsed beside the one that was given."""
+    others = rehearsals[0].material.others if rehearsals else {}
+    if asked and not others:
+        raise InvalidParameter(
+            "models are compared on labelled public rows, and none are rehearsed on here; give evaluation= or y_public="
+        )
+    return others
+
+
+def _together(rehearsals: Sequence[Rehearsal]) -> Expectation | None:
+    if len(rehearsals) < 2:
+        return rehearsals[0] if rehearsals else None
+    return MeanOf(rehearsals)
+
+
+def _commonest(rehearsals: Sequence[Rehearsal]) -> float | None:
+    return rehearsals[0].material.commonest if len(rehearsals) == 1 else None
+
+
+def row_of_direct(facts: PublicFacts, side: PublicSide | None, *, feature_map: FeatureMapName = "auto") -> PlanRow:
+    """Return the direct method's row, with the coordinates that the pool defines; or why there is none."""
+    if side is None:
+        return direct_row_unknown("its coordinates follow from public rows, and none were given")
+    if facts.online_answers:
+        return direct_row_unknown("it has no teachers, so nobody to ask for the answers that are kept back")
+    try:
+        outline = side.direct(feature_map).outline(
+            n_classes=facts.n_classes,
+            n_units=facts.n_records or 1,
+            epsilon=facts.epsilon,
+            delta=facts.delta,
+            neighbours=facts.relation,
+        )
+    except (InvalidParameter, DataRefused) as refusal:
+        return direct_row_unknown(str(refusal))
+    return direct_row(facts, outline)

@@ -1,0 +1,377 @@
+"""What a plan sees: public rows as a run would show them to its models, and labels to rehearse with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from quorate.accounting.figures import several
+from quorate.arguments import one_of
+from quorate.data import PublicPool, encode_labels, match_columns, n_rows, row_digests, slot_bytes
+from quorate.data.column_kinds import column_kinds
+from quorate.data.feature_maps import SharedPatches
+from quorate.data.rows import Rows, take
+from quorate.direct.budgets import PlannedBudgets
+from quorate.direct.config import feature_map_of
+from quorate.direct.plan import FeatureMapName
+from quorate.ensemble import as_teacher, with_classes
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.planning.rehearsal import as_hard
+from quorate.planning.rehearsal.made_up import (
+    MOST_RULED,
+    MOST_SYNTHETIC,
+    RULES,
+    Rule,
+    rule_of,
+    ruled_labels,
+    synthetic_rows,
+)
+from quorate.planning.rehearsal.material import Material
+from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
+from quorate.run.expected import BASES, Basis
+from quorate.run.pool_cautions import few_rows_caution
+from quorate.run.public_facts import PublicFacts
+from quorate.run.schema import Schema
+from quorate.students import as_student
+from quorate.students.scores import Judged
+from quorate.types import IntArray, Secret
+from quorate.voting.inputs import Inputs, PrivateRows, Views, directions_of_images, look
+from quorate.voting.models import DEFAULT_TEACHER, default_teacher, is_linear, teacher_named
+
+REHEARSE = ("auto", "labels", "rules", "synthetic", "no")
+
+
+class Models(NamedTuple):
+    """Who votes, who learns, the features of the direct method, and who else might vote; None for the defaults."""
+
+    teacher: Any = None
+    student: Any = None
+    feature_map: FeatureMapName = "auto"
+    compared: tuple[str, ...] | None = None
+
+
+class Seen(NamedTuple):
+    """The pool as teachers and as the student see it, and as numbers."""
+
+    teacher: Any
+    student: Any
+    numbers: Any
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PublicSide:
+    """The public rows of a plan, as models see them.
+
+    `pool`: unlabelled public rows.
+    `views`: how teachers and student see rows.
+    `schema`: how the direct method sees them.
+    `n_distinct`: points that can be asked.
+    `default_teacher`: who votes where nothing is said.
+    `own_map`: feature map of the direct method, where nothing is said.
+    `patches`: of public images, which teachers, student and the direct method are told by.
+    """
+
+    pool: Rows
+    views: Views
+    schema: Schema
+    n_distinct: int
+    default_teacher: Any
+    own_map: FeatureMapName = "auto"
+    patches: SharedPatches = field(default_factory=SharedPatches, repr=False)
+    _direct: dict[FeatureMapName, PlannedBudgets] = field(default_factory=dict, repr=False)
+    _seen: list[Seen] = field(default_factory=list, repr=False)
+
+    @property
+    def seen(self) -> Seen:
+        """The pool as each model sees it, looked at once for all rehearsals."""
+        if not self._seen:
+            teacher, student = self.shown(self.pool)
+            numbers = student if self.views.numbers == self.views.student else self.views.numbers(self.pool)
+            self._seen.append(Seen(teacher, student, numbers))
+        return self._seen[0]
+
+    def shown(self, rows: Rows) -> tuple[Any, Any]:
+        """Return public rows as teachers and as the student see them; images, which both see alike, are seen once."""
+        see = self.views
+        alike = see.student == replace(see.teacher, fixed=False, marks={})
+        seen = see.teacher(rows)
+        if alike and see.student.encoder is None and see.student.directions is not None:
+            return seen, seen
+        return seen, see.student(rows)
+
+    def direct(self, feature_map: FeatureMapName) -> PlannedBudgets:
+        """Return what the direct method would do at a budget; shared by all that ask for one feature map.
+
+        Raises DataRefused as a run would raise it.
+        """
+        if feature_map == "auto":
+            feature_map = self.own_map
+        if feature_map not in self._direct:
+            self._direct[feature_map] = PlannedBudgets(
+                self.schema.numbers(self.pool), feature_map, self.patches, self.schema.indicator_blocks
+            )
+        return self._direct[feature_map]
+
+
+def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, student: Any = None) -> PublicSide:
+    """Check the public rows, and decide how models see them, as a run would.
+
+    A teacher is an estimator, or the name of one of quorate's own.
+
+    Raises DataRefused, InvalidParameter as a run would raise them.
+    """
+    given = public if isinstance(public, PublicPool) else PublicPool(public)
+    pool = given.rows()
+    patches = SharedPatches()
+    digests, images = row_digests(pool), directions_of_images(given, patches=patches)
+    own = teacher is None or isinstance(teacher, str)
+    teacher = default_teacher(images=images is not None) if teacher is None else teacher_named(teacher)
+    nobody = PrivateRows(pool, np.empty(0, dtype=np.int64), [], [])  # the views are told by the pool alone
+    views = look(
+        Inputs(
+            private=Secret(nobody),
+            public=pool,
+            digests=digests,
+            classes=tuple(classes),
+            kinds=column_kinds(pool, given.given),
+        ),
+        teacher=teacher,
+        student=as_student(student),
+        built_in=own,
+        directed=own and is_linear(teacher),
+        images=images,
+    )
+    return PublicSide(
+        pool=pool,
+        views=views,
+        schema=Schema.of(pool, given=given.given),
+        n_distinct=len(set(digests)),
+        default_teacher=default_teacher(images=images is not None),
+        own_map=feature_map_of(given),
+        patches=patches,
+    )
+
+
+def rehearsals_of(
+    facts: PublicFacts,
+    side: PublicSide | None,
+    classes: Sequence[Any] | None,
+    models: Models,
+    *,
+    how: str,
+    judged: Judged,
+    y_public: Any,
+    evaluation: tuple[Any, ...] | None,
+) -> tuple[Rehearsal, ...]:
+    """Return what plays the plan's rows: one rehearsal on true labels, or one for each rule that is drawn.
+
+    Nothing does where rules would be drawn on so few public rows that these tell nothing.
+
+    Raises InvalidParameter, DataRefused if the rows to play with are missing, too few, or do not fit the pool.
+    """
+    one_of("rehearse", how, REHEARSE)
+    labelled = y_public is not None or evaluation is not None
+    if how == "no" or (how == "auto" and not labelled):
+        return ()
+    classes = tuple(classes or range(facts.n_classes))
+    if how == "synthetic":
+        side = _synthetic(facts, classes, models)
+    if side is None or (how in ("auto", "labels") and not labelled):
+        raise InvalidParameter(
+            f'rehearse="{how}" plays on public rows{" with labels" * (how == "labels")}, and none were given; give '
+            'public= and y_public= or evaluation=, or take rehearse="synthetic"'
+        )
+    effort = _effort(facts, models)
+    if how in ("auto", "labels"):
+        material = labelled_material(side, classes, models, judged=judged, y_public=y_public, evaluation=evaluation)
+        return (Rehearsal(material=material, facts=facts, effort=effort),)
+    basis: Basis = "synthetic rows" if how == "synthetic" else "rules on the pool"
+    return _by_rules(facts, side, classes, models, [rule_of(number) for number in range(RULES)], basis)
+
+
+def rehearsals_as_hard(
+    facts: PublicFacts,
+    side: PublicSide | None,
+    classes: Sequence[Any] | None,
+    models: Models,
+    *,
+    how: str,
+    commonest: float | None,
+    basis: Basis,
+) -> tuple[Rehearsal, ...]:
+    """Return what plays the plan's rows where a learning curve tells how hard labels are: one rehearsal for each rule.
+
+    Nothing does where there are so few public rows that rules on them tell nothing.
+
+    Raises InvalidParameter if there is nothing to play with, or labels that tell more are to be rehearsed on.
+    """
+    one_of("rehearse", how, REHEARSE)
+    if how in ("labels", "no"):
+        raise InvalidParameter(
+            f'rehearse="{how}" does not go with a learning curve, which is rehearsed with rules as hard as it says; '
+            "leave one of the two out"
+        )
+    classes = tuple(classes or range(facts.n_classes))
+    if side is None or how == "synthetic":
+        side = _synthetic(facts, classes, models)
+    rules = [replace(rule, commonest=commonest) for rule in as_hard.RULES]
+    return _by_rules(facts, side, classes, models, rules, basis)
+
+
+def _by_rules(
+    facts: PublicFacts, side: PublicSide, classes: Sequence[Any], models: Models, rules: Sequence[Rule], basis: Basis
+) -> tuple[Rehearsal, ...]:
+    if few_rows_caution(facts.n_public, facts.n_classes, learns="").applies:
+        return ()  # the rows that are scored are those that were asked: nothing is told of others
+    brief = replace(_effort(facts, models), folds=1, repeats=1)  # rules differ by more than plays of one
+    return tuple(
+        Rehearsal(
+            material=ruled_material(side, classes, models, basis, rule, seed), facts=facts, effort=brief, seed=seed
+        )
+        for seed, rule in enumerate(rules)
+    )
+
+
+def _effort(facts: PublicFacts, models: Models) -> Effort:
+    return Effort.of(facts.n_public, facts.width, facts.n_classes, costly=_compares_models(models.student))
+
+
+def _synthetic(facts: PublicFacts, classes: Sequence[Any], models: Models) -> PublicSide:
+    rows = synthetic_rows(min(facts.n_public, MOST_SYNTHETIC), facts.width, 0)
+    return public_side(rows, classes, teacher=models.teacher, student=models.student)
+
+
+def _compares_models(student: Any) -> bool:
+    """Whether a student compares models of the votes, which takes many fits."""
+    return bool(getattr(as_student(student), "compares_models", False))
+
+
+def labelled_material(
+    side: PublicSide,
+    classes: Sequence[Any],
+    models: Models,
+    *,
+    judged: Judged | None = None,
+    y_public: Any = None,
+    evaluation: tuple[Any, ...] | None = None,
+) -> Material:
+    """Gather labelled public rows for a rehearsal; those of `evaluation` where there are both.
+
+    With them come the same rows as teachers of each model that is compared see them.
+    """
+    groups = None
+    if evaluation is not None:
+        _, rows = match_columns(side.pool, evaluation[0], called=("public", "evaluation"))
+        codes = encode_labels(evaluation[1], classes, name="evaluation labels")
+        groups = _owners(evaluation[2], len(codes)) if len(evaluation) > 2 else None
+    else:
+        rows, codes = side.pool, encode_labels(y_public, classes, name="y_public")
+    if len(codes) != n_rows(rows):
+        raise DataRefused("labels of the public rows differ in number from the rows; give one for every row")
+    told: dict[str, Any] = {"basis": "labelled public rows", "classes": classes, "models": models}
+    if evaluation is None:
+        made = pool_material(side, np.arange(len(codes)), codes, **told)
+    else:
+        made = _material(side, (*side.shown(rows), side.schema.parsed(rows)[0]), codes, None, **told)
+    judged = judged or Judged(scoring="accuracy")
+    made = replace(made, groups=groups, scoring=judged.by(codes, len(classes)), shares=judged.shares)
+    names = _compared_by_default(side, models.teacher) if models.compared is None else models.compared
+    own = DEFAULT_TEACHER if models.teacher is None else models.teacher  # which is compared with others, not itself
+    return replace(made, others={name: _with_teachers(made, side, rows, name) for name in names if name != own})
+
+
+def _compared_by_default(side: PublicSide, teacher: Any) -> tuple[str, ...]:
+    """Return whom the default teachers are compared with: trees, where columns are numbers and categories."""
+    kinds = side.views.teacher.kinds
+    mixed = bool(kinds.of("number")) and bool(kinds.of("category"))
+    return ("tree",) if mixed and teacher in (None, DEFAULT_TEACHER) else ()
+
+
+def _with_teachers(material: Material, side: PublicSide, rows: Rows, name: str) -> Material:
+    """Return the same rows as teachers of a model of quorate's own see them, and these teachers."""
+    teacher, see = teacher_named(name), side.views.teacher
+    if not is_linear(teacher):
+        see = replace(see, directions=None)  # as in a run: those are for linear models
+    return replace(
+        material, teacher=as_teacher(teacher), pool=(see(side.pool), material.pool[1]),
+        rows=(see(rows), *material.rows[1:]),
+    )  # fmt: skip
+
+
+def _owners(ids: Any, n: int) -> IntArray:
+    """Return whose each labelled public row is, as numbers."""
+    keys = slot_bytes(ids, n, name="evaluation groups")
+    numbers = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return np.array([numbers[key] for key in keys], dtype=np.int64)
+
+
+def ruled_material(
+    side: PublicSide, classes: Sequence[Any], models: Models, basis: Basis, rule: Rule, seed: int
+) -> Material:
+    """Repeat the rows of the pool with labels by a rule: as many as teachers and rounds need."""
+    one_unit = side.views.numbers.directions is not None
+    at, codes = ruled_labels(side.seen.numbers, len(classes), MOST_RULED, rule, seed, one_unit=one_unit)
+    return pool_material(side, at, codes, basis=basis, classes=classes, models=models)
+
+
+def pool_material(
+    side: PublicSide, at: IntArray, codes: IntArray, *, basis: Basis, classes: Sequence[Any], models: Models
+) -> Material:
+    """Gather rows of the pool, by number, with these labels."""
+    shown = take(side.seen.teacher, at), take(side.seen.student, at), None
+    return _material(side, shown, codes, at, basis=basis, classes=classes, models=models)
+
+
+def _material(
+    side: PublicSide,
+    rows: tuple[Any, Any, Any],
+    codes: IntArray,
+    in_pool: IntArray | None,
+    *,
+    basis: Basis,
+    classes: Sequence[Any],
+    models: Models,
+) -> Material:
+    return Material(
+        pool=(side.seen.teacher, side.seen.student),
+        points=side.seen.numbers,
+        rows=rows,
+        codes=codes,
+        in_pool=in_pool,
+        teacher=as_teacher(
+            side.default_teacher if models.teacher is None else with_classes(teacher_named(models.teacher), classes),
+            classes=classes,
+        ),
+        student=as_student(models.student),
+        classes=tuple(classes),
+        basis=basis,
+        schema=side.schema,
+        direct=side.direct(models.feature_map),
+        one_unit=side.views.numbers.directions is not None,
+    )
+
+
+def notes_of(rehearsals: Sequence[Rehearsal]) -> tuple[str, ...]:
+    """Say what a plan's figures rest on, and what its rehearsals found."""
+    if not rehearsals:
+        return ()
+    first = rehearsals[0]
+    said = [BASES[first.material.basis]]
+    if constant := first.constant:
+        rows = round((first.facts.rows or 1) / max(constant))
+        said.append(
+            f"with {several(max(constant), 'teacher')}, of {several(rows, 'row')} each, every teacher says one class "
+            "whatever it is asked"
+        )
+    if first.not_rehearsed is not None:
+        said.append(first.not_rehearsed)
+    if first.mixed and first.material.basis == "labelled public rows":
+        said.append(
+            "nothing tells whose the labelled public rows are, so that a teacher's rows were drawn from all: one "
+            f"{first.facts.unit}'s resemble each other more, and what is expected is too high by what that makes; give "
+            "evaluation=(X, y, groups)"
+        )
+    return tuple(said)

@@ -1,0 +1,249 @@
+"""A plan in the terminal: what a budget would buy, best first, in 80 columns."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+
+from quorate.accounting.figures import at_most, plural, several
+from quorate.accounting.neighbouring import Neighbouring
+from quorate.planning.by_epsilon import AtEpsilon
+from quorate.planning.crossing import MATTERS, MOST_QUERIES
+from quorate.planning.margins import AnswerProbabilities
+from quorate.planning.plan import Plan
+from quorate.planning.plan_row import PlanRow
+from quorate.report.notation import TERMINAL, percent, shortened, under_label
+from quorate.run.expected import BASES
+from quorate.students.scores import SCORE_WORDS
+
+MOST_ROWS = 12  # that can answer; the rest are in the JSON and the page
+ROUGHLY = "rehearsed once, so that its figure is rough: it comes after the rows that were rehearsed in full"
+SHOWN_MARGINS = (0.2, 0.6, 1.0)
+_HEAD = f" {'method':<22}{'teachers':>8}{'queries':>8}  {'noise':<12}{'answered':>8}  expected"
+
+
+def render_plan(plan: Plan) -> str:
+    """Return the plan as text; the last line ends without a line break."""
+    return "\n".join(
+        (
+            *wrap(task(plan), TERMINAL),
+            "",
+            *_rows(plan),
+            *_first(plan),
+            *_cannot(plan),
+            *_crossing(plan),
+            *_epsilons(plan),
+            *_words("odds", odds(plan)),
+            *(line for note in plan.notes for line in _words("note", note)),
+        )
+    )
+
+
+def odds(plan: Plan) -> str:
+    """Say what the budget means, in odds."""
+    exact = plan.worlds_of_first
+    less = "" if exact is None or exact == plan.worlds else f", and by the exact price of the first row {exact:,}"
+    return (
+        f"of 1,000 equally likely pairs of worlds that differ in one {plan.facts.unit}, the best observer of all that "
+        f"is released tells apart {plan.worlds:,} at most on average by ε and δ alone{less}; a coin, 500"
+    )
+
+
+def task(plan: Plan) -> str:
+    """Say in a line what is planned for."""
+    facts = plan.facts
+    rows = "" if facts.n_rows is None else f" with {several(facts.n_rows, 'row')}"
+    sizes = (several(facts.n_public, "public row"), several(facts.n_classes, "class"), several(facts.width, "column"))
+    return (
+        f"ε = {at_most(facts.epsilon)}, δ = {at_most(facts.delta)} for any one {facts.unit}: "
+        f"{several(facts.n_records or 0, facts.unit)}{rows}, {', '.join(sizes)}"
+    )
+
+
+def _rows(plan: Plan) -> list[str]:
+    able = plan.answering
+    lines = [_HEAD, "─" * TERMINAL, *(_row(row, "~" if plan.is_brief(row) else " ") for row in able[:MOST_ROWS])]
+    if len(able) > MOST_ROWS:
+        lines.append(f" and {several(len(able) - MOST_ROWS, 'row')} more: --json or --html shows them")
+    share = "— no labels" if plan.commonest is None else f"{always(plan):.3f}"
+    lines += [f" {'always the commonest class':<62}{share}", "─" * TERMINAL]
+    if plan.scoring != "accuracy":
+        lines += _words("expected", f"{SCORE_WORDS[plan.scoring]}, since a class is rare or it was asked for")
+    if any(plan.is_brief(row) for row in able):
+        lines += _words("~", ROUGHLY)
+    return lines
+
+
+def always(plan: Plan) -> float:
+    """Return the score of always saying the commonest class, by what the plan's rows are put in order."""
+    scored = None if plan.first.expected is None else plan.first.expected.scored
+    return (plan.commonest or 0.0) if scored is None else scored.baseline
+
+
+def _row(row: PlanRow, mark: str) -> str:
+    expected = "—" if row.expected is None else _range(row)
+    answered = "" if row.answered is None else percent(row.answered)
+    return (
+        f" {shortened(method_of(row), 21):<22}{_number(row.n_teachers):>8}{_number(row.n_queries):>8}  "
+        f"{_noise(row):<12}{answered:>8} {mark}{expected:<16}"
+    ).rstrip()
+
+
+def _range(row: PlanRow) -> str:
+    found = row.expected
+    if found is None:
+        return ""
+    if (scored := found.scored) is not None:
+        return f"{scored.value:.3f} ({scored.low:.2f}–{scored.high:.2f})"
+    return f"{found.accuracy:.3f} ({found.low:.2f}–{found.high:.2f})"
+
+
+def _number(n: int | None) -> str:
+    return "" if n is None else f"{n:,}"
+
+
+def _noise(row: PlanRow) -> str:
+    """The noise in twelve columns; the page has it in words."""
+    if row.way != "votes":
+        return row.noise.split(" on ")[0][:12] if row.way == "direct" else "one choice"
+    return row.noise.removesuffix(" votes").removesuffix(" an answer") if "test stands" not in row.noise else "none"
+
+
+def _first(plan: Plan) -> list[str]:
+    first = plan.first
+    lines = _words("first", f"{name_of(first)}: {first.why}")
+    lines += _words("compares", compared(plan)) if any(row.priced for row in plan.answering) else []
+    if first.expected is not None:
+        lines += _words("rests on", BASES[first.expected.basis])
+    votes = next((row for row in plan.answering if row.probabilities is not None), None)
+    if votes is not None and votes.probabilities is not None:
+        lines += _words("labels", margins_in_words(votes, votes.probabilities))
+    return lines
+
+
+def compared(plan: Plan) -> str:
+    """Say for which change of one unit the rows' ε is, and what the rounds of the direct method cost for the other."""
+    priced = next(row.priced for row in plan.answering if row.priced)
+    declared = f"the number of {plural(plan.facts.unit)} is declared"
+    reason = plan.facts.why_neighbours or (declared if plan.facts.neighbours == "auto" else "it was asked for")
+    changing = Neighbouring.of(plan.facts.relation, plan.facts.unit).changing
+    return (
+        f"ε of every row is for {changing}, since {reason}. Gradient rounds: {priced}. Votes: one price for adding, "
+        "removing and replacing"
+    )
+
+
+def name_of(row: PlanRow) -> str:
+    """Name a row: what releases, and with how many teachers and queries.
+
+    Examples
+    --------
+    >>> name_of(PlanRow(way="votes", name="NoisyCounts", n_teachers=178, n_queries=1_000))
+    'NoisyCounts of 178 teachers on 1,000 queries'
+    """
+    teachers = "" if row.n_teachers is None else f" of {several(row.n_teachers, 'teacher')}"
+    queries = "" if row.n_queries is None or row.way != "votes" else f" on {row.n_queries:,} queries"
+    return f"{method_of(row)}{teachers}{queries}"
+
+
+def method_of(row: PlanRow) -> str:
+    """Name what a row is of, in the words of the documents.
+
+    Examples
+    --------
+    >>> method_of(PlanRow(way="direct", name="gradient rounds")), method_of(PlanRow(way="votes", name="NoisyCounts"))
+    ('direct method', 'NoisyCounts')
+    >>> method_of(PlanRow(way="votes", name="NoisyCounts", model="tree"))
+    'NoisyCounts, tree'
+    """
+    if row.way == "direct":
+        return "direct method"
+    return f"{row.name}, {row.model}" if row.model else row.name
+
+
+def margins_in_words(row: PlanRow, found: AnswerProbabilities) -> str:
+    """Say how often one released label is right, at a few margins."""
+    told = ", ".join(
+        f"{found.truth[found.margins.index(margin)]:.2f} at a margin of {margin:g}"
+        for margin in SHOWN_MARGINS
+        if margin in found.margins
+    )
+    return (
+        f"one label of {name_of(row)} is the truth with probability {told} (how far teachers prefer the truth to any "
+        "other class); a student averages over all of them"
+    )
+
+
+def _cannot(plan: Plan) -> list[str]:
+    lines: list[str] = []
+    by_name: dict[str, list[PlanRow]] = {}
+    for row in plan.rows:
+        if row.cannot:
+            by_name.setdefault(method_of(row), []).append(row)
+    for name, rows in by_name.items():
+        last = rows[-1]  # of the most teachers: if even these cannot
+        lines += _words("cannot", f"{name}: {last.cannot.removeprefix('cannot answer: ')}")
+    return lines
+
+
+def _crossing(plan: Plan) -> list[str]:
+    found = [each for each in plan.crossings if each.n_queries is not None]
+    if not plan.crossings:
+        return []
+    most = plan.crossings[-1].n_teachers
+    if not found and any(each.difference == "does not matter" for each in plan.crossings):
+        return _words(
+            "sparse",
+            f"no difference that matters between a sparse vector and Gaussian noise: with {most:,} teachers, at up to "
+            f"{MOST_QUERIES:,} queries, either fails on fewer than one unanimous vote in {1 / MATTERS:,.0f}",
+        )
+    if not found:
+        return _words(
+            "sparse",
+            f"a sparse vector is never better than Gaussian noise here: even unanimous votes of {most:,} teachers are "
+            "answered less often",
+        )
+    first = found[0]
+    return _words(
+        "sparse",
+        f"with {first.n_teachers:,} teachers, a sparse vector that may decline {first.cutoff} queries beats Gaussian "
+        f"noise from {first.n_queries:,} queries on, where votes have a margin of {first.margin:g}",
+    )
+
+
+def _epsilons(plan: Plan) -> list[str]:
+    if not any(each.expected is not None for each in plan.by_epsilon):
+        return []
+    lines = ["", *(f"  {line}" for line in wrap(f"{epsilons_of(plan)}:", TERMINAL - 2))]
+    lines += [f"  {'ε':<8}{'teachers':>9}  expected {SCORE_WORDS[plan.scoring]}"]
+    lines += [f"  {each.epsilon:<8g}{_number(each.n_teachers):>9}  {at_epsilon(each)}" for each in plan.by_epsilon]
+    lines += [line for words in epsilons_in_words(plan) for line in _words("", words)]
+    return [*lines, ""]
+
+
+def epsilons_of(plan: Plan) -> str:
+    """Say of what the table by ε is."""
+    first = plan.first
+    if first.way != "votes":
+        return f"{method_of(first)} by ε"
+    return f"{method_of(first)} by ε; the number of teachers is chosen for each ε, and differs by row"
+
+
+def at_epsilon(each: AtEpsilon) -> str:
+    """Return what is expected at one ε; the head of its column names the score."""
+    if each.expected is None:
+        return "—"
+    return str(each.expected) if each.expected.scored is None else each.expected.scored.figures
+
+
+def epsilons_in_words(plan: Plan) -> tuple[str, ...]:
+    """Say between which ε anything changes."""
+    said = []
+    if plan.nothing_changes_above is not None and plan.nothing_changes_above < plan.by_epsilon[-1].epsilon:
+        said.append(f"no gain above ε = {plan.nothing_changes_above:g}")
+    if plan.nothing_is_learned_below is not None:
+        said.append(f"nothing is learned below ε = {plan.nothing_is_learned_below:g}")
+    return tuple(said)
+
+
+def _words(label: str, words: str) -> list[str]:
+    return under_label(f"  {label}", words, room=12)

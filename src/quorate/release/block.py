@@ -1,0 +1,294 @@
+"""A block of answers: paid for → marked as drawn → durable → its noise → stored → told. The one place for that.
+
+Noise for a release is had from a :class:`DrawnBlock` alone, and a block is durably drawn before there is one. So an
+answer that was perhaps drawn is in the ledger, whenever a process dies; and it is there as drawn, so that it is never
+drawn again. Whether a reservation paid for what is about to be drawn is checked before anything is.
+
+Labels come in blocks; an evaluation or a choice is released once (:func:`release_once`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from quorate.accounting import Composed, Event, Repeated
+from quorate.errors import InvalidParameter
+from quorate.ledger import Block, Part, Receipt, Reservation
+from quorate.mechanisms import Mechanism, StreamMechanism
+from quorate.noise import NoiseSource
+from quorate.release.target import STAGE
+from quorate.types import IntArray, Secret
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnBlock:
+    """A block that is marked as drawn, durably: what its noise is had from, and where its answers go.
+
+    Parameters
+    ----------
+    reservation : Reservation
+        What pays for it.
+    block : Block
+        The block, as :meth:`~quorate.ledger.Reservation.draw` returned it.
+    """
+
+    reservation: Reservation
+    block: Block
+
+    @property
+    def first(self) -> int:
+        """Number of its first answer among the reservation's answers for this purpose, from 0."""
+        return self.block.first
+
+    @property
+    def count(self) -> int:
+        """How many answers it holds."""
+        return self.block.count
+
+    def noise(self, source: NoiseSource) -> NoiseSource:
+        """Return the noise of these answers: the stream of `source` at their purpose and number."""
+        return source.at(self.block.purpose, self.block.first)
+
+    def store(self, answers: object) -> Receipt:
+        """Record the answers, durably; only then may anybody see them."""
+        return self.reservation.store(self.block, answers)
+
+    def answer(
+        self, compute: Callable[[DrawnBlock], T], *, record: Callable[[T], object] = lambda answers: answers
+    ) -> T:
+        """Compute the answers, store them, and only then return them; the arguments are those of :func:`release`."""
+        answers = compute(self)
+        self.store(record(answers))  # durable before anybody sees it
+        return answers
+
+
+def draw(
+    reservation: Reservation,
+    purpose: str,
+    count: int = 1,
+    *,
+    stage: int | None = None,
+    after: Block | None = None,
+    parts: Sequence[Part] | None = None,
+) -> DrawnBlock:
+    """Count answers as given; they are on stable storage when this returns.
+
+    Parameters
+    ----------
+    reservation, purpose, count, stage, after, parts
+        As in :meth:`quorate.ledger.Reservation.draw`.
+    """
+    if stage is None and parts is None:
+        return DrawnBlock(reservation, reservation.draw(purpose, count))
+    return DrawnBlock(reservation, reservation.draw(purpose, count, stage=stage, after=after, parts=parts))
+
+
+def release(
+    reservation: Reservation,
+    purpose: str,
+    count: int,
+    compute: Callable[[DrawnBlock], T],
+    *,
+    record: Callable[[T], object] = lambda answers: answers,
+    parts: Sequence[Part] | None = None,
+) -> tuple[DrawnBlock, T]:
+    """Draw a block, compute its answers, store them, and only then return them.
+
+    Parameters
+    ----------
+    reservation : Reservation
+        With `count` answers left for `purpose`.
+    purpose : str
+        What the answers are for.
+    count : int
+        How many, at least 1.
+    compute : callable
+        From the drawn block to its answers, with noise of ``drawn.noise(source)`` and no other.
+    record : callable, optional
+        From the answers to the JSON that is stored; the answers as they are by default.
+    parts : sequence of Part, optional
+        The requests of several clients that share the block.
+
+    Returns
+    -------
+    drawn : DrawnBlock
+        The block.
+    answers
+        What `compute` returned.
+
+    Raises
+    ------
+    BudgetExhausted
+        If fewer answers are left; nothing is drawn then.
+    QuotaExhausted
+        If fewer are left of a client's quota; nothing is drawn then.
+
+    Notes
+    -----
+    Whatever goes wrong between draw and store leaves a block that counts as given and has no answers. It is never drawn
+    again.
+
+    Examples
+    --------
+    >>> from quorate.accounting import PureDP
+    >>> from quorate.ledger import Budget, Ledger
+    >>> from quorate.noise import SeededNoise, discrete_laplace
+    >>> reservation = Ledger(budget=Budget(1.0, 1e-5)).reserve(PureDP(1.0), delta=0, purposes={"sum": 1}, key="sum")
+    >>> secret = 40
+    >>> drawn, sums = release(
+    ...     reservation, "sum", 1,
+    ...     lambda drawn: [secret + int(z) for z in discrete_laplace(1.0, 1, drawn.noise(SeededNoise(0)))])
+    >>> reservation.blocks("sum")[0].answers == sums
+    True
+    """
+    drawn = draw(reservation, purpose, count, parts=parts)
+    return drawn, drawn.answer(compute, record=record)
+
+
+class Priced(Protocol):
+    """A mechanism, as far as its price goes."""
+
+    @property
+    def event(self) -> Event:
+        """Price of one answer; of a whole run, where the mechanism has a state (``init``)."""
+        ...
+
+
+def check_covered(reservation: Reservation, purpose: str, mechanism: Priced) -> int:
+    r"""Return how many answers of `mechanism` a reservation holds for one purpose.
+
+    The ledger knows what was charged, not what is drawn. Without this look, the answers of a noisier mechanism could
+    pay for those of a less noisy one, or one charge for the answers of two purposes, and nothing would show it.
+
+    Parameters
+    ----------
+    reservation : Reservation
+        What was charged.
+    purpose : str
+        What the answers are for.
+    mechanism : Priced
+        What is going to answer: for its event each time, or for one event in a whole run.
+
+    Returns
+    -------
+    int
+        Answers reserved for `purpose`, drawn ones included.
+
+    Raises
+    ------
+    InvalidParameter
+        If nothing was reserved for `purpose`, or what pays for it does not hold the mechanism's event once for *every*
+        answer that it pays for, of whatever purpose (once, for a stream with its stages). What pays is the part of the charged event
+        that the reservation names (``charged_to``), or else the whole event, for all purposes.
+
+    Notes
+    -----
+    Let N answers be paid by a multiset E of single events, and let every mechanism M that answers have N M within E.
+    Then of each single event l the answers take at most :math:`\sum_M n_M M_l \le \max_M N M_l \le E_l`, whichever
+    mechanisms answer how many of them: what is drawn never passes what was charged. A stream has no such sum with
+    others, so what has stages answers by streams alone. The look is at the reservation as it was made; it does not
+    depend on what was drawn before.
+
+    Examples
+    --------
+    >>> from quorate.ledger import Budget, Ledger
+    >>> from quorate.mechanisms import GaussianNoisyMax
+    >>> charged, other = GaussianNoisyMax(sigma=40.0), GaussianNoisyMax(sigma=10.0)
+    >>> ledger = Ledger(budget=Budget(2.0, 1e-5))
+    >>> schedule = Repeated(charged.event, 5)
+    >>> reservation = ledger.reserve(schedule, delta=1e-6, purposes={"label": 5}, key="labels")
+    >>> check_covered(reservation, "label", charged)
+    5
+    >>> check_covered(reservation, "label", other)
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: the reservation does not pay for 5 answers of GaussianNoisyMax for "label"; reserve the event of the mechanism that answers
+    """  # noqa: E501  a doctest's message is one line
+    reserved = reservation.purposes.get(purpose, 0)
+    if reserved == 0:
+        raise InvalidParameter(f'the reservation holds no answers for "{purpose}"; name it among the purposes')
+    event, sharing = _paying(reservation, purpose)
+    answers = sum(reservation.purposes[each] for each in sharing if each != STAGE)
+    stream = isinstance(mechanism, StreamMechanism)
+    told = " and ".join(f'"{each}"' for each in sharing if each != STAGE)
+    if (STAGE in sharing) != stream:
+        raise InvalidParameter(
+            f"the reservation of {told} is for {'no stream' if stream else 'a stream with stages'}, got "
+            f"{type(mechanism).__name__}; reserve the event of the mechanism that answers, a stream's with its stages"
+        )
+    paid, needed = single_events(event), single_events(Repeated(mechanism.event, 1 if stream else answers))
+    if any(paid[one] < often for one, often in needed.items()) or answers > getattr(mechanism, "n_queries", answers):
+        also = "" if stream or len(sharing) == 1 else ", and say with charged_to which part pays for which purpose"
+        raise InvalidParameter(
+            f"the reservation does not pay for {answers:,} answers of {type(mechanism).__name__} for {told}; "
+            f"reserve the event of the mechanism that answers{also}"
+        )
+    return reserved
+
+
+def single_events(event: Event) -> Counter[Event]:
+    """Take an event apart: how often each single event stands in it."""
+    if isinstance(event, Repeated):
+        return Counter({one: event.times * often for one, often in single_events(event.event).items()})
+    if isinstance(event, Composed):
+        return sum((single_events(part) for part in event.events), Counter())
+    return Counter({event: 1})
+
+
+def _paying(reservation: Reservation, purpose: str) -> tuple[Event, list[str]]:
+    """Return what pays for a purpose, and every purpose that it pays for."""
+    charged_to, event = reservation.charged_to, reservation.event
+    if charged_to is None:
+        return event, list(reservation.purposes)
+    if not isinstance(event, Composed):  # the ledger refuses to make such a reservation
+        raise InvalidParameter("the reservation names parts of an event that has none; reserve their Composed")
+    return event.events[charged_to[purpose]], [each for each, part in charged_to.items() if part == charged_to[purpose]]
+
+
+def release_once(
+    sums: Secret[IntArray], mechanism: Mechanism, reservation: Reservation, noise: NoiseSource, *, purpose: str
+) -> Any:
+    """Release one answer to secret sums or scores, charged to a reservation.
+
+    Parameters
+    ----------
+    sums : Secret[IntArray], (n_sums,)
+        What `mechanism` takes.
+    mechanism : Mechanism
+        What may cross the boundary.
+    reservation : Reservation
+        With at least one answer left for `purpose`.
+    noise : NoiseSource
+        Addressed by purpose and by the number of the answer.
+    purpose : str
+        ``"evaluation"`` or ``"tuning"``.
+
+    Returns
+    -------
+    int or list of int
+        The answer, as it stands in the ledger.
+
+    Raises
+    ------
+    InvalidParameter
+        See :func:`~quorate.release.block.check_covered`.
+    BudgetExhausted
+        If no answer is left; nothing is drawn then.
+
+    Notes
+    -----
+    A release that was marked as drawn when its process ended is lost: it was paid for, and is never drawn again.
+    """
+    check_covered(reservation, purpose, mechanism)
+
+    def compute(drawn: DrawnBlock) -> list[Any]:
+        return [np.asarray(mechanism.release(sums.reveal(), drawn.noise(noise))).tolist()]
+
+    _, [answer] = release(reservation, purpose, 1, compute)
+    return answer

@@ -1,0 +1,222 @@
+"""What the labels and the student are good for: scores on public rows with labels."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from quorate.report.plain import Plain, require
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ChosenScore(Plain):
+    """The score that a run is judged by, where that is not accuracy.
+
+    Parameters
+    ----------
+    scoring : str
+        scikit-learn's name of it.
+    value : float
+        What it is on the scored rows.
+    low, high : float
+        A 95 % interval.
+    baseline : float
+        What it is for always saying the commonest class.
+
+    Examples
+    --------
+    >>> ChosenScore(scoring="roc_auc", value=0.79, low=0.75, high=0.83, baseline=0.5).scoring
+    'roc_auc'
+    """
+
+    scoring: str
+    value: float
+    low: float
+    high: float
+    baseline: float
+
+    def _check(self) -> None:
+        require(self.scoring != "", "a chosen score has a name")
+        require(self.low <= self.high, "an interval has its lower end first")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OperatingPoint(Plain):
+    """What a two-class model does at one threshold of the probability of the rarer class.
+
+    Parameters
+    ----------
+    threshold : float
+        Rows with at least this probability are flagged: called the rarer class.
+    flagged : float
+        Share of all rows that are flagged.
+    precision : float
+        Share of the flagged rows that are of the class.
+    recall : float
+        Share of the rows of the class that are flagged.
+    false_alarms : float
+        Share of the other rows that are flagged.
+
+    Examples
+    --------
+    >>> OperatingPoint(threshold=0.1, flagged=0.08, precision=0.25, recall=0.5, false_alarms=0.06).recall
+    0.5
+    """
+
+    threshold: float
+    flagged: float
+    precision: float
+    recall: float
+    false_alarms: float
+
+    def _check(self) -> None:
+        shares = (self.flagged, self.precision, self.recall, self.false_alarms)
+        require(all(0 <= share <= 1 for share in shares), "shares at a threshold are in [0, 1]")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Ranking(Plain):
+    """How a two-class model orders rows, by its probability of the rarer class.
+
+    Parameters
+    ----------
+    positive : int
+        That class, by its place in ``Setup.classes``.
+    roc_auc, average_precision : float
+        scikit-learn's, in [0, 1].
+    share : float
+        Share of the scored rows that are of the class.
+    curve : tuple of OperatingPoint
+        From the strictest threshold to the loosest.
+    thresholds : tuple of OperatingPoint
+        A few of all thresholds, for a table.
+    in_use : OperatingPoint
+        What ``predict`` does.
+
+    Examples
+    --------
+    >>> point = OperatingPoint(threshold=0.5, flagged=0.5, precision=0.5, recall=0.5, false_alarms=0.5)
+    >>> Ranking(positive=1, roc_auc=0.5, average_precision=0.5, share=0.5, curve=[point], thresholds=[point],
+    ...         in_use=point).positive
+    1
+    """
+
+    positive: int
+    roc_auc: float
+    average_precision: float
+    share: float
+    curve: tuple[OperatingPoint, ...]
+    thresholds: tuple[OperatingPoint, ...]
+    in_use: OperatingPoint
+
+    def _check(self) -> None:
+        require(self.positive in (0, 1), "of two classes one is called positive: 0 or 1")
+        for share in (self.roc_auc, self.average_precision, self.share):
+            require(0 <= share <= 1, f"areas and shares must be in [0, 1], got {share!r}")
+        require(len(self.curve) >= 1, "a curve has one point at least")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Score(Plain):
+    """How often labels were right, on public rows with labels.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows it was measured on, at least 1.
+    accuracy, balanced_accuracy : float
+        In [0, 1].
+    recall : tuple of (float or None)
+        Per class, in the order of ``Setup.classes``; None where no row has the class. Empty if not measured.
+    class_rows : tuple of int
+        Rows of each class among the public ones, in that order. Empty if not told.
+    commonest : float or None
+        Share of the commonest class among them: the accuracy of always saying it. It follows from `class_rows`, and is
+        None where these are not told.
+    chosen : ChosenScore or None
+        The score that the run is judged by; None where that is accuracy.
+    ranking : Ranking or None
+        How rows are ordered; None where there are more than two classes, or the model has no probabilities.
+
+    Examples
+    --------
+    >>> Score(n_rows=2000, accuracy=0.84, recall=[0.9, 0.62], class_rows=[1500, 500]).commonest
+    0.75
+    """
+
+    n_rows: int
+    accuracy: float
+    balanced_accuracy: float | None = None
+    recall: tuple[float | None, ...] = ()
+    class_rows: tuple[int, ...] = ()
+    commonest: float | None = None
+    chosen: ChosenScore | None = None
+    ranking: Ranking | None = None
+
+    LEFT_OUT: ClassVar = ("chosen", "ranking")
+
+    def _check(self) -> None:
+        require(self.n_rows >= 1, f"n_rows must be >= 1, got {self.n_rows}")
+        for share in (self.accuracy, self.balanced_accuracy, *self.recall):
+            require(share is None or 0 <= share <= 1, f"accuracies and recalls must be in [0, 1], got {share!r}")
+        fits = not self.class_rows or (len(self.class_rows) == len(self.recall) and min(self.class_rows) >= 0)
+        require(fits, "class_rows needs one count >= 0 for each recall, or none at all")
+        known = max(self.class_rows) / sum(self.class_rows) if any(self.class_rows) else None
+        require(self.commonest in (None, known), "commonest is the largest share of class_rows, and nothing without")
+        object.__setattr__(self, "commonest", known)  # an earlier version did not write it
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ExpectedScore(Plain):
+    """Which accuracy was expected of the student before anything was spent: by a rehearsal on public rows.
+
+    Parameters
+    ----------
+    accuracy, low, high : float
+        What was expected, and the range for nine runs in ten; in [0, 1].
+    basis : str
+        On what it rests, in words.
+    chosen : ChosenScore or None
+        What was expected of the score that the run is judged by; None where that is accuracy.
+
+    Examples
+    --------
+    >>> ExpectedScore(accuracy=0.84, low=0.82, high=0.86, basis="rehearsed on public rows").low
+    0.82
+    """
+
+    accuracy: float
+    low: float
+    high: float
+    basis: str
+    chosen: ChosenScore | None = None
+
+    LEFT_OUT: ClassVar = ("chosen",)
+
+    def _check(self) -> None:
+        require(0 <= self.low <= self.accuracy <= self.high <= 1, "an expected accuracy lies in its range in [0, 1]")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Utility(Plain):
+    """What the labels and the student are good for.
+
+    Parameters
+    ----------
+    student, ensemble : Score or None
+        Against public labels; the ensemble's is that of its released answers.
+    non_private : Score or None
+        Only where the owner reveals it: it is not covered by the guarantee.
+    expected : ExpectedScore or None
+        What was expected of the student, where the run was rehearsed.
+
+    Examples
+    --------
+    >>> Utility().student is None
+    True
+    """
+
+    student: Score | None = None
+    ensemble: Score | None = None
+    non_private: Score | None = None
+    expected: ExpectedScore | None = None

@@ -1,0 +1,275 @@
+"""What a user should hear before a budget is spent: figures of the task that make a run a waste, or an answer a coin.
+
+Pure functions of public facts. They refuse nothing: what a run is for, its owner knows.
+"""
+
+from __future__ import annotations
+
+import math
+
+from quorate.accounting.budget_cautions import budget_cautions
+from quorate.accounting.figures import at_least, plural, several
+from quorate.mechanisms import Mechanism, StreamMechanism
+from quorate.outcomes import Caution, Outcome, Severity, caution
+from quorate.run.expected import Expected
+from quorate.run.hopeless import hopeless
+from quorate.run.public_facts import PublicFacts
+
+# What programs decide by.
+LABELS_ARE_COINS = "labels-are-coins"
+ONE_ANSWER_IS_UNSURE = "one-answer-is-unsure"
+ROWS_ARE_UNKNOWN = "rows-per-unit-unknown"
+TEACHERS_ARE_CONSTANTS = "teachers-are-constants"
+PROMPTS_SHOW_FEW_ROWS = "prompts-show-few-rows"
+REHEARSED_AT_THE_COMMONEST = "rehearsed-at-the-commonest-class"
+
+# Standard deviations, where half a vote share is the largest lead there is. Measured with logistic students on Mushroom
+# (117 columns) and on a table of 7 columns: beyond both, accuracy was 0.5 to 0.75; below one of them, 0.72 to 0.96.
+COIN = 0.25  # of a vote share that a student of w weights reads off all answers
+MEAN = 0.09  # of the mean of all answers: many columns repeat each other, and do not make it worse
+UNSURE = 0.75  # how often a label may be right where all teachers agree, and be called close to a coin toss
+SURE = 0.95  # how often a single answer should be right where all teachers agree
+
+
+def unanimous_right(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> float | None:
+    """Probability that a unanimous vote is released as what it is; None where a mechanism states no such law.
+
+    Examples
+    --------
+    >>> from quorate.mechanisms import NoisyCounts, PermuteAndFlip
+    >>> round(unanimous_right(NoisyCounts(sigma=121.0, form="binary"), n_teachers=178, n_classes=2), 2)
+    0.77
+    >>> round(unanimous_right(PermuteAndFlip(epsilon=0.1), n_teachers=12, n_classes=2), 2)
+    0.73
+    """
+    if mechanism.answer_noise is not None:
+        return mechanism.answer_noise.right(n_teachers, n_classes)
+    if isinstance(mechanism, StreamMechanism) or mechanism.test is not None:
+        return None
+    stated = mechanism.answerable(n_teachers, n_classes).probability
+    return stated if stated < 1 else None
+
+
+def noise_left(mechanism: Mechanism, right: float, *, n_teachers: int, n_classes: int, n_queries: int) -> float:
+    r"""Standard deviation of the mean of all answers on which teachers agree, in vote shares: half a share is the lead.
+
+    Of noisy votes :math:`\sigma/(K\sqrt\ell)`. A class is right with probability p and each other one with
+    :math:`q = (1 - p)/(C - 1)`, which is as good as a vote share with noise
+    :math:`\tfrac12\sqrt{p + q - (p - q)^2}/(p - q)`.
+
+    Examples
+    --------
+    >>> from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
+    >>> task = {"n_teachers": 100, "n_classes": 2, "n_queries": 400}
+    >>> noise_left(NoisyCounts(sigma=200.0, form="binary"), 0.6, **task)
+    0.1
+    >>> round(noise_left(GaussianNoisyMax(sigma=200.0, form="binary"), 0.6, **task), 3)
+    0.122
+    """
+    noise = mechanism.answer_noise
+    if mechanism.releases_values and noise is not None:
+        return noise.scale / n_teachers / math.sqrt(n_queries)
+    other = (1 - right) / (n_classes - 1)
+    lead = right - other
+    if lead <= 0:
+        return math.inf
+    return 0.5 * math.sqrt(max(0.0, right + other - lead**2)) / lead / math.sqrt(n_queries)
+
+
+def reach(mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: int) -> Caution:
+    """Look whether anything can be answered: :func:`~quorate.run.hopeless.hopeless`, with the noise that is left.
+
+    Examples
+    --------
+    >>> from quorate.mechanisms import GaussianNoisyMax
+    >>> reach(GaussianNoisyMax(sigma=5_000.0, form="binary"), n_teachers=50, n_classes=2, n_queries=400).applies
+    True
+    """
+    task = {"n_teachers": n_teachers, "n_classes": n_classes}
+    right = unanimous_right(mechanism, **task)
+    left = None if right is None else noise_left(mechanism, right, **task, n_queries=n_queries)
+    return hopeless(mechanism, **task, n_queries=n_queries, noise_left=left)
+
+
+def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_queries: int) -> tuple[Caution, ...]:
+    """Look for everything that may be wrong with a set-up.
+
+    Parameters
+    ----------
+    facts : PublicFacts
+        Public facts of the task.
+    mechanism : mechanism
+        What answers.
+    n_teachers, n_queries : int
+        K and ℓ.
+
+    Returns
+    -------
+    tuple of Caution
+        Those that apply and those that do not, in a fixed order.
+    """
+    promised = budget_cautions(facts.n_records, facts.epsilon, facts.delta, facts.unit)
+    task = {"n_teachers": n_teachers, "n_classes": facts.n_classes, "n_queries": n_queries}
+    out_of_reach = reach(mechanism, **task)
+    right = unanimous_right(mechanism, n_teachers=n_teachers, n_classes=facts.n_classes)
+    if right is None:
+        unknown = tuple(
+            Caution(code=code, severity=severity, outcome=Outcome.NOT_RUN)
+            for code, severity in ((LABELS_ARE_COINS, Severity.SERIOUS), (ONE_ANSWER_IS_UNSURE, Severity.WARNING))
+        )
+        return (out_of_reach, *unknown, *promised)
+    mean = noise_left(mechanism, right, **task)
+    share = mean * math.sqrt(min(max(facts.width, 1), n_queries))
+    coins = right < UNSURE and mean > MEAN and share > COIN
+    unsure = facts.online_answers > 0 and right < SURE
+    return (
+        out_of_reach,
+        caution(
+            LABELS_ARE_COINS,
+            Severity.SERIOUS,
+            f"{_noise(mechanism)} against {several(n_teachers, 'teacher')}: where all teachers agree, a label is right "
+            f"{_at_most(right)}, and {several(n_queries, 'label')} cannot average that out. The labels would be close "
+            "to coin tosses, and the budget would be spent. Raise epsilon or bring more private rows"
+            f"{', or keep fewer answers back' * (facts.online_answers > 0)}"
+            if coins
+            else None,
+        ),
+        caution(
+            ONE_ANSWER_IS_UNSURE,
+            Severity.WARNING,
+            f"one online answer alone is right {_at_most(right)}, even where all teachers agree; the student, which "
+            "averages over all answers, is the better judge of a single case"
+            if unsure
+            else None,
+        ),
+        *promised,
+    )
+
+
+def constant_teachers_caution(constant: bool | None, *, n_rows_each: int | None) -> Caution:
+    """Say that teachers of so few rows are constants, where that was looked for and is so.
+
+    Parameters
+    ----------
+    constant : bool or None
+        Whether it is so; None where it was not looked for.
+    n_rows_each : int or None
+        Rows of a shard, on average.
+
+    Examples
+    --------
+    >>> constant_teachers_caution(True, n_rows_each=18).words.split(":")[0]
+    'on 18 rows, as many as a teacher gets, this model says one class whatever it is asked, or fails'
+    >>> constant_teachers_caution(None, n_rows_each=None).outcome
+    <Outcome.NOT_RUN: 'not run'>
+    """
+    if constant is None:
+        return Caution(code=TEACHERS_ARE_CONSTANTS, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
+    return caution(
+        TEACHERS_ARE_CONSTANTS,
+        Severity.SERIOUS,
+        f"on {n_rows_each:,} rows, as many as a teacher gets, this model says one class whatever it is asked, or "
+        "fails: so it did on samples of the public rows, and the budget would be spent for nothing. Give fewer "
+        "teachers, or a model that learns from so few rows (trees: fewer rows in a leaf)"
+        if constant
+        else None,
+    )
+
+
+def shown_rows_caution(shown: int | None, *, n_rows_each: int | None, n_teachers: int, answers: int) -> Caution:
+    """Say that prompts show a small part of their shards, so that more teachers would know as much each.
+
+    Parameters
+    ----------
+    shown : int or None
+        Rows of its shard that each prompt shows; None where teachers learn from all of them.
+    n_rows_each : int or None
+        Rows of a shard, on average.
+    n_teachers, answers : int
+        K, and how many rows each of them is asked about.
+
+    Examples
+    --------
+    >>> shown_rows_caution(2, n_rows_each=30, n_teachers=30, answers=250).words.split(":")[0]
+    'each prompt shows 2 of the about 30 rows of its shard, and nothing is learned from the others'
+    >>> shown_rows_caution(8, n_rows_each=10, n_teachers=90, answers=250).applies
+    False
+    >>> shown_rows_caution(None, n_rows_each=30, n_teachers=30, answers=250).applies
+    False
+    """
+    most = 0 if shown is None or n_rows_each is None else n_teachers * n_rows_each // shown
+    return caution(
+        PROMPTS_SHOW_FEW_ROWS,
+        Severity.WARNING,
+        f"each prompt shows {shown:,} of the about {n_rows_each:,} rows of its shard, and nothing is learned from the "
+        f"others: up to {most:,} teachers would show as many each, and the noise counts less against more votes. Each "
+        f"further teacher is asked about {several(answers, 'row')}; choose their number by what requests cost"
+        if most >= 2 * n_teachers
+        else None,
+    )
+
+
+def rehearsal_caution(expected: Expected | None, commonest: float) -> Caution:
+    """Say that a rehearsal on public rows did no better than always saying their commonest class.
+
+    Parameters
+    ----------
+    expected : Expected or None
+        What a rehearsal says; None where none could be played.
+    commonest : float
+        Share of the commonest class among the public rows.
+
+    Examples
+    --------
+    >>> poor = Expected(accuracy=0.52, low=0.47, high=0.57, basis="labelled public rows")
+    >>> rehearsal_caution(poor, 0.54).code, rehearsal_caution(poor, 0.5).applies
+    ('rehearsed-at-the-commonest-class', False)
+    >>> rehearsal_caution(None, 0.54).outcome
+    <Outcome.NOT_RUN: 'not run'>
+    """
+    if expected is None:
+        return Caution(code=REHEARSED_AT_THE_COMMONEST, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
+    return caution(
+        REHEARSED_AT_THE_COMMONEST,
+        Severity.SERIOUS,
+        f"rehearsed on public rows, the student {_beside(expected, commonest)}: the budget would be spent for nothing. "
+        "Raise epsilon, bring more private rows, or try another method or model (quorate plan compares them)"
+        if expected.gain(commonest) <= 0
+        else None,
+    )
+
+
+def _beside(expected: Expected, commonest: float) -> str:
+    if (scored := expected.scored) is not None:
+        return f"has {scored}, and always saying their commonest class {scored.baseline:.3f}"
+    return f"is right for {expected}, and always saying their commonest class for {100 * commonest:.1f} %"
+
+
+def rows_caution(facts: PublicFacts) -> Caution:
+    """Look whether units that have ids were taken for single rows, since nobody says how many rows there are.
+
+    Examples
+    --------
+    >>> facts = PublicFacts(n_records=539, n_public=500, n_classes=10, width=30, epsilon=1.0, delta=1e-5)
+    >>> rows_caution(facts).code, rows_caution(facts).applies
+    ('rows-per-unit-unknown', True)
+    """
+    return caution(
+        ROWS_ARE_UNKNOWN,
+        Severity.WARNING,
+        f"how many private rows there are is not declared, so each {facts.unit} counted as one row; where "
+        f"{plural(facts.unit)} have several, declare n_rows, and there will be more teachers and less noise"
+        if facts.n_rows is None
+        else None,
+    )
+
+
+def _noise(mechanism: Mechanism) -> str:
+    noise = mechanism.answer_noise
+    if noise is None or noise.distribution != "gaussian":
+        return f"the noise of {type(mechanism).__name__}"
+    return f"σ = {at_least(noise.scale)} votes"
+
+
+def _at_most(right: float) -> str:
+    return f"at most {math.floor(100 * right)} % of the time"

@@ -1,0 +1,142 @@
+"""What a check finds: what a run or a fit would do and cost, as a value that prints, and that programs read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from quorate.accounting.figures import plural
+from quorate.accounting.neighbouring import Neighbouring
+from quorate.outcomes import Caution, Severity
+from quorate.report.notation import under_label
+from quorate.run.cautions import rehearsal_caution
+from quorate.run.expected import BASES, Expected
+from quorate.run.look import NO_LOOK, Look
+from quorate.run.remarks import Note
+from quorate.students.scores import SCORE_WORDS
+from quorate.types import Secret
+
+SEEDED_LINE = "seeded noise: reproducible, therefore not private, so no promise holds. Remove unsafe_noise_seed"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """How a check names things: those of an estimator's arguments by default.
+
+    `act`: what would do it: "A fit", "A run". `private`: the private table. `n_records`, `n_rows`: what declares the
+    number of units, and of rows.
+    """
+
+    act: str = "A fit"
+    private: str = "X"
+    n_records: str = "n_records="
+    n_rows: str = "n_rows="
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, repr=False)
+class CheckResult:
+    """What a fit or a run would do and cost. Printed, it is what ``quorate check`` prints.
+
+    `found`: the same in plain values, as ``quorate check --json`` has them.
+    `cautions`: what to know before the budget is spent: each has a code, a severity and an outcome.
+    `private_notes`: what there is to say about the private table, for its owner alone: it depends on private rows, is
+        outside the guarantee, and is in no other attribute and not in :meth:`to_json`. Printing shows it, since who
+        checks is who holds the rows; ``.reveal()`` gives it.
+    `look`: the owner's own look at the private rows, where it was asked for: as :attr:`private_notes`, it is printed,
+        and is nowhere else.
+    `steps`: the first lines: a word, and what it does.
+    `words`: how things are named.
+
+    Examples
+    --------
+    >>> CheckResult(found={"why": ["one shard a teacher"], "classes": ["no", "yes"]}, steps=(("train", "9 teachers"),))
+    Everything fits. A fit would
+      train      9 teachers
+      classes    no, yes
+      why        one shard a teacher
+    <BLANKLINE>
+    Nothing was charged.
+    """
+
+    found: Mapping[str, Any]
+    steps: tuple[tuple[str, str], ...]
+    cautions: tuple[Caution, ...] = ()
+    private_notes: Secret[tuple[Note, ...]] = field(default_factory=lambda: Secret(()))
+    look: Secret[Look | None] = NO_LOOK
+    words: Words = field(default_factory=Words)
+
+    @property
+    def sound(self) -> bool:
+        """Whether there is nothing to be careful about: a note alone is none."""
+        return all(each.severity is Severity.NOTE for each in self.cautions)
+
+    def expecting(self, expected: Expected | None, commonest: float) -> CheckResult:
+        """Return the same with what a rehearsal on labelled public rows says of the student."""
+        found = rehearsal_caution(expected, commonest)
+        heard = (found,) if found.applies else ()
+        line = "not known: a shard has more rows than half of the labelled public ones"
+        beside = f"{100 * commonest:.1f} %"
+        if expected is not None:
+            line = f"accuracy {expected}, {BASES[expected.basis]}"
+            if (scored := expected.scored) is not None:
+                line = f"{expected}; accuracy {100 * expected.accuracy:.1f} %; {BASES[expected.basis]}"
+                beside = f"{SCORE_WORDS[scored.scoring]} {scored.baseline:.3f}, accuracy {beside}"
+        return replace(
+            self,
+            found={
+                **self.found,
+                "cautions": [*self.found.get("cautions", ()), *(each.tree() for each in heard)],
+                "expected": None if expected is None else expected.tree(),
+                "commonest_class": round(commonest, 4),
+            },
+            steps=(
+                *self.steps,
+                ("expect", f"{line}; always saying the commonest class: {beside}"),
+            ),
+            cautions=(*self.cautions, *heard),
+        )
+
+    def to_json(self) -> str:
+        """Return :attr:`found` as one JSON object; no private row has a part in it."""
+        return json.dumps(dict(self.found), ensure_ascii=False, indent=2)
+
+    def text(self) -> str:
+        """Return what is printed on the owner's terminal, :attr:`private_notes` among it."""
+        head = f"Everything fits. {self.words.act} would"
+        if not self.sound:
+            head = f"Everything fits, with caution. {self.words.act} would"
+        rows = (under_label(f"  {word}", line, room=13) for word, line in self._rows())
+        return "\n".join((head, *(line for row in rows for line in row)))
+
+    def _rows(self) -> Iterator[tuple[str, str]]:
+        found, words = self.found, self.words
+        yield from self.steps
+        if "classes" in found:
+            yield "classes", ", ".join(str(each) for each in found["classes"])
+        yield from (("why", sentence) for sentence in found.get("why", ()))
+        if found.get("n_is_treated_as_public"):
+            units = plural(found["unit"])
+            read = f"the number of {units} was read off {words.private} and is treated as public"
+            yield "note", f"{read}; {words.n_records} declares it"
+        if found.get("rows_are_treated_as_public"):
+            yield "note", f"the number of private rows was read and is treated as public; {words.n_rows} declares it"
+        for each in self.cautions:
+            yield "note" if each.severity is Severity.NOTE else "caution", each.words
+        yield from (("note", note["message"]) for note in found.get("notes", ()))
+        yield from (("note", note.words) for note in self.private_notes.reveal())
+        if (look := self.look.reveal()) is not None:
+            yield from look.lines()
+        if found.get("seeded"):
+            yield "WARNING", SEEDED_LINE
+
+    def __str__(self) -> str:
+        return f"{self.text()}\n\nNothing was charged."
+
+    __repr__ = __str__
+
+
+def unit_line(neighbouring: Neighbouring) -> list[tuple[str, str]]:
+    """Return the first line of a check where the guarantee is for one row."""
+    return [("unit", neighbouring.whose_rows)] if neighbouring.whose_rows else []

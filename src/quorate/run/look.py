@@ -1,0 +1,228 @@
+"""The owner's own look at a private table: how much of it can be used, and how it compares with the public rows.
+
+No message of a direct run may depend on private rows, so that nothing warns of labels, ids or cells that say nothing.
+This is what warns: where it is asked for, on the owner's terminal alone. It holds counts and names of columns, and no
+cell; it is outside the guarantee, in no JSON, log or file, and nothing of a run or a fit keeps it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.data import PrivateRecords, is_frame, kind
+from quorate.data.canonical import row_digests
+from quorate.data.cell_text import is_missing
+from quorate.data.columns import column, in_words
+from quorate.data.packed import PackedDigests, pack, shared, tally
+from quorate.data.rows import Rows, columns, n_rows, width
+from quorate.run.remarks import Note, remarks
+from quorate.run.usable_rows import PrivateTable, typed
+from quorate.types import Secret
+
+OUTSIDE = (
+    "what follows was counted in {private} for you alone: it is outside the guarantee, is written nowhere, and must "
+    "not be reported"
+)
+COMPARED = 1 << 24  # numbers of private rows that are held to be compared with the public ones
+SHOWN = 30  # columns that have a line of their own
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the two tables are called."""
+
+    private: str = "X"
+    public: str = "the public rows"
+
+
+@dataclass(slots=True)
+class ColumnCells:
+    """How many cells of one column can be used, and what keeps others from saying what they might."""
+
+    name: str
+    usable: int = 0
+    missing: int = 0
+    unread: int = 0  # texts of a column of numbers that are none
+    unknown: int = 0  # categories that no public row has
+    entries: set[str] = field(default_factory=set, repr=False)  # the different categories
+    public: frozenset[str] | None = field(default=None, repr=False)  # those of the pool; None where none are compared
+
+    def add(self, fits: NDArray[np.bool_], cells: Any, unread: int) -> None:
+        """Count the cells of a block, as they were read."""
+        texts = not isinstance(cells, np.ndarray) or cells.dtype == object
+        gone = np.array([is_missing(cell) for cell in cells], dtype=bool) if texts else np.isnan(cells)
+        self.usable += int(fits.sum()) - unread
+        self.missing += int((gone & fits).sum())
+        self.unread += unread
+        if texts and self.public is not None:
+            words = [cell for cell, absent in zip(cells, gone.tolist(), strict=True) if not absent]
+            self.unknown += sum(word not in self.public for word in words)
+            self.entries.update(words)
+
+    @property
+    def lost(self) -> set[str]:
+        """The different categories that no public row has."""
+        return self.entries - self.public if self.public is not None else set()
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is nothing to say of the column."""
+        return not (self.missing or self.unread or self.unknown)
+
+    def words(self, n: int) -> str:
+        """Return what is said of the column, of `n` rows."""
+        rest = (
+            (self.missing, "of these missing"),
+            (self.unread, "no number, and taken as missing"),
+            (self.unknown, "with an entry that no public row has"),
+        )
+        said = ", ".join(f"{times:,} {what}" for times, what in rest if times)
+        return f"{self.name!r}: {self.usable:,} of {n:,} can be used{f' ({said})' if said else ''}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Look:
+    """How much of a private table can be used, in counts.
+
+    `names`: what the tables are called.
+    `n`: rows.
+    `labels`: labels that are a declared class, and those that are missing.
+    `ids`: rows with an id; None where none are given.
+    `rows`: rows that can be used as a whole; None where teachers vote, and a cell that cannot be used is a missing one.
+    `cells`: of each column; none of sparse rows.
+    `notes`: what a comparison with the public rows says.
+    """
+
+    names: Names
+    n: int
+    labels: tuple[int, int]
+    ids: int | None
+    rows: int | None
+    cells: tuple[ColumnCells, ...]
+    notes: tuple[Note, ...] = ()
+
+    def lines(self) -> Iterator[tuple[str, str]]:
+        """Yield what is printed: a word and a line each."""
+        n, (usable, missing) = self.n, self.labels
+        yield "LOOK", OUTSIDE.format(private=self.names.private)
+        rest = ((n - usable - missing, "none of the declared classes"), (missing, "missing"))
+        said = "".join(f"; {times:,} {'is' if times == 1 else 'are'} {what}" for times, what in rest if times)
+        yield "labels", f"{usable:,} of {n:,} can be used{said}"
+        if self.ids is not None:
+            without = n - self.ids
+            said = f"; {without:,} {'row has' if without == 1 else 'rows have'} none" if without else ""
+            yield "ids", f"{self.ids:,} of {n:,} can be used{said}"
+        whole = [cells for cells in self.cells if cells.usable == n and cells.complete]
+        lacking = [cells for cells in self.cells if cells.usable != n or not cells.complete]
+        yield from (("cells", cells.words(n)) for cells in lacking[:SHOWN])
+        if len(lacking) > SHOWN:
+            yield "cells", f"{len(lacking) - SHOWN:,} more columns lack some, or hold missing ones"
+        if whole:
+            yield "cells", f"{in_words([cells.name for cells in whole])}: all of {n:,} can be used"
+        if self.rows is not None:
+            left = f"; {n - self.rows:,} would be left out" if self.rows < n else ""
+            yield "rows", f"{self.rows:,} of {n:,} can be used as a whole{left}"
+        yield from (("note", note.words) for note in self.notes)
+
+
+NO_LOOK: Secret[Look | None] = Secret(None)
+
+
+@dataclass(slots=True)
+class CountedCells:
+    """What one pass over a private table counts."""
+
+    cells: list[ColumnCells]
+    whole: int = 0
+    digests: list[NDArray[np.uint8]] = field(default_factory=list, repr=False)
+    kept: list[Rows] = field(default_factory=list, repr=False)
+
+    @classmethod
+    def of(cls, table: PrivateTable, *, compared: bool, whole_rows: NDArray[np.bool_] | None = None) -> CountedCells:
+        """Count the cells of a table; its rows are held where they are `compared` with the public ones.
+
+        `whole_rows`: which rows could be used by their label and id; None where no row is left out.
+        """
+        schema, pool = table.schema, table.schema.pool
+        names = columns(pool) or tuple(str(place) for place in range(width(pool)))
+        counted = cls([] if kind(pool) == "sparse" else [ColumnCells(name) for name in names])
+        if compared and is_frame(pool):
+            for at, known in schema.categories().items():
+                counted.cells[at].public = known
+        room = COMPARED
+        for start, rows, fits, usable in table.judged():
+            unread = schema.unread(rows)
+            for at, cells in enumerate(counted.cells):
+                cells.add(fits[at], _cells(rows, at), unread.get(at, 0))
+            if whole_rows is not None:
+                counted.whole += int((usable & whole_rows[start : start + len(usable)]).sum())
+            if compared and len(usable):
+                counted.digests.append(pack(row_digests(typed(rows))).array)
+                if room > 0:
+                    counted.kept.append(rows)
+                    room -= n_rows(rows) * width(rows)
+        return counted
+
+    def rows(self) -> Rows:
+        """The rows that are held, as one table of the pool's types."""
+        if kind(self.kept[0]) == "polars":
+            import polars as pl
+
+            return pl.concat(self.kept)
+        if kind(self.kept[0]) == "pandas":
+            import pandas as pd
+
+            return pd.concat(self.kept, ignore_index=True)
+        return np.concatenate(self.kept) if kind(self.kept[0]) == "numpy" else self.kept[0]  # sparse: not compared
+
+
+def _cells(rows: Rows, at: int) -> Any:
+    if not is_frame(rows):
+        return rows[:, at]
+    series = column(rows, at)
+    return series.to_list() if hasattr(series, "to_physical") and not series.dtype.is_float() else series.to_numpy()
+
+
+def compared_with_pool(counted: CountedCells, records: PrivateRecords, pool: Rows, names: Names) -> tuple[Note, ...]:
+    """Return what the rows and the categories of both tables say, beside each other."""
+    return remarks(
+        lambda: _equal_rows(counted, records, pool, names),
+        lambda: _unknown_categories(counted, names),
+    )
+
+
+def _equal_rows(counted: CountedCells, records: PrivateRecords, pool: Rows, names: Names) -> Iterator[Note]:
+    """Yield that private rows are public ones, cell by cell."""
+    theirs = tally(PackedDigests(np.concatenate(counted.digests)))
+    here, _ = shared(theirs, tally(row_digests(typed(pool))))
+    equal = int(theirs.counts[here].sum())
+    if not equal:
+        return
+    more = (
+        "that is more than chance explains: leave those rows out of the public ones, since for whoever they are about "
+        "the guarantee does not hold"
+        if records.are_in(pool)
+        else "where rows hold few different values, chance makes them so"
+    )
+    yield Note(
+        "private-rows-are-public",
+        f"{equal:,} {'row' if equal == 1 else 'rows'} of {names.private} equal{'s' * (equal == 1)} a row of "
+        f"{names.public} in every cell; {more}",
+    )
+
+
+def _unknown_categories(counted: CountedCells, names: Names) -> Iterator[Note]:
+    """Yield of which columns most categories stand in no public row."""
+    unknown = [cells for cells in counted.cells if 2 * len(cells.lost) > len(cells.entries)]
+    if unknown:
+        of = ", ".join(f"{c.name!r} ({len(c.lost):,} of {len(c.entries):,} different entries)" for c in unknown)
+        yield Note(
+            "private-categories-are-unknown",
+            f"most entries of {of} of {names.private} stand in no row of {names.public}, so that what they say is "
+            "lost. See that both are written in the same way, or give public rows that hold them",
+        )

@@ -1,0 +1,338 @@
+"""What the public rows tell of a set-up before the budget is spent: too few of them, columns that say nothing.
+
+Functions of the public pool alone. What they say of it, they would say whatever the private rows are.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from quorate.data import is_frame
+from quorate.data.column_kinds import ALL_DIFFERENT, MISSING_MARKS, ColumnKinds
+from quorate.data.columns import column, families, in_words, texts
+from quorate.data.dates import date_like
+from quorate.data.decimal_commas import comma_number, has_thousands
+from quorate.data.encoding import without_frequent_texts
+from quorate.data.images import image_columns
+from quorate.data.likely_units import likely_units
+from quorate.data.rows import Rows
+from quorate.data.written_numbers import written_number
+from quorate.outcomes import Caution, Severity, caution
+
+COLUMNS_OF_DATES = "columns-of-dates"
+COLUMNS_OF_DISTINCT_TEXTS = "columns-of-distinct-texts"
+LIKELY_UNIT = "column-that-may-be-the-unit"
+DECIMAL_COMMAS = "columns-with-decimal-commas"
+MARKS_IN_NUMBERS = "columns-of-numbers-with-marks"
+FEW_PUBLIC_ROWS = "few-public-rows"
+FEWEST_ANSWERS, FEWEST_OF_A_CLASS = 25, 5  # of which a student may tell classes apart, were there no noise
+FEWEST_ROWS = 20  # in a smaller pool few texts occur twice, whatever the column holds
+MOSTLY_NUMBERS = "columns-of-mostly-numbers"
+ENTRIES_LOST = "columns-with-entries-that-are-no-numbers"
+FEW_NUMBERS, FEW_OTHERS = 20, 5  # different entries: as few numbers may be codes, and as few others marks
+MOST, NEARLY_ALL = 0.5, 0.9  # share of the entries
+QUOTED = 3  # entries in a sentence
+_CENSORED = re.compile(r"[<>\u2264\u2265~=]+\s*[+-]?\d")
+_CURRENCY = re.compile(r"[$\u20ac\u00a3\u00a5]|\b(?:USD|EUR|GBP|CHF)\b")
+
+
+def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) -> tuple[Caution, ...]:
+    """Look for text columns of public rows that are dates, numbers with marks, or of nearly as many texts as rows.
+
+    Parameters
+    ----------
+    pool : Rows
+        The public rows, which the public encoder turns into numbers.
+    name : str
+        What they are called.
+    kinds : ColumnKinds, optional
+        What each column is read as; None where each text column is one of categories.
+
+    Examples
+    --------
+    >>> import polars
+    >>> pool = polars.DataFrame({"seen": ["2024-03-01", "2024-03-02"] * 15, "note": [f"case {i}" for i in range(30)]})
+    >>> [each.code for each in pool_cautions(pool, "public.csv") if each.applies]
+    ['columns-of-dates', 'columns-of-distinct-texts']
+    """
+    if not is_frame(pool):
+        return tuple(made([], name) for made in (_dates, _distinct, _commas, _marks, _mostly, _unread))
+    kinds = kinds or ColumnKinds()
+    looked = {name for name, as_kind in kinds.kinds.items() if as_kind not in ("category", "dropped")} | kinds.asked
+    dates = [each for each in date_like(pool) if each not in looked]
+    marks = [each for each in numbers_with_marks(pool) if each not in looked]
+    rare = [*without_frequent_texts(pool), *kinds.of("dropped")] if len(pool) >= FEWEST_ROWS else []
+    ids = likely_units(pool)  # asked about by another caution, where nobody is the unit
+    mostly = [each for each in mostly_numbers(pool) if each.column not in looked | {*dates, *marks}]
+    unread = [each for each in not_numbers(pool, kinds) if each.column in kinds.asked]
+    rare = [
+        each
+        for each in dict.fromkeys(rare)
+        if each not in looked | {*dates, *marks, *ids, *(of.column for of in mostly)}
+    ]
+    commas = [each for each in kinds.kinds if each in kinds.commas - kinds.asked]
+    images = [each for each in image_columns(pool) if each in rare]
+    return (
+        _dates(dates, name),
+        _distinct(rare, name, images, repeating=[each for each in rare if not tells_rows_apart(pool, each)]),
+        _commas(commas, name),
+        _marks(marks, name),
+        _mostly(mostly, name),
+        _unread(unread, name),
+    )
+
+
+def unit_caution(pool: Rows, *, left_out: Sequence[str] = ()) -> Caution:
+    """Look for columns that may say whose row it is, where the guarantee is for one row.
+
+    Parameters
+    ----------
+    pool : Rows
+        The public rows.
+    left_out : sequence of str
+        Columns that are no features, and that the public rows do not have.
+
+    Examples
+    --------
+    >>> import polars
+    >>> unit_caution(polars.DataFrame({"age": [39, 50]}), left_out=["patient_id"]).words.split(":")[0]
+    "is column 'patient_id' [data] unit (groups= in Python)? One person may have several rows, and the guarantee is for one row"
+    """  # noqa: E501
+    names = list(likely_units(pool, left_out))
+    words = (
+        f"is {in_words(names)} [data] unit (groups= in Python)? One person may have several rows, and the guarantee is "
+        "for one row: named there, it is for a person with all rows. Where each person has one row, all is well"
+    )
+    return caution(LIKELY_UNIT, Severity.WARNING, words if names else None)
+
+
+def tells_rows_apart(pool: Rows, name: str) -> bool:
+    """Tell whether almost every row has a text of its own in a column.
+
+    Examples
+    --------
+    >>> import polars
+    >>> pool = polars.DataFrame({"id": ["a", "b", "c"], "room": ["x", "x", "y"]})
+    >>> tells_rows_apart(pool, "id"), tells_rows_apart(pool, "room")
+    (True, False)
+    """
+    entries = [text for text in texts(column(pool, list(families(pool)).index(name))) if text and text.strip()]
+    return len(set(entries)) >= ALL_DIFFERENT * len(entries)
+
+
+def numbers_with_marks(pool: Rows) -> list[str]:
+    """Name the text columns of a public frame whose entries are numbers with thousands, so that none is read as one.
+
+    Examples
+    --------
+    >>> import polars
+    >>> numbers_with_marks(polars.DataFrame({"price": ["1,234", "950"], "code": ["12", "13"]}))
+    ['price']
+    """
+    return [
+        name
+        for place, (name, family) in enumerate(families(pool).items())
+        if family == "text" and _are_marked({text for text in texts(column(pool, place)) if text and text.strip()})
+    ]
+
+
+def _are_marked(different: set[str]) -> bool:
+    unread = {text for text in different if math.isnan(written_number(text))}
+    return bool(unread) and all(has_thousands(text) for text in unread)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherEntries:
+    """The entries of a public column that are no numbers: some of them, how they differ, and the share of numbers."""
+
+    column: str
+    numbers: float
+    some: tuple[str, ...]
+    written: tuple[str, ...] = ()
+
+    @property
+    def words(self) -> str:
+        """What the column holds, public entries quoted."""
+        quoted = ", ".join(repr(each) for each in self.some)
+        said = f" (numbers with {' and '.join(self.written)})" if self.written else ""
+        return f"column {self.column!r}, {self.numbers:.0%} numbers: {quoted}{said}"
+
+
+def mostly_numbers(pool: Rows) -> list[OtherEntries]:
+    """Return the text columns of a public frame of which most entries are numbers, and the others are not.
+
+    Different numbers have to be many, since numbers that repeat may be codes; and they have to be nine tenths of the
+    entries; or the other entries few different ones, or numbers with a mark, as below a limit of detection (``<0.5``).
+
+    Examples
+    --------
+    >>> import polars
+    >>> crp = [f"{i / 10}" for i in range(70)] + ["<0.5"] * 30
+    >>> mostly_numbers(polars.DataFrame({"crp": crp, "room": [f"{i}{'AB'[i % 2]}" for i in range(100)]}))
+    [OtherEntries(column='crp', numbers=0.7, some=('<0.5',), written=())]
+    """
+    found = []
+    for place, (name, family) in enumerate(families(pool).items()):
+        if family != "text":
+            continue
+        counts = Counter(text for text in texts(column(pool, place)) if text and text.strip())
+        numbers = [text for text in counts if not math.isnan(_plain(text))]
+        others = sorted(counts.keys() - set(numbers))
+        share = sum(counts[text] for text in numbers) / max(1, counts.total())
+        marked = {text: how for text in counts if (how := _marked_how(text))}
+        as_meant = len(numbers) + len(marked.keys() & others)
+        if marked and as_meant >= NEARLY_ALL * len(counts) and as_meant > FEW_NUMBERS:
+            written = tuple(sorted(set(marked.values())))
+            found.append(OtherEntries(name, share, _some(counts, marked), written))
+        elif others and len(numbers) > FEW_NUMBERS and share >= MOST:
+            censored = sum(counts[text] for text in others if _CENSORED.match(text.strip()))
+            if share >= NEARLY_ALL or len(others) <= FEW_OTHERS or share + censored / counts.total() >= NEARLY_ALL:
+                found.append(OtherEntries(name, share, _some(counts, others)))
+    return found
+
+
+def not_numbers(pool: Rows, kinds: ColumnKinds) -> list[OtherEntries]:
+    """Return the columns of a public frame that are read as numbers and hold other entries, which count as missing.
+
+    Examples
+    --------
+    >>> import polars
+    >>> pool = polars.DataFrame({"crp": ["1.5", "trace", "n/a", "2"]})
+    >>> not_numbers(pool, ColumnKinds({"crp": "number"}, asked=frozenset({"crp"})))
+    [OtherEntries(column='crp', numbers=0.5, some=('trace',), written=())]
+    """
+    found = []
+    for place, (name, family) in enumerate(families(pool).items()):
+        if family != "text" or kinds.kinds.get(name) != "number":
+            continue
+        counts = Counter(text for text in texts(column(pool, place)) if text and text.strip())
+        unread = {text for text in counts if math.isnan(kinds.number(name, text))}
+        numbers = sum(times for text, times in counts.items() if text not in unread)
+        others = [text for text in counts if text in unread and text.strip().lower() not in MISSING_MARKS]
+        if others:
+            found.append(OtherEntries(name, numbers / counts.total(), _some(counts, others)))
+    return found
+
+
+def _plain(text: str) -> float:
+    number = written_number(text)
+    return comma_number(text) if math.isnan(number) else number
+
+
+def _marked_how(text: str) -> str | None:
+    """Say what keeps a number from being read as one, where something does that a person reads over."""
+    bare = text.strip()
+    if math.isnan(_plain(bare)):
+        for how, without in (
+            ("a minus sign that is no hyphen (U+2212)", bare.replace("\N{MINUS SIGN}", "-")),
+            ("a percent sign", bare.removesuffix("%").rstrip()),
+            ("a currency", _CURRENCY.sub("", bare).strip()),
+        ):
+            if without != bare and not math.isnan(_plain(without)):
+                return how
+        return None
+    return "blanks around them" if bare != text else None
+
+
+def _some(counts: Counter[str], chosen: Iterable[str]) -> tuple[str, ...]:
+    """Return the most frequent of some entries, to be quoted."""
+    return tuple(sorted(chosen, key=lambda text: (-counts[text], text))[:QUOTED])
+
+
+def few_rows_caution(n_public: int, n_classes: int, *, learns: str) -> Caution:
+    """Look whether there are too few different public rows for what learns from them.
+
+    Parameters
+    ----------
+    n_public : int
+        Different public rows.
+    n_classes : int
+    learns : str
+        What follows from them: a clause.
+
+    Examples
+    --------
+    >>> few_rows_caution(12, 2, learns="the student learns from their noisy answers alone").words.split(":")[0]
+    'there are 12 different public rows, and the student learns from their noisy answers alone'
+    >>> few_rows_caution(25, 2, learns="").applies, few_rows_caution(25, 10, learns="").applies
+    (False, True)
+    """
+    needed = max(FEWEST_ANSWERS, FEWEST_OF_A_CLASS * n_classes)
+    rows = f"are {n_public:,} different public rows" if n_public > 1 else "is one public row"
+    learns = learns if n_public > 1 else learns.replace(" their ", " its ")
+    words = (
+        f"there {rows}, and {learns}: for {n_classes:,} classes {needed:,} are few, and hundreds are better. Give more "
+        "rows that may be shown"
+    )
+    return caution(FEW_PUBLIC_ROWS, Severity.WARNING, words if n_public < needed else None)
+
+
+def _dates(names: list[str], pool: str) -> Caution:
+    words = (
+        f"{in_words(names)} of {pool} {'hold' if len(names) > 1 else 'holds'} dates or times as text, and "
+        "each is taken as a word of its own, so that a date that is new means nothing. In a folder say how they are "
+        'written, such as date_format = "dd.mm.yyyy" under [data]; or write them as ISO 8601 in all tables '
+        "(2024-03-01, 2024-03-01T12:30), or leave them out"
+    )
+    return caution(COLUMNS_OF_DATES, Severity.WARNING, words if names else None)
+
+
+def _distinct(names: list[str], pool: str, images: Sequence[str] = (), *, repeating: Sequence[str] = ()) -> Caution:
+    distinct = [name for name in names if name not in repeating]
+    reasons = []
+    if distinct:
+        reasons.append(
+            f"nothing is learned from {in_words(distinct)} of {pool}: almost every row has a text of its own there, as "
+            "names and ids have, and they share no words. Where it is running text all the same, name it as text; or "
+            "leave the column out"
+        )
+    if repeating:
+        reasons.append(
+            f"nothing is learned from {in_words(list(repeating))} of {pool}: entries repeat there, and none is in "
+            "0.5 % of the rows and in two of them, as a category is. Join rare ones, or leave the column out"
+        )
+    words = ". ".join(reasons)
+    if images:
+        words += f". {in_words(list(images)).capitalize()} names files of images: name their folder as images"
+    return caution(COLUMNS_OF_DISTINCT_TEXTS, Severity.WARNING, words if names else None)
+
+
+def _commas(names: list[str], pool: str) -> Caution:
+    words = (
+        f"{in_words(names)} of {pool} {'hold' if len(names) > 1 else 'holds'} numbers with a decimal comma (3,5), and "
+        "the comma is read as a point in all tables. Where they are no numbers, name the column as categorical"
+    )
+    return caution(DECIMAL_COMMAS, Severity.NOTE, words if names else None)
+
+
+def _marks(names: list[str], pool: str) -> Caution:
+    words = (
+        f"{in_words(names)} of {pool} {'hold' if len(names) > 1 else 'holds'} numbers with marks between digits, as "
+        "1,234 has, and each is taken as a word of its own: the mark may be a decimal one, or of thousands. In "
+        "a folder say what they mean by decimal and thousands under [data]; or write plain numbers (1234 or 1.234) in "
+        "all tables; or name the column as numeric, and a comma is the decimal mark"
+    )
+    return caution(MARKS_IN_NUMBERS, Severity.WARNING, words if names else None)
+
+
+def _mostly(columns_: Sequence[OtherEntries], pool: str) -> Caution:
+    words = (
+        f"most entries of {in_words([each.column for each in columns_])} of {pool} are numbers, and each is taken as a "
+        f"word of its own, since not all are plain ones: {'; '.join(each.words for each in columns_)}. Write plain "
+        "numbers (12.5) in all tables; in a folder [data] missing lists what stands for a missing value"
+    )
+    if all(each.numbers for each in columns_):  # else none could be read, and to name it so is refused
+        words += "; or name such a column as numeric, and what is no number counts as missing"
+    return caution(MOSTLY_NUMBERS, Severity.WARNING, words if columns_ else None)
+
+
+def _unread(columns_: Sequence[OtherEntries], pool: str) -> Caution:
+    words = (
+        f"entries of {in_words([each.column for each in columns_])} of {pool} are no numbers and count as missing, "
+        f"there and in the private table: {'; '.join(each.words for each in columns_)}"
+    )
+    return caution(ENTRIES_LOST, Severity.WARNING, words if columns_ else None)

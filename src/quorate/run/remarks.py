@@ -1,0 +1,197 @@
+"""What a check says beside its answer, in either method: nothing is wrong, but it may not be what was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from quorate.accounting.figures import plural
+from quorate.data import is_frame
+from quorate.data.column_kinds import ColumnKinds
+from quorate.data.columns import column, in_words
+from quorate.data.rows import Rows, columns, n_rows
+from quorate.data.scales import compared_scales
+from quorate.data.unlike_cells import unlike_cells
+from quorate.types import Secret
+
+TOLERATED = 0.1  # how far a declared number of units may be off, as a share of it
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One thing for the owner to know.
+
+    `code`: what programs decide by. `words`: one sentence, without a full stop.
+    """
+
+    code: str
+    words: str
+
+    def tree(self) -> dict[str, str]:
+        """Return the note as JSON has it."""
+        return {"code": self.code, "message": self.words}
+
+
+def notes_on_pool(pool: Rows, name: str) -> Iterator[Note]:
+    """Yield what there is to say about the public rows; `name` is what they are called."""
+    empty, constant = idle_columns(pool)
+    for names, entries in ((empty, "are empty"), (constant, "have one value")):
+        if names:
+            words = f"nothing can be learned from {in_words(names)} of {name}: all entries {entries}"
+            yield Note("public-columns-without-information", words)
+
+
+def note_on_unseen_rows(parts: str, private: str, *, act: str, compare: str) -> Note:
+    """Say of the direct method, no word of which depends on private rows, that their owner has to look at them.
+
+    `parts`, `private`: what is not looked at, and what the private table is called. `act`: what would spend the budget:
+    "run", "fit". `compare`: what the classes are to be compared with, and what to mind.
+    """
+    return Note(
+        "private-rows-are-not-checked",
+        f"{parts} of {private} are NOT checked, since no message of a direct {act} may depend on private rows. "
+        "A row with a label that is none of the classes is left out without a word; where that is every row, the whole "
+        f"budget is spent for nothing. Compare classes with {compare}",
+    )
+
+
+def note_on_declared_units(n_units: int, unit: str) -> Note:
+    """Say of what a declared number counts, where units have ids: whether it is the number of rows is not looked at."""
+    return Note(
+        "declared-number-is-of-units",
+        f"n_records = {n_units:,} is taken as the number of {plural(unit)}, and not of rows, since groups= says whose "
+        "each row is",
+    )
+
+
+def remarks(*makers: Callable[[], Iterable[Note]]) -> tuple[Note, ...]:
+    """Work out what there is to remark, each maker by itself: all remarks of all commands and fits are made here.
+
+    A remark that cannot be worked out is left out. None fails a command, and none lets a library warn: what a private
+    cell holds would decide on either.
+    """
+    notes: list[Note] = []
+    for maker in makers:
+        try:
+            with np.errstate(all="ignore"):
+                notes += maker()
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException:  # noqa: BLE001, S112 - what a library raises; a panic of polars is no Exception
+            continue
+    return tuple(notes)
+
+
+def notes_on_tables(
+    rows: Rows, pool: Rows, kinds: ColumnKinds, *, private: str = "X", public: str = "the public rows"
+) -> Secret[tuple[Note, ...]]:
+    """Return what a comparison of private rows with the public pool says, in either method.
+
+    `rows`, `pool`: private rows with the columns of the public pool, in its order and types; and the pool. `kinds`:
+    what each column is read as. `private`, `public`: what the two tables are called. Privacy: outside the guarantee.
+    For the owner's terminal alone; of the direct method, for a look that was asked for.
+    """
+    called = {"private": private, "public": public}
+    return Secret(
+        remarks(
+            lambda: notes_on_cells(rows, pool, kinds, **called),
+            lambda: notes_on_scales(rows, pool, **called),
+        )
+    )
+
+
+def note_on_shared_ids(ids: Iterable[bytes], others: Iterable[bytes], *, private: str, public: str) -> Iterator[Note]:
+    """Yield that a public table names units of the private one, where it does.
+
+    `ids`, `others`: canonical ids of the private rows and of the public ones; an empty one is none. `private`,
+    `public`: what the two tables are called.
+    """
+    if not (set(ids) & set(others)).difference([b""]):
+        return
+    yield Note(
+        "public-rows-carry-private-ids",
+        f"rows of {public} carry ids of {private}: what is published rests on {public}, so that for whoever stands in "
+        "both tables the guarantee does not hold. Leave these rows out of it. Where the same id means two persons, "
+        "since each table counts its own, nothing is wrong",
+    )
+
+
+def notes_on_cells(rows: Rows, pool: Rows, kinds: ColumnKinds, *, private: str, public: str) -> Iterator[Note]:
+    """Yield where private cells say nothing to who knows the public ones."""
+    found = unlike_cells(rows, pool, kinds).reveal()
+    if found.empty:
+        yield Note(
+            "private-columns-are-empty",
+            f"every cell is missing, or could not be read, in {in_words(list(found.empty))} of {private}, though not "
+            f"in {public}: nothing is learned from that, though the public rows have it",
+        )
+    if found.respelled:
+        yield Note(
+            "private-entries-are-spelled-otherwise",
+            f"entries of {in_words(list(found.respelled))} of {private} are those of {public} but for case, for blanks "
+            "or for the form of Unicode: they differ, so that they are other entries, and what they say is lost. Write "
+            "them in the same way in both",
+        )
+    if found.foreign:
+        yield Note(
+            "private-words-are-unknown",
+            f"{private} and {public} have nothing in common in {in_words(list(found.foreign))}: what is learned of it "
+            "tells nothing about public rows. See that both are written in the same way",
+        )
+    if found.blank > TOLERATED * n_rows(rows):
+        share = "every row" if found.blank == n_rows(rows) else f"more than {TOLERATED:.0%} of the rows"
+        yield Note(
+            "private-rows-are-blank",
+            f"{share} of {private} hold{'s' * (found.blank == n_rows(rows))} 0 alone, as an image does that is missing "
+            f"or could not be read; no row of {public} does. See that the files are where the table says",
+        )
+
+
+def notes_on_scales(rows: Rows, pool: Rows, *, private: str, public: str) -> Iterator[Note]:
+    """Yield where a scaler that was fitted on all private rows may have been at work, which voids the guarantee."""
+    found = compared_scales(rows, pool).reveal()
+    if found.fitted:
+        yield Note(
+            "private-columns-were-scaled",
+            f"{private} looks scaled by what was fitted on all of its rows, and {public} {_verb(public)} not: "
+            f"{in_words(list(found.fitted))}. Such a step carries every row into every shard, and the guarantee does "
+            "not cover it. Give the columns as they were, and put the step into the teacher (a Pipeline)",
+        )
+    other = [name for name in found.differing if name not in found.fitted]
+    if other:
+        yield Note(
+            "columns-on-other-scales",
+            f"{private} and {public} look differently scaled: {in_words(other)}. If a scaler was applied to "
+            "one of them, the model is asked about rows that it cannot know; and if it was fitted on the private "
+            "rows, the guarantee does not cover it. Put such a step into the teacher (a Pipeline)",
+        )
+
+
+def _verb(name: str) -> str:
+    """The verb of a table: of a file, or of rows."""
+    return "do" if name.endswith("rows") else "does"
+
+
+def idle_columns(public: Rows) -> tuple[list[str], list[str]]:
+    """Name the columns of a public frame without any value, and those with one value alone.
+
+    Examples
+    --------
+    >>> import polars
+    >>> idle_columns(polars.DataFrame({"a": [1, 2], "b": [3, 3], "c": [None, None]}))
+    (['c'], ['b'])
+    """
+    empty: list[str] = []
+    constant: list[str] = []
+    if not is_frame(public) or len(public) < 2:
+        return empty, constant
+    for position, name in enumerate(columns(public) or ()):
+        series = column(public, position)
+        present = series.dropna() if hasattr(series, "dropna") else series.drop_nulls()
+        if len(present) == 0:
+            empty.append(name)
+        elif len(present) == len(series) and len(present.unique()) == 1:
+            constant.append(name)
+    return empty, constant

@@ -1,0 +1,161 @@
+"""What a report says of a model on labelled public rows: free, since nothing private is looked at."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from quorate.errors import InvalidParameter
+from quorate.report import Facts, Score
+from quorate.report.utility import ChosenScore, OperatingPoint, Ranking
+from quorate.students.decision_threshold import decides_from
+from quorate.students.scores import ScoredRows, default_scoring
+from quorate.types import FloatArray, IntArray
+
+CURVE = 60  # points of a curve, at most
+FLAGGED = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)  # shares of rows, at which thresholds are told in a table
+
+
+def score(
+    student: Any,
+    rows: Any,
+    labels: ArrayLike,
+    classes: Sequence[Any],
+    *,
+    scoring: str | None = None,
+    shares: Sequence[float | None] | None = None,
+    moved: tuple[float, Any] | None = None,
+) -> Score:
+    """Score a published model on public rows with labels.
+
+    `student`: with ``predict``, and ``predict_proba`` where it has one. `rows`, `labels`: public. `classes`: as
+    declared. `scoring`: what the run is judged by; by default what suits the shares of the classes. `shares`: declared;
+    by default those of `labels`. `moved`: a threshold and the class that is predicted from there on, as
+    :func:`~quorate.students.decision_threshold.decides_from` returns them of the model.
+    """
+    truth = _codes(labels, classes)
+    scored = ScoredRows.of(student, rows, truth, classes, shares=shares)
+    counts = np.bincount(truth, minlength=len(classes))
+    chosen = scoring or default_scoring(shares or (counts / max(len(truth), 1)).tolist())
+    predicted = np.asarray(list(classes))[scored.predicted]
+    found = score_predictions(predicted, labels, classes)
+    return Score(
+        n_rows=found.n_rows,
+        accuracy=found.accuracy,
+        balanced_accuracy=found.balanced_accuracy,
+        recall=found.recall,
+        class_rows=found.class_rows,
+        chosen=_chosen(scored, chosen),
+        ranking=_ranking(scored, _threshold(moved or decides_from(student), classes[scored.positive])),
+    )
+
+
+def score_predictions(predicted: ArrayLike, labels: ArrayLike, classes: Sequence[Any]) -> Score:
+    """Accuracy, balanced accuracy and recall per declared class, of predictions on public labels."""
+    truth, guess = np.asarray(labels), np.asarray(predicted)
+    if len(truth) != len(guess):
+        raise InvalidParameter("evaluation rows and labels differ in length; give one label for every row")
+    recall = [float(np.mean(guess[truth == name] == name)) if np.any(truth == name) else None for name in classes]
+    present = [value for value in recall if value is not None]
+    return Score(
+        n_rows=len(truth),
+        accuracy=float(np.mean(truth == guess)),
+        balanced_accuracy=math.fsum(present) / len(present) if present else None,
+        recall=tuple(recall),
+        class_rows=tuple(int(np.sum(truth == name)) for name in classes),
+    )
+
+
+def with_decision(made: Facts, model: Any) -> Facts:
+    """Return facts that tell from which probability on a published model predicts a class, where that was chosen."""
+    moved = decides_from(model)
+    if moved is None or made.fitted is None:
+        return made
+    threshold, name = moved
+    return replace(made, fitted=replace(made.fitted, threshold=threshold, threshold_class=str(name)))
+
+
+def _threshold(moved: tuple[float, Any] | None, positive: Any) -> float:
+    if moved is None:
+        return 0.5
+    threshold, name = moved
+    return threshold if name == positive else 1 - threshold
+
+
+def _codes(labels: ArrayLike, classes: Sequence[Any]) -> IntArray:
+    places = {name: code for code, name in enumerate(classes)}
+    return np.array([places[name] for name in np.asarray(labels).tolist()], dtype=np.int64)
+
+
+def _chosen(scored: ScoredRows, scoring: str) -> ChosenScore | None:
+    """Return the score that a run is judged by; None where it is accuracy, or these rows do not give it."""
+    if scoring == "accuracy":
+        return None
+    value, baseline, interval = scored.score(scoring), scored.baseline(scoring), scored.interval(scoring)
+    if value is None or baseline is None or interval is None:
+        return None
+    low, high = interval
+    return ChosenScore(scoring=scoring, value=value, low=min(low, value), high=max(high, value), baseline=baseline)
+
+
+def _ranking(scored: ScoredRows, threshold: float) -> Ranking | None:
+    """Return the curves of a two-class model; None where it has no probabilities, or these rows are of one class."""
+    area, precision = scored.score("roc_auc"), scored.score("average_precision")
+    if scored.n_classes != 2 or scored.probabilities is None or area is None or precision is None:
+        return None
+    told, truth = scored.probabilities[:, scored.positive], scored.truth == scored.positive
+    points = _operating_points(told, truth)
+    spread = [point.false_alarms + point.recall for point in points]  # even along the ROC curve
+    curve = _nearest(points, spread, np.linspace(0, 2, CURVE).tolist())
+    table = _nearest(points, [point.flagged for point in points], FLAGGED)
+    return Ranking(
+        positive=scored.positive,
+        roc_auc=area,
+        average_precision=precision,
+        share=float(truth.mean()),
+        curve=curve,
+        thresholds=table,
+        in_use=_point(threshold, scored.predicted == scored.positive, truth),
+    )
+
+
+def _operating_points(told: FloatArray, truth: Any) -> list[OperatingPoint]:
+    """Return what each threshold does at which another row is flagged, the strictest first."""
+    order = np.argsort(-told, kind="stable")
+    told, truth = told[order], truth[order]
+    last = np.flatnonzero(np.append(told[:-1] != told[1:], True))
+    right = np.cumsum(truth)[last]
+    flagged = last + 1
+    n, n_positive = len(truth), int(truth.sum())
+    return [
+        OperatingPoint(
+            threshold=float(told[place]),
+            flagged=float(count / n),
+            precision=float(hits / count),
+            recall=float(hits / n_positive),
+            false_alarms=float((count - hits) / (n - n_positive)),
+        )
+        for place, count, hits in zip(last.tolist(), flagged.tolist(), right.tolist(), strict=True)
+    ]
+
+
+def _nearest(points: list[OperatingPoint], along: list[float], wanted: Sequence[float]) -> tuple[OperatingPoint, ...]:
+    """Return the point nearest to each wanted place, once each, in their order."""
+    places = sorted({int(np.argmin(np.abs(np.asarray(along) - place))) for place in wanted})
+    return tuple(points[place] for place in places)
+
+
+def _point(threshold: float, flagged: Any, truth: Any) -> OperatingPoint:
+    hits, n_flagged = int((flagged & truth).sum()), int(flagged.sum())
+    return OperatingPoint(
+        threshold=threshold,
+        flagged=float(flagged.mean()),
+        precision=hits / n_flagged if n_flagged else 0.0,
+        recall=float(flagged[truth].mean()),
+        false_alarms=float(flagged[~truth].mean()),
+    )

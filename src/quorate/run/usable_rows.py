@@ -1,0 +1,207 @@
+"""Private rows block by block: parsed, judged and made numbers anew in every pass, never all of them at once.
+
+Whether a row is usable, and which numbers it becomes, depends on that row and on public facts alone, so that it does
+not matter where a block ends. Of every row a label and the number of its unit are held, and no cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.ambient import unwarned
+from quorate.data import PrivateRecords, fingerprint, is_frame, kind, take, width
+from quorate.data.canonical import row_digests
+from quorate.data.cell_text import is_missing
+from quorate.data.columns import families
+from quorate.data.packed import PackedDigests, pack
+from quorate.data.rows import Rows, columns, n_rows
+from quorate.data.streamed import PartedFrame
+from quorate.data.summed_cells import summed_cells
+from quorate.data.unit_ids import usable_slots
+from quorate.data.unit_keys import ListedKeys, as_unit_keys
+from quorate.deferred import sparse
+from quorate.errors import DataRefused
+from quorate.run.cells import as_the_column, finite_rows, frame_like, lists_of, real
+from quorate.run.schema import Schema
+from quorate.types import IntArray, Secret
+
+CELLS = 1 << 22  # numbers of rows that are held at once, in each of some copies
+AT_ONCE, TEXTS_AT_ONCE = 1 << 16, 1 << 13  # rows
+
+Watching = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PrivateTable:
+    """A private table of any form as blocks of rows, each parsed by itself.
+
+    `schema`: what a row must look like. `X`: the table, as :meth:`Schema.parsed` takes it; or one that is read part by
+    part.
+    """
+
+    schema: Schema
+    X: Any = field(repr=False)
+
+    @classmethod
+    def of(cls, schema: Schema, X: Any) -> PrivateTable:
+        """Take a table. Whether it is one column of texts is decided for all rows at once."""
+        if is_frame(schema.pool):
+            X = as_the_column(X, schema.pool)
+        elif sparse.issparse(X) and len(getattr(X, "shape", ())) == 2:
+            X = summed_cells(real(X, "X").astype(np.float64, copy=False))
+        return cls(schema, X)
+
+    def __len__(self) -> int:
+        shape = getattr(self.X, "shape", ())
+        return int(shape[0]) if shape else len(self.X)
+
+    def parsed(
+        self, *, widest: int = 1, watch: Watching | None = None
+    ) -> Iterator[tuple[int, Rows, NDArray[np.bool_]]]:
+        """Yield where a block begins, its rows as the pool has them, and which of them can be used.
+
+        `widest`: numbers of a row that are held at once, where those are more than its columns. `watch`: ``watch(done,
+        total)``, in rows. Raises DataRefused as :meth:`Schema.parsed`, of every block alike.
+        """
+        for start, rows, _, usable in self.judged(widest=widest):
+            yield start, rows, usable
+            if watch is not None and len(usable):
+                watch(start + len(usable), len(self))
+
+    def judged(self, *, widest: int = 1) -> Iterator[tuple[int, Rows, Sequence[NDArray[np.bool_]], NDArray[np.bool_]]]:
+        """Yield the same, and which cells of each column can be used, as :meth:`Schema.judged` has it."""
+        start = 0
+        for block in self._blocks(self._at_once(widest)):
+            rows, fits, usable = self.schema.judged(block)
+            yield start, rows, fits, usable
+            start += len(usable)
+
+    def _at_once(self, widest: int) -> int:
+        texts = is_frame(self.schema.pool) and "text" in families(self.schema.pool).values()
+        cells = max(widest, width(self.schema.pool)) if kind(self.schema.pool) != "sparse" else widest
+        return max(1, min(TEXTS_AT_ONCE if texts else AT_ONCE, CELLS // cells))
+
+    def _blocks(self, at_once: int) -> Iterator[Any]:
+        if isinstance(self.X, PartedFrame):
+            yield from self.X.blocks(at_once)
+        elif not self._has_rows:  # refused by who looks at it
+            yield self.X
+        else:
+            rows = self.X.iloc if hasattr(self.X, "iloc") else self.X
+            for start in range(0, max(len(self), 1), at_once):
+                yield rows[start : start + at_once]
+
+    @property
+    def _has_rows(self) -> bool:
+        framed = hasattr(self.X, "columns") and is_frame(self.X)
+        if is_frame(self.schema.pool) or framed:
+            return framed
+        return isinstance(self.X, (list, tuple)) or len(getattr(self.X, "shape", ())) > 0
+
+    def known(self, watch: Watching | None = None) -> tuple[PackedDigests, PrivateRecords]:
+        """Return the digest of every row, and by what those that can be used are known again, in one pass."""
+        digests: list[NDArray[np.uint8]] = []
+
+        def usable_rows() -> Iterator[Rows]:
+            for _, rows, usable in self.parsed(watch=watch):
+                read = typed(rows)
+                digests.append(pack(row_digests(read) if len(usable) else []).array)
+                yield take(read, np.flatnonzero(usable))
+
+        records = PrivateRecords(usable_rows(), self.schema.kinds)
+        return PackedDigests(np.concatenate(digests)), records
+
+    def fingerprint(self, digests: PackedDigests, labels: IntArray, slots: Sequence[bytes], key: Secret[bytes]) -> str:
+        """Return the keyed fingerprint of the table: digests of its rows and its width tell what the rows are."""
+        shape = np.broadcast_to(0.0, (len(digests), width(self.schema.pool)))
+        return fingerprint(shape, labels, slots, key, digests=digests)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class UsableRows:
+    """The private side: a table, the class of each of its rows, and whose row it is. The rows are read when asked for.
+
+    `table`: the rows. `codes`: classes; −1 for what is none, and for a row without a unit id where ids are given.
+    `units`: numbers of units; None where every row is a unit. `n_slots`: units there are, those without a usable row
+    included. Public where it was declared to be, or read.
+    """
+
+    table: PrivateTable = field(repr=False)
+    codes: IntArray = field(repr=False)
+    units: IntArray | None = field(repr=False)
+    n_slots: int = field(repr=False)
+
+    @classmethod
+    def of(cls, table: PrivateTable, codes: IntArray, unit_keys: Sequence[bytes], *, grouped: bool) -> UsableRows:
+        """Take what :func:`codes_of` and :func:`slots_of` returned beside a table."""
+        if not grouped:
+            return cls(table, codes, None, len(codes))
+        keys = as_unit_keys(unit_keys)
+        nobody = np.array([not key for block in keys.blocks() for key in block], dtype=bool)
+        codes = np.where(keys.of_rows(nobody), -1, codes)
+        return cls(table, codes, keys.of_rows(np.arange(keys.n_units)), int(keys.n_units - nobody.sum()))
+
+    @property
+    def candidates(self) -> IntArray:
+        """The rows that have a class and, where ids are given, an id: in the order of their units, each in its own."""
+        kept = np.flatnonzero(self.codes >= 0)
+        return kept if self.units is None else kept[np.argsort(self.units[kept], kind="stable")]
+
+    def blocks(self, *, widest: int = 1, watch: Watching | None = None) -> Iterator[tuple[IntArray, Any]]:
+        """Yield rows that can be used, as their places in the table and as numbers, dense or CSR."""
+        schema = self.table.schema
+        for start, rows, usable in self.table.parsed(widest=widest, watch=watch):
+            kept = np.flatnonzero(usable & (self.codes[start : start + len(usable)] >= 0))
+            numbers = _numbers(schema, rows, kept)
+            sound = finite_rows(numbers)  # a transformer of the user's own may fail on a row
+            yield start + kept[sound], numbers if sound.all() else numbers[sound]
+
+
+def labels_and_slots(
+    y: Any, groups: Any, n_rows: int, *, codes: Callable[[list[Any]], IntArray]
+) -> tuple[IntArray, Sequence[bytes]]:
+    """Return the class of each row, read some at a time, and its slot.
+
+    Raises DataRefused if there is not one label and one id a row.
+    """
+    labels = np.concatenate([np.empty(0, dtype=np.int64), *map(codes, lists_of(y))])
+    slots = usable_slots(groups, n_rows) if groups is None else _listed(groups)
+    if not len(labels) == len(slots) == n_rows:
+        raise DataRefused("X, y and groups differ in length; give one label, and one id, for every row")
+    return labels, slots
+
+
+def _listed(groups: Any) -> ListedKeys:
+    """Return the slots of rows with ids, each held once."""
+    units: dict[bytes, int] = {}
+    slots = (slot for part in lists_of(groups) for slot in usable_slots(part, len(part)))
+    places = np.fromiter((units.setdefault(slot, len(units)) for slot in slots), dtype=np.int64)
+    return ListedKeys(list(units), places)
+
+
+def _numbers(schema: Schema, rows: Rows, kept: IntArray) -> Any:
+    with np.errstate(all="ignore"), unwarned():  # a warning about what a private row holds would tell of it
+        if not len(kept):
+            return schema.numbers(take(schema.pool, np.arange(1)))[:0]
+        return schema.numbers(rows if len(kept) == n_rows(rows) else take(rows, kept))
+
+
+def typed(rows: Rows) -> Rows:
+    """Return parsed rows in a container whose columns have types of their own: of a block without a text, too."""
+    if kind(rows) != "pandas" or all(dtype.kind == "f" for dtype in rows.dtypes):
+        return rows
+    import polars as pl
+
+    cells = [rows.iloc[:, place] for place in range(width(rows))]
+    parsed = {
+        name: [None if is_missing(cell) else cell for cell in column.tolist()]
+        if column.dtype == object
+        else column.to_numpy()
+        for name, column in zip(columns(rows) or (), cells, strict=True)
+    }
+    return frame_like(pl.DataFrame(), parsed)

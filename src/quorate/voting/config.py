@@ -1,0 +1,84 @@
+"""What the user asked for: constructor arguments of an estimator, or the sections of ``quorate.toml``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from quorate.arguments import count
+from quorate.ensemble import (
+    DaskScheduler,
+    Partition,
+    Preprocessing,
+)
+from quorate.errors import InvalidParameter
+from quorate.labelling.active import Strategy
+from quorate.students import Declined
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RunConfig:
+    """What the user asked for: constructor arguments of an estimator, or the sections of ``quorate.toml``.
+
+    Names and meanings are those of :class:`quorate.PrivateClassifier`.
+    """
+
+    classes: Sequence[Any]
+    epsilon: float
+    delta: float
+    teacher: Any = None
+    student: Any = None
+    n_teachers: int | Literal["auto"] = "auto"
+    queries: int | Literal["auto", "all"] | Strategy = "auto"
+    mechanism: Any = "auto"
+    mechanism_fields: Mapping[str, Any] = field(default_factory=dict)
+    online_answers: int = 0
+    n_records: int | None = None
+    n_rows: int | None = None
+    unit: str | None = None
+    partition: Partition | Literal["auto"] = "auto"
+    declined: Declined = "drop"
+    preprocessing: Preprocessing = "inside"
+    prior_matching: bool = False
+    batched: bool = True
+    n_jobs: int | None = None
+    memory: int | None = None  # bytes that a run may take; by default a quarter of the machine's
+    scheduler: DaskScheduler | None = None  # whose workers train the teachers; by default processes of this machine
+    allow_hopeless: bool = False  # whether to pay for a run that can answer nothing
+    built_in: bool = False  # the models are ours, and want every frame encoded
+    labels_only: bool = False  # features are public, and the private rows are the pool
+    classes_were_read: bool = False  # the class list was read off the labels, and is treated as public
+    rehearse: bool = True  # whether models of the user's own are tried on public rows, as before anything is charged
+    classes_by_shard: bool = False  # parameters name classes by their numbers in a shard, as in earlier runs
+    words_as_written: bool = False  # an entry with blanks around it is another category, as in earlier runs
+    caveats: tuple[str, ...] = ()  # what the guarantee rests on beside, as the estimator knows it
+    left_out: tuple[str, ...] = ()  # columns that are no features, and that the public rows do not have
+    pool_name: str = "the public rows"
+    label_name: str = "y"
+    group_name: str = "groups"
+    public_name: str = "public"
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """What a message calls the labels, the ids and the public side, as arguments."""
+        return {key: getattr(self, key) for key in ("label_name", "group_name", "public_name")}
+
+
+def check_declared_rows(config: RunConfig, *, grouped: bool) -> None:
+    """Refuse a declared number of rows that nothing follows from, or that cannot be.
+
+    Raises InvalidParameter if units have no ids, so that each is one row; or there are fewer rows than units.
+    """
+    if config.n_rows is None:
+        return
+    rows = count("n_rows", config.n_rows, at_least=1)
+    if not grouped:
+        raise InvalidParameter(
+            "n_rows is for units of several rows, and no ids were given: each row is a unit. Leave it out, and declare "
+            "n_records"
+        )
+    if config.n_records is not None and rows < count("n_records", config.n_records, at_least=1):
+        raise InvalidParameter(
+            f"n_rows must be >= n_records, the number of units, got {rows:,} and {config.n_records:,}"
+        )

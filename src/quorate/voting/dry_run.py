@@ -1,0 +1,299 @@
+"""A rehearsal on public rows: a model that cannot read the rows at all is found out before anything is charged.
+
+On private rows a teacher's failure is an abstention, told to nobody. So the one kind of failure that has nothing to do
+with private values, a model and a table that do not fit each other, is looked for where it may be told: one copy is
+fitted on public rows with made-up labels, where teachers are fitted (:func:`quorate.ensemble.tried`): nobody hears what
+it prints, warns of or logs, and nothing of the user's own process is swapped for that.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
+
+import numpy as np
+
+from quorate.data import kind, n_rows, take
+from quorate.ensemble import (
+    ABSTAINED,
+    ChatTeacher,
+    ClassifierTeacher,
+    CommandTeacher,
+    Teacher,
+    TrialFailed,
+    tried,
+)
+from quorate.ensemble.teachers.class_names import fit_named
+from quorate.ensemble.teachers.classifier import ClassifierVoter
+from quorate.ensemble.teachers.plain_classes import is_plain
+from quorate.ensemble.teachers.prompted.teacher import REHEARSED
+from quorate.ensemble.teachers.unfitted import parts
+from quorate.ensemble.training import rows_alone
+from quorate.errors import InvalidParameter
+from quorate.labelling import Released
+from quorate.labelling.active import History, Strategy
+from quorate.mechanisms import Mechanism
+from quorate.mechanisms.answers import NoisyVotes
+from quorate.mechanisms.own import answers_to_made_up_votes
+from quorate.students import Declined, Student, StudentData, VotingClass, class_probabilities
+from quorate.types import IntArray
+from quorate.voting.inputs import Inputs, Views
+
+ROWS = 200  # enough for the folds and neighbours that a model may ask for
+FEW_ROUNDS = 10  # of boosting: more of the same classifier tell nothing more
+SAMPLES = 3  # of the size of a shard
+STREAM = 40  # points that a strategy rehearses on, or two for each class
+NO_LABEL = "what it predicts is not one of its labels for each row"
+
+Result = TypeVar("Result")
+
+
+def rehearse_teacher(
+    teacher: Teacher, inputs: Inputs, views: Views, *, scores: Callable[[Any, Any], Any] | None = None
+) -> None:
+    """Fit one copy of the teacher on public rows as teachers see them, and have it predict them.
+
+    Nothing is done where the pool has fewer than two rows for each class. `scores` is how its scores of rows are asked
+    for, where the run looks at these.
+
+    Raises InvalidParameter if it raises, or predicts what is none of its labels; PreconditionFailed if the teacher is a
+    prompt, and its endpoint gives no class. Privacy: a function of public rows alone, so the exception's own message
+    may be shown.
+    """
+    if isinstance(teacher, ChatTeacher):
+        _rehearse_prompts(teacher, inputs, views)
+        return
+    if (stage := _stage(inputs, views)) is None:
+        return
+    rows, codes = stage
+    seen = rows_alone(views.teacher(take(inputs.public, rows)), np.arange(len(rows)))
+    model = teacher.estimator if isinstance(teacher, ClassifierTeacher) else teacher
+    if isinstance(teacher, CommandTeacher):
+        try:
+            votes = _votes(teacher.on_public_rows(), seen, codes, seen)  # a command is a process of its own
+        except Exception as error:  # noqa: BLE001 - the user's own program, on public rows
+            raise teacher.refusal(error) from None
+    elif isinstance(teacher, ClassifierTeacher):
+        votes = _tried("teacher", model, partial(_classified, teacher, len(inputs.classes), scores), seen, codes)
+    else:
+        trial: Teacher = teacher.on_public_rows() if hasattr(teacher, "on_public_rows") else teacher
+        votes = _tried("teacher", model, partial(_votes, trial), seen, codes, seen)
+    least = 0 if isinstance(teacher, ClassifierTeacher) else ABSTAINED
+    if votes.shape != codes.shape or not np.all((votes >= least) & (votes < len(inputs.classes))):
+        raise (
+            model.refusal(NO_LABEL) if isinstance(model, CommandTeacher) else _refusal("teacher", model, seen, NO_LABEL)
+        )
+
+
+def _votes(teacher: Teacher, seen: Any, codes: IntArray, asked: Any, seed: int = 0) -> Any:
+    return np.asarray(teacher.train(seen, codes, seed).vote(asked))
+
+
+def _classified(
+    teacher: ClassifierTeacher, n_classes: int, scores: Callable[[Any, Any], Any] | None, seen: Any, codes: IntArray
+) -> Any:
+    """Do by hand what a teacher does, which would abstain where its model fails."""
+    learner, order = teacher.fresh(0), np.arange(n_classes)
+    if teacher.classes is None:
+        learner.fit(seen, codes)
+    else:
+        learner, order = fit_named(learner, seen, codes, teacher.classes)
+    learner.predict(seen)
+    if scores is not None:
+        scores(learner, seen)
+    return ClassifierVoter(learner, order).vote(seen)
+
+
+def _rehearse_prompts(teacher: ChatTeacher, inputs: Inputs, views: Views) -> None:
+    """Send a few prompts made of public rows alone: where no class comes back, none would on private rows."""
+    rows = np.arange(min(max(teacher.shots, REHEARSED), n_rows(inputs.public)))
+    seen = rows_alone(views.teacher(take(inputs.public, rows)), np.arange(len(rows)))
+    teacher.rehearse(seen, _made_up(inputs, views, rows, len(inputs.classes)))
+
+
+def says_one_class(teacher: Teacher, inputs: Inputs, views: Views, *, n_rows_each: int) -> bool | None:
+    """Tell whether teachers of so few rows say one class whatever they are asked, or fail.
+
+    Some samples of the pool, as large as a shard will be, get made-up labels that a row's numbers tell apart. A model
+    that makes a constant of each of them (trees that want more rows in a leaf than there are) makes constants of
+    shards too.
+
+    `teacher`: what is trained on each shard. `inputs`, `views`: the pool, and how teachers see it. `n_rows_each`: rows
+    of a shard, on average: a public number. Returns: none where the pool is smaller than a shard, a shard would hold a
+    single row, or teachers are prompts. Privacy: a function of public rows and public numbers alone.
+    """
+    n_public, n_classes = n_rows(inputs.public), len(inputs.classes)
+    if isinstance(teacher, ChatTeacher) or not 2 <= n_rows_each <= n_public:  # a prompt learns nothing made up
+        return None
+    asked = rows_alone(
+        views.teacher(take(inputs.public, np.arange(min(ROWS, n_public)))), np.arange(min(ROWS, n_public))
+    )
+    samples = []
+    for number in range(SAMPLES):
+        rows = np.sort(np.random.default_rng(number).permutation(n_public)[:n_rows_each])
+        codes = _made_up(inputs, views, rows, min(n_classes, n_rows_each))
+        samples.append((rows_alone(views.teacher(take(inputs.public, rows)), np.arange(len(rows))), codes))
+    if isinstance(teacher, CommandTeacher):
+        return _are_constant(teacher, samples, asked)
+    return tried(partial(_are_constant, teacher), samples, asked, called=f"the teacher {type(teacher).__name__}")
+
+
+def _are_constant(teacher: Teacher, samples: Sequence[tuple[Any, IntArray]], asked: Any) -> bool:
+    """Tell whether teachers of all samples say one class; one that fails says none."""
+    for number, (seen, codes) in enumerate(samples):
+        try:
+            votes = _votes(teacher, seen, codes, asked, number)
+        except (Exception, SystemExit):  # noqa: BLE001 - the user's own code, on public rows
+            votes = np.full(1, ABSTAINED)
+        if len(np.unique(votes)) > 1:
+            return False
+    return True
+
+
+def refuse_plain_student(student: Any) -> None:
+    """Refuse a student of which a part is a plain class, which scikit-learn cannot copy, nor anybody open later.
+
+    A teacher may be one: it is used up in the fit. The student is published, for people who have scikit-learn alone.
+
+    Raises InvalidParameter with the line of code to change.
+
+    Examples
+    --------
+    >>> class Nearest:
+    ...     def fit(self, X, y): ...
+    ...     def predict(self, X): ...
+    >>> refuse_plain_student(Nearest())
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: the student Nearest is a plain class, ... class Nearest(ClassifierMixin, ...
+    """
+    for part in parts(student):
+        if is_plain(part) and not hasattr(part, "get_params"):
+            name, base = type(part).__name__, "ClassifierMixin, " if hasattr(part, "predict") else "TransformerMixin, "
+            where = "the student" if part is student else f"a part of the student {type(student).__name__},"
+            raise InvalidParameter(
+                f"{where} {name} is a plain class, which serves as a teacher and not as a student: that is copied, "
+                "stored and opened elsewhere as a scikit-learn model. Write "
+                f"class {name}({base}BaseEstimator), from sklearn.base, with its arguments kept under their own names"
+            )
+
+
+def rehearse_student(
+    student: Student,
+    mechanism: Mechanism,
+    inputs: Inputs,
+    views: Views,
+    *,
+    n_teachers: int,
+    declined: Declined = "drop",
+) -> None:
+    """Teach the student made-up answers to public rows, in the form in which it is to learn, and have it predict them.
+
+    `student`: as it is going to be taught. `mechanism`: whose answers it learns from: classes, noisy votes, or scores.
+    `inputs`, `views`: the pool, and how the student sees it. `n_teachers`: k. `declined`: what becomes of a query
+    without an answer; in the trial every fifth has none where the mechanism may decline. Raises InvalidParameter if it
+    raises, or predicts what is none of the classes. Privacy: a function of public rows alone, as
+    :func:`rehearse_teacher` is.
+    """
+    if (stage := _stage(inputs, views)) is None:
+        return
+    rows, codes = stage
+    asked = np.flatnonzero(np.arange(len(rows)) % 5)  # the rest of the pool is taught without answers
+    data = StudentData(
+        pool=take(views.student(inputs.public), rows),
+        points=views.numbers(take(inputs.public, rows)),
+        queries=asked,
+        released=_released(mechanism, codes[asked], n_teachers=n_teachers, n_classes=len(inputs.classes)),
+        classes=inputs.classes,
+        n_teachers=n_teachers,
+        seed=0,
+        declined=declined,
+        one_unit=views.numbers.directions is not None,
+    )
+    asks_how_sure = mechanism.takes == "votes and predictions"
+    predicted = _tried("student", student.learner, partial(_taught, _brief(student), asks_how_sure), data.pool, data)
+    if predicted.shape != codes.shape or not np.isin(predicted, list(inputs.classes)).all():
+        raise _refusal("student", student.learner, data.pool, NO_LABEL)
+
+
+def _taught(student: Student, asks_how_sure: bool, pool: Any, data: StudentData) -> Any:
+    """Teach, and return what is predicted of the pool."""
+    fitted = student.fit(data)
+    if asks_how_sure:
+        class_probabilities(fitted, pool, data.classes)
+    return np.asarray(fitted.predict(pool))
+
+
+def _brief(student: Student) -> Student:
+    """A vote of as many classifiers as there are teachers is tried with a few."""
+    if isinstance(student, VotingClass):
+        return replace(student, n_estimators=min(FEW_ROUNDS, student.n_estimators or FEW_ROUNDS))
+    return student
+
+
+def _released(mechanism: Mechanism, codes: IntArray, *, n_teachers: int, n_classes: int) -> Released:
+    """What three quarters of the teachers say is each made-up label; without noise, where that is known to be left out.
+
+    Where the mechanism may decline, every fifth query has no answer.
+    """
+    shares = np.full((len(codes), n_classes), 0.25 / (n_classes - 1))
+    shares[np.arange(len(codes)), codes] = 0.75
+    try:
+        answers = mechanism.answers.of_shares(shares, n_teachers)
+    except NotImplementedError:
+        answers = answers_to_made_up_votes(mechanism, NoisyVotes(0.0).of_shares(shares, n_teachers))
+    none = np.zeros(len(codes), dtype=bool)
+    declined = np.arange(len(codes)) % 5 == 4 if mechanism.may_decline else none
+    return Released(answers, declined, none, mechanism)
+
+
+def rehearse_strategy(strategy: Strategy, inputs: Inputs, views: Views) -> None:
+    """Have a strategy choose from a few public rows with made-up answers, as :func:`rehearse_teacher` does."""
+    if (stage := _stage(inputs, views)) is None:
+        return
+    n_classes = len(inputs.classes)
+    every = max(1, len(stage[0]) // max(STREAM, 2 * n_classes))
+    rows, codes = (each[::every] for each in stage)
+    points = views.numbers(take(inputs.public, rows))
+    asked = np.arange(0, len(rows), 2)[: strategy.n]
+    history = History(asked, codes[asked], n_classes)
+    _tried("strategy", strategy, strategy.next_batch, points, history, np.random.default_rng(0))
+
+
+def _stage(inputs: Inputs, views: Views) -> tuple[IntArray, IntArray] | None:
+    """Choose which public rows play, ``(ROWS,)``, and their made-up labels; None where there are too few rows.
+
+    A short pool is repeated, so that neighbours and folds do not run out. Labels follow the sum of a row's numbers:
+    were there nothing to learn, a step that selects features would be left with none, and fail for that.
+    """
+    n_public, n_classes = n_rows(inputs.public), len(inputs.classes)
+    if n_public < 2 * n_classes:
+        return None
+    n = max(ROWS, 2 * n_classes)
+    rows = np.resize(np.arange(min(n, n_public)), n)
+    return rows, _made_up(inputs, views, rows, n_classes)
+
+
+def _made_up(inputs: Inputs, views: Views, rows: IntArray, n_classes: int) -> IntArray:
+    """Return labels ``(n_rows,)`` that follow the sum of a row's numbers, as many of each class."""
+    sums = np.asarray(views.numbers(take(inputs.public, rows)).sum(axis=1), dtype=np.float64).ravel()
+    codes = np.empty(len(rows), dtype=np.int64)
+    codes[np.argsort(sums, kind="stable")] = np.arange(len(rows)) * n_classes // len(rows)
+    return codes
+
+
+def _tried(role: str, model: Any, trial: Callable[..., Result], *rows: Any) -> Result:
+    """Call a trial of a model where nobody hears it, and turn what it raises into a refusal; `rows` come first."""
+    try:
+        return tried(trial, *rows, called=f"the {role} {type(model).__name__}")
+    except TrialFailed as failed:
+        raise _refusal(role, model, rows[0], str(failed)) from None
+
+
+def _refusal(role: str, model: Any, seen: Any, failure: str) -> InvalidParameter:
+    silent = " On private rows every teacher would abstain, and no message could say why." if role == "teacher" else ""
+    return InvalidParameter(
+        f"the {role} {type(model).__name__} fails on the public rows ({kind(seen)}): {failure.rstrip('.')}."
+        f"{silent} Make it fit and predict such rows, or give them in the form it takes"
+    )

@@ -1,0 +1,305 @@
+"""From a result to what is said about it: the guarantee, and the facts that a report is written from.
+
+Everything here is released, public, or independent of the private data.
+"""
+
+from __future__ import annotations
+
+import platform
+from contextvars import copy_context
+from dataclasses import fields, replace
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from quorate.accounting import Guarantee
+from quorate.accounting import epsilon as price
+from quorate.accounting.figures import at_least, at_most, several
+from quorate.data import public_digest
+from quorate.errors import InvalidParameter
+from quorate.labelling import Released, ex_post_delta, ex_post_epsilon
+from quorate.labelling.released import ReleaseBuilder
+from quorate.ledger import Budget, Ledger, Reservation
+from quorate.mechanisms import Mechanism, is_own
+from quorate.mechanisms.fields import falls_with
+from quorate.mechanisms.schedule import form_of, open_fields, scale_of
+from quorate.outcomes import Caution, Severity
+from quorate.release import guarantee_of
+from quorate.release.guarantee import spent_of
+from quorate.report import (
+    AnswerCounts,
+    Choice,
+    ExPost,
+    Facts,
+    Fitted,
+    Part,
+    Provenance,
+    Setup,
+    Spending,
+)
+from quorate.report.spending import raises_of
+from quorate.run.attacker import attack_curve
+from quorate.run.checks import chain
+from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, name_of
+from quorate.students.declared import last_step
+from quorate.voting.claims import about
+from quorate.voting.flow import RunResult, answering_purposes, answers_left, schedule
+from quorate.voting.recipe import recipe
+from quorate.voting.task import Task
+
+PURPOSES = ("label", "online answer")
+
+
+def guarantee(task: Task, ledger: Ledger, reservation: Reservation) -> Guarantee:
+    """Say what everything that was charged to the ledger guarantees together."""
+    total = task.recipe.n_queries + task.recipe.online_answers
+    return guarantee_of(
+        ledger,
+        reservation.event,
+        delta=task.facts.delta,
+        mechanism=f"at most {several(total, 'answer')} of {told(task.recipe.mechanism)}",
+        seeded=task.noise.seeded,
+    )
+
+
+def told(mechanism: Mechanism) -> str:
+    """A mechanism in words: its name and its public fields, noise rounded down and what it costs rounded up."""
+    shown = (f"{part.name} = {_written(mechanism, part.name)}" for part in fields(mechanism))
+    return f"{type(mechanism).__name__} ({', '.join(shown)})"
+
+
+def _written(mechanism: Mechanism, name: str) -> str:
+    value = getattr(mechanism, name)
+    if not isinstance(value, float):
+        return f"{value}"
+    if falls_with(type(mechanism), name):
+        return at_least(value)
+    return at_most(value) if name in ("epsilon", "delta") else f"{value:.6g}"
+
+
+def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) -> Facts:
+    """Gather everything that a report says."""
+    recipe_, seeded = task.recipe, task.noise.seeded
+    promised = guarantee(task, ledger, result.reservation)
+    return Facts(
+        guarantee=promised,
+        setup=Setup(
+            n_teachers=recipe_.n_teachers,
+            partition=task.partition,
+            unit=task.unit,
+            classes=tuple(str(each) for each in task.inputs.classes),
+            n_public=len(task.inputs.digests),
+            n_queries=recipe_.n_queries,
+            teacher=name_of(task.teacher) + (", priors matched" if task.prior_matching else ""),
+            student=name_of(task.student),
+            mechanism=type(recipe_.mechanism).__name__,
+            online_answers=recipe_.online_answers,
+            n_records=None if task.n_was_read else task.facts.n_records,
+            n_records_from="public" if task.labels_only else "read" if task.n_was_read else "declared",
+            n_rows=None if task.rows_were_read else task.facts.n_rows,
+            classes_declared=not task.classes_were_read,
+            recipe=(*recipe_.why, *(f"{_word_of(each)}: {each.words}" for each in recipe_.cautions)),
+            strategy=None if task.strategy is None else type(task.strategy).__name__,
+        ),
+        spending=spending(task, result.reservation, ledger),
+        answers=answers_of(result.released, task.n_classes),
+        fitted=fitted(task, result.student),
+        utility=metadata.utility,
+        choices=choices(task),
+        checks=about(task, ledger, while_running=result.checks),
+        attacker=attack_curve(result.reservation.event, task.facts.epsilon, task.facts.delta, beside=promised),
+        provenance=Provenance(
+            run=metadata.title,
+            started=metadata.started,
+            command=metadata.command,
+            seeded=seeded,
+            noise="a given seed" if seeded else "the operating system's entropy",
+            ledger_head=ledger.head.hash,
+            ledger_entries=ledger.head.sequence,
+            versions=(
+                *((name, version(name)) for name in ("quorate", "numpy", "scipy", "scikit-learn")),
+                ("python", platform.python_version()),
+                *metadata.readers,
+            ),
+            public_digests=(("public pool", public_digest(task.inputs.public)),),
+        ),
+    )
+
+
+def draft(task: Task, budget: Budget, metadata: RunMetadata) -> Facts:
+    """Gather all that is known of a report before the charge, from a ledger in memory that nobody pays for.
+
+    What cannot be said or written is found out for nothing.
+    """
+
+    def drafted() -> Facts:
+        with Ledger(budget=budget) as ledger:
+            charge = schedule(task, "draft")
+            nothing = ReleaseBuilder(task.recipe.mechanism, n_queries=0, n_classes=task.n_classes).released()
+            student = task.views.student.wrapped(task.student.learner, task.inputs.public)
+            result = RunResult(
+                student=student,
+                released=nothing,
+                queries=task.queries[:0],
+                charge=charge,
+                reservation=charge.reserve(ledger),
+                ensemble=None,
+            )
+            return facts(task, result, ledger, metadata)
+
+    return copy_context().run(drafted)  # the act of its caller has not charged anything
+
+
+def _word_of(found: Caution) -> str:
+    return "note" if found.severity is Severity.NOTE else "caution"
+
+
+def spending(task: Task, reservation: Reservation, ledger: Ledger) -> Spending:
+    """What the budget was, what was charged, and for what."""
+    budget, left = ledger.budget, ledger.left
+    epsilon, delta = spent_of(ledger)
+    purposes = reservation.purposes
+    total = sum(purposes.get(purpose, 0) for purpose in PURPOSES)
+    parts = []
+    for purpose in PURPOSES:
+        if purpose in purposes:
+            became = _became(task, reservation, purpose)
+            parts.append(
+                Part(
+                    purpose=purpose,
+                    mechanism=type(task.recipe.mechanism).__name__,
+                    sigma=scale_of(task.recipe.mechanism),
+                    form=form_of(task.recipe.mechanism),
+                    reserved=purposes[purpose],
+                    share=purposes[purpose] / total,
+                    asked=int(became.asked.sum()),
+                    answered=int(became.answered.sum()),
+                    declined=int(became.declined.sum()),
+                    interrupted=int(became.interrupted.sum()),
+                    never_asked=int(became.never_asked.sum()),
+                )
+            )
+    return Spending(
+        budget_epsilon=budget.epsilon,
+        budget_delta=budget.delta,
+        spent_epsilon=epsilon,
+        spent_delta=delta,
+        left_epsilon=max(0.0, budget.epsilon - epsilon) if left.epsilon is None else left.epsilon,
+        left_delta=max(0.0, budget.delta - delta) if left.delta is None else left.delta,
+        composition=budget.composition,
+        answers_left=answers_left(task, reservation) if answering_purposes(task, reservation) else None,
+        durable=ledger.durable,
+        parts=tuple(parts),
+        ex_post=ex_post(task, ledger, reservation),
+        raises=raises_of(ledger),
+        run_epsilon=price(reservation.event, task.facts.delta),
+        run_delta=task.facts.delta,
+    )
+
+
+def _became(task: Task, reservation: Reservation, purpose: str) -> Released:
+    """Everything that was drawn for one purpose, each query in its state."""
+    blocks = reservation.blocks(purpose)
+    drawn = sum(block.count for block in blocks)
+    builder = ReleaseBuilder(task.recipe.mechanism, n_queries=drawn, n_classes=task.n_classes)
+    for block in blocks:
+        told = block.answers["answers"] if isinstance(block.answers, dict) else block.answers
+        builder.put(block.first, block.count, told)
+    return builder.released()
+
+
+def answers_of(released: Released, n_classes: int) -> AnswerCounts:
+    """Count what became of the queries."""
+    return AnswerCounts(
+        asked=int(released.asked.sum()),
+        per_class=tuple(np.bincount(released.codes[released.answered], minlength=n_classes)),
+        declined=int(released.declined.sum()),
+        interrupted=int(released.interrupted.sum()),
+        never_asked=int(released.never_asked.sum()),
+    )
+
+
+def fitted(task: Task, student: Any) -> Fitted:
+    """Say what came of the student: its steps without the public encoder, and whether it is a constant."""
+    model = task.views.student.unwrapped(student)
+    return Fitted(name=name_of(model), constant=is_constant(model, task.student.learner))
+
+
+def is_constant(fitted: Any, learner: Any) -> bool:
+    """Tell whether a fitted model gives every row one class, where another was asked for."""
+    from sklearn.dummy import DummyClassifier
+
+    constant: bool = isinstance(last_step(fitted)[1], DummyClassifier)
+    return constant and not isinstance(last_step(learner)[1], DummyClassifier)
+
+
+def with_later_raises(made: Facts, ledger: Ledger) -> Facts:
+    """Return the facts of a run with the raises of its ledger's budget since then, which every later report shows."""
+    return replace(made, spending=replace(made.spending, raises=raises_of(ledger)))
+
+
+def with_later_answers(made: Facts, task: Task, ledger: Ledger, reservation: Reservation) -> Facts:
+    """Return the facts of a run as they are once more answers were given: what was spent and left, and the ledger."""
+    checked = chain(ledger)
+    return replace(
+        made,
+        guarantee=guarantee(task, ledger, reservation),
+        spending=spending(task, reservation, ledger),
+        checks=tuple(checked if each.code == checked.code else each for each in made.checks),
+        provenance=replace(made.provenance, ledger_head=ledger.head.hash, ledger_entries=ledger.head.sequence),
+    )
+
+
+def ex_post(task: Task, ledger: Ledger, reservation: Reservation) -> ExPost | None:
+    """What can be said after a strategy has stopped early, beside the guarantee; None where there is nothing.
+
+    It is about one reservation, so nothing is said where the ledger holds others too.
+    """
+    if task.strategy is None or len(ledger.reservations()) != 1:
+        return None
+    cap = task.recipe.n_queries + task.recipe.online_answers
+    drawn = cap - sum(reservation.remaining(each) for each in answering_purposes(task, reservation))
+    found = ex_post_epsilon(task.recipe.mechanism, cap=cap, drawn=drawn, delta=task.facts.delta)
+    if found is None or not found < spent_of(ledger)[0]:
+        return None
+    pair = ex_post_delta(task.recipe.mechanism, cap=cap, delta=task.facts.delta)
+    return ExPost(
+        epsilon=found,
+        delta=task.facts.delta,
+        meaning=f"{drawn:,} of at most {cap:,} answers were drawn, and the answers themselves decided how many: this "
+        "is what those cost, given where the run stopped. It could not be promised beforehand, and it grows if the "
+        f"answers that are left are asked for. It holds at δ = {at_most(task.facts.delta)} over all runs for which "
+        "such a figure is reported; together with the guarantee, for the runs for which none is, it holds at "
+        f"δ = {at_most(pair)}.",
+    )
+
+
+def choices(task: Task) -> tuple[Choice, ...]:
+    """The same task at other budgets: what the recipe would make of it."""
+    rows = []
+    for epsilon in sorted({*SHOWN_EPSILONS, task.facts.epsilon}):
+        if epsilon == task.facts.epsilon:
+            made = task.recipe
+        else:
+            try:
+                made = recipe(
+                    replace(task.facts, epsilon=epsilon),
+                    n_teachers=task.recipe.n_teachers if task.facts.n_records is None else None,
+                    n_queries=task.recipe.n_queries,
+                    mechanism=type(task.recipe.mechanism),
+                    fields=open_fields(task.recipe.mechanism),
+                )
+            except InvalidParameter:  # a mechanism of a user's own may fit some budgets and not others
+                if not is_own(task.recipe.mechanism):
+                    raise
+                continue
+        rows.append(
+            Choice(
+                epsilon=epsilon,
+                sigma=scale_of(made.mechanism),
+                n_answers=made.n_queries + made.online_answers,
+                chosen=epsilon == task.facts.epsilon,
+            )
+        )
+    return tuple(rows)

@@ -1,0 +1,364 @@
+"""The main flow, once: for an estimator in memory and for a run in a folder.
+
+read → shard by keyed hash of the unit → fit teachers → count votes → choose queries (public data only) →
+charge, release, record → student. Every step before the release is a function of its inputs and the run's key, so it
+may be repeated; the release is not, and is never made twice.
+"""
+
+from __future__ import annotations
+
+import io
+import secrets
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from quorate.ambient import unwarned
+from quorate.data import row_digests, take
+from quorate.data.column_kinds import ColumnKinds
+from quorate.data.rows import Rows
+from quorate.ensemble import (
+    CommandTeacher,
+    DaskScheduler,
+    Ensemble,
+    Voter,
+    count_votes,
+    dump_voters,
+    gather_scores,
+    load_voters,
+    partition_rows,
+    seeds_of_units,
+)
+from quorate.labelling import Memo, Pool, Released, label, label_adaptively, stages_of
+from quorate.labelling.adaptive import strategy_rng
+from quorate.labelling.passive import block_size
+from quorate.ledger import Ledger, Reservation
+from quorate.release import Charge
+from quorate.release.target import is_closed
+from quorate.report import Check
+from quorate.run.stage_store import CHUNK, FINISHED, NoStages, StageStore, stage_key
+from quorate.students import StudentData, class_probabilities
+from quorate.types import FloatArray, IntArray, Secret, Watch, derive
+from quorate.voting import claims as checks
+from quorate.voting.kept_votes import are_calls, votes_by_call
+from quorate.voting.prompted import are_prompts, votes_by_prompt
+from quorate.voting.scope import scope_of
+from quorate.voting.task import Task
+from quorate.voting.trained import trained
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunResult:
+    """What a journey brings home. Everything but the ensemble may be published."""
+
+    student: Any
+    released: Released
+    queries: IntArray
+    charge: Charge
+    reservation: Reservation
+    ensemble: Ensemble | None
+    checks: tuple[Check, ...] = ()  # what was looked at on the way
+
+    def memo(self, task: Task) -> Memo:
+        """The released labels by query, so that asking one of them again is free."""
+        return memo_of(task, self.queries, self.released)
+
+
+def run_pipeline(
+    task: Task, ledger: Ledger, *, stages: StageStore | None = None, key: str | None = None, watch: Watch | None = None
+) -> RunResult:
+    """Go the whole way, from checked inputs to a student.
+
+    `task`: what to do. `ledger`: what it is charged to. `stages`: where results are kept for a resumed run. `key`:
+    idempotency key of the charge: the same key is charged once, however often the run is resumed. Fresh by default.
+    `watch`: ``watch(stage, done, total)``. Raises LedgerMismatch if the ledger belongs to other data; BudgetExhausted
+    if the schedule does not fit what is left; nothing is fitted or charged then.
+    """
+    stages = stages or NoStages()
+    see = watch or (lambda stage, done, total: None)
+    ledger.bind(task.fingerprint)
+    charge = schedule(task, key or secrets.token_hex(16))
+    charge.check_affordable(ledger)  # a refusal comes before any work
+    queries = task.queries
+    shards = shards_of(task)
+    looked = checks.shards(task, shards)  # refuses before anything is fitted or charged
+    with nullcontext() if task.scheduler is None else task.scheduler.connected():  # so that it is refused early
+        ensemble, counts = votes(task, queries, stages, see, shards=shards)
+    reservation = charge.reserve(ledger)
+    interactive = task.recipe.mechanism.takes == "votes and predictions"
+    with unwarned():  # as an error, a warning would end what is charged by now
+        if task.strategy is None:
+            released = label(
+                counts,
+                task.recipe.mechanism,
+                reservation,
+                task.noise,
+                block=block_size(len(queries), task.noise, informed=interactive),
+                predict=(lambda so_far: predictions(task, queries, so_far)) if interactive else None,
+                progress=lambda done, total: see("labels", done, total),
+            )
+        else:
+            found = label_adaptively(
+                counts,
+                pool_of(task),
+                task.strategy,
+                task.recipe.mechanism,
+                reservation,
+                task.noise,
+                key=task.key,
+                progress=lambda done, total: see("labels", done, total),
+            )
+            queries, released = found.rows, found.released
+            stages.save(FINISHED, finished_key(task, charge.key), b"")
+    see("student", 0, 1)
+    student = teach(task, *spread(task, queries, released))
+    see("student", 1, 1)
+    if not any(reservation.remaining(purpose) for purpose in answering_purposes(task, reservation)):
+        ensemble = None  # nothing is left to ask it
+    return RunResult(
+        student=student,
+        released=released,
+        queries=queries,
+        charge=charge,
+        reservation=reservation,
+        ensemble=ensemble,
+        checks=(looked,),
+    )
+
+
+def shards_of(task: Task) -> Secret[IntArray]:
+    """Which teacher gets which private row, ``(n_rows,)``: a function of units' identities and the run's key."""
+    unit_keys = task.inputs.private.reveal().unit_keys
+    return partition_rows(unit_keys, task.recipe.n_teachers, task.key, partition=task.partition)
+
+
+def answering_purposes(task: Task, reservation: Reservation) -> tuple[str, ...]:
+    """What pays for questions after the labels: what was kept back, then what a strategy that stopped has left."""
+    kept = ("online answer",) if "online answer" in reservation.purposes else ()
+    return kept if task.strategy is None else (*kept, "label")
+
+
+def answers_left(task: Task, reservation: Reservation) -> int:
+    """How many questions may still be asked after the labels: none once the mechanism is closed."""
+    if is_closed(reservation):
+        return 0
+    return sum(reservation.remaining(purpose) for purpose in answering_purposes(task, reservation))
+
+
+def finished_key(task: Task, charge: str) -> str:
+    """Key of the note that a strategy has stopped: what it left may then be asked for, and not before."""
+    return stage_key(task.key, FINISHED, {**task.cache_inputs, "charge": charge})
+
+
+def pool_of(task: Task) -> Pool:
+    """What a strategy sees: distinct public points as numbers, in the order of the stream."""
+    points = take(task.views.numbers(task.inputs.public), task.queries)
+    return Pool(rows=task.queries, points=points, n_classes=task.n_classes)
+
+
+def spread(task: Task, queries: IntArray, released: Released) -> tuple[IntArray, Released]:
+    """Let public points take over answers where the strategy says so; noisy votes stay with their own point."""
+    if task.strategy is None or released.holds_values or not len(queries):
+        return queries, released
+    pool = pool_of(task)
+    place = {row: at for at, row in enumerate(pool.rows.tolist())}
+    asked = np.array([place[row] for row in queries.tolist()], dtype=np.int64)
+    whose = task.strategy.spread(pool.points, asked, strategy_rng(task.key, 0))
+    if whose is None:
+        return queries, released
+    told = whose >= 0
+    return pool.rows[told], released.rows(whose[told])
+
+
+def memo_of(task: Task, queries: IntArray, released: Released) -> Memo:
+    """The released labels by query, declined ones included; what was lost or never asked was not released."""
+    known = released.asked & ~released.interrupted
+    rows, codes = queries[known], released.codes[known].tolist()
+    answers: dict[bytes, int] = {}
+    if (words := _words_of(task)).respells(task.inputs.public):
+        answers = dict(zip(row_digests(words(take(task.inputs.public, rows))), codes, strict=True))
+    return Memo(answers | dict(zip((task.inputs.digests[row] for row in rows), codes, strict=True)))
+
+
+def question_digests(task: Task, rows: Rows, memo: Memo) -> Sequence[bytes]:
+    """Return one digest a row by which its answer is found: that of the row as written, where it was answered so.
+
+    Else words count as the public entries that say the same, so that the answer to one is that to the other.
+    """
+    written = row_digests(rows)
+    if not (words := _words_of(task)).respells(rows):
+        return written
+    pairs = zip(written, row_digests(words(rows)), strict=True)
+    return [said if memo.recall(digest) is None else digest for digest, said in pairs]
+
+
+def _words_of(task: Task) -> ColumnKinds:
+    return ColumnKinds(words=task.views.teacher.kinds.words)
+
+
+def schedule(task: Task, key: str) -> Charge:
+    """Everything that is to be charged at once, before the first answer: labels and online answers, one cap."""
+    purposes = {
+        "label": task.recipe.n_queries,
+        "online answer": task.recipe.online_answers,
+        **stages_of(task.recipe.mechanism),
+    }
+    return Charge(
+        event=task.recipe.event,
+        delta=task.facts.delta,
+        purposes={purpose: count for purpose, count in purposes.items() if count},
+        key=key,
+        scope=scope_of(task),
+        seeded=task.noise.seeded,
+    )
+
+
+def votes(
+    task: Task, queries: IntArray, stages: StageStore, see: Watch, *, shards: Secret[IntArray] | None = None
+) -> tuple[Ensemble | None, Secret[Any]]:
+    """Return the teachers (where they are needed later) and what a mechanism is to look at: :func:`asked_of`."""
+    stage = "scores" if task.recipe.mechanism.takes == "scores" else "votes"
+    key = stage_key(task.key, stage, task.cache_inputs)
+    stored = stages.load(stage, key)
+    if stored is not None and not task.recipe.online_answers:
+        return None, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
+    ensemble = teachers(task, stages, see, shards=shards)
+    if stored is not None:
+        return ensemble, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
+    asked = task.views.teacher(take(task.inputs.public, queries))
+    see = _told_apart(task, see)
+    see("votes", 0, task.recipe.n_teachers)
+    counts = asked_of(task, ensemble, asked, progress=in_teachers(task, see), scheduler=task.scheduler, stages=stages)
+    if stages.keeps:
+        content = io.BytesIO()
+        np.save(content, counts.reveal(), allow_pickle=False)
+        stages.save(stage, key, content.getvalue())
+    return ensemble, counts
+
+
+def _told_apart(task: Task, see: Watch) -> Watch:
+    """Have stages of teachers that train nothing before they are asked told by what is done in them.
+
+    Such a teacher holds its rows until then: a prompt has nothing to train, and a command that keeps no model trains
+    and votes in one call. "Training teachers" would be at its end before the first call.
+    """
+    names = {}
+    if are_prompts(task):
+        names = {"teachers": "rows"}
+    elif isinstance(task.teacher, CommandTeacher) and not task.teacher.keeps_model:
+        names = {"teachers": "rows", "votes": "calls"}
+    return lambda stage, done, total: see(names.get(stage, stage), done, total)
+
+
+def in_teachers(task: Task, see: Watch) -> Callable[[int, int], None]:
+    """Tell how far the votes are, in teachers as they were declared: there may be another number of them."""
+    told = task.recipe.n_teachers
+    return lambda done, total: see("votes", told * done // max(total, 1), told)
+
+
+def asked_of(
+    task: Task,
+    ensemble: Ensemble,
+    asked: Any,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+    scheduler: DaskScheduler | None = None,
+    stages: StageStore | None = None,
+) -> Secret[Any]:
+    """Votes ``(n_queries, n_classes)``; for soft labels the teachers' scores ``(n_queries, n_teachers)``.
+
+    `stages` keep votes of prompts and of commands on the run's own queries, and on no others.
+
+    Raises TeachersSilent if teachers are prompts, and their endpoint is gone
+    (:func:`~quorate.voting.prompted.votes_by_prompt`).
+    """
+    if are_prompts(task):
+        return votes_by_prompt(task, ensemble, asked, stages=stages, progress=progress)
+    if stages is not None and stages.keeps and are_calls(task):
+        return votes_by_call(task, ensemble, asked, stages=stages, progress=progress)
+    if task.recipe.mechanism.takes == "scores":
+        return gather_scores(ensemble, asked, n_jobs=task.n_jobs, progress=progress, scheduler=scheduler)
+    return count_votes(ensemble, asked, n_jobs=task.n_jobs, progress=progress, scheduler=scheduler)
+
+
+def predictions(task: Task, queries: IntArray, so_far: Released) -> FloatArray | None:
+    """A student's class probabilities on all queries, from the answers so far; None before there is an answer."""
+    if not so_far.answered.any():
+        return None
+    pool = task.views.student(take(task.inputs.public, queries))
+    student = task.student.fit(student_data_of(task, queries, so_far, purpose="interim student"))
+    return class_probabilities(student, pool, task.inputs.classes)
+
+
+def teachers(task: Task, stages: StageStore, see: Watch, *, shards: Secret[IntArray] | None = None) -> Ensemble:
+    """Train the teachers chunk by chunk, so that a killed run goes on from the last whole chunk.
+
+    `shards` are those of :func:`shards_of`, looked at; they are worked out and looked at here where they are not given.
+    """
+    told, see = task.recipe.n_teachers, _told_apart(task, see)
+    if shards is None:
+        shards = shards_of(task)
+        checks.shards(task, shards)
+    n_shards, seeds = task.number_of_shards(shards), _seeds(task, shards)
+    chunks: dict[int, list[Secret[tuple[Voter, ...]]]] = {}
+    wanted: dict[int, range] = {}
+    cache_inputs = task.cache_inputs
+    keys = {start: stage_key(task.key, _stage(start), cache_inputs) for start in range(0, n_shards, CHUNK)}
+    for start, key in keys.items():
+        stored = stages.load(_stage(start), key)
+        if stored is None:
+            wanted[start] = range(start, min(start + CHUNK, n_shards))
+        chunks[start] = [] if stored is None else [load_voters(stored, task.trainer)]
+    for numbers, voters in trained(task, shards, list(wanted.values()), seeds=seeds, see=see):
+        start = numbers.start // CHUNK * CHUNK
+        chunks[start].append(voters)
+        if stages.keeps and numbers.stop == wanted[start].stop:
+            written = dump_voters(Secret(tuple(voter for each in chunks[start] for voter in each.reveal())))
+            if written is not None:  # what skops cannot write is trained again when it is needed
+                stages.save(_stage(start), keys[start], written.reveal())
+    see("teachers", told, told)
+    return Ensemble.from_chunks([part for each in chunks.values() for part in each], task.n_classes)
+
+
+def _seeds(task: Task, shards: Secret[IntArray]) -> Secret[IntArray] | None:
+    """Seeds of teachers that have one unit each; None where a shard's number gives its teacher's seed."""
+    if task.partition != "unit":
+        return None
+    found = seeds_of_units(task.inputs.private.reveal().unit_keys, shards, task.key).reveal()
+    return Secret(np.concatenate([found, np.zeros(task.number_of_shards(shards) - len(found), dtype=np.int64)]))
+
+
+def _stage(start: int) -> str:
+    return f"teachers-{start:05d}"
+
+
+def teach(task: Task, queries: IntArray, released: Released) -> Any:
+    """Fit the student on released answers and public points; behind what the pool taught of rows, where it did.
+
+    The answers are charged by then: a warning that the user's process raises as an error does not end that.
+    """
+    data = student_data_of(task, queries, released, purpose="student")
+    try:
+        student = task.student.fit(data)
+    except Warning:
+        with unwarned():
+            student = task.student.fit(data)
+    return task.views.student.wrapped(student, task.inputs.public)
+
+
+def student_data_of(task: Task, queries: IntArray, released: Released, *, purpose: str) -> StudentData:
+    """Gather all that a student may see: public rows and facts, and answers that were paid for."""
+    return StudentData(
+        pool=task.views.student(task.inputs.public),
+        points=task.views.numbers(task.inputs.public),
+        queries=queries,
+        released=released,
+        classes=task.inputs.classes,
+        n_teachers=task.recipe.n_teachers,
+        seed=int.from_bytes(derive(task.key, purpose), "big"),
+        declined=task.declined,
+        one_unit=task.views.numbers.directions is not None,
+    )

@@ -1,0 +1,90 @@
+"""Votes of single teachers, kept on the way to their sum: a run that is broken off goes on with them.
+
+Where nothing that was trained can be stored, as with prompts and with commands that train anew at every call, the votes
+are all that was done. Those of each teacher are a stage of their own, under a key as that of their sum, and as private.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from quorate.data.rows import n_rows
+from quorate.ensemble import CommandTeacher, Ensemble
+from quorate.ensemble.counting import add_votes, code_type
+from quorate.ensemble.votes import BLOCK, votes_of_each
+from quorate.run.stage_store import CALLED, StageStore, stage_key, votes_stage
+from quorate.types import IntArray, Secret
+from quorate.voting.task import Task
+
+ROUNDS = 4  # of calls side by side before progress is told: the last ones wait for the slowest of their fellows
+
+
+class KeptVotes:
+    """The votes of each teacher on the run's own queries, as far as they are there.
+
+    `task`: whose votes they are: its inputs are in the key of each. `stages`: where they are kept. `kind`: how the
+    stages are called.
+    """
+
+    def __init__(self, task: Task, stages: StageStore, kind: str) -> None:
+        self._task, self._stages, self._kind = task, stages, kind
+
+    def of(self, number: int) -> Any:
+        """Return the codes of one teacher on the first queries, from none to all, ``(n_known,)``."""
+        content = self._stages.load(*self._place(number)) if self._stages.keeps else None
+        return np.frombuffer(content or b"", dtype=code_type(self._task.n_classes))
+
+    def keep(self, codes: dict[int, Any]) -> None:
+        """Keep what is known of some teachers, by number, in place of what was."""
+        for number, known in codes.items():
+            self._stages.save(*self._place(number), known.tobytes())
+
+    def _place(self, number: int) -> tuple[str, str]:
+        stage = votes_stage(self._kind, number)
+        return stage, stage_key(self._task.key, stage, self._task.cache_inputs) if self._stages.keeps else ""
+
+
+def are_calls(task: Task) -> bool:
+    """Tell whether the teachers of a task are calls of a command whose votes are counted."""
+    return isinstance(task.teacher, CommandTeacher) and task.recipe.mechanism.takes != "scores"
+
+
+def votes_by_call(
+    task: Task,
+    ensemble: Ensemble,
+    asked: Any,
+    *,
+    stages: StageStore,
+    progress: Callable[[int, int], None] | None = None,
+) -> Secret[IntArray]:
+    """Count votes as :func:`~quorate.ensemble.count_votes` does, and keep those of each teacher on the way.
+
+    `task`: whose teachers are calls of a command. `ensemble`: the teachers. `asked`: the run's own queries, as teachers
+    see them. `stages`: where votes are kept. `progress`: called with (teachers done, in all). Privacy: what is kept is
+    as secret as what is counted. Progress is told for some teachers together, in their order: a call that failed is
+    made once more after its fellows', and nobody is to see which of them that was.
+    """
+    voters, kept = ensemble.voters.reveal(), KeptVotes(task, stages, CALLED)
+    n_queries = n_rows(asked)
+    counts = np.zeros((n_queries, task.n_classes), dtype=np.int64)
+    at_once = 1 if task.n_jobs == 1 else ROUNDS * task.n_jobs
+    if task.scheduler is not None:  # its workers are sent many at a time, and how many there are may change
+        at_once = max(1, len(voters))
+    for first in range(0, len(voters), at_once):
+        numbers = range(first, min(first + at_once, len(voters)))
+        codes = {number: kept.of(number) for number in numbers}
+        for start in range(0, n_queries, BLOCK):
+            missing = {number: voters[number] for number in numbers if len(codes[number]) <= start}
+            block = asked[start : start + BLOCK]
+            for number, found in votes_of_each(
+                missing, block, task.n_classes, n_jobs=task.n_jobs, scheduler=task.scheduler
+            ):
+                codes[number] = np.concatenate([codes[number], found])
+                kept.keep({number: codes[number]})  # at once: a call may have taken minutes
+        add_votes(np.stack([codes[number] for number in numbers]), counts)
+        if progress is not None:
+            progress(numbers.stop, len(voters))
+    return Secret(counts)

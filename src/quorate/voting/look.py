@@ -1,0 +1,36 @@
+"""The owner's own look at a private table where teachers vote."""
+
+from __future__ import annotations
+
+from quorate.data.unit_keys import as_unit_keys
+from quorate.run.look import CountedCells, Look, Names, compared_with_pool
+from quorate.run.schema import Schema
+from quorate.run.usable_rows import PrivateTable
+from quorate.types import Secret
+from quorate.voting.task import Task
+
+
+def look_at_votes(task: Task, *, names: Names | None = None) -> Secret[Look | None]:
+    """Look at the private rows of a task of teachers, whose labels and ids can all be used: else it was refused.
+
+    `names`: what the tables are called. Privacy: as of :func:`look_at_rounds`. What a check says of a private table
+    anyway is not said again.
+    """
+    inputs, names = task.inputs, names or Names()
+    private = inputs.private.reveal()
+    table = PrivateTable(Schema(inputs.public, None, kinds=inputs.kinds), private.X)
+    compared = inputs.public is not private.X  # else features are public, and labels alone are private
+    counted = CountedCells.of(table, compared=compared)
+    pool = table.schema.parsed(inputs.public)[0]
+    n = len(private.codes)
+    return Secret(
+        Look(
+            names=names,
+            n=n,
+            labels=(n, 0),
+            ids=n if as_unit_keys(private.unit_keys).named else None,
+            rows=None,
+            cells=tuple(counted.cells),
+            notes=compared_with_pool(counted, inputs.records(), pool, names) if compared else (),
+        )
+    )

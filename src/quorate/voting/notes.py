@@ -1,0 +1,112 @@
+"""What a check says beside its answer: nothing is wrong, but it may not be what was meant.
+
+Some of it depends on the private table, as a refusal may. That goes to the owner's terminal and to the internal edition
+of the report, and nowhere else: into no JSON, no log, no warning and nothing that is public. None of it holds a count
+or a value.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
+
+from quorate.accounting.figures import plural
+from quorate.data.unit_keys import count_units
+from quorate.errors import DataRefused, PrivacyWarning
+from quorate.mechanisms import own_statement
+from quorate.outcomes import frames_of_ours
+from quorate.run.remarks import TOLERATED, Note, notes_on_cells, notes_on_scales, remarks
+from quorate.types import Secret
+from quorate.voting.task import Task
+
+
+def refuse_rows_as_units(task: Task) -> None:
+    """Refuse a declared number of units that is the number of rows, where several rows are of one unit.
+
+    Raises DataRefused to the owner of the private table, before anything is charged.
+    """
+    keys = task.inputs.private.reveal().unit_keys
+    if not task.n_was_read and task.facts.n_records == len(keys) != count_units(keys):
+        raise DataRefused(
+            f"n_records={task.facts.n_records} is the number of rows, and with groups= it declares that of "
+            f"{plural(task.unit)}, which is smaller; give that one, and n_rows={task.facts.n_records} if it may be "
+            "published. Nothing was charged"
+        )
+
+
+def note_on_mechanism(task: Task) -> Iterator[Note]:
+    """Yield that a mechanism is the owner's own, where it is."""
+    statement = own_statement(task.recipe.mechanism)
+    if statement is not None:
+        yield Note("mechanism-of-the-owners-own", statement)
+
+
+def private_notes(
+    task: Task,
+    *,
+    private: str = "X",
+    public: str = "the public rows",
+    n_records: str = "n_records",
+    n_rows: str = "n_rows",
+    ids: Callable[[], Iterable[Note]] = tuple,
+) -> Secret[tuple[Note, ...]]:
+    """Return what there is to say about the private table where teachers vote.
+
+    `task`: what is to be done. `private`, `public`: what the two tables are called. `n_records`, `n_rows`: what
+    declares the number of units, and of rows. `ids`: makes what there is to say of ids that stand in public tables too,
+    where those have a column of them. Privacy: outside the guarantee. For the owner's terminal and the internal edition
+    of the report alone.
+    """
+    inputs, called = task.inputs, {"private": private, "public": public}
+    kinds = inputs.kinds if task.views.teacher.encoder is not None else replace(inputs.kinds, words={})
+    return Secret(
+        (
+            *remarks(lambda: _declared_numbers(task, n_records=n_records, n_rows=n_rows)),
+            *remarks(lambda: notes_on_cells(inputs.private.reveal().X, inputs.public, kinds, **called)),
+            *promise_notes(task, **called, ids=ids).reveal(),
+        )
+    )
+
+
+def promise_notes(
+    task: Task,
+    *,
+    private: str = "X",
+    public: str = "the public rows",
+    ids: Callable[[], Iterable[Note]] = tuple,
+) -> Secret[tuple[Note, ...]]:
+    """Return those of :func:`private_notes` that say that the guarantee will not hold: a fit warns of them."""
+    inputs = task.inputs
+    scales = remarks(
+        lambda: notes_on_scales(inputs.private.reveal().X, inputs.public, private=private, public=public),
+        ids,
+    )
+    return Secret(scales)
+
+
+def warn_of_promise(task: Task) -> None:
+    """Warn of what makes the guarantee void, in the words of a check, before anything is charged.
+
+    Warns PrivacyWarning at the line that called quorate.
+    """
+    for note in promise_notes(task).reveal():
+        warnings.warn(f"{note.code}: {note.words}", PrivacyWarning, stacklevel=frames_of_ours())
+
+
+def _declared_numbers(task: Task, *, n_records: str, n_rows: str) -> Iterator[Note]:
+    keys = task.inputs.private.reveal().unit_keys
+    declared = None if task.rows_were_read else task.facts.n_rows
+    if declared is not None and abs(declared - len(keys)) > TOLERATED * len(keys):
+        yield Note(
+            "declared-rows-are-off",
+            f"{n_rows} = {declared:,} is more than 10 % off the number of rows in the private table; the "
+            "teachers and the noise were chosen for the declared one",
+        )
+    declared, units = None if task.n_was_read else task.facts.n_records, count_units(keys)
+    if declared is not None and abs(declared - units) > TOLERATED * units:
+        yield Note(
+            "declared-number-is-off",
+            f"{n_records} = {declared:,} is more than 10 % off the number of {plural(task.unit)} in the "
+            "private table; the teachers and the noise were chosen for the declared one",
+        )

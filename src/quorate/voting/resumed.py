@@ -1,0 +1,133 @@
+"""A fit that goes on after its process ended: the same teachers again, for what its ledger still owes.
+
+Nothing of the teachers outlives a fit in memory. What does is the ledger, and the key beside it, readable by its owner
+alone, by which private data are known again. The key of a fit (which unit goes to which teacher, and the teachers' own
+seeds) is derived from that one and from a random number in the name of the charge; so whoever has the ledger, its key
+and the data can train the same teachers again, and nobody else learns anything of who is where. The name of the charge
+holds a keyed hash of all that the votes are made from, by which a fit of other arguments or rows is told apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from quorate.errors import PreconditionFailed
+from quorate.labelling import OnlineAnswers, stored_labels
+from quorate.ledger import Ledger
+from quorate.release import Charge
+from quorate.release.model_digest import described_mechanism
+from quorate.run.stage_store import NoStages, stage_key
+from quorate.types import Secret, Watch, derive
+from quorate.voting import claims as checks
+from quorate.voting.flow import RunResult, answering_purposes, run_pipeline, schedule, shards_of, teach, teachers
+from quorate.voting.task import Task
+
+_FIT = "fit"
+
+
+def fit_key(beside_ledger: Secret[bytes], nonce: str) -> Secret[bytes]:
+    """Return the key of one fit, 32 bytes: a function of the key beside its ledger and of a number that names the fit.
+
+    `beside_ledger`: :func:`quorate.release.keys.fingerprint_key`. `nonce`: drawn at random for the fit; the ledger
+    holds it, and it tells nothing without the key.
+
+    Examples
+    --------
+    >>> key = Secret(bytes(32))
+    >>> fit_key(key, "2a").reveal() == fit_key(key, "2a").reveal() != fit_key(key, "2b").reveal()
+    True
+    """
+    return Secret(derive(beside_ledger, f"fit {nonce}"))
+
+
+def content_key(task: Task) -> str:
+    """Return the keyed hash of all that a task's charge is for: the votes, the noise, the answers kept back."""
+    recipe = task.recipe
+    made_from = {
+        **task.cache_inputs,
+        "mechanism": described_mechanism(recipe.mechanism),
+        "event": recipe.event.to_json(),
+        "online": recipe.online_answers,
+    }
+    return stage_key(task.key, "labels", made_from)
+
+
+def charge_name(task: Task, nonce: str) -> str:
+    """Return the idempotency key of a fit's charge, by which it is found again."""
+    return f"{_FIT} {nonce} {content_key(task)}"
+
+
+def nonces_of(ledger: Ledger) -> list[str]:
+    """Return the numbers of the fits that a ledger was charged for, newest first."""
+    named = (each.key.split(" ") for each in ledger.reservations())
+    return [words[1] for words in named if len(words) == 3 and words[0] == _FIT][::-1]
+
+
+def find_fit(ledger: Ledger, of: Callable[[str], Iterable[Task]]) -> tuple[Task, Charge] | None:
+    """Return the newest fit in a ledger that was charged for this very task, and its charge; None where there is none.
+
+    `ledger`: open, and bound to the task's data. `of`: from a number that names a fit to the task with that fit's key,
+    as this version makes it of the arguments, and as earlier ones did.
+    """
+    for nonce in nonces_of(ledger):
+        for named in of(nonce):
+            for classes_by_shard in (
+                True,
+                False,
+            ):  # which is another fit where a parameter of the teacher names a class
+                task = replace(named, classes_by_shard=classes_by_shard)
+                charge = schedule(task, charge_name(task, nonce))
+                if charge.find(ledger) is not None:
+                    return task, charge
+    return None
+
+
+def go_on(task: Task, charge: Charge, ledger: Ledger, *, watch: Watch | None = None) -> RunResult:
+    """Go on with a fit that was charged before, whether or not its labels are all released; nothing is charged.
+
+    `task`: with the key of the fit. `charge`: what :func:`find_fit` returned beside it. `ledger`: open. `watch`:
+    ``watch(stage, done, total)``. Raises PreconditionFailed if the ledger does not hold the charge.
+    """
+    if charge.find(ledger) is None:
+        raise PreconditionFailed("the ledger holds no charge of this fit; give the ledger it was fitted with")
+    try:
+        reservation = charge.reserve(ledger)  # charges nothing again, and refuses a promise that was not made then
+    except PreconditionFailed:
+        raise PreconditionFailed(
+            "this fit was charged with another promise than these arguments make, such as n_records= or unit= that was "
+            "not given then; give the arguments of the fit. Nothing was charged"
+        ) from None
+    if task.strategy is not None or reservation.remaining("label"):
+        return run_pipeline(task, ledger, key=charge.key, watch=watch)
+    see = watch or (lambda stage, done, total: None)
+    released = stored_labels(task.recipe.mechanism, reservation, n_classes=task.n_classes)
+    shards = shards_of(task)
+    looked = checks.shards(task, shards)
+    owed = any(reservation.remaining(purpose) for purpose in answering_purposes(task, reservation))
+    ensemble = teachers(task, NoStages(), see, shards=shards) if owed else None
+    return RunResult(
+        student=teach(task, task.queries, released),
+        released=released,
+        queries=task.queries,
+        charge=charge,
+        reservation=reservation,
+        ensemble=ensemble,
+        checks=(looked,),
+    )
+
+
+def recall_answers(task: Task, result: RunResult, memo: Any) -> None:
+    """Put the questions that were answered before into a memo, so that they cost nothing again."""
+    purposes = answering_purposes(task, result.reservation)
+    if purposes:
+        OnlineAnswers(
+            count_votes=lambda _: Secret(None),  # type: ignore[arg-type]  # nothing is asked here
+            mechanism=task.recipe.mechanism,
+            reservation=result.reservation,
+            noise=task.noise,
+            memo=memo,
+            n_classes=task.n_classes,
+            purposes=purposes,
+        ).recall_stored()

@@ -1,0 +1,131 @@
+"""Private rows on their way to the teachers: those of some teachers at a time, as the teachers see them.
+
+Encoded rows take several times what the table takes, so they are made for as many teachers as the allowed memory
+holds. A table that stays in its file is put aside once, one part for each such group of teachers, and a part is deleted
+when it was read. Which rows a teacher gets, and in which order, is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from quorate.data import kind, n_rows, take, width
+from quorate.data.fixed_types import fixed_types
+from quorate.data.streamed import StreamedFrame
+from quorate.data.workspace import cannot_hold
+from quorate.types import IntArray, Secret
+from quorate.voting.inputs import View
+from quorate.voting.task import Task
+
+_SHARE = 8  # of the allowed memory, for one group: on their way to the workers the same rows are there several times
+_CELL = 8  # bytes
+
+
+class ShardRows(NamedTuple):
+    """The rows of some teachers: features as these see them, class codes, shard numbers."""
+
+    numbers: range
+    X: Any
+    codes: IntArray
+    shards: Secret[IntArray]
+
+    def __repr__(self) -> str:
+        return "ShardRows(…)"
+
+
+def rows_by_teacher(task: Task, shards: Secret[IntArray], wanted: list[range]) -> Iterator[ShardRows]:
+    """Yield the rows of the teachers in `wanted`, in parts that memory holds.
+
+    `task`: with its private rows. `shards`: shard of each row. `wanted`: teachers, ascending. A range comes in one part
+    or in several, one after the other; no part is of two.
+    """
+    private, shard_of = task.inputs.private.reveal(), shards.reveal()
+    sizes = np.bincount(shard_of, minlength=max(numbers.stop for numbers in wanted))
+    row = _CELL * (2 * width(private.X) + task.views.width)
+    # The types of a pandas column may hang on all of its values, so that its rows are taken together.
+    most = len(shard_of) if kind(private.X) == "pandas" else max(1, task.memory // (_SHARE * row))
+    groups = _groups([part for numbers in wanted for part in _cut(numbers, sizes, most)], sizes, most)
+    order = np.argsort(shard_of, kind="stable")
+    edges = np.concatenate([[0], np.cumsum(sizes)])
+
+    def rows_of(first: range, last: range) -> IntArray:
+        return np.sort(order[edges[first.start] : edges[last.stop]])
+
+    group_rows = [rows_of(parts[0], parts[-1]) for parts in groups]
+    for rows, parts, X in zip(group_rows, groups, _each_group(private.X, task.views.teacher, group_rows), strict=True):
+        for numbers in parts:
+            mine = rows_of(numbers, numbers)
+            seen = X if len(parts) == 1 else take(X, np.searchsorted(rows, mine))
+            yield ShardRows(numbers, seen, private.codes[mine], Secret(shard_of[mine]))
+
+
+def _cut(numbers: range, sizes: IntArray, most: int) -> Iterator[range]:
+    """Cut a range of teachers into ranges of at most so many rows, or of one teacher.
+
+    Examples
+    --------
+    >>> list(_cut(range(2, 6), np.array([9, 9, 1, 2, 3, 4]), 5))
+    [range(2, 4), range(4, 5), range(5, 6)]
+    """
+    start = numbers.start
+    for stop in range(numbers.start + 1, numbers.stop + 1):
+        if stop == numbers.stop or sizes[start : stop + 1].sum() > most:
+            yield range(start, stop)
+            start = stop
+
+
+def _groups(parts: list[range], sizes: IntArray, most: int) -> list[list[range]]:
+    """Put neighbouring ranges together that have at most so many rows in all.
+
+    Examples
+    --------
+    >>> _groups([range(2), range(2, 3), range(4, 5)], np.array([1, 1, 2, 5, 4]), 4)
+    [[range(0, 2), range(2, 3)], [range(4, 5)]]
+    """
+    groups: list[list[range]] = []
+    for part in parts:
+        last = groups[-1] if groups else []
+        joined = last and last[-1].stop == part.start and sizes[last[0].start : part.stop].sum() <= most
+        if joined:
+            last.append(part)
+        else:
+            groups.append([part])
+    return groups
+
+
+def _each_group(X: Any, view: View, group_rows: list[IntArray]) -> Iterator[Any]:
+    """Yield the rows of each group as the teachers see them."""
+    if not isinstance(X, StreamedFrame):
+        for rows in group_rows:
+            yield view(X) if len(rows) == n_rows(X) else view(take(X, rows))
+        return
+    files = _put_aside(X, group_rows)
+    for parts in files:
+        import polars as pl
+
+        yield view(pl.concat([pl.read_ipc(part) for part in parts]))
+        for part in parts:
+            part.unlink()
+
+
+def _put_aside(X: StreamedFrame, group_rows: list[IntArray]) -> list[list[Any]]:
+    """Write the rows of each group into files of their own, in the order of the table; return the files."""
+    files: list[list[Any]] = [[] for _ in group_rows]
+    start = 0
+    for number, block in enumerate(X.blocks()):
+        fixed = fixed_types(block)
+        for group, rows in enumerate(group_rows):
+            inside = rows[np.searchsorted(rows, start) : np.searchsorted(rows, start + block.height)] - start
+            if not len(inside):
+                continue
+            path = X.workspace.path / f"{group:05d}-{number:06d}.arrow"
+            try:
+                fixed[inside].write_ipc(path, compression="lz4")
+            except OSError as error:
+                raise cannot_hold(path.parent, error) from None
+            files[group].append(path)
+        start += block.height
+    return files

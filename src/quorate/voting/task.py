@@ -1,0 +1,237 @@
+"""A task: every open choice filled in, every table checked, no private row used yet."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from hashlib import blake2b
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+
+from quorate.accounting import Neighbouring
+from quorate.accounting.neighbouring import ONE_LABEL, ONE_RECORD
+from quorate.data import fingerprint, public_digest
+from quorate.data.packed import pack
+from quorate.ensemble import (
+    ClassifierTeacher,
+    DaskScheduler,
+    Partition,
+    Preprocessing,
+    PriorMatchingTeacher,
+    Teacher,
+    as_teacher,
+    change_of_one_teacher,
+)
+from quorate.ensemble.linear.equivalent import is_equivalent
+from quorate.errors import PreconditionFailed
+from quorate.labelling import distinct
+from quorate.labelling.active import Strategy
+from quorate.noise import NoiseSource
+from quorate.release.model_digest import described
+from quorate.run.public_facts import PublicFacts
+from quorate.students import Declined, Student
+from quorate.types import IntArray, Secret, derive
+from quorate.voting.inputs import Inputs, PrivateRows, Views
+from quorate.voting.recipe import Recipe
+
+#: The version of quorate since which shards, seeds and votes are, bit for bit, what they are. The key of a charge is
+#: made from it, as votes are: a run that an earlier version began goes on where nothing of this has changed.
+VOTES_AS_OF = "0.1.0"
+
+
+def _nothing_else() -> Task:
+    raise PreconditionFailed("the private rows of this fit are gone; give them again")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task:
+    """Everything that a journey is made from.
+
+    `inputs`: both sides of the boundary, checked.
+    `views`: how teachers and student see rows.
+    `teacher`: an unfitted scikit-learn classifier, or what trains and votes by itself.
+    `student`: what learns from the answers.
+    `facts`: what the recipe was made from.
+    `recipe`: k, ℓ, the mechanism.
+    `unit`: the word for whose data one slot is.
+    `n_was_read`: whether the number of private units was read off the data, and is therefore treated as public.
+    `rows_were_read`: whether the number of private rows was read too, and is therefore treated as public.
+    `partition`: how units meet teachers.
+    `declined`: what becomes of a query without an answer.
+    `preprocessing`: whether steps that are fitted already are kept as they are.
+    `prior_matching`: whether each teacher votes for class 1 as often, on the pool, as its shard holds it.
+    `batched`: whether plain linear teachers are solved to their optimum here, and not by their own ``fit``.
+    `classes_by_shard`: whether a parameter of a classifier names a class by its number in a shard, as in runs begun
+        before.
+    `labels_only`: whether features are public, and labels alone are protected.
+    `classes_were_read`: whether the class list was read off the labels, and is therefore treated as public.
+    `caveats`: what the guarantee rests on beside.
+    `key`, `fingerprint_key`: the run's key, and the one that binds data to a ledger; 32 bytes each.
+    `noise`: where privacy noise comes from.
+    `n_jobs`: processes.
+    `memory`: bytes that rows on their way to the teachers may take, roughly.
+    `scheduler`: whose workers train the teachers; None for processes of this machine. The teachers are the same.
+    `strategy`: what chooses the queries from released answers; None where they are fixed before the first answer.
+    `as_written`: prepares the same task with words as they are written, as runs begun before read them.
+    """
+
+    inputs: Inputs = field(repr=False)
+    views: Views = field(repr=False)
+    teacher: Any
+    student: Student
+    facts: PublicFacts
+    recipe: Recipe
+    unit: str
+    n_was_read: bool
+    partition: Partition
+    declined: Declined
+    preprocessing: Preprocessing
+    prior_matching: bool
+    batched: bool
+    labels_only: bool
+    classes_were_read: bool
+    caveats: tuple[str, ...]
+    key: Secret[bytes] = field(repr=False)
+    fingerprint_key: Secret[bytes] = field(repr=False)
+    noise: NoiseSource
+    n_jobs: int
+    memory: int
+    scheduler: DaskScheduler | None = None
+    strategy: Strategy | None = None
+    rows_were_read: bool = False
+    classes_by_shard: bool = False
+    as_written: Callable[[], Task] = field(default=_nothing_else, repr=False, compare=False)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of declared classes."""
+        return len(self.inputs.classes)
+
+    @property
+    def neighbouring(self) -> Neighbouring:
+        """What the guarantee compares."""
+        if self.labels_only:
+            return Neighbouring.of("replace-labels", self.unit)
+        # Where the number of units was read, it chose K: one unit more could be another number of teachers, and so
+        # another noise. What is compared then has as many units, and one of them is replaced.
+        read = self.n_was_read or self.rows_were_read
+        return Neighbouring.of("replace" if read else change_of_one_teacher(self.partition), self.unit)
+
+    def number_of_shards(self, shards: Secret[IntArray]) -> int:
+        """K; or, where every unit has a shard of its own, their number if that is larger: as secret as the shards."""
+        if self.partition != "unit":
+            return self.recipe.n_teachers
+        return max(self.recipe.n_teachers, int(shards.reveal().max(initial=-1)) + 1)
+
+    @property
+    def by_position(self) -> bool:
+        """Whether a unit is known by the position of its row, since no ids were given."""
+        return self.unit in (ONE_RECORD, ONE_LABEL)
+
+    @property
+    def trainer(self) -> Teacher:
+        """How one teacher is trained on its shard, and on public rows where it matches priors."""
+        if not self.prior_matching:
+            return as_teacher(
+                self.teacher, preprocessing=self.preprocessing, batched=self.batched, classes=self._classes_to_name
+            )
+        return PriorMatchingTeacher(self.classifier, self.views.teacher(self.inputs.public))
+
+    @property
+    def classifier(self) -> ClassifierTeacher:
+        """How a classifier is trained on a shard, whatever votes are matched to."""
+        teacher = ClassifierTeacher(self.teacher, preprocessing=self.preprocessing, batched=self.batched)
+        return teacher if self._classes_to_name is None else teacher.with_classes(self._classes_to_name)
+
+    @property
+    def _classes_to_name(self) -> tuple[Any, ...] | None:
+        return None if self.classes_by_shard else tuple(self.inputs.classes)
+
+    @property
+    def names_classes(self) -> bool:
+        """Whether a parameter of the classifier names a class, so that teachers are fitted on the declared labels."""
+        teacher = self.classifier if self.prior_matching else self.trainer
+        return isinstance(teacher, ClassifierTeacher) and teacher.classes is not None
+
+    @property
+    def solves(self) -> bool:
+        """Whether its teachers are solved to their optimum here."""
+        return self.batched and is_equivalent(self.teacher)
+
+    def without_private_rows(self) -> Task:
+        """The same task once the private rows are no longer needed."""
+        inputs = replace(self.inputs, private=Secret(PrivateRows.none()))
+        return replace(self, inputs=inputs, as_written=_nothing_else)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Keyed hash of the private data set, to which its ledger is bound."""
+        private = self.inputs.private.reveal()
+        return fingerprint(private.X, private.codes, private.unit_keys, self.fingerprint_key, digests=private.digests)
+
+    @cached_property
+    def order(self) -> str:
+        """Keyed hash of the rows in their order, where a slot is a position; nothing where units have ids.
+
+        The fingerprint does not see a shuffle. By position a shuffle gives every row another slot, so teachers trained
+        before and after one must never stand in one ensemble: a row could then be in two of them.
+        """
+        if not self.by_position:
+            return ""
+        private = self.inputs.private.reveal()
+        hashed = blake2b(key=derive(self.key, "order"), digest_size=16)
+        hashed.update(pack(private.digests).array.tobytes())
+        hashed.update(private.codes.tobytes())
+        return hashed.hexdigest()
+
+    @cached_property
+    def respells(self) -> bool:
+        """Whether teachers see a word of either table as the public entry that says the same, and not as it is written.
+
+        It is as secret as the tables: a part of keyed hashes. Runs that were begun before saw all words as written.
+        """
+        kinds = self.views.teacher.kinds
+        return kinds.respells(self.inputs.public) or kinds.respells(self.inputs.private.reveal().X)
+
+    @cached_property
+    def queries(self) -> IntArray:
+        """Rows of the public pool whose votes are counted.
+
+        Points with the same features are one query. Without a strategy, these are the rows to ask, ``(n_queries,)``,
+        ascending; with one, all that may be asked, in the order of the stream. The order is drawn with a key derived
+        for this purpose alone, and from public rows alone.
+        """
+        first, _ = distinct(self.inputs.digests)
+        rng = np.random.default_rng(int.from_bytes(derive(self.key, "queries"), "big"))
+        stream: IntArray = rng.permutation(first)
+        return stream if self.strategy is not None else np.sort(stream[: self.recipe.n_queries])
+
+    @cached_property
+    def cache_inputs(self) -> dict[str, Any]:
+        """What the votes are a function of, beside the run's key: plain values for a stage's key."""
+        return {
+            "data": self.fingerprint,
+            "order": self.order,
+            "public": public_digest(self.inputs.public, digests=self.inputs.digests),
+            "classes": [repr(each) for each in self.inputs.classes],
+            "teacher": described(self.teacher),
+            "encoded": self.views.teacher.encoder is not None,
+            "n_teachers": self.recipe.n_teachers,
+            "n_queries": self.recipe.n_queries,
+            "partition": self.partition,
+            "preprocessing": self.preprocessing,
+            "prior_matching": self.prior_matching,
+            "versions": [VOTES_AS_OF, *(version(name) for name in ("scikit-learn", "numpy"))],
+            **({} if self.strategy is None else {"strategy": described(self.strategy)}),
+            # Nothing where the estimators are fitted by themselves, as version 0.1 always did: its runs go on.
+            **({"batched": True} if self.solves else {}),
+            **({} if not self.views.teacher.kinds.changed else {"columns": self.views.teacher.kinds.facts()}),
+            **({} if not (marks := self.inputs.kinds.dialect.of_cells) else {"dialect": marks}),
+            **({"words": "public entries"} if self.respells else {}),
+            # Teachers that were given other labels before have other votes.
+            **({"labels": "declared"} if self.names_classes else {}),
+            **({} if (seen := self.views.teacher.directions) is None else {"directions": seen.described}),
+        }

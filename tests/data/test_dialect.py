@@ -1,0 +1,267 @@
+"""Text tables as spreadsheets write them: what is declared of a table reads it, and nothing is guessed."""
+
+from __future__ import annotations
+
+from datetime import date
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from quorate.data import PublicPool, read_cells, read_data
+from quorate.data.column_kinds import column_kinds
+from quorate.data.dialect import DECIMALS, ENCODINGS, PLAIN, QUOTES, SEPARATORS, THOUSANDS, UTF_8, Dialect
+from quorate.data.formats import delimited_text, text_parts
+from quorate.data.given_kinds import GivenKinds
+from quorate.data.table_reader import TableReader
+from quorate.data.workspace import Workspace
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.run.schema import Schema
+
+MARKS = [(decimal, mark) for decimal, mark in product(DECIMALS, ("", *THOUSANDS)) if decimal != mark]
+DEFAULTS = [
+    *((mark, '"', UTF_8) for mark in SEPARATORS),
+    *((";", quote, "cp1252") for quote in QUOTES),
+    *(("\t", '"', encoding) for encoding in ENCODINGS if encoding != UTF_8),
+]
+
+
+def written(dialect: Dialect, rows: list[tuple[str, ...]]) -> list[bytes]:
+    """Rows as lines: a cell that holds a separator or a mark gets marks, as a spreadsheet does it."""
+    separator, quote = dialect.separator, dialect.quote
+
+    def cell(text: str) -> str:
+        needed = quote and any(mark in text for mark in (separator, quote))
+        return f"{quote}{text.replace(quote, quote + quote)}{quote}" if needed else text
+
+    return [separator.join(map(cell, row)).encode(dialect.encoding) for row in rows]
+
+
+def as_read(path: Path, dialect: Dialect, lines: list[bytes]) -> list[tuple[Any, ...]]:
+    path.write_bytes(b"\r\n".join([*written(dialect, [("age", "ward", "ill")]), *lines, b""]))
+    table = read_cells(path, label="ill", n_features=2, dialect=dialect)
+    assert table.y is not None
+    return [(*row, label) for row, label in zip(table.X.rows(), table.y, strict=True)]
+
+
+def no_line_changes_another(path: Path, separator: str, quote: str, encoding: str) -> None:
+    dialect = Dialect(separator=separator, quote=quote, encoding=encoding)
+    other = next(mark for mark in (",", ";") if mark != separator)
+    rows = [("39", "north", "no"), ("40", f"no{other} {quote}south{quote}", "yes"), ("41", "", "no")]
+    if quote:
+        rows.append(("42", f"east{separator} west", "yes"))
+    lines = written(dialect, rows)
+    without = as_read(path, dialect, lines)
+    assert without == [(age, ward or None, ill) for age, ward, ill in rows]
+    mark, end = quote.encode(), separator.encode()
+    for odd in (
+        b"50" + end + mark + b"west" + end + b"yes",
+        mark + b"50" + mark + b"0" + end + b"west" + end + b"yes",
+        mark or b"'",
+        b"50",
+        end * 9,
+        b"50" + end + bytes(range(128, 256)) + b"\0" + end + b"perhaps",
+        b"50" + end + b"w\xc3" + end + b"perhaps",
+        b"\xef\xbb\xbf",
+    ):
+        for place in range(len(lines) + 1):
+            found = as_read(path, dialect, [*lines[:place], odd, *lines[place:]])
+            assert found[:place] + found[place + 1 :] == without, (odd, place)
+
+
+@pytest.mark.parametrize(("separator", "quote", "encoding"), DEFAULTS[:8])
+def test_no_line_changes_another_in_any_dialect(tmp_path: Path, separator: str, quote: str, encoding: str) -> None:
+    no_line_changes_another(tmp_path / "rows.csv", separator, quote, encoding)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_no_line_changes_another_whatever_is_declared_together(tmp_path: Path, encoding: str) -> None:
+    for separator, quote in product(SEPARATORS, QUOTES):
+        no_line_changes_another(tmp_path / "rows.csv", separator, quote, encoding)
+
+
+def test_that_test_catches_a_reader_of_whole_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def whole(self: Any, rows: list[str], names: list[str], path: Path) -> pl.DataFrame:
+        text = "\n".join([";".join(names), *rows])
+        return pl.read_csv(text.encode(), separator=";", infer_schema=False, truncate_ragged_lines=True)
+
+    monkeypatch.setattr(delimited_text.DelimitedText, "_cells", whole)
+    with pytest.raises((AssertionError, pl.exceptions.PolarsError)):
+        no_line_changes_another(tmp_path / "rows.csv", ";", '"', "cp1252")
+
+
+def test_no_encoding_has_a_character_of_two_bytes() -> None:
+    for encoding in ENCODINGS:
+        for byte in range(256 if encoding != UTF_8 else 128):
+            text = bytes([byte]).decode(encoding, "replace")
+            assert len(text) == 1
+            assert byte > 127 or text == chr(byte)
+    with pytest.raises(InvalidParameter, match="encoding must be one of"):
+        Dialect(encoding="utf-16")
+
+
+@given(number=st.integers(-(10**9), 10**9), digits=st.integers(0, 4), marks=st.sampled_from(MARKS))
+def test_a_number_is_read_as_it_is_written(number: int, digits: int, marks: tuple[str, str]) -> None:
+    dialect = Dialect(decimal=marks[0], thousands=marks[1])
+    plain = f"{number / 10**digits:,.{digits}f}".replace(",", "\0").replace(".", marks[0]).replace("\0", marks[1])
+    assert dialect.number(plain) == float(f"{number / 10**digits:.{digits}f}")
+    in_table = delimited_text.typed(pl.DataFrame({"a": [plain, "7"]}), dialect, {})["a"]
+    assert in_table.dtype.is_numeric()
+    assert in_table.to_list()[0] == dialect.number(plain)
+
+
+@pytest.mark.parametrize("text", ["1.5", "1.23,4", "12.3456", "1..234", "0x1", "1_2", "", "k.A.", "\u0661"])
+def test_what_is_written_in_another_way_is_no_number(text: str) -> None:
+    assert np.isnan(Dialect(decimal=",", thousands=".").number(text))
+    assert delimited_text.typed(pl.DataFrame({"a": [text]}), Dialect(decimal=",", thousands="."), {})["a"][0] == text
+
+
+@given(day=st.dates(date(1000, 1, 1)), order=st.permutations(["dd", "mm", "yyyy"]), mark=st.sampled_from("./-"))
+def test_a_date_is_read_in_the_order_that_is_declared(day: date, order: list[str], mark: str) -> None:
+    dialect = Dialect(date_format=mark.join(order))
+    parts = {"dd": f"{day.day}", "mm": f"{day.month:02}", "yyyy": f"{day.year:04}"}
+    expected = (day - date(1970, 1, 1)).days
+    assert dialect.date(mark.join(parts[part] for part in order)) == expected
+    assert dialect.date(day.isoformat()) == expected or mark == "-"
+    assert dialect.date(f"{mark.join(parts[part] for part in order)} 12:00") == expected + 0.5
+
+
+def test_what_is_no_date_in_that_order_is_none() -> None:
+    dialect = Dialect(date_format="dd.mm.yyyy")
+    for text in ("31.02.2023", "04.23.2023", "1.2.23", "23/08/2023", "23.08.2023 soon", "soon"):
+        assert np.isnan(dialect.date(text)), text
+    assert np.isnan(PLAIN.date("23.08.2023"))
+
+
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"separator": ":"}, "separator must be one of"),
+        ({"quote": "`"}, "quote must be"),
+        ({"decimal": ";"}, "decimal must be"),
+        ({"decimal": ",", "thousands": ","}, "one mark has one meaning"),
+        ({"thousands": "."}, "one mark has one meaning"),
+        ({"date_format": "dd.mm.yy"}, "does not tell the century"),
+        ({"date_format": "dd.dd.yyyy"}, "date_format must be"),
+        ({"missing": ("",)}, "missing must list"),
+        ({"encoding": "klingon"}, "encoding must be one of"),
+    ],
+)
+def test_what_cannot_be_declared_is_one_line(wrong: dict[str, Any], words: str) -> None:
+    with pytest.raises(InvalidParameter, match=words):
+        Dialect(**wrong)
+
+
+GERMAN = Dialect(
+    separator=";", encoding="cp1252", decimal=",", thousands=".", date_format="dd.mm.yyyy", missing=("k.A.",)
+)
+ROWS = [
+    ("17", "P1", "23.08.2023", "38,8", "5.386", "Gynäkologie", "ja"),
+    ("80", "P1", "01.09.2023", "k.A.", "953", "Innere; Station 2", "nein"),
+    ("33", "P2", "02.09.2023", "36,6", "", "Innere", "nein"),
+]
+NAMES = ("Alter", "Patient", "Aufnahme", "Temperatur", "Leukozyten", "Station", "Sepsis")
+
+
+def german(path: Path, rows: list[tuple[str, ...]] = ROWS) -> Path:
+    path.write_bytes(b"\r\n".join([*written(GERMAN, [NAMES, *rows]), b""]))
+    return path
+
+
+@pytest.mark.parametrize("name", ["t.csv", "t.txt", "t.tsv"])
+def test_a_german_export_is_read_by_every_door(tmp_path: Path, name: str) -> None:
+    path = german(tmp_path / name)
+    table = read_data(path, label="Sepsis", unit="Patient", dialect=GERMAN)
+    assert table.X.rows() == [
+        (17, "23.08.2023", 38.8, 5386, "Gynäkologie"),
+        (80, "01.09.2023", None, 953, "Innere; Station 2"),
+        (33, "02.09.2023", 36.6, None, "Innere"),
+    ]
+    kinds = column_kinds(table.X, GivenKinds(dialect=GERMAN))
+    assert kinds.kinds["Aufnahme"] == "date"
+    assert kinds(table.X)["Aufnahme"].to_list() == [19592.0, 19601.0, 19602.0]
+    reader = TableReader.of(table.X, kinds, left_out=("Patient", "Sepsis"))
+    raw = pl.DataFrame(dict(zip(NAMES, zip(*ROWS, strict=True), strict=True))).with_columns(
+        pl.col("Leukozyten").replace("", None)
+    )
+    assert repr(reader(raw).rows()) == repr(kinds(table.X).fill_null(np.nan).rows())
+    schema = Schema.of(table.X, given=GivenKinds(dialect=GERMAN))
+    cells = read_cells(path, label="Sepsis", unit="Patient", n_features=5, dialect=GERMAN)
+    parsed, usable = schema.parsed(cells.X)
+    assert usable.all()
+    assert repr(schema.formed(parsed).rows()) == repr(kinds(table.X).fill_null(np.nan).rows())  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("place", "cell"),
+    [(2, "31.02.2023"), (2, "2/9/2023"), (3, "38.8"), (4, "53.86"), (0, "alt"), (5, "Gyn\x81kologie")],
+)
+def test_a_private_cell_that_does_not_parse_is_unusable_and_changes_no_other(
+    tmp_path: Path, place: int, cell: str
+) -> None:
+    pool = read_data(german(tmp_path / "public.csv"), drop=["Sepsis", "Patient"], dialect=GERMAN).X
+    schema = Schema.of(pool, given=GivenKinds(dialect=GERMAN))
+    path = german(tmp_path / "t.csv")
+    without, _ = schema.parsed(read_cells(path, label="Sepsis", unit="Patient", n_features=5, dialect=GERMAN).X)
+    lines = path.read_bytes().split(b"\r\n")
+    odd = list(ROWS[1])
+    odd[place] = cell
+    text = ";".join(f'"{part}"' for part in odd).encode("latin-1")
+    path.write_bytes(b"\r\n".join([*lines[:2], text, *lines[3:]]))
+    cells = read_cells(path, label="Sepsis", unit="Patient", n_features=5, dialect=GERMAN)
+    found, usable = schema.parsed(cells.X)
+    assert usable.tolist() == [True, False, True]
+    assert [repr(found.rows()[at]) for at in (0, 2)] == [repr(without.rows()[at]) for at in (0, 2)]  # type: ignore[union-attr]
+
+
+def test_a_private_byte_that_is_none_of_the_encoding_refuses_a_table_read_as_a_whole(tmp_path: Path) -> None:
+    path = german(tmp_path / "t.csv")
+    path.write_bytes(path.read_bytes().replace(b"Innere;", b"Innere\x81;"))
+    for memory in (None, 0):
+        with pytest.raises(DataRefused, match=r"not cp1252 text, as \[data\] encoding says") as refusal:
+            read_data(path, label="Sepsis", dialect=GERMAN, memory=memory, workspace=Workspace(lambda: tmp_path))
+        assert "Innere" not in str(refusal.value)
+        assert refusal.value.__cause__ is None
+
+
+@pytest.mark.parametrize("dialect", [GERMAN, Dialect(separator="|", quote="'", missing=("9",))])
+def test_a_table_read_in_parts_is_the_table_read_at_once(
+    tmp_path: Path, dialect: Dialect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, path = np.random.default_rng(3), tmp_path / "t.csv"
+    decimal = dialect.decimal or "."
+    rows = [
+        (
+            str(number),
+            f"{number}{decimal}5",
+            f"1{dialect.thousands}234",
+            f"a\n{dialect.quote}{dialect.separator}b",
+            word,
+        )
+        for number, word in zip(rng.integers(0, 99, 60), rng.choice(["9", "true", ""], 60), strict=True)
+    ]
+    rows[50] = (f"7{decimal}5", *rows[50][1:])
+    path.write_bytes(b"\n".join([*written(dialect, [tuple("abcde"), *rows]), b""]))
+    whole = read_data(path, text=["c"], dialect=dialect).X
+    monkeypatch.setattr(text_parts, "AT_ONCE", 90)
+    streamed = read_data(path, text=["c"], dialect=dialect, memory=0, workspace=Workspace(lambda: tmp_path)).X
+    assert type(streamed).__name__ == "StreamedFrame"
+    assert streamed.collect().equals(whole)  # type: ignore[union-attr]
+    assert whole["a"].dtype == pl.Float64
+    assert whole["c"].dtype == pl.String
+
+
+def test_kinds_say_how_cells_are_written_in_the_pool_of_a_folder() -> None:
+    rows = pl.DataFrame({"seen": ["03.04.2023"] * 30, "ward": ["north", "south"] * 15})
+    pool = PublicPool.described(rows, GivenKinds(dates=("seen",), dialect=Dialect(date_format="dd.mm.yyyy")))
+    assert (
+        column_kinds(pool.rows(), pool.given)(rows)["seen"].to_list()[0] == (date(2023, 4, 3) - date(1970, 1, 1)).days
+    )
+    with pytest.raises(InvalidParameter, match="say how it is written by date_format"):
+        PublicPool.described(rows, GivenKinds(dates=("seen",)))

@@ -1,0 +1,141 @@
+"""A small hospital: visits with numbers and words, whose table is private, and a pool that may be shown."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tomllib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from quorate.cli import main
+from quorate.folder import audited
+from quorate.folder.batch import execute, load_run
+from quorate.ledger import Ledger
+
+SETTINGS: dict[str, dict[str, Any]] = {
+    "data": {"private": "private.csv", "public": "public.csv", "label": "ill", "classes": ["no", "yes"]},
+    "budget": {"epsilon": 4.0, "delta": 1e-5},
+    "teachers": {"count": 12},
+    "mechanism": {"queries": "all"},
+    "run": {"n_jobs": 1, "allow_hopeless": True},  # small and noisy, to be quick; what is refused is tested by itself
+}
+
+
+def visits(n: int, seed: int) -> tuple[pl.DataFrame, list[str]]:
+    """Features of n visits, and whether each patient was ill."""
+    rng = np.random.default_rng(seed)
+    age, bmi = rng.integers(18, 95, n), np.round(rng.normal(26, 4, n), 3)
+    ward = rng.choice(["north", "south", "west"], n)
+    ill = (age - 55) / 18 + 1.2 * (ward == "west") + rng.normal(0, 0.6, n) > 0
+    return pl.DataFrame({"age": age, "bmi": bmi, "ward": ward}), np.where(ill, "yes", "no").tolist()
+
+
+def toml(settings: dict[str, dict[str, Any]]) -> str:
+    """Write settings as TOML; NaN and infinity come out as TOML spells them."""
+
+    def value(each: Any) -> str:
+        if isinstance(each, bool):
+            return str(each).lower()
+        if isinstance(each, dict):
+            return f"{{ {', '.join(f'{key} = {value(share)}' for key, share in each.items())} }}"
+        if isinstance(each, list):
+            return f"[{', '.join(map(value, each))}]"
+        return f'"{each}"' if isinstance(each, str) else repr(each)
+
+    return "\n".join(
+        f"[{name}]\n" + "".join(f"{key} = {value(each)}\n" for key, each in section.items())
+        for name, section in settings.items()
+    )
+
+
+def write_run(root: Path, n: int = 400, m: int = 150, **changes: Any) -> Path:
+    """Write the folder of a run; `changes` are ``{"section.key": value}``, and a value of None drops the key."""
+    root.mkdir()
+    rows, ill = visits(n, seed=1)
+    patients = [f"P{number % (n // 2):04d}" for number in range(n)]
+    rows.with_columns(pl.Series("ill", ill), pl.Series("patient_id", patients)).write_csv(root / "private.csv")
+    if not changes.get("data.unit"):
+        rows.with_columns(pl.Series("ill", ill)).write_csv(root / "private.csv")
+    visits(m, seed=2)[0].write_csv(root / "public.csv")
+    shown, truth = visits(100, seed=3)
+    shown.with_columns(pl.Series("ill", truth)).write_csv(root / "evaluation.csv")
+    settings = {section: dict(keys) for section, keys in SETTINGS.items()}
+    if changes.get("method.by") == "direct":
+        del settings["run"]["allow_hopeless"]
+    for place, value in changes.items():
+        section, _, key = place.partition(".")
+        settings.setdefault(section, {})[key] = value
+        if value is None:
+            del settings[section][key]
+    (root / "quorate.toml").write_text(toml(settings), encoding="utf-8")
+    assert "nan" in toml(settings) or tomllib.loads(toml(settings))
+    return root
+
+
+MakeRun = Callable[..., Path]
+
+
+@pytest.fixture
+def make_run(tmp_path: Path) -> MakeRun:
+    """Return ``make(name="run", n=400, m=150, **{"section.key": value})``; see :func:`write_run`."""
+    return lambda name="run", n=400, m=150, **changes: write_run(tmp_path / name, n, m, **changes)
+
+
+@pytest.fixture(scope="session")
+def finished_runs(tmp_path_factory: pytest.TempPathFactory) -> MakeRun:
+    """Return ``finished(**{"section.key": value})``: a run made once for all tests, which none of them may change."""
+    made: dict[str, Path] = {}
+
+    def finished(**changes: Any) -> Path:
+        key = json.dumps(changes, sort_keys=True)
+        if key not in made:
+            root = write_run(tmp_path_factory.mktemp("finished") / "run", **changes)
+            execute(load_run(root), command="quorate run")
+            made[key] = root
+        return made[key]
+
+    return finished
+
+
+@pytest.fixture
+def finished_run(finished_runs: MakeRun, tmp_path: Path) -> MakeRun:
+    """Return ``finished(**{"section.key": value})``: a finished run of this test's own, copied from one made before."""
+    return lambda **changes: shutil.copytree(finished_runs(**changes), tmp_path / "run")
+
+
+def entries(root: Path) -> int:
+    """Number of entries in a run's ledger, which is verified."""
+    with Ledger(root / "ledger.db") as ledger:
+        ledger.verify(prices=True)
+        return ledger.head.sequence
+
+
+@pytest.fixture
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four teachers and one unit show whether the shard audit is wired; what it catches is tested with its room."""
+    monkeypatch.setattr(audited, "SHARD_ROWS", 48)
+    monkeypatch.setattr(audited, "SHARD_UNITS", 1)
+
+
+Cli = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def cli(capsys: pytest.CaptureFixture[str]) -> Cli:
+    """Return ``cli(*arguments) -> (exit code, stdout, stderr)``, by the door that the console script uses."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as stop:
+            main([str(each) for each in arguments])
+        seen = capsys.readouterr()
+        assert isinstance(stop.value.code, int)
+        return stop.value.code, seen.out, seen.err
+
+    return call

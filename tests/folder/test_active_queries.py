@@ -1,0 +1,466 @@
+"""Runs whose queries are chosen: in memory and in a folder, killed and resumed, priced, and told to the reader."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from tests.preloaded import Forked
+
+from quorate import PrivateClassifier, PublicPool
+from quorate.accounting import epsilon
+from quorate.accounting.figures import at_most
+from quorate.errors import BudgetExhausted, InvalidParameter, PreconditionFailed
+from quorate.folder.batch import check, execute, load_run
+from quorate.folder.settings import settings_from
+from quorate.folder.status import read_status
+from quorate.labelling import (
+    CoreSet,
+    Disagreement,
+    KMeans,
+    Margin,
+    OracularCAL,
+    Random,
+    Strategy,
+    VersionSpace,
+)
+from quorate.labelling.active.strategy import GAIN_IS_UNCERTAIN
+from quorate.labelling.ex_post import ex_post_delta
+from quorate.ledger import Budget, Ledger
+from quorate.ledger.files import AnchorFile
+from quorate.report import Facts, render_html, render_text
+from quorate.run.cautions import LABELS_ARE_COINS
+from quorate.voting.prepare import _told_of
+
+N_PRIVATE = 2_000
+EASY = [OracularCAL(120), Disagreement(120), Margin(120), KMeans(120), CoreSet(120), Random(120), VersionSpace(120)]
+
+
+@pytest.fixture(scope="module")
+def rows() -> tuple[np.ndarray, np.ndarray]:
+    X, y = make_classification(3_500, n_features=4, n_informative=3, n_redundant=0, class_sep=2.0, random_state=1)
+    return X - X.mean(axis=0), y
+
+
+def classifier(queries: Any, **more: Any) -> PrivateClassifier:
+    given = {"classes": [0, 1], "epsilon": 4.0, "delta": 1e-5, "n_records": N_PRIVATE, "n_teachers": 40, "n_jobs": 1}
+    return PrivateClassifier(queries=queries, **{**given, **more})
+
+
+def fitted(rows: tuple[np.ndarray, np.ndarray], queries: Any, **more: Any) -> PrivateClassifier:
+    X, y = rows
+    return classifier(queries, **more).fit(X[:N_PRIVATE], y[:N_PRIVATE], public=PublicPool(X[N_PRIVATE:2_400]))
+
+
+class Few(Strategy):
+    """Asks thirty and stops."""
+
+    def next_batch(self, pool: Any, history: Any, rng: np.random.Generator) -> Any:
+        return history.not_asked(pool.shape[0])[: max(0, min(10, 30 - len(history.rows)))]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("strategy", "mechanism"),
+    [*((strategy, "auto") for strategy in EASY), *((strategy, "GaussianNoisyMax") for strategy in EASY[:2])],
+    ids=lambda each: each if isinstance(each, str) else type(each).__name__,
+)
+def test_a_classifier_learns_from_what_a_strategy_asked(rows: Any, strategy: Strategy, mechanism: str) -> None:
+    X, y = rows
+    clf = fitted(rows, strategy, mechanism=mechanism, unsafe_noise_seed=2)
+    assert clf.score(X[2_400:], y[2_400:]) > 0.75
+    assert 0 < len(clf.queries_) <= 120
+    assert len(set(clf.queries_.tolist())) == len(clf.queries_) == len(clf.released_.codes)
+    assert clf.queries_.max() < 400
+    assert 3.9 < clf.guarantee_.epsilon <= 4.0
+
+
+@pytest.mark.heavy
+@pytest.mark.several_fits
+def test_price_and_noise_are_those_of_the_cap_whatever_is_asked(rows: Any) -> None:
+    """The control: a strategy that stops, a random subset and a plain number of the cap's size cost the same."""
+    fits = [fitted(rows, queries) for queries in (Few(100), Random(100), 100)]
+    assert len({each.recipe_.mechanism.sigma for each in fits}) == 1
+    assert len({each.guarantee_.epsilon for each in fits}) == 1
+    assert [len(each.queries_) for each in fits] == [30, 100, 100]
+
+
+@pytest.mark.heavy
+def test_random_asks_the_points_that_a_plain_number_asks(rows: Any) -> None:
+    by_strategy, by_number = (fitted(rows, queries, unsafe_noise_seed=3) for queries in (Random(100), 100))
+    assert sorted(by_strategy.queries_.tolist()) == by_number.queries_.tolist()
+
+
+@pytest.mark.heavy
+@pytest.mark.several_fits
+def test_what_was_read_after_the_fact_stands_apart_from_the_guarantee(rows: Any) -> None:
+    clf = fitted(rows, Few(100))
+    found = clf.ex_post_epsilon_
+    assert found is not None
+    assert 0 < found < 0.75 * clf.guarantee_.epsilon
+    assert clf.guarantee_.epsilon == fitted(rows, 100).guarantee_.epsilon
+    # An independent look: the price of 3 of 8 parts of the cap at an eighth of δ.
+    event = clf.recipe_.event.event  # type: ignore[attr-defined]
+    assert found == epsilon(type(clf.recipe_.event)(event, 38), 1e-5 / 8)
+    facts = clf.facts()
+    assert facts.spending.ex_post is not None
+    assert facts.spending.ex_post.epsilon == found
+    assert facts.guarantee == clf.guarantee_
+    assert Facts.from_json(facts.to_json()) == facts
+
+
+@pytest.mark.heavy
+def test_no_reader_can_take_the_one_for_the_other(rows: Any) -> None:
+    clf = fitted(rows, Few(100))
+    facts = clf.facts()
+    text = render_text(facts)
+    lines = [line for line in text.splitlines() if "ε ≤" in line]
+    assert lines[0].startswith("guarantee   ε ≤ 4,")
+    assert lines[1].startswith("ex post     ε ≤ ")
+    assert "not the guarantee" in text
+    assert "chosen by Few, at most 100" in text
+    assert "30 asked" in text
+    assert all(len(line) <= 80 for line in text.splitlines())
+    page = render_html(facts)
+    assert "Read after the fact, not the guarantee" in page
+    assert "30 of at most 100 answers were drawn" in page
+    pair = ex_post_delta(clf.recipe_.mechanism, cap=100, delta=1e-5)
+    assert 1e-5 < pair < 2e-5
+    assert f"for the runs for which none is, it holds at δ = {at_most(pair)}." in page
+    assert "at most 100 of the public rows, chosen by Few" in page
+    ex_post = f"{facts.spending.ex_post.epsilon:.3f}"[:4]  # type: ignore[union-attr]
+    for promise in (facts.guarantee.for_data_subject(), facts.guarantee.for_reviewer(), facts.guarantee.to_json()):
+        assert ex_post not in promise
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("queries", [100, Random(100), Margin(100)])
+def test_nothing_is_read_after_the_fact_where_the_cap_was_reached(rows: Any, queries: Any) -> None:
+    clf = fitted(rows, queries)
+    assert clf.ex_post_epsilon_ is None
+    assert clf.facts().spending.ex_post is None
+    assert "ex post" not in clf.summary()
+
+
+@pytest.mark.heavy
+def test_nothing_is_read_after_the_fact_where_the_ledger_holds_more_than_this_run(rows: Any, tmp_path: Path) -> None:
+    path = tmp_path / "ledger.db"
+    X, y = rows
+    Ledger(path, budget=Budget(8.0, 2e-5)).close()
+    clf = fitted(rows, Few(100), ledger=path)
+    assert clf.ex_post_epsilon_ is not None
+    clf.fit(X[:N_PRIVATE], y[:N_PRIVATE], public=PublicPool(X[N_PRIVATE:2_400]))
+    assert clf.ex_post_epsilon_ is None
+
+
+@pytest.mark.heavy
+def test_what_was_left_unasked_answers_later_questions_at_the_same_noise(rows: Any) -> None:
+    X, _ = rows
+    clf = fitted(rows, Few(60), online_answers=5)
+    assert clf.facts().spending.answers_left == 35
+    before = clf.ex_post_epsilon_
+    assert len(clf.ask(X[2_400:2_420])) == 20
+    assert clf.facts().spending.answers_left == 15
+    assert clf.ask(X[2_400:2_420]) == clf.ask(X[2_400:2_420])  # free
+    with pytest.raises(BudgetExhausted, match="15 answers left"):
+        clf.ask(X[2_500:2_516])
+    assert len(clf.ask(X[2_500:2_515])) == 15
+    assert clf.facts().spending.answers_left == 0
+    assert before is not None
+    assert clf.ex_post_epsilon_ is None  # the whole cap is drawn
+    assert clf.ask(X[2_500:2_502]) == clf.ask(X[2_500:2_502])
+
+
+@pytest.mark.heavy
+def test_a_strategy_that_reached_its_cap_leaves_nothing_to_ask(rows: Any) -> None:
+    with pytest.raises(PreconditionFailed, match="no answers are left"):
+        fitted(rows, Random(60)).ask(rows[0][2_400:2_401])
+
+
+@pytest.mark.heavy
+def test_an_answer_given_as_a_label_is_not_paid_for_again(rows: Any) -> None:
+    X, _ = rows
+    clf = fitted(rows, Few(60))
+    asked = X[N_PRIVATE:2_400][clf.queries_]
+    assert clf.ask(asked) == clf.released_.codes.tolist()
+    assert clf.facts().spending.answers_left == 30
+
+
+@pytest.mark.heavy
+@pytest.mark.several_fits
+def test_a_cluster_shares_its_centres_answer_with_the_student_where_classes_are_released(rows: Any) -> None:
+    """The student of classes is fitted on the whole pool, that of noisy votes on what was asked."""
+
+    class Counting(LogisticRegression):
+        seen: list[int] = []  # noqa: RUF012
+
+        def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+            Counting.seen.append(len(X))
+            return super().fit(X, y, sample_weight)
+
+    Counting.seen.clear()
+    fitted(rows, KMeans(50), mechanism="GaussianNoisyMax", student=Counting())
+    assert Counting.seen[-1] == 400
+    fitted(rows, Random(50), mechanism="GaussianNoisyMax", student=Counting())
+    assert Counting.seen[-1] == 50
+
+
+@pytest.mark.heavy
+def test_sparse_rows_are_asked_like_dense_ones(rows: Any) -> None:
+    from scipy.sparse import csr_matrix
+
+    X, y = rows
+    dense = fitted(rows, Margin(60), unsafe_noise_seed=1)
+    sparse = classifier(Margin(60), unsafe_noise_seed=1).fit(
+        csr_matrix(X[:N_PRIVATE]), y[:N_PRIVATE], public=PublicPool(csr_matrix(X[N_PRIVATE:2_400]))
+    )
+    assert len(sparse.queries_) == len(dense.queries_) == 60
+    assert sorted(sparse.queries_[:10].tolist()) == sorted(dense.queries_[:10].tolist())
+
+
+@pytest.mark.heavy
+def test_points_that_stand_twice_in_the_pool_are_one_query(rows: Any) -> None:
+    X, y = rows
+    twice = np.vstack([X[N_PRIVATE:2_100], X[N_PRIVATE:2_100]])
+    clf = classifier(Random(100)).fit(X[:N_PRIVATE], y[:N_PRIVATE], public=PublicPool(twice))
+    assert len({tuple(row) for row in twice[clf.queries_]}) == 100
+    with pytest.raises(InvalidParameter, match="100 distinct points"):
+        classifier(Random(101)).fit(X[:N_PRIVATE], y[:N_PRIVATE], public=PublicPool(twice))
+
+
+def test_a_classifier_with_a_strategy_can_be_cloned_and_shown() -> None:
+    clf = clone(classifier(Margin(30, learner=LogisticRegression(C=2.0))))
+    assert repr(clf.queries) == "Margin(n=30, learner=LogisticRegression(C=2.0), batch=None)"
+
+
+def test_before_fit_there_is_nothing_to_read() -> None:
+    assert not hasattr(classifier(Few(10)), "ex_post_epsilon_")
+
+
+# --- what is refused before anything is charged ---------------------------------------------------------------
+
+
+class Broken(Strategy):
+    def next_batch(self, pool: Any, history: Any, rng: np.random.Generator) -> Any:
+        raise RuntimeError("no such column")
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("queries", "more", "match"),
+    [
+        (Broken(10), {}, "strategy Broken fails on the public rows .*no such column"),
+        (Margin(10), {"mechanism": "InteractiveNoisyMax"}, "needs threshold|fixed beforehand"),
+        (OracularCAL(10), {"classes": [0, 1, 2]}, "two classes"),
+        (Margin(401), {}, "400 distinct points"),
+        (Margin, {}, "strategy such as Margin"),
+        ("margin", {}, "strategy such as Margin"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_before_anything_is_charged(
+    rows: Any, queries: Any, more: Any, match: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidParameter, match=match):
+        fitted(rows, queries, ledger=tmp_path / "ledger.db", **more)
+    assert not (tmp_path / "ledger.db").exists()
+
+
+# --- in a folder ----------------------------------------------------------------------------------------------
+
+ACTIVE = {"mechanism.queries": 60, "mechanism.strategy": "margin"}
+
+
+def labels(root: Path) -> list[dict[str, str]]:
+    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("strategy", ["margin", "oracular-cal", "k-means", "core-set", "disagreement"])
+def test_a_run_asks_by_the_strategy_that_its_settings_name(make_run: Any, cli: Any, strategy: str) -> None:
+    root = make_run(**{**ACTIVE, "mechanism.strategy": strategy})
+    code, out, _ = cli("run", root)
+    assert code == 0
+    assert "chosen by" in out
+    rows = labels(root)
+    assert 0 < len(rows) <= 60
+    assert len({row["row"] for row in rows}) == len(rows)
+    facts = json.loads((root / "public" / "facts.json").read_text())
+    assert facts["setup"]["n_queries"] == 60
+    assert facts["setup"]["strategy"] is not None
+    code, _, _ = cli("run", root)  # again: nothing is drawn, the same is written
+    assert code == 0
+    assert labels(root) == rows
+
+
+@pytest.mark.heavy
+def test_check_says_what_a_strategy_costs_and_that_a_random_subset_is_its_control(make_run: Any, cli: Any) -> None:
+    code, out, _ = cli("check", make_run(**ACTIVE))
+    assert code == 0
+    words = " ".join(out.split())
+    assert "why Margin chooses the queries from released answers, and may stop early" in words
+    assert "note whether Margin beats a random subset of the same size depends on the task" in words
+    assert "60 labels" in words
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("strategy", ["margin", "oracular-cal"])
+def test_the_report_of_an_active_run_names_the_control(make_run: Any, strategy: str) -> None:
+    root = make_run(**{**ACTIVE, "mechanism.strategy": strategy})
+    execute(load_run(root), command="quorate run")
+    assert "random subset of the same size" in (root / "public" / "report.html").read_text()
+
+
+def test_the_default_strategy_is_a_random_subset_and_says_nothing(make_run: Any) -> None:
+    found = check(load_run(make_run(**{"mechanism.queries": 60, "mechanism.strategy": "random"})))
+    assert found["strategy"] is None
+    assert GAIN_IS_UNCERTAIN not in {each["code"] for each in found["cautions"]}
+
+
+@pytest.mark.heavy
+def test_a_check_for_programs_says_by_a_code_what_to_be_careful_of(make_run: Any, cli: Any) -> None:
+    root = make_run(**{**ACTIVE, "mechanism.strategy": "margin", "budget.epsilon": 0.01})
+    found = {each["code"]: each for each in json.loads(cli("check", root, "--json")[1])["cautions"]}
+    assert found[GAIN_IS_UNCERTAIN]["severity"] == "note"
+    assert (found[LABELS_ARE_COINS]["severity"], found[LABELS_ARE_COINS]["outcome"]) == ("serious", "failed")
+    said = " ".join(cli("check", root)[1].split())
+    assert all(each["message"] in said for each in found.values())
+
+
+@pytest.mark.heavy
+def test_a_strategy_of_ones_own_may_still_say_a_sentence(make_run: Any) -> None:
+    class Talks(Margin):
+        def cautions(self, *, width: int) -> Any:
+            return ("it talks",)
+
+    task = load_run(make_run(**ACTIVE)).task
+    told = _told_of(Talks(40), task.recipe, width=3).cautions
+    assert [each.words for each in told if each.applies][-1] == "it talks"
+
+
+@pytest.mark.parametrize("queries", ["all", "auto", None])
+def test_a_strategy_needs_to_be_told_how_many(queries: Any) -> None:
+    given = {"strategy": "margin", **({} if queries is None else {"queries": queries})}
+    document = {
+        "data": {"private": "a.csv", "public": "b.csv", "label": "y", "classes": ["no", "yes"]},
+        "budget": {"epsilon": 1.0, "delta": 1e-6},
+        "mechanism": given,
+    }
+    with pytest.raises(InvalidParameter, match="queries = 300"):
+        settings_from(document, folder=Path())
+
+
+def test_an_unknown_strategy_is_refused_with_the_nearest(make_run: Any, cli: Any) -> None:
+    code, _, err = cli("check", make_run(**{**ACTIVE, "mechanism.strategy": "margins"}))
+    assert code == 2
+    assert 'did you mean "margin"' in err
+
+
+class Stopping(Strategy):
+    """Asks twenty and stops."""
+
+    def next_batch(self, pool: Any, history: Any, rng: np.random.Generator) -> Any:
+        return history.not_asked(pool.shape[0])[: max(0, min(5, 20 - len(history.rows)))]
+
+
+def stopping(root: Path) -> Any:
+    """A run whose strategy stops after 20 of 60."""
+    from dataclasses import replace
+
+    batch = load_run(root)
+    return replace(batch, task=replace(batch.task, strategy=Stopping(60)))
+
+
+@pytest.mark.heavy
+def test_a_finished_run_may_be_asked_what_its_strategy_left_and_an_unfinished_one_may_not(make_run: Any) -> None:
+    from quorate.folder.online import ask
+
+    root = make_run(**ACTIVE)
+    with pytest.raises(PreconditionFailed, match="not all released"):
+        ask(stopping(root), root / "evaluation.csv")
+    made = execute(stopping(root), command="quorate run")
+    assert made.spending.answers_left == 40
+    assert made.spending.ex_post is not None
+    (root / "some.csv").write_text("".join((root / "evaluation.csv").read_text().splitlines(keepends=True)[:16]))
+    found = ask(stopping(root), root / "some.csv")
+    assert found.left == 40 - len(found.answers)
+    told = read_status(root)
+    assert told.stages["labels"]
+    assert told.account is not None
+    assert told.account.answers_left == found.left
+    again = ask(stopping(root), root / "some.csv")
+    assert (again.answers, again.left) == (found.answers, found.left)
+    before = labels(root)
+    later = execute(
+        stopping(root), command="quorate run"
+    )  # the labels are read again; later answers are not among them
+    assert labels(root) == before
+    assert later.spending.answers_left == found.left
+    assert later.spending.ex_post is not None
+    assert later.spending.ex_post.epsilon > made.spending.ex_post.epsilon
+
+
+@pytest.mark.heavy
+def test_a_note_of_another_strategy_does_not_open_a_run_for_questions(make_run: Any) -> None:
+    """The note that a strategy has stopped is bound to the charge: after a change of settings it does not count."""
+    from quorate.folder.online import ask
+
+    root = make_run(**{**ACTIVE, "budget.epsilon": 12.0, "run.epsilon": 4.0, "budget.delta": 1e-4, "run.delta": 1e-5})
+    execute(stopping(root), command="quorate run")
+    with pytest.raises(PreconditionFailed, match="settings or files differ"):
+        ask(load_run(root), root / "evaluation.csv")
+
+
+CLI = "from quorate.cli import main; main()"
+
+
+def entries_so_far(root: Path) -> int:
+    head = AnchorFile(root / "ledger.db.anchor", at=lambda _: None).read()
+    return 0 if head is None else head.sequence
+
+
+def blocks(root: Path) -> list[Any]:
+    with Ledger(root / "ledger.db") as ledger:
+        ledger.verify(prices=True)
+        (reservation,) = ledger.reservations()
+        return [(each.first, each.count, each.answers) for each in reservation.blocks("label")]
+
+
+@pytest.mark.heavy
+def test_a_process_killed_among_its_batches_goes_on_with_the_rows_it_would_have_asked(make_run: Any) -> None:
+    """SIGKILL, twice, while blocks are drawn: stored blocks stay, and no row comes twice."""
+    size = {"n": 600, "m": 900, "mechanism.queries": 300, "mechanism.strategy": "margin", "run.unsafe_noise_seed": 4}
+    unbroken, root = make_run("unbroken", **size), make_run("broken", **size)
+    execute(load_run(unbroken), command="quorate run")
+    whole = [row["row"] for row in labels(unbroken)]
+    before: list[Any] = []
+    for reached in (8, 14):
+        process = Forked(CLI, "run", root, said=root / "said.txt")
+        until = time.monotonic() + 120
+        while entries_so_far(root) < reached and process.poll() is None:
+            assert time.monotonic() < until
+            time.sleep(0.0005)
+        process.kill()
+        assert process.wait() == -signal.SIGKILL
+        now = blocks(root)
+        assert [each for each in before if each[2] is not None] == [each for each in now[: len(before)] if each[2]]
+        before = now
+    execute(load_run(root), command="quorate run")
+    now = blocks(root)
+    assert sum(count for _, count, _ in now) == 300
+    assert [each for each in before if each[2] is not None] == [each for each in now[: len(before)] if each[2]]
+    rows = labels(root)
+    assert len({row["row"] for row in rows}) == len(rows) == 300
+    lost = [place for place, row in enumerate(rows) if row["status"] == "interrupted"]
+    until_lost = lost[0] if lost else 300
+    assert [row["row"] for row in rows[:until_lost]] == whole[:until_lost]
+    assert len(lost) <= 2 * 30

@@ -1,0 +1,531 @@
+"""The audit of a run: what was charged is the claim, what answers is attacked, and nothing private is looked at."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from quorate.accounting import Composed, DiscreteGaussian, PureDP, Repeated, epsilon
+from quorate.accounting.gaussian import epsilon_of_gaussian
+from quorate.audit import ApproxClaim, GaussianClaim, PureClaim, SumOfAnswers, claim_on, hard_votes
+from quorate.audit.detectable import Sizes, stored_sizes
+from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.folder import audited
+from quorate.folder.audited import audit_run, publish_audit, shards_of, with_audit
+from quorate.folder.batch import execute, load_run, read_facts
+from quorate.mechanisms import (
+    ConfidentNoisyMax,
+    DistanceToInstability,
+    Exponential,
+    GaussianNoisyMax,
+    InteractiveNoisyMax,
+    LaplaceNoisyMax,
+    NoisyCounts,
+    PermuteAndFlip,
+    PrivatePrediction,
+    SoftLabel,
+    StableSparseVector,
+    confident_noisy_max,
+    distance_to_instability,
+    gaussian_noise,
+)
+from quorate.mechanisms.stage_noise import StageNoise
+from quorate.noise import SeededNoise, discrete_gaussian
+from quorate.report import Facts, render_html
+
+CONFIDENCE = 1 - 1e-6
+
+
+pytestmark = pytest.mark.usefixtures("small_shards")
+
+
+@pytest.fixture
+def finished(finished_run: Any) -> Path:
+    root: Path = finished_run(**{"mechanism.online_answers": 5})
+    return root
+
+
+def audit(root: Path, **how: Any) -> Any:
+    return audit_run(load_run(root), **{"confidence": CONFIDENCE, "seed": 1, "runs": 20_000} | how)
+
+
+# --- what is attacked ------------------------------------------------------------------------------------------------
+
+MECHANISMS = (
+    GaussianNoisyMax(sigma=40.0), NoisyCounts(sigma=40.0, form="binary"), LaplaceNoisyMax(20.0),
+    ConfidentNoisyMax(200, 150.0, 40.0), InteractiveNoisyMax(200, 150.0, 40.0, 250, 0.9), Exponential(0.1),
+    PermuteAndFlip(0.1), PrivatePrediction(0.1), DistanceToInstability(0.5, 1e-6),
+    StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=3, n_queries=50),
+    SoftLabel(epsilon=1.0, delta=1e-5, cutoff=2, n_queries=50, bins=10),
+)  # fmt: skip
+
+
+@pytest.mark.default_cases(4)
+@pytest.mark.parametrize("mechanism", MECHANISMS, ids=lambda each: type(each).__name__)
+@pytest.mark.parametrize("n_teachers", [1, 2, 3, 12, 250])
+def test_hard_votes_are_votes_of_so_many_teachers_of_whom_one_changes_and_the_mechanism_takes_them(
+    mechanism: Any, n_teachers: int
+) -> None:
+    if isinstance(mechanism, InteractiveNoisyMax):
+        mechanism = replace(mechanism, n_teachers=n_teachers)
+    for votes in hard_votes(mechanism, n_teachers, 2):
+        zero, one = votes.neighbours
+        if isinstance(mechanism, SoftLabel):
+            assert zero.shape == one.shape == (4, n_teachers)
+            assert np.isfinite([zero, one]).all(), "the auditor takes numbers"
+            changed = zero != one
+            assert (changed.sum(axis=1) <= 1).all()
+        else:
+            for each in (zero, one):
+                assert each.dtype == np.int64
+                assert each.min() >= 0
+                assert each.sum(axis=-1).max() <= n_teachers
+            assert (np.abs(one - zero).sum(axis=-1) <= 2).all()
+        assert changed.any() if isinstance(mechanism, SoftLabel) else not np.array_equal(zero, one)
+        if zero.ndim == 1:
+            mechanism.release(zero, SeededNoise(0))
+        else:
+            mechanism.release(zero, SeededNoise(0))
+            assert len(zero) <= mechanism.n_queries
+
+
+def test_hard_votes_stand_where_the_test_of_a_mechanism_decides() -> None:
+    test = DistanceToInstability(0.5, 1e-6)
+    (votes,) = hard_votes(test, 250, 3)
+    assert distance_to_instability(np.stack(votes.neighbours)).tolist() == [27, 28]
+    assert 27 < test.threshold < 28
+    sparse = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=3, n_queries=50)
+    undecided, across, both_sides = hard_votes(sparse, 250, 3)
+    (distance,) = set(distance_to_instability(undecided.neighbours[0]).tolist())
+    assert 0.4 < sparse.pass_probability(distance) < 0.6
+    sides = [set(distance_to_instability(side).tolist()) for side in across.neighbours]
+    assert sides == [{sparse.threshold}, {sparse.threshold + 1}], "without noise one side passes and the other fails"
+    before, after = (distance_to_instability(side) for side in both_sides.neighbours)
+    assert set((after - before).tolist()) == {-1, 1}
+    assert np.array_equal(np.sign(after - before), np.sign(distance - before))
+
+
+@pytest.mark.parametrize("threshold", [200.0, 200.5, 200.49, 201.0])
+def test_one_of_two_neighbours_passes_a_test_without_noise(threshold: float) -> None:
+    votes = hard_votes(ConfidentNoisyMax(threshold, 150.0, 40.0, form="binary"), 250, 2)[-1]
+    assert [bool(side.max() >= threshold) for side in votes.neighbours] == [True, False]
+
+
+def test_more_than_two_classes_tie_in_pairs_that_leave_no_class_out_of_both() -> None:
+    first, last = hard_votes(GaussianNoisyMax(sigma=40.0), 100, 5)
+    assert first.neighbours[1].tolist() == [49, 51, 0, 0, 0]
+    assert last.neighbours[1].tolist() == [0, 0, 0, 49, 51]
+
+
+@pytest.mark.heavy
+def test_claims_are_trade_off_curves_where_noise_is_gaussian_and_wide() -> None:
+    many = Composed((Repeated(DiscreteGaussian(30.0, 1.0), 9), DiscreteGaussian(10.0, 2**0.5)))
+    assert claim_on(many, 1e-5) == GaussianClaim((9 / 900 + 2 / 100) ** 0.5)
+    assert isinstance(claim_on(Repeated(DiscreteGaussian(9.0, 1.0), 9), 1e-5), ApproxClaim)
+    assert isinstance(claim_on(Composed((many, PureDP(0.1))), 1e-5), ApproxClaim)
+    assert claim_on(PureDP(0.5), 1e-5) == PureClaim(0.5)
+
+
+def test_sums_of_answers_are_what_the_answers_of_a_run_add_up_to() -> None:
+    runs = np.random.default_rng(0).integers(40, 60, (7, 11, 2))
+    for mechanism in (GaussianNoisyMax(9.0), ConfidentNoisyMax(52, 4.0, 4.0)):
+        answers = mechanism.release_many(runs.reshape(-1, 2), SeededNoise(3)).reshape(7, 11)
+        expected = [[(row == code).sum() for code in (-1, 0, 1)] for row in answers]
+        assert SumOfAnswers(mechanism).release_many(runs, SeededNoise(3)).tolist() == expected
+    noisy = NoisyCounts(9.0)
+    counts = noisy.release_many(runs.reshape(-1, 2), SeededNoise(3)).reshape(7, 11, 2)
+    assert np.array_equal(SumOfAnswers(noisy).release_many(runs, SeededNoise(3)), counts.sum(axis=1))
+
+
+# --- correct runs are not flagged ------------------------------------------------------------------------------------
+
+
+@pytest.mark.heavy
+def test_a_correct_run_is_not_flagged_and_its_whole_schedule_shows_most_of_its_claim(finished: Path) -> None:
+    found = audit(finished, confidence=0.95)
+    assert not found.violated, found.verdict
+    assert [each.name for each in found.attacks] == [
+        "one answer: two classes tie",
+        "all 155 answers: two classes tie",
+        "every second of 154 answers: two classes tie",
+        "one answer: at every lead",
+        "one answer: at every number of votes cast, one more or less",
+    ]
+    assert [each.name for each in found.schedule.comparisons] == ["155 answers to equal votes: two classes tie"]
+    whole = found.attacks[1]
+    assert 3.99 < whole.claimed <= 4.0
+    assert 0.75 * whole.claimed < whole.proved <= whole.claimed
+    assert found.shards.worst == 1
+    assert {probe.change for probe in found.shards.probes} == {"add", "remove", "replace"}
+    assert "not a proof" in found.verdict
+
+
+@pytest.mark.heavy
+def test_all_bounds_hold_together_with_the_confidence_that_was_asked_for(finished: Path) -> None:
+    found = audit(finished, confidence=0.9, runs=400)
+    parts = [*found.attacks, *found.schedule.comparisons]
+    assert [part.confidence for part in parts] == pytest.approx([1 - 0.1 / 6] * 6)
+
+
+@pytest.mark.heavy
+def test_bounds_and_comparisons_share_the_confidence(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = audit_mechanism_of(make_run, monkeypatch, "StableSparseVector", confidence=0.9, runs=400)
+    parts = [each.result.confidence for each in found.attacks] + [
+        each.confidence for each in found.schedule.comparisons
+    ]
+    assert len(parts) > len(found.attacks) >= 2
+    assert parts == pytest.approx([1 - 0.1 / len(parts)] * len(parts))
+
+
+OTHERS = {
+    "GaussianNoisyMax": {},
+    "LaplaceNoisyMax": {},
+    "ConfidentNoisyMax": {"mechanism.threshold": 8.0},
+    "DistanceToInstability": {},
+    "PrivatePrediction": {},
+    "StableSparseVector": {"mechanism.cutoff": 3},
+    "SoftLabel": {"mechanism.cutoff": 2, "mechanism.bins": 4},
+}
+
+
+def audit_mechanism_of(make_run: Any, monkeypatch: pytest.MonkeyPatch, name: str, **how: Any) -> Any:
+    """Audit a run with the mechanism of that name; the labels are not needed, and are not made."""
+    monkeypatch.setattr(audited, "shards_of", lambda *args, **how: (None, "not here"))
+    settings = {"mechanism.name": name, "teachers.count": 12, **OTHERS[name], **how.pop("settings", {})}
+    batch = load_run(make_run(m=40, **settings))
+    monkeypatch.setattr(audited, "charged_event", lambda batch: batch.task.recipe.event)
+    return audit_run(batch, **{"runs": 1_000, "confidence": CONFIDENCE, "seed": 1} | how)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_run_of_any_mechanism_can_be_audited_and_is_not_flagged(
+    make_run: Any, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = audit_mechanism_of(make_run, monkeypatch, name)
+    assert not found.violated, found.verdict
+    assert all(0 <= each.proved <= each.claimed <= 4.0 for each in found.attacks)
+
+
+# --- how small a fault would have been found --------------------------------------------------------------------------
+
+
+@pytest.mark.heavy
+def test_at_a_setting_that_was_not_measured_no_size_is_claimed(finished: Path) -> None:
+    found = audit(finished, runs=400)
+    assert not found.sizes.here
+    assert [row.setting.mechanism for row in found.sizes.rows] == ["NoisyCounts"] * 2
+    text = " ".join(found.said_of_sizes)
+    assert text.startswith("No size was measured at the setting of this audit")
+    assert "would have been found" not in text
+    assert found.tree()["sizes"]["measured_at_this_setting"] is False
+
+
+@pytest.mark.heavy
+def test_at_the_setting_of_the_table_its_sizes_are_said_in_the_report_and_for_programs(
+    finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = tuple(row for row in stored_sizes() if row.setting.mechanism == "NoisyCounts")
+    monkeypatch.setattr(audited, "sizes_for", lambda setting, schedule: Sizes(rows=rows, here=True))
+    found = audit(finished, runs=400)
+    facts = publish_audit(load_run(finished).folder, read_facts(finished), found)
+    page, tree = render_html(facts), json.loads((finished / "public" / "audit.json").read_text())["sizes"]
+    assert tree["measured_at_this_setting"] is True
+    for row, told in zip(rows, tree["faults"], strict=True):
+        sentence = f"At these runs, {row.fault_in_words} would have been found with probability 0.9 or more"
+        assert sentence in page
+        assert sentence in tree["verdict"]
+        assert (told["fault"], told["size"], told["probability"]) == (row.fault, row.size, 0.9)
+    assert Facts.from_json(facts.to_json()) == facts
+
+
+# --- broken ones are -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.heavy
+def test_a_run_that_draws_half_the_noise_it_was_charged_for_is_flagged(
+    finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        gaussian_noise, "discrete_gaussian", lambda sigma, size, source: discrete_gaussian(sigma / 2, size, source)
+    )
+    found = audit(finished)
+    assert found.violated
+    assert found.attacks[1].proved > found.attacks[1].claimed
+    assert found.verdict.startswith("VIOLATED: an attack on the mechanism proves more than was claimed")
+
+
+def without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StageNoise, "draw_bar", lambda self, noise: int(self.threshold))
+    monkeypatch.setattr(StageNoise, "draw_noisy", lambda self, distances, noise: distances)
+
+
+def without_cutoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Stages that are declined are not counted."""
+    real = StableSparseVector.init
+    monkeypatch.setattr(
+        StableSparseVector, "init", lambda self, noise, stages_spent=0, asked=0: real(self, noise, 0, asked)
+    )
+
+
+def whole_stream_without_cutoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Answers after the end come from the votes, as if the loop over stages had no end."""
+
+    def release(self: StableSparseVector, counts: Any, noise: Any) -> Any:
+        noisy = self.stage_noise.draw_noisy(distance_to_instability(counts), noise)
+        bars = np.array([self.stage_noise.draw_bar(noise) for _ in noisy])
+        return np.where(noisy > bars[np.cumsum(np.append(False, noisy <= bars))[:-1]], counts.argmax(axis=1), -1)
+
+    monkeypatch.setattr(StableSparseVector, "release", release)
+
+
+def without_threshold_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(StageNoise, "draw_bar", lambda self, noise: int(self.threshold))
+
+
+def with_the_threshold_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a declined query the next stage opens with the threshold of the one before."""
+    real = StableSparseVector.step
+
+    def step(self: StableSparseVector, state: Any, counts: Any, noise: Any) -> Any:
+        after, answer = real(self, state, counts, noise)
+        return replace(after, noisy_threshold=state.noisy_threshold), answer
+
+    monkeypatch.setattr(StableSparseVector, "step", step)
+
+
+def with_noise_shared_by_two_queries(monkeypatch: pytest.MonkeyPatch) -> None:
+    def shared(sigma: float, size: Any, source: Any) -> Any:
+        half = discrete_gaussian(sigma, ((size[0] + 1) // 2, *size[1:]), source)
+        return np.repeat(half, 2, axis=0)[: size[0]]
+
+    monkeypatch.setattr(gaussian_noise, "discrete_gaussian", shared)
+
+
+def with_a_test_without_noise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        confident_noisy_max, "discrete_gaussian", lambda sigma, size, source: np.zeros(size, dtype=np.int64)
+    )
+
+
+@pytest.mark.heavy
+@pytest.mark.heavy_cases(5)
+@pytest.mark.parametrize(
+    ("fault", "name", "settings", "runs"),
+    [
+        (without_noise, "StableSparseVector", {}, 1_000),
+        (without_noise, "SoftLabel", {}, 1_000),
+        (without_cutoff, "StableSparseVector", {}, 1_000),
+        (whole_stream_without_cutoff, "StableSparseVector", {}, 1_000),
+        (without_threshold_noise, "StableSparseVector", {}, 4_000),
+        (without_threshold_noise, "SoftLabel", {}, 4_000),
+        (with_the_threshold_kept, "StableSparseVector", {"mechanism.cutoff": 6}, 4_000),
+        (with_noise_shared_by_two_queries, "GaussianNoisyMax", {}, 4_000),
+        (with_noise_shared_by_two_queries, "GaussianNoisyMax", {"mechanism.online_answers": 1}, 4_000),
+        (with_a_test_without_noise, "ConfidentNoisyMax", {"mechanism.threshold": 8.5}, 4_000),
+    ],
+    ids=lambda value: getattr(value, "__name__", None),
+)
+def test_a_run_of_a_faulty_mechanism_is_flagged(
+    make_run: Any, monkeypatch: pytest.MonkeyPatch, fault: Any, name: str, settings: dict[str, Any], runs: int
+) -> None:
+    fault(monkeypatch)
+    found = audit_mechanism_of(make_run, monkeypatch, name, settings=settings, runs=runs)
+    assert found.violated
+    assert found.verdict.startswith("VIOLATED")
+
+
+@pytest.mark.heavy
+def test_noisy_counts_that_share_a_draw_are_flagged(finished: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with_noise_shared_by_two_queries(monkeypatch)
+    found = audit(finished, runs=4_000)
+    assert found.violated
+    assert not any(each.violated for each in found.attacks[:2]), "each answer, and their sums, have the right noise"
+
+
+@pytest.mark.heavy
+def test_a_stage_that_was_charged_less_than_it_loses_is_flagged_by_an_exact_sum(
+    make_run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    priced = StageNoise.event
+    monkeypatch.setattr(
+        StageNoise, "event",
+        lambda self, cutoff: priced(replace(self, query_scale=1.01 * self.query_scale), cutoff),
+    )  # fmt: skip
+    found = audit_mechanism_of(make_run, monkeypatch, "StableSparseVector", runs=400)
+    assert found.schedule.stage.violated
+    assert "one sparse-vector stage loses more than was charged for it" in found.verdict
+
+
+@pytest.mark.heavy
+def test_a_run_whose_ledger_was_charged_for_more_noise_than_is_drawn_is_flagged(
+    make_run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_run()
+    priced = gaussian_noise.gaussian_event
+    monkeypatch.setattr(
+        "quorate.mechanisms.noisy_max.gaussian_event", lambda sigma, form: priced(2 * sigma, form)
+    )  # the event says twice the σ that answers
+    execute(load_run(root), command="quorate run")
+    assert audit(root).violated
+
+
+@pytest.mark.heavy
+def test_a_teacher_that_remembers_what_other_teachers_saw_is_flagged(
+    finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody scales the pooled rows before they are cut into shards."""
+    task = load_run(finished).task
+    from quorate.audit import shards as module
+
+    real = module.train_teachers
+
+    def pooled(teacher: Any, X: Any, *args: Any, **how: Any) -> Any:
+        return real(teacher, (X - X.mean(axis=0)) / (X.std(axis=0) + 1e-9), *args, **how)
+
+    assert not shards_of(task, seed=2)[0].violated  # type: ignore[union-attr]
+    monkeypatch.setattr(module, "train_teachers", pooled)
+    found, why_not = shards_of(task, seed=2)
+    assert why_not is None
+    assert found is not None
+    assert found.violated
+    assert "fitted on the features of all rows together" in found.verdict
+
+
+# --- the shards ------------------------------------------------------------------------------------------------------
+
+
+class Restless(ClassifierMixin, BaseEstimator):
+    """Two trainings on the same rows differ."""
+
+    def fit(self, X: Any, y: Any) -> Restless:
+        import os
+
+        self.classes_ = np.unique(y)
+        self.noise_ = os.urandom(8)
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return np.resize(self.classes_, X.shape[0])
+
+
+@pytest.mark.heavy
+def test_shards_that_cannot_be_audited_are_said_not_to_have_been(finished: Path, make_run: Any) -> None:
+    task = load_run(finished).task
+    found, why_not = shards_of(replace(task, teacher=Restless()), seed=1)
+    assert found is None
+    assert "two trainings on the same rows gave different teachers" in (why_not or "")
+    small = load_run(make_run("small", m=20)).task
+    found, why_not = shards_of(small)
+    assert found is None
+    assert "two dozen public rows" in (why_not or "")
+
+
+@pytest.mark.heavy
+def test_shards_are_audited_without_a_look_at_private_rows(finished: Path) -> None:
+    """Persons of a run have several rows; a balanced partition claims replacements alone."""
+    task = load_run(finished).task.without_private_rows()
+    found, _ = shards_of(replace(task, unit="patient", partition="balanced"), seed=1)
+    assert found is not None
+    assert not found.violated
+    assert {probe.change for probe in found.probes} == {"replace"}
+    assert "one row" in {probe.touched for probe in found.probes}
+
+
+# --- what is written -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.heavy
+def test_the_report_the_facts_and_a_file_of_its_own_say_what_was_found(finished: Path) -> None:
+    batch = load_run(finished)
+    before = read_facts(finished)
+    assert before.audit is None
+    assert before.audit_command == "quorate audit run"
+    found = audit(finished, runs=2_000)
+    told = publish_audit(batch.folder, before, found)
+    assert read_facts(finished) == told == Facts.from_json(told.to_json())
+    assert (finished / "public" / "report.html").read_text() == render_html(told)
+    assert told.audit is not None
+    assert [line.attack for line in told.audit.lines] == [each.name for each in found.attacks]
+    assert {check.code: check.holds for check in told.checks}["audit"]
+    assert {check.code: check.holds for check in told.checks}["shard audit"]
+    written = json.loads((finished / "public" / "audit.json").read_text())
+    assert written["violated"] is False
+    assert written["ledger_head"] == before.provenance.ledger_head
+    assert [each["claimed_epsilon"] for each in written["attacks"]] == [each.claimed for each in found.attacks]
+    assert "not a proof" in written["verdict"]
+    again = with_audit(told, found)
+    assert again == told, "an earlier audit is replaced"
+
+
+@pytest.mark.heavy
+def test_a_violation_reaches_the_report(finished: Path) -> None:
+    found = audit(finished, runs=400)
+    attack = found.attacks[1]
+    attacks = (found.attacks[0], replace(attack, proved=2 * attack.claimed))
+    broken = replace(found, schedule=replace(found.schedule, attacks=attacks))
+    told = with_audit(read_facts(finished), broken)
+    assert broken.violated
+    assert not {check.code: check.holds for check in told.checks}["audit"]
+    assert "the guarantee does not hold" in render_html(told)
+
+
+@pytest.mark.heavy
+def test_the_measured_epsilon_is_that_of_the_curve_that_is_proved(finished: Path) -> None:
+    found = audit(finished)
+    whole = found.attacks[1]
+    event = load_run(finished).task.recipe.event
+    assert whole.claimed == epsilon(event, 1e-5)
+    assert whole.proved == epsilon_of_gaussian(1e-5, whole.result.lower_bound)
+
+
+@pytest.mark.heavy
+def test_an_audit_is_the_same_under_the_same_seed_with_any_number_of_processes(
+    finished: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(audited, "shards_of", lambda *args, **how: (None, "not here"))
+
+    def bounds(**how: Any) -> list[float]:
+        return [each.proved for each in audit(finished, runs=2_000, confidence=0.9, **how).attacks]
+
+    assert bounds() == bounds(n_jobs=2)
+    assert bounds() != bounds(seed=2)
+
+
+@pytest.mark.heavy
+def test_publishing_a_run_again_drops_the_audit_of_the_one_before(finished: Path) -> None:
+    batch = load_run(finished)
+    publish_audit(batch.folder, read_facts(finished), audit(finished, runs=400))
+    execute(batch, command="quorate run")
+    assert not (finished / "public" / "audit.json").exists()
+    assert read_facts(finished).audit is None
+
+
+@pytest.mark.heavy
+def test_what_was_not_run_is_not_audited(finished: Path, make_run: Any) -> None:
+    with pytest.raises(PreconditionFailed, match="nothing to audit"):
+        audit(make_run("never"))
+    path = finished / "quorate.toml"
+    path.write_text(path.read_text().replace("count = 12", "count = 11"))
+    with pytest.raises(PreconditionFailed, match="holds no charge for what"):
+        audit(finished)
+
+
+@pytest.mark.heavy
+def test_a_seeded_run_is_told_to_have_no_guarantee_whatever_is_found(make_run: Any) -> None:
+    root = make_run(**{"run.unsafe_noise_seed": 3})
+    execute(load_run(root), command="quorate run")
+    assert "it has no guarantee, whatever an audit finds" in audit(root, runs=400).verdict
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("wrong", [{"runs": 10}, {"runs": 1e5}, {"confidence": 1}, {"confidence": True}, {"n_jobs": 0}])
+def test_wrong_arguments_are_refused(finished: Path, wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidParameter):
+        audit(finished, **wrong)

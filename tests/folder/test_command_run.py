@@ -1,0 +1,304 @@
+"""A run whose teachers are a command: settings, resuming, later questions, and what is refused."""
+
+from __future__ import annotations
+
+import io
+import json
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.preloaded import Forked
+
+from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.folder.batch import execute, load_run
+from quorate.folder.folder import RunFolder
+from quorate.folder.online import ask
+from quorate.folder.settings import read_settings
+from quorate.folder.status import _votes_stored
+from quorate.ledger import Budget, Ledger
+from quorate.voting.models import teacher_of
+
+IN_TWO_STEPS = """
+import csv, pathlib, sys
+step, *paths = sys.argv[1:]
+if step == "train":
+    with open({calls!r}, "a") as calls:
+        calls.write("train\\n")
+    rows = list(csv.DictReader(open(paths[0])))
+    ages = {{label: [float(row["age"]) for row in rows if row["label"] == label] for label in ("no", "yes")}}
+    middle = sum(sum(each) / len(each) for each in ages.values()) / 2
+    pathlib.Path(paths[1], "cut").write_text(str(middle))
+else:
+    cut = float(pathlib.Path(paths[0], "cut").read_text())
+    with open(paths[2], "w") as votes:
+        for row in csv.DictReader(open(paths[1])):
+            votes.write("yes\\n" if float(row["age"]) > cut else "no\\n")
+"""
+
+
+def command_run(make_run: Any, **changes: Any) -> Path:
+    root: Path = make_run(**{
+        "teachers.command": [sys.executable, "-S", "-E", "teach.py"], "teachers.keeps_model": True, "teachers.count": 6,
+        "mechanism.online_answers": 3, **changes,
+    })  # fmt: skip
+    (root / "teach.py").write_text(IN_TWO_STEPS.format(calls=str(root / "calls")), encoding="utf-8")
+    return root
+
+
+def trained(root: Path) -> int:
+    return len((root / "calls").read_text().split()) if (root / "calls").exists() else 0
+
+
+@pytest.mark.heavy
+def test_a_run_asks_a_command_and_asks_it_again_later_without_training(make_run: Any) -> None:
+    root = command_run(make_run)
+    made = execute(load_run(root), command="test")
+
+    assert any("a call of a command" in each for each in made.guarantee.caveats)
+    first = trained(root)
+    assert first >= 6 + 1  # and some on public rows
+    assert not list((root / "private").glob(".call-*"))
+    pl.DataFrame({"age": [91, 20], "bmi": [25.0, 26.0], "ward": ["west", "north"]}).write_csv(root / "new.csv")
+    batch = load_run(root)
+    before = trained(root)
+    answers = ask(batch, root / "new.csv")
+    assert len(answers.answers) == 2
+    assert trained(root) == before
+
+
+@pytest.mark.heavy
+def test_a_changed_script_is_another_teacher(make_run: Any) -> None:
+    root = command_run(make_run)
+    before = load_run(root).charge_key
+    assert load_run(root).charge_key == before
+    with (root / "teach.py").open("a", encoding="utf-8") as file:
+        file.write("# another\n")
+    assert load_run(root).charge_key != before
+
+
+@pytest.mark.heavy
+def test_a_script_that_fails_on_public_rows_is_refused_with_its_words(make_run: Any, cli: Any) -> None:
+    root = command_run(make_run)
+    (root / "teach.py").write_text("raise SystemExit('no such column: blood')\n", encoding="utf-8")
+    code, _, err = cli("check", root)
+
+    assert code == 2
+    assert "exit code 1; it printed: no such column: blood" in err
+
+
+ANEW = """
+import csv, os, pathlib, sys
+with open(pathlib.Path(__file__).with_name("calls"), "a") as calls:
+    calls.write(os.environ["QUORATE_SEED"] + "\\n")
+rows = list(csv.DictReader(open(sys.argv[1])))
+ages = {label: [float(row["age"]) for row in rows if row["label"] == label] for label in ("no", "yes")}
+middle = sum(sum(each) / len(each) for each in ages.values()) / 2
+with open(sys.argv[3], "w") as votes:
+    for row in csv.DictReader(open(sys.argv[2])):
+        votes.write("yes\\n" if float(row["age"]) > middle else "no\\n")
+"""
+COUNT = 6
+
+
+def trained_anew(make_run: Any, **changes: Any) -> Path:
+    """A run whose teachers are calls that leave nothing but votes, and that is known by its key already."""
+    command = [sys.executable, "-S", "-E", "teach.py"]
+    root: Path = make_run(**{"teachers.command": command, "teachers.count": COUNT, **changes})
+    (root / "teach.py").write_text(ANEW, encoding="utf-8")
+    load_run(root)
+    (root / "calls").write_text("")  # without the rehearsal's
+    return root
+
+
+def seeds(root: Path) -> list[str]:
+    """By which teachers' calls are told apart; those of the rehearsals are small."""
+    return [seed for seed in (root / "calls").read_text().split() if int(seed) > 1000]
+
+
+def broken_off(root: Path, at: int) -> None:
+    """Run it until so many teachers have voted, and no further."""
+
+    def interrupt(stage: str, done: int, total: int) -> None:
+        if stage == "calls" and done >= at:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(load_run(root), command="test", watch=interrupt)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("keeps_model", [False, True])
+def test_training_is_told_where_it_is_done(make_run: Any, cli: Any, keeps_model: bool) -> None:
+    """A call that trains and votes at once has trained nothing while rows are dealt out."""
+    root = command_run(make_run, **{"teachers.keeps_model": True}) if keeps_model else trained_anew(make_run)
+    _, _, said = cli("run", root)
+    assert ("training teachers (6)" in said, "counting votes (6)" in said) == (keeps_model, keeps_model)
+    assert ("dealing out rows (6)" in said, "training and voting (6)" in said) == (not keeps_model, not keeps_model)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_a_run_that_was_broken_off_calls_only_for_votes_that_it_has_not(
+    make_run: Any, tmp_path: Path, n_jobs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("quorate.voting.kept_votes.ROUNDS", 2)
+    monkeypatch.setattr("quorate.voting.kept_votes.BLOCK", 100)  # of 150 queries: two calls a teacher
+    monkeypatch.setattr("quorate.ensemble.votes.BLOCK", 100)
+    root = trained_anew(make_run, **{"run.n_jobs": n_jobs})
+    whole = shutil.copytree(root, tmp_path / "whole")
+    execute(load_run(whole), command="test")
+    broken_off(root, 3)
+    before = seeds(root)
+    assert len(before) == (6 if n_jobs == 1 else 8)
+    kept = list((root / "private").glob("called-*.stage"))
+    assert len(kept) == len(before) / 2
+    assert all(path.stat().st_mode & 0o077 == 0 for path in kept)
+    execute(load_run(root), command="test")
+    assert sorted(seeds(root)) == sorted(seeds(whole))
+    assert len(seeds(root)) == 2 * COUNT
+    votes = (root / "private" / "votes.stage").read_bytes()
+    assert votes == (whole / "private" / "votes.stage").read_bytes()
+    monkeypatch.setattr("quorate.voting.flow.are_calls", lambda task: False)  # as they were counted without a copy
+    (whole / "private" / "votes.stage").unlink()
+    shutil.rmtree(whole / "public")
+    execute(load_run(whole), command="test")
+    assert votes == (whole / "private" / "votes.stage").read_bytes()
+
+
+@pytest.mark.heavy
+def test_a_killed_run_goes_on_with_the_calls_that_were_done(make_run: Any, cli: Any) -> None:
+    root = trained_anew(make_run)
+    (root / "teach.py").write_text(f"import time\ntime.sleep(0.3)\n{ANEW}", encoding="utf-8")
+    process = Forked("from quorate.cli import main; main()", "run", root, said=root / "said.txt")
+    until = time.monotonic() + 120
+    while not (root / "private" / "called-00002.stage").exists():
+        assert process.poll() is None, (root / "said.txt").read_text()
+        assert time.monotonic() < until
+        time.sleep(0.0005)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    stored = len(list((root / "private").glob("called-*.stage")))
+    assert stored >= 3
+    assert f"· votes: {stored} of {COUNT} teachers" in cli("status", root)[1]
+    assert json.loads(cli("status", root, "--json")[1])["votes_stored"] == stored
+    (root / "calls").write_text("")
+    execute(load_run(root), command="test")
+    assert len(seeds(root)) == COUNT - stored
+    assert "✓ votes\n" in cli("status", root)[1]
+
+
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        ({"data.n_records": 400}, 3),
+        ({"data.n_records": 400, "teachers.partition": "unit"}, 0),
+        ({"data.n_records": COUNT}, 0),  # each unit may have a teacher of its own: the stages would count them
+        ({}, 0),
+    ],
+)
+def test_votes_that_are_kept_are_counted_where_that_counts_no_units(
+    make_run: Any, settings: dict[str, Any], told: int
+) -> None:
+    root = make_run(**{"data.unit": "who", "teachers.command": ["teach"], "teachers.count": COUNT, **settings})
+    (root / "private").mkdir(exist_ok=True)
+    for number in range(3):
+        (root / "private" / f"called-{number:05d}.stage").write_bytes(b"votes")
+    assert _votes_stored(RunFolder(root), read_settings(root / "quorate.toml")) == told
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("change", ["script", "timeout", "count", "shards", "questions"])
+def test_what_was_called_for_something_else_is_called_anew(make_run: Any, change: str) -> None:
+    root = trained_anew(make_run)
+    broken_off(root, 3)
+    (root / "calls").write_text("")
+    settings = (root / "quorate.toml").read_text()
+    if change == "script":
+        (root / "teach.py").write_text(ANEW + "# another\n", encoding="utf-8")
+    elif change == "timeout":
+        (root / "quorate.toml").write_text(settings.replace("[teachers]", "[teachers]\ntimeout = 77.0"))
+    elif change == "count":
+        (root / "quorate.toml").write_text(settings.replace(f"count = {COUNT}", f"count = {COUNT - 1}"))
+    elif change == "shards":
+        (root / "private" / "run.key").write_bytes(bytes(32))
+    else:
+        (root / "quorate.toml").write_text(settings.replace('queries = "all"', "queries = 20"))
+    execute(load_run(root), command="test")
+    assert len(seeds(root)) == COUNT - (change == "count")
+
+
+@pytest.mark.heavy
+def test_a_call_that_fails_is_kept_as_an_abstention_and_not_made_a_third_time(make_run: Any) -> None:
+    root = trained_anew(make_run)
+    fails = "if int(os.environ['QUORATE_SEED']) > 1000: raise SystemExit(3)\n"  # on private rows alone
+    (root / "teach.py").write_text(ANEW.replace("rows =", fails + "rows ="), encoding="utf-8")
+    broken_off(root, 3)
+    assert len(seeds(root)) == 2 * 3
+    execute(load_run(root), command="test")
+    assert len(seeds(root)) == 2 * COUNT
+    _, _, content = (root / "private" / "votes.stage").read_bytes().partition(b"\n")
+    assert np.load(io.BytesIO(content)).sum() == 0
+
+
+def test_status_does_not_count_units(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"teachers.partition": "unit", "teachers.count": None, "data.n_records": 400})
+    Ledger(root / "ledger.db", budget=Budget(4.0, 1e-5)).close()
+    (root / "private").mkdir()
+    (root / "private" / "called-00000.stage").write_bytes(b"x")
+    assert "· votes\n" in cli("status", root)[1]
+
+
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"teachers.command": 3}, "[teachers] command must be a program and its arguments"),
+        ({"teachers.command": []}, "[teachers] command must be a program and its arguments"),
+        ({"teachers.model": "forest"}, "[teachers] model does not go with command"),
+        ({"teachers.shots": 3}, "[teachers] shots does not go with command"),
+        ({"teachers.timeout": 0}, "[teachers] timeout must be a number > 0"),
+        ({"teachers.files": "xls"}, '[teachers] files'),
+        ({"teachers.keeps_model": "yes"}, "[teachers] keeps_model must be true or false"),
+        ({"teachers.environment": 3}, "[teachers] environment must name"),
+        ({"teachers.command": None}, "[teachers] keeps_model is for teachers that are a command"),
+        (
+            {"method.by": "auto", "teachers.count": None, "mechanism.queries": None},
+            "a command is not tried out so often",
+        ),
+    ],
+)  # fmt: skip
+def test_settings_that_do_not_go_together_are_refused(make_run: Any, changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidParameter) as refused:
+        read_settings(command_run(make_run, **changes) / "quorate.toml")
+    assert said in str(refused.value)
+
+
+def test_a_prompt_without_a_model_says_what_to_write(make_run: Any) -> None:
+    root = make_run(**{"teachers.endpoint": "http://127.0.0.1:8000/v1"})
+    with pytest.raises(InvalidParameter, match=r"\[teachers\] model is required. .* Example: model = "):
+        read_settings(root / "quorate.toml")
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize("verb", ["check", "status", "run", "plan", "ask", "report", "export"])
+def test_a_folder_of_sites_is_sent_to_its_command(tmp_path: Path, cli: Any, verb: str) -> None:
+    (tmp_path / "quorate.toml").write_text("[[sites]]\nname = 'north'\n")
+    (tmp_path / "rows.csv").write_text("age\n3\n")
+    more = {"ask": [tmp_path / "rows.csv"], "export": ["--to", tmp_path / "outbox"]}.get(verb, [])
+    code, _, err = cli(verb, tmp_path, *more)
+    assert code in (2, 4)
+    assert f"quorate votes combine {tmp_path}" in err
+    assert len(err.splitlines()) == 2
+
+
+def test_a_missing_program_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PreconditionFailed, match="no program 'Rscript-that-nobody-has'"):
+        teacher_of("logistic", {"command": "Rscript-that-nobody-has teach.R"}, folder=tmp_path)

@@ -1,0 +1,446 @@
+"""Tables from databases: by a query that can only read, in an order that is the same again, and without a password."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from tests.ledger.postgres_server import Server, running, why_not
+
+from quorate.data import read_cells, read_data
+from quorate.data.database import DatabaseQuery
+from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.folder.data_settings import same_source
+
+ROWS = [(3, "P2", 40, 0.5, "north", "yes"), (1, "P1", 30, None, "O'Hara, 'é'", "no"), (2, "P2", 50, 1.5, None, "yes")]
+MAKE = "create table visits (id integer, person text, age integer, lab float, ward text, ill text)"
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    if (reason := why_not()) is not None:
+        pytest.skip(reason)
+    with running() as server:
+        server.sql(MAKE, "create table odd (id integer, day date, ok boolean, n numeric, j jsonb)")
+        server.insert("visits", ROWS)
+        server.sql("insert into odd values (1, 'infinity', true, 'NaN', '{}'), (2, '2024-03-01', null, 1.25, null)")
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def asked(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """Return ``asked(query) -> DatabaseQuery`` of a database with :data:`ROWS`."""
+    if request.param == "sqlite":
+        with closing(sqlite3.connect(tmp_path / "clinic.db")) as made:
+            made.execute(MAKE)
+            made.executemany("insert into visits values (?, ?, ?, ?, ?, ?)", ROWS)
+            made.commit()
+        url = "sqlite:///clinic.db"
+    else:
+        url = f"postgresql://quorate@/postgres?host={request.getfixturevalue('server').folder}"
+    return lambda query: DatabaseQuery(url, query, "[data] private", tmp_path)
+
+
+@pytest.mark.heavy
+def test_a_query_is_a_table(asked: Any) -> None:
+    query = asked("select * from visits order by id;")
+    table = read_data(query, label="ill", unit="person", drop=["id"])
+    assert table.X.rows() == [(30, None, "O'Hara, 'é'"), (50, 1.5, None), (40, 0.5, "north")]
+    assert table.X.dtypes == [pl.Int64, pl.Float64, pl.String]
+    assert (table.y.tolist(), table.unit) == (["no", "yes", "yes"], ["P1", "P2", "P2"])  # type: ignore[union-attr]
+    cells = read_cells(query, label="ill", n_features=1)
+    assert cells.X["age"].to_list() == ["30", "50", "40"]
+    assert cells.X["lab"].to_list()[0] is None
+
+
+@pytest.mark.heavy
+def test_rows_come_in_the_same_order_whatever_the_database_does(asked: Any) -> None:
+    one, other = asked("select * from visits"), asked("select * from visits order by age desc")
+    assert one.cells().equals(asked("select * from visits where 1 = 1").cells())
+    assert not one.is_ordered
+    assert other.is_ordered
+    assert not asked("select id from visits -- order by id").is_ordered
+    assert one.cells()["id"].to_list() == ["1", "2", "3"]
+
+
+ORDERS = [
+    ("select * from v order by id", True),
+    ("select * from v\nORDER\tBY id desc limit 3;", True),
+    ("select * from v order/* a comment */by id -- so", True),
+    ("with w as (select * from v order by a) select *, ')' as b from w order by a", True),
+    ("select a, row_number() over (order by a) as n from v", False),
+    ("select a, row_number() over (partition by b order by a) as n from v order by (a)", True),
+    ("select * from (select * from v order by a) as w", False),
+    ("with w as (select * from v order by a) select * from w", False),
+    ("select string_agg(a, ',' order by a) from v group by b", False),
+    ("select 'in order by name' as a from v", False),
+    ("select 'it''s order by' as a from v", False),
+    ("select '(' as a from v order by a", True),
+    ("select ')' as a, (select max(b) from w order by 1) as c from v", False),
+    ('select a as "order by" from v', False),
+    ("select a from v /* order by a */", False),
+    ("select a from v /* order by a", False),
+    ("select a from v -- ' order by a", False),
+    ("select a from reorder by_name", False),
+]
+OF_POSTGRESQL = [
+    ("select E'it\\'s order by ' as a from v", False),
+    ("select E'\\\\' as a from v order by a", True),
+    ("select '\\' as a from v order by '\\'", True),
+    ("select $$it's order by$$ as a from v", False),
+    ("select $t$ $$ ' order by $t$ as a from v", False),
+    ("select $t$ $$ ' $t$ as a from v order by a", True),
+    ("select a from v /* /* */ order by a */", False),
+    ("select array['a]'], 'x order by y' from v", False),
+]
+OF_SQLITE = [
+    ("select a as [it's order by] from v", False),
+    ("select a as `it's order by` from v", False),
+    ("select a as [it's] from v order by a", True),
+    ("select a from v /* /* */ order by a", True),
+]
+
+
+@pytest.mark.default_cases(4)
+@pytest.mark.parametrize(
+    ("url", "query", "is_ordered"),
+    [
+        *(("sqlite:///c.db", *each) for each in ORDERS + OF_SQLITE),
+        *(("postgresql://h/c", *each) for each in ORDERS + OF_POSTGRESQL),
+    ],
+)
+def test_the_order_of_a_query_is_that_of_its_outermost_level(url: str, query: str, is_ordered: bool) -> None:
+    assert DatabaseQuery(url, query, "[data] private", Path()).is_ordered == is_ordered
+
+
+SAME = DatabaseQuery("sqlite:///c.db", "select * from v order by id", "[data] private", Path())
+
+
+@pytest.mark.default_cases(4)
+@pytest.mark.parametrize(
+    ("url", "query", "same"),
+    [
+        ("sqlite:///c.db", "select * from v order by id", True),
+        ("sqlite:///c.db", " select *\n  from v order by id ; ", True),
+        ("SQLite:///./c.db", "select * from v order by id", True),
+        ("sqlite:///d.db", "select * from v order by id", False),
+        ("postgresql://h/c.db", "select * from v order by id", False),
+        ("sqlite:///c.db", "select * from w order by id", False),
+    ],
+)
+def test_a_query_is_known_again_but_for_spaces_and_its_end(url: str, query: str, same: bool) -> None:
+    other = DatabaseQuery(url, query, "[data] public", Path())
+    assert same_source(SAME, other) == same_source(other, SAME) == same
+    assert not same_source(SAME, Path("c.db"))
+
+
+def test_the_private_query_as_the_public_one_is_refused(make_run: Any, cli: Any) -> None:
+    urls = {"data.private": "sqlite:///c.db", "data.public": "sqlite:///c.db"}
+    queries = {"data.private_query": "select * from v order by id", "data.public_query": "select * from v order by id;"}
+    root = make_run(**urls, **queries)
+    sqlite3.connect(root / "c.db").close()
+    code, _, err = cli("check", root)
+    assert code == 4
+    assert "[data] public is the private file again" in " ".join(err.split())
+
+
+@pytest.mark.heavy
+def test_rows_of_a_window_are_sorted(asked: Any) -> None:
+    found = asked("select id, row_number() over (order by age desc) as n from visits").cells()
+    assert found.rows() == [("1", "3"), ("2", "1"), ("3", "2")]
+
+
+@pytest.mark.parametrize("error", [RuntimeError, ValueError, OSError, MemoryError])
+def test_an_error_of_a_driver_is_one_line_that_quotes_nothing(error: type[Exception], tmp_path: Path) -> None:
+    query = DatabaseQuery("sqlite:///clinic.db", "select 1", "[data] private", tmp_path)
+    with pytest.raises(PreconditionFailed, match="was broken off") as refused, query._told():
+        raise error("O'Hara")
+    assert "O'Hara" not in str(refused.value)
+    assert "\n" not in str(refused.value)
+    assert refused.value.__cause__ is None
+    assert refused.value.__suppress_context__
+
+
+def test_a_connection_that_is_lost_is_one_line(server: Server, tmp_path: Path) -> None:
+    url = f"postgresql://quorate@/postgres?host={server.folder}"
+    query = DatabaseQuery(url, "select pg_terminate_backend(pg_backend_pid()), pg_sleep(9)", "[data] private", tmp_path)
+    with pytest.raises((PreconditionFailed, InvalidParameter)) as refused:
+        query.cells()
+    assert "not quoted" in str(refused.value)
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize(
+    "query",
+    [
+        "insert into visits (id) values (9) returning id",
+        "delete from visits",
+        "create table other (id integer)",
+        "select 1; delete from visits",
+        "with gone as (delete from visits returning *) select * from gone",
+    ],
+)
+def test_a_query_that_writes_fails_and_nothing_is_written(asked: Any, query: str) -> None:
+    for read in (asked(query).names, asked(query).cells):
+        with pytest.raises(InvalidParameter, match=r"does more than read|more than one statement|is no SQL") as refusal:
+            read()
+        assert "\n" not in str(refusal.value)
+    assert asked("select * from visits").cells().height == 3
+
+
+NOT_SQL = "is no SQL that the database understands"
+WRONG = [
+    ("select * from wisits", "names a table that is not there"),
+    ("select ages from visits", "names a column that is not there"),
+    ("select id from visits, visits as other", "names a column that two of its tables have"),
+    ("select nosuch(id) from visits", "calls a function that is not there"),
+    ("selec * from visits", NOT_SQL),
+    ("select * from visits where", NOT_SQL),
+    ("select 1; select 2", "is more than one statement; write one statement"),
+    ("insert into visits (id) values (9)", "does more than read, and is not run"),
+    ("drop table visits", "does more than read, and is not run"),
+]
+
+
+@pytest.mark.default_cases(4)
+@pytest.mark.parametrize(("query", "told"), WRONG)
+def test_what_is_wrong_with_a_query_is_said(asked: Any, query: str, told: str) -> None:
+    for read in (asked(query).names, asked(query).cells):
+        with pytest.raises(InvalidParameter) as refusal:
+            read()
+        assert str(refusal.value).startswith(f"the query of [data] private {told}")
+        assert refusal.value.__cause__ is None
+        assert refusal.value.__suppress_context__
+
+
+def test_words_of_sqlite_that_hang_on_a_row_are_not_told_apart(tmp_path: Path) -> None:
+    query = DatabaseQuery("sqlite:///clinic.db", "select 1", "[data] private", tmp_path)
+    with pytest.raises(InvalidParameter, match="an error while it ran") as refusal, query._told():
+        raise sqlite3.OperationalError("no such column: secret")  # as a search by words of a cell says
+    assert "column" not in str(refusal.value)
+
+
+def test_codes_of_postgresql_that_hang_on_a_row_are_not_told_apart(server: Server, tmp_path: Path) -> None:
+    url = f"postgresql://quorate@/postgres?host={server.folder}"
+    query = "select query_to_xml('select * from ' || person, true, true, '') from visits"
+    with pytest.raises(InvalidParameter, match="an error while it ran"):
+        DatabaseQuery(url, query, "[data] private", tmp_path).cells()
+
+
+def test_what_one_may_not_read_is_said(server: Server, tmp_path: Path) -> None:
+    server.sql("create role guest login")
+    query = DatabaseQuery(f"postgresql://guest@/postgres?host={server.folder}", "table visits", "[data] x", tmp_path)
+    with pytest.raises(InvalidParameter, match="reads what this user of the database may not"):
+        query.names()
+
+
+def test_a_file_that_is_no_database_is_said_to_be_none(tmp_path: Path) -> None:
+    (tmp_path / "clinic.db").write_text("id,ill\n" * 200)
+    with pytest.raises(PreconditionFailed, match=r"clinic\.db, which is no SQLite database"):
+        DatabaseQuery("sqlite:///clinic.db", "select 1 from v", "[data] private", tmp_path).names()
+
+
+def test_why_a_server_does_not_let_one_in_is_said(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.sql("create role ann login password 'right'")
+    rules = server.data / "pg_hba.conf"
+    rules.write_text(f"local all ann scram-sha-256\n{rules.read_text()}")
+    server.sql("select pg_reload_conf()")
+
+    def told(url: str) -> str:
+        with pytest.raises(PreconditionFailed) as refusal:
+            DatabaseQuery(url, "select 1", "[data] private", tmp_path).names()
+        return str(refusal.value).removeprefix("[data] private: the database cannot be reached: ")
+
+    monkeypatch.setenv("PGPASSFILE", str(tmp_path / "none"))
+    monkeypatch.delenv("PGPASSWORD", raising=False)
+    mine = f"postgresql://ann@/postgres?host={server.folder}"
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        with suppress(pytest.fail.Exception):  # until the server has read its rules again
+            told(mine)
+            break
+    assert told(mine).startswith("the server asks for a password, and there is none")
+    monkeypatch.setenv("PGPASSWORD", "wrong")
+    assert told(mine).startswith("the server refuses the password")
+    monkeypatch.delenv("PGPASSWORD")
+    assert told(mine.replace("ann@", "nobody@")).startswith("the server has no such user or database")
+    assert told(f"{mine}/none").startswith("no server answers at this socket")
+    assert told("postgresql://ann@127.0.0.1:1/db").startswith("no server answers at this host and port")
+
+
+def test_sqlite_attaches_and_changes_nothing(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "clinic.db")) as made:
+        made.execute(MAKE)
+    for query in (f"attach database '{tmp_path / 'new.db'}' as other", "pragma journal_mode = wal", "vacuum"):
+        with pytest.raises(InvalidParameter):
+            DatabaseQuery("sqlite:///clinic.db", query, "[data] private", tmp_path).cells()
+    assert not (tmp_path / "new.db").exists()
+
+
+def test_values_that_python_has_no_form_for_stop_nothing(server: Server, tmp_path: Path) -> None:
+    url = f"postgresql://quorate@/postgres?host={server.folder}"
+    query = DatabaseQuery(url, "select * from odd order by id", "[data] private", tmp_path)
+    assert query.cells().rows() == [("1", "infinity", "true", "NaN", "{}"), ("2", "2024-03-01", None, "1.25", None)]
+    assert query.table().dtypes == [pl.Int64, pl.String, pl.Boolean, pl.Float64, pl.String]
+
+
+def test_what_a_database_says_of_a_cell_is_not_quoted(server: Server, tmp_path: Path) -> None:
+    url = f"postgresql://quorate@/postgres?host={server.folder}"
+    query = DatabaseQuery(url, "select person::integer from visits order by id", "[data] private", tmp_path)
+    with pytest.raises(InvalidParameter, match="not quoted") as refusal:
+        query.cells()
+    assert "P1" not in str(refusal.value)
+    assert refusal.value.__cause__ is None
+    assert refusal.value.__suppress_context__
+
+
+SECRETS = [
+    "postgresql://ann:s3cret@host/db",
+    "postgresql://ann@host/db?password=s3cret",
+    "postgres://x:s3cret@[::1/db",
+    "postgresql://ann:x#s3cret@host/db",  # urlsplit sees no password in these, and libpq, of most of them, does
+    "postgresql://ann:x?s3cret@host/db",
+    "postgresql://ann:x/s3cret@host/db",
+    "postgresql://ann:5432/s3cret@host/db",
+    "postgresql://ann:x@s3cret@host/db",
+    "postgresql://:s3cret#@host/db",
+    "postgresql://ann@host/db#x?password=s3cret",
+    "postgresql://ann@host/db?sslp%61ssword=s3cret",
+]
+
+
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize("url", SECRETS)
+def test_a_password_in_the_settings_is_refused_and_not_shown(url: str, make_run: Any, cli: Any) -> None:
+    root = make_run(**{"data.private": url, "data.private_query": "select * from visits order by id"})
+    code, out, err = cli("check", root)
+    assert code == 2
+    assert "[data] private holds a password" in " ".join(err.split())
+    assert "s3cret" not in out + err
+    assert "s3cret" not in repr(DatabaseQuery("sqlite:///s3cret.db", "s3cret", "[data] private", root))
+
+
+def test_a_password_among_words_of_libpq_is_not_shown(make_run: Any, cli: Any) -> None:
+    code, out, err = cli("check", make_run(**{"data.public": "host=h user=ann password = s3cret dbname=clinic"}))
+    assert code == 2
+    assert "[data] public holds a password" in " ".join(err.split())
+    assert "s3cret" not in out + err
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ann@[::1]:5432/db?port=1",
+        "postgres://host:5432/db",
+        "sqlite:///C:/c.db",
+        "postgresql://a%40b@h/db",
+    ],
+)
+def test_a_colon_that_is_no_password_is_taken(url: str, tmp_path: Path) -> None:
+    assert DatabaseQuery(url, "select 1", "[data] private", tmp_path).url == url
+
+
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"data.private": "postgresql://[h/db", "data.private_query": "select 1"}, "no URL of a database"),
+        ({"data.private": "sqlite:///c.db"}, "private_query is missing"),
+        ({"data.private_query": "select 1"}, "is put to a database"),
+        ({"data.private": "mysql://host/db", "data.private_query": "select 1"}, "no database that is read"),
+        ({"data.private": "sqlite:///c.db", "data.private_query": "select * from v"}, "end it with order by"),
+        ({"data.private": "sqlite:///c.db", "data.private_query": "select 1 order by 1"}, "there is no such file"),
+        (
+            {"data.private": "sqlite://c.db", "data.private_query": "select 1 order by 1"},
+            '[data] private: after sqlite: there are three slashes; write "sqlite:///c.db"',
+        ),
+    ],
+)
+def test_wrong_settings_of_a_database_are_one_line(changes: dict[str, str], told: str, make_run: Any, cli: Any) -> None:
+    code, _, err = cli("check", make_run(**changes))
+    assert code in (2, 4)
+    assert told in " ".join(err.split())
+
+
+def test_a_file_that_sqlite_does_not_open_is_one_line(make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = make_run(**{"data.private": "sqlite:///private.csv", "data.private_query": "select * from v order by 1"})
+
+    def refused(*_: Any, **__: Any) -> None:  # as to somebody without the permission; tests may run as root
+        raise sqlite3.OperationalError("unable to open database file: cell")
+
+    monkeypatch.setattr(sqlite3, "connect", refused)
+    code, _, err = cli("check", root)
+    assert code == 4
+    assert err.startswith(f"quorate: [data] private: {root / 'private.csv'} cannot be opened as an SQLite database")
+    assert "cell" not in err
+
+
+def test_a_server_that_is_not_there_is_one_line(tmp_path: Path) -> None:
+    pytest.importorskip("psycopg")
+    query = DatabaseQuery(f"postgresql://ann@/db?host={tmp_path}", "select 1", "[data] private", tmp_path)
+    with pytest.raises(PreconditionFailed, match="cannot be reached"):
+        query.names()
+
+
+DIRECT: dict[str, Any] = {
+    "method.by": "direct", "method.rounds": 4, "data.n_records": 400, "teachers.count": None,
+    "mechanism.queries": None, "run.n_jobs": None,
+}  # fmt: skip
+
+
+@pytest.mark.heavy
+def test_a_query_is_told_of_as_a_query_and_not_as_a_file(make_run: Any, cli: Any) -> None:
+    def said(verb: str, name: str, query: str, **how: Any) -> str:
+        root = make_run(name, **{**how, "data.private": "sqlite:///c.db", "data.private_query": query})
+        with closing(sqlite3.connect(root / "c.db")) as made:
+            made.execute("create table v (age integer, bmi real, ward text, ill text)")
+            made.execute("insert into v values (40, 20.5, 'north', 'yes')")
+            made.commit()
+        _, out, err = cli(verb, root)
+        return " ".join((out + err).split())
+
+    private = "quorate: the query of [data] private"
+    assert f"{private}: it returns no row; at" in said("check", "a", "select * from v where age > 99 order by age")
+    told = said("check", "b", "select age, bmi, ward from v order by age")
+    assert f"{private}: there is no column 'ill'; have the query return it" in told
+    told = said("check", "c", "select * from v order by age", **DIRECT)
+    assert "Compare classes with column 'ill' of what your query returns before the run" in told
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("how", [{}, {"data.unit": "patient_id"}, DIRECT], ids=["votes", "persons", "direct"])
+def test_a_run_reads_all_tables_from_a_database_and_goes_on(how: dict[str, Any], make_run: Any, cli: Any) -> None:
+    queries = {
+        f"data.{name}_query": f"select * from {name}{'' if 'data.unit' in how else ' order by rowid'}"
+        for name in ("private", "public", "evaluation")
+    }
+    urls = {f"data.{name}": "sqlite:///clinic.db" for name in ("private", "public", "evaluation")}
+    root = make_run(**{**how, **urls, **queries})
+    with closing(sqlite3.connect(root / "clinic.db")) as made:
+        for name in ("private", "public", "evaluation"):
+            rows = pl.read_csv(root / f"{name}.csv")
+            made.execute(f"create table {name} ({', '.join(rows.columns)})")
+            made.executemany(f"insert into {name} values ({', '.join('?' * rows.width)})", rows.rows())
+            (root / f"{name}.csv").unlink()
+        made.commit()
+    assert cli("check", root)[0] == 0
+    code, out, err = cli("run", root)
+    assert code == 0, err
+    assert "accuracy" in out
+    with closing(sqlite3.connect(root / "clinic.db")) as made:  # the same rows, somewhere else in the file
+        if "data.unit" in how:
+            made.execute("create table moved as select * from private order by age")
+            made.execute("drop table private")
+            made.execute("alter table moved rename to private")
+            made.commit()
+    before = (root / "ledger.db").read_bytes()
+    assert cli("run", root)[0] == 0
+    assert (root / "ledger.db").read_bytes() == before

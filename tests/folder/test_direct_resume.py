@@ -1,0 +1,233 @@
+"""A direct run killed at any moment goes on: one charge, no round drawn twice, the model that of stored rounds."""
+
+from __future__ import annotations
+
+import random
+import secrets
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.folder.test_direct_runs import SMALL
+from tests.folder.test_resume import entries_so_far, kill_when, said_by, start
+
+from quorate.deferred import skops
+from quorate.direct import descend
+from quorate.direct.model import published_model
+from quorate.direct.rounds import Descent
+from quorate.direct.task import DirectTask
+from quorate.folder.direct_run import execute_direct, read_direct
+from quorate.ledger import Ledger, Reservation, Totals
+from quorate.noise import OSNoise
+from quorate.release import Charge
+
+PURPOSE = "gradient round"
+
+
+@pytest.fixture
+def make_direct(make_run: Any) -> Any:
+    def make(name: str = "run", *, m: int = 60, **changes: Any) -> Path:
+        room = {"budget.composition": "zcdp", "run.epsilon": 0.5}  # a second charge would fit, so that it is seen
+        root: Path = make_run(name, m=m, **{**SMALL, **room, **changes})
+        return root
+
+    return make
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What is durable at one moment: the chain, the spend, the reservations, and every round."""
+
+    lines: list[dict[str, Any]]
+    spent: Totals | None
+    reservations: int
+    stored: dict[int, list[Any]]
+    drawn: list[int]
+
+    @classmethod
+    def of(cls, root: Path) -> Snapshot:
+        if not (root / "ledger.db").exists() or not entries_so_far(root):
+            return cls([], None, 0, {}, [])
+        with Ledger(root / "ledger.db") as ledger:
+            ledger.verify(prices=True)
+            blocks = [block for each in ledger.reservations() for block in each.blocks(PURPOSE)]
+            return cls(
+                lines=ledger.export(),
+                spent=ledger.spent,
+                reservations=len(ledger.reservations()),
+                stored={block.first: block.answers for block in blocks if block.answers is not None},
+                drawn=[block.first for block in blocks],
+            )
+
+
+def breaches(snapshots: list[Snapshot], root: Path, n_rounds: int) -> list[str]:
+    """What a resumed run promises, from one durable state to the next; a broken promise has a name here."""
+    found = set()
+    for before, after in pairwise(snapshots):
+        if after.lines[: len(before.lines)] != before.lines:
+            found.add("the chain was rewritten")
+        if before.reservations and after.spent != before.spent:
+            found.add("charged twice")
+        if any(after.stored.get(first) != answers for first, answers in before.stored.items()):
+            found.add("a stored round changed")
+    last = snapshots[-1]
+    if last.reservations != 1:
+        found.add("charged twice")
+    if sorted(last.drawn) != list(range(n_rounds)):
+        found.add("rounds were drawn more or less often than charged")
+    if not (coefficients(root) == replayed(root, last)).all():
+        found.add("the model is not that of the stored rounds")
+    return sorted(found)
+
+
+def coefficients(root: Path) -> Any:
+    found = [side / "student.skops" for side in (root / "public", root / "private")]
+    return skops.io.load(next(path for path in found if path.exists()))[-1].coef_
+
+
+def replayed(root: Path, last: Snapshot) -> Any:
+    """The coefficients that follow from stored rounds alone."""
+    task = read_direct(root, begin=False).task
+    descent = Descent(task.plan.settings, task.plan.grid, task.plan.n_units, task.plan.start)
+    rounds = [last.stored[first][0] for first in sorted(last.stored)]
+    descent.replay(np.array(each, dtype=np.int64).reshape(task.plan.start.shape) for each in rounds)
+    return published_model(task.plan, task.schema, descent.result(), task.classes)[-1].coef_
+
+
+def killed_at_random(make_direct: Any, kills: int) -> None:
+    """Kill a run `kills` times: before the charge, while rounds are drawn, while the public side is written."""
+    rounds, chance = 20 * kills, random.Random(20261122)
+    root = make_direct(**{"method.rounds": rounds})
+    snapshots = [Snapshot.of(root)]
+    for number in range(kills):
+        if number == 0:
+            moment: Callable[[], bool] = lambda: True  # noqa: E731 - imports, reading, coordinates
+            delay = chance.uniform(0.0, 0.05)
+        elif number == kills - 1:
+            moment, delay = (lambda: any((root / "public").glob("*guarantee.json*"))), chance.uniform(0, 0.004)
+        else:
+            target = max(entries_so_far(root), 3) + chance.randint(1, 9)
+            moment, delay = (lambda target=target: entries_so_far(root) >= target), chance.uniform(0, 0.004)  # type: ignore[misc]
+        kill_when(root, moment, delay)
+        snapshots.append(Snapshot.of(root))
+    process = start(root)
+    assert process.wait() == 0, said_by(root)
+    snapshots.append(Snapshot.of(root))
+    assert breaches(snapshots, root, rounds) == []
+    assert len({len(each.stored) for each in snapshots}) >= min(kills, 5), "kills must have struck amid the rounds"
+
+
+@pytest.mark.heavy
+def test_a_run_killed_at_a_few_random_moments_keeps_its_promises(make_direct: Any) -> None:
+    killed_at_random(make_direct, 3)
+
+
+@pytest.mark.faults
+def test_a_run_killed_at_ten_random_moments_keeps_its_promises(make_direct: Any) -> None:
+    killed_at_random(make_direct, 10)
+
+
+# --- the same checks on a run in this process, which a broken twin fails ------------------------------------------
+
+
+class _Killed(BaseException):
+    """Stands for the end of the process: nothing in the package may catch it and tidy up."""
+
+
+def execute_killed(root: Path, *, after: int, in_flight: bool) -> None:
+    """Run until `after` rounds were drawn, and die there: between drawing and storing, or just after."""
+    real, done = Reservation.store, []
+
+    def store(self: Reservation, block: Any, answers: object) -> Any:
+        if in_flight and len(done) + 1 == after:
+            raise _Killed
+        receipt = real(self, block, answers)
+        done.append(block)
+        if len(done) == after:
+            raise _Killed
+        return receipt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Reservation, "store", store)
+        with pytest.raises(_Killed):
+            execute_direct(read_direct(root), command="quorate run")
+
+
+def killed_and_resumed(root: Path) -> list[Snapshot]:
+    snapshots = []
+    for after, in_flight in ((2, False), (1, True)):
+        execute_killed(root, after=after, in_flight=in_flight)
+        snapshots.append(Snapshot.of(root))
+    execute_direct(read_direct(root), command="quorate run")
+    return [*snapshots, Snapshot.of(root)]
+
+
+@pytest.fixture
+def addresses(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
+    """Every place that noise was drawn at."""
+    seen: list[tuple[str, int]] = []
+    real = OSNoise.at
+
+    def at(self: OSNoise, purpose: str, index: int) -> Any:
+        seen.append((purpose, index))
+        return real(self, purpose, index)
+
+    monkeypatch.setattr(OSNoise, "at", at)
+    return seen
+
+
+@pytest.mark.heavy
+def test_a_killed_run_goes_on_with_one_charge_and_every_round_once(
+    make_direct: Any, addresses: list[tuple[str, int]]
+) -> None:
+    root = make_direct()
+    snapshots = killed_and_resumed(root)
+    assert breaches(snapshots, root, 4) == []
+    assert [len(each.stored) for each in snapshots] == [2, 2, 3]
+    assert sorted(addresses) == [(PURPOSE, number) for number in range(4)]
+
+
+@pytest.mark.heavy
+def test_the_check_catches_a_run_that_charges_under_a_fresh_key(
+    make_direct: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = DirectTask.charges
+
+    def fresh(self: DirectTask) -> Iterator[Charge]:
+        charge = next(iter(real(self)))
+        how = {name: getattr(charge, name) for name in ("event", "delta", "purposes", "scope", "seeded")}
+        while True:
+            yield Charge(**how, key=secrets.token_hex(8))
+
+    root = make_direct()
+    monkeypatch.setattr(DirectTask, "charges", fresh)
+    assert "charged twice" in breaches(killed_and_resumed(root), root, 4)
+
+
+@pytest.mark.heavy
+def test_the_check_catches_a_run_that_forgets_its_stored_rounds(
+    make_direct: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_direct()
+    monkeypatch.setattr(Descent, "replay", lambda self, stored: None)
+    snapshots = killed_and_resumed(root)
+    monkeypatch.undo()
+    assert breaches(snapshots, root, 4) == ["the model is not that of the stored rounds"]
+
+
+def test_the_check_catches_a_round_that_is_drawn_twice(
+    make_direct: Any, addresses: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The twin draws the noise of a block again, and stores the mean: less noise than was charged for."""
+    real = descend.release
+
+    def twice(reservation: Any, purpose: str, count: int, compute: Any, *, record: Any) -> Any:
+        return real(reservation, purpose, count, lambda drawn: (compute(drawn) + compute(drawn)) // 2, record=record)
+
+    monkeypatch.setattr(descend, "release", twice)
+    killed_and_resumed(make_direct())
+    assert len(addresses) == 2 * len(set(addresses))

@@ -1,0 +1,566 @@
+"""A run of the direct method in a folder: the same ledger, report and export, and no word about private rows."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.used_rows import used
+
+from quorate.accounting import PureDP
+from quorate.data.feature_maps.coordinates import Spectrum
+from quorate.deferred import skops
+from quorate.direct import task as direct_task
+from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerMismatch
+from quorate.folder import direct_run
+from quorate.folder.direct_run import check_direct, execute_direct, read_direct
+from quorate.folder.methods import METHODS, method_of
+from quorate.folder.prepared import budget_of
+from quorate.folder.published import read_facts
+from quorate.folder.settings import read_settings, settings_from
+from quorate.folder.status import State, read_status
+from quorate.ledger import Ledger
+from quorate.report import Facts
+
+DIRECT: dict[str, Any] = {"method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None}
+SMALL = {**DIRECT, "data.n_records": 400, "method.rounds": 4}
+
+
+@pytest.fixture
+def make_direct(make_run: Any) -> Any:
+    """``make_run`` for the direct method, with four rounds."""
+
+    def make(name: str = "run", *, m: int = 60, **changes: Any) -> Path:
+        root: Path = make_run(name, m=m, **{**SMALL, **changes})
+        return root
+
+    return make
+
+
+def run(root: Path) -> Facts:
+    return execute_direct(read_direct(root), command="quorate run")
+
+
+def keys_of(tree: Any) -> Any:
+    """The form of a JSON value: its keys and the lengths of its lists, and no value."""
+    if isinstance(tree, dict):
+        return {key: keys_of(tree[key]) for key in tree}
+    return [keys_of(each) for each in tree] if isinstance(tree, list) else type(tree).__name__
+
+
+@pytest.mark.heavy
+def test_a_score_on_private_rows_is_left_out_and_the_owner_alone_is_told(make_direct: Any, cli: Any) -> None:
+    """What is published has the form of a run without labelled rows, and nothing was refused before the rounds."""
+    plain, root, said_json = make_direct("plain"), make_direct("run"), make_direct("json")
+    for each in (root, said_json):
+        text = (each / "quorate.toml").read_text()
+        (each / "quorate.toml").write_text(text.replace("[data]", '[data]\nevaluation = "evaluation.csv"', 1))
+        pl.read_csv(each / "private.csv").head(100).write_csv(each / "evaluation.csv")
+        assert "score was left out" not in "".join(map(str, cli("check", each)))
+    code, out, err = cli("run", root)
+    assert (code, out.count("score was left out"), err.count("score was left out")) == (0, 0, 1)
+    code, out, err = cli("run", said_json, "--json")
+    assert (code, "score was left out" in out + err) == (0, False)
+    run(plain)
+    for each in (root, said_json):
+        assert [file.name for file in sorted((each / "public").iterdir())] == [
+            file.name for file in sorted((plain / "public").iterdir())
+        ]
+        found, wanted = (json.loads((one / "public" / "facts.json").read_text()) for one in (each, plain))
+        assert found["utility"] == wanted["utility"]
+        for published in (each / "public").glob("*.json"):
+            trees = [json.loads((one / "public" / published.name).read_text()) for one in (each, plain)]
+            assert keys_of(trees[0]) == keys_of(trees[1]), published.name
+        for file in (each / "public").glob("*.*"):
+            assert b"score was left out" not in file.read_bytes()
+
+
+@pytest.mark.heavy
+def test_the_whole_way(make_direct: Any, cli: Any, tmp_path: Path) -> None:
+    root = make_direct(**{"data.evaluation": "evaluation.csv"})
+    code, out, _ = cli("check", root)
+    assert code == 0
+    assert "4 noisy rounds" in out
+    assert "every prediction is free" in out
+    assert not (root / "private").exists()
+    code, out, err = cli("run", root)
+    assert code == 0
+    assert "4 rounds: 4 stored" in out
+    assert "gradient rounds (4)" in err
+    facts = read_facts(root)
+    assert facts.rounds is not None
+    assert (facts.rounds.rounds, facts.rounds.stored) == (4, 4)
+    assert facts.utility.student is not None
+    with Ledger(root / "ledger.db") as ledger:
+        ledger.verify(prices=True)
+        (reservation,) = ledger.reservations()
+        assert dict(reservation.purposes) == {"gradient round": 4}
+    status = read_status(root)
+    assert status.state is State.FINISHED
+    assert status.stages == {"coordinates": True, "rounds": True, "model and report": True}
+    assert cli("report", root)[0] == 0
+    assert cli("export", root, "--to", tmp_path / "out")[0] == 0
+    model = tmp_path / "out" / "student.skops"
+    assert skops.io.get_untrusted_types(file=model) == []
+    guessed = skops.io.load(model).predict(pl.read_csv(root / "public.csv"))
+    assert set(guessed) <= {"no", "yes"}
+
+
+@pytest.mark.heavy
+def test_what_check_says_is_what_the_run_does(make_direct: Any) -> None:
+    root = make_direct()
+    told = check_direct(read_direct(root, begin=False))
+    rounds = run(root).rounds
+    assert rounds is not None
+    for name in ("n_coordinates", "effective_dimension", "ridge", "rounds", "clip", "noise", "n_units"):
+        assert told[name] == getattr(rounds, name), name
+    assert told["price"] <= read_facts(root).guarantee.epsilon + 1e-9 <= 4.0 + 2e-9
+    assert json.dumps(told)
+
+
+@pytest.mark.heavy
+def test_progress_is_told_by_rounds(make_direct: Any) -> None:
+    seen: list[tuple[str, int, int]] = []
+    execute_direct(read_direct(make_direct()), command="", watch=lambda *step: seen.append(step))
+    assert [step for step in seen if step[0] == "rounds"] == [("rounds", done, 4) for done in range(5)]
+
+
+@pytest.mark.heavy
+def test_a_finished_run_comes_out_the_same_for_nothing(make_direct: Any) -> None:
+    root = make_direct()
+    run(root)
+    model, spent = (root / "public" / "student.skops").read_bytes(), read_facts(root).spending.spent_epsilon
+    run(root)
+    loaded = [skops.io.loads(each)[-1].coef_ for each in (model, (root / "public" / "student.skops").read_bytes())]
+    assert (loaded[0] == loaded[1]).all()
+    assert read_facts(root).spending.spent_epsilon == spent
+
+
+@pytest.mark.heavy
+def test_coordinates_are_read_back_and_never_computed_again(make_direct: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = make_direct()
+    first = read_direct(root).task.plan
+    run(root)
+    with monkeypatch.context() as patch:
+        patch.setattr(direct_task, "plan_direct", lambda *args, **how: pytest.fail("computed again"))
+        again = read_direct(root).task
+    assert again.stored
+    assert again.plan.digest == first.digest
+    rows, _ = used(again)
+    assert (again.plan.coordinates(rows) == first.coordinates(rows)).all()
+    (stage,) = (root / "private").glob("coordinates-*.stage")
+    stage.unlink()
+    assert not read_direct(root).task.stored
+
+
+@pytest.mark.heavy
+def test_coordinates_of_other_settings_take_no_place_of_these(make_direct: Any) -> None:
+    root = make_direct(**{"budget.composition": "zcdp", "run.epsilon": 0.5})
+    run(root)
+    text = (root / "quorate.toml").read_text()
+    (root / "quorate.toml").write_text(text.replace("rounds = 4", "rounds = 5"))
+    run(root)
+    (root / "quorate.toml").write_text(text)
+    assert read_direct(root).task.stored
+    run(root)
+    with Ledger(root / "ledger.db") as ledger:
+        assert len(ledger.reservations()) == 2
+
+
+@pytest.mark.heavy
+def test_lost_coordinates_that_come_out_in_other_bits_are_refused_and_not_charged(
+    make_direct: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_direct(**{"budget.composition": "zcdp", "run.epsilon": 0.5})  # a second charge would fit
+    run(root)
+    (stage,) = (root / "private").glob("coordinates-*.stage")
+    stage.unlink()
+    monkeypatch.setattr(Spectrum, "of", other_bits(Spectrum.of))
+    for command in ("check", "run"):
+        code, _, err = cli(command, root)
+        assert code == 4
+        assert "last bits differ" in " ".join(err.split())
+    with Ledger(root / "ledger.db") as ledger:
+        assert len(ledger.reservations()) == 1
+
+
+def other_bits(of: Any) -> Any:
+    """The same eigenpairs, but for the last bit of each direction: what another number of threads gives."""
+
+    def moved(features: Any) -> Spectrum:
+        spectrum: Spectrum = of(features)
+        return Spectrum(spectrum.values, np.nextafter(spectrum.vectors, np.inf))
+
+    return moved
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"mechanism.sigma": 40.0}, "[mechanism]"),
+        ({"mechanism.online_answers": 5}, "[mechanism]"),
+        ({"teachers.count": 10}, "[teachers]"),
+        ({"student.model": "forest"}, "[student]"),
+        ({"run.n_jobs": 2}, "[run] n_jobs"),
+        ({"method.feature_map": "cubic"}, "feature_map"),
+        ({"method.rounds": 0}, "rounds"),
+        ({"method.clip": -1.0}, "clip"),
+        ({"method.by": "teacher"}, "by"),
+        ({"method.round": 3}, "round"),
+    ],
+)
+def test_a_setting_that_makes_no_sense_is_refused_in_one_line(
+    make_direct: Any, cli: Any, changes: dict[str, Any], named: str
+) -> None:
+    code, _, err = cli("check", make_direct(**changes))
+    assert code == 2
+    assert named in err
+    assert len(err.strip().splitlines()) == 2  # the refusal, and that nothing was charged
+
+
+def test_a_setting_of_the_direct_method_is_refused_where_teachers_vote() -> None:
+    document = {
+        "data": {"private": "a.csv", "public": "b.csv", "label": "y", "classes": [0, 1]},
+        "budget": {"epsilon": 1.0, "delta": 1e-5},
+        "method": {"clip": 2.0},
+    }
+    with pytest.raises(InvalidParameter, match="direct method"):
+        settings_from(document, folder=Path())
+
+
+@pytest.mark.heavy
+def test_there_is_nothing_to_ask_and_no_internal_edition(make_direct: Any, cli: Any) -> None:
+    root = make_direct()
+    run(root)
+    code, _, err = cli("ask", root, root / "public.csv")
+    assert code == 4
+    assert "every prediction is free" in err
+    code, _, err = cli("report", root, "--edition", "internal")
+    assert code == 4
+    assert "no internal edition" in err
+
+
+@pytest.mark.heavy
+def test_an_audit_attacks_the_rounds_and_goes_into_the_report(make_direct: Any, cli: Any) -> None:
+    root = make_direct()
+    run(root)
+    told = read_facts(root)
+    assert told.audit is None
+    assert told.audit_command == "quorate audit run"
+    code, out, _ = cli("audit", root, "--runs", 2_000, "--seed", 1)
+    assert code == 0
+    assert "all 4 rounds" in out
+    assert "Contributions: Public rows" in out
+    assert "No violation found" in out
+    audited = json.loads((root / "public" / "audit.json").read_text())
+    assert not audited["violated"]
+    after = read_facts(root)
+    assert after.audit is not None
+    assert len(after.audit.lines) == 2
+    (check,) = [each for each in after.checks if each.code == "audit"]
+    assert check.ran == "quorate.audit.rounds.audit_rounds"
+    text = (root / "quorate.toml").read_text()
+    (root / "quorate.toml").write_text(text.replace("rounds = 4", "rounds = 5"))
+    code, _, err = cli("audit", root)
+    assert code == 4
+    assert "holds no charge" in err
+
+
+def test_every_method_can_be_asked_for_everything() -> None:
+    assert sorted(METHODS) == ["direct", "votes"]
+
+
+# --- what private rows decide on ----------------------------------------------------------------------------------
+
+ODD = {
+    "a missing number": ",26.0,north,no",
+    "text in a number column": "old,26.0,north,no",
+    "an infinite number": "40,inf,north,no",
+    "a number beyond floats": f"40,1{'0' * 400},north,no",
+    "a value that no public row has": "40,26.0,moon,no",
+    "a label that is none": "40,26.0,north,perhaps",
+    "no label": "40,26.0,north,",
+    "too few fields": "40",
+    "too many fields": "40,26.0,north,perhaps,8,9",
+    "bytes that are no text": "40,26.0,n\udcffrth,perhaps",
+    "a quotation mark that is left open": '40,"26.0,north,no',
+    "text after a quotation mark": '40,"26.0"1,north,no',
+}
+
+
+def everything_told(root: Path, cli: Any) -> dict[str, str]:
+    """All that a run shows to anybody: what commands print, and every file of the public side; seeded, to compare."""
+    told = {}
+    for command in (["check"], ["check", "--json"], ["run"], ["run", "--json"], ["status", "--json"], ["report"]):
+        code, out, err = cli(command[0], root, *command[1:])
+        told[" ".join(command)] = f"{code}\n{out}\n{err}"
+    for path in sorted((root / "public").iterdir()):
+        told[path.name] = path.read_text(encoding="utf-8")
+    told["model"] = str(skops.io.load(root / "private" / "student.skops")[-1].coef_.tolist())
+    moving = r"[0-9a-f]{64}|\d{4}-\d\d-\d\dT[\d:+-]+"  # the ledger's head, and times
+    return {name: re.sub(moving, "#", text.replace("\\", "")).replace(root.name, "run") for name, text in told.items()}
+
+
+def add_row(root: Path, line: str) -> None:
+    with (root / "private.csv").open("ab") as file:
+        file.write(f"{line}\n".encode("utf-8", "surrogateescape"))
+
+
+SEEDED = {"run.unsafe_noise_seed": 3}
+
+
+@pytest.fixture
+def without(make_direct: Any, cli: Any) -> dict[str, str]:
+    return everything_told(make_direct("warda", **SEEDED), cli)
+
+
+USABLE = {"a missing number", "a value that no public row has"}
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("odd", sorted(ODD.keys() - USABLE))
+def test_a_row_that_cannot_be_used_is_left_out(make_direct: Any, odd: str) -> None:
+    root = make_direct()
+    before = used(read_direct(root, begin=False).task)
+    add_row(root, ODD[odd])
+    after = used(read_direct(root, begin=False).task)
+    assert (after[0] == before[0]).all()
+    assert (after[1] == before[1]).all()
+
+
+@pytest.mark.heavy
+def test_rows_that_cannot_be_used_are_not_told_apart_by_anything_public(
+    make_direct: Any, cli: Any, without: dict[str, str]
+) -> None:
+    root = make_direct("wardb", **SEEDED)
+    for odd in ODD.keys() - USABLE:
+        add_row(root, ODD[odd])
+    assert everything_told(root, cli) == without
+
+
+@pytest.mark.heavy
+def test_a_row_that_can_be_used_changes_the_model_and_nothing_else(
+    make_direct: Any, cli: Any, without: dict[str, str]
+) -> None:
+    root = make_direct("wardb", **SEEDED)
+    for odd in USABLE:
+        add_row(root, ODD[odd])
+    found = everything_told(root, cli)
+    assert [name for name in found if found[name] != without[name]] == ["model"]
+
+
+@pytest.mark.heavy
+def test_one_class_alone_and_a_person_of_many_rows_run_through(make_direct: Any, cli: Any) -> None:
+    root = make_direct("wardc", **{**SEEDED, "data.unit": "patient_id", "data.n_records": 200})
+    rows = pl.read_csv(root / "private.csv")
+    rows.with_columns(pl.lit("no").alias("ill"), pl.lit("P1").alias("patient_id")).write_csv(root / "private.csv")
+    shown = everything_told(root, cli)
+    other = make_direct("wardd", **{**SEEDED, "data.unit": "patient_id", "data.n_records": 200})
+    rest = everything_told(other, cli)
+    assert [name for name in shown if shown[name] != rest[name]] == ["model"]
+
+
+@pytest.mark.heavy
+def test_no_private_row_at_all_runs_through(make_direct: Any, cli: Any, without: dict[str, str]) -> None:
+    root = make_direct("warde", **SEEDED)
+    (root / "private.csv").write_text((root / "private.csv").read_text().splitlines()[0] + "\n")
+    found = everything_told(root, cli)
+    assert [name for name in found if found[name] != without[name]] == ["model"]
+
+
+def test_a_file_without_names_is_refused_and_its_first_row_not_quoted(make_direct: Any, cli: Any) -> None:
+    for changes in ({}, {"method.by": None, "data.n_records": None, "method.rounds": None, "teachers.count": 12}):
+        root = make_direct(f"run{len(changes)}", **changes)
+        path = root / "private.csv"
+        path.write_text("40,26.125,Ann,HIV\n" + path.read_text().partition("\n")[2])
+        code, _, err = cli("check", root)
+        assert code == 4
+        assert not [each for each in ("26.125", "Ann", "HIV") if each in err]
+
+
+@pytest.mark.heavy
+def test_a_report_that_counts_usable_rows_is_caught(
+    make_direct: Any, cli: Any, without: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The twin tells how many rows it used: the comparison above sees it."""
+    real = direct_run.direct_facts
+
+    def counting(task: Any, *rest: Any) -> Facts:
+        facts = real(task, *rest)
+        n_used = len(used(task)[1])
+        return replace(facts, setup=replace(facts.setup, recipe=(f"{n_used} rows were used",)))
+
+    monkeypatch.setattr(direct_run, "direct_facts", counting)
+    root = make_direct("wardb", **SEEDED)
+    add_row(root, ODD["a missing number"])
+    found = everything_told(root, cli)
+    assert {"facts.json", "report.html"} <= {name for name in found if found[name] != without[name]}
+
+
+@pytest.mark.heavy
+def test_what_one_row_holds_never_changes_how_another_is_read(make_direct: Any) -> None:
+    root = make_direct()
+    alone = read_direct(root, begin=False).task
+    add_row(root, "n/a,n/a,007,yes")
+    together = read_direct(root, begin=False).task
+    theirs, ours = used(together), used(alone)
+    assert (theirs[0] == ours[0]).all()
+    assert (theirs[1] == ours[1]).all()
+
+
+# --- refusals by public facts, and the ledger -----------------------------------------------------------------------
+
+
+@pytest.mark.heavy
+def test_what_is_wrong_with_public_facts_is_refused_and_nothing_is_charged(make_direct: Any) -> None:
+    cases: list[tuple[dict[str, Any], Any, str]] = [
+        ({"data.public": "private.csv"}, DataRefused, "private file again"),
+        ({"data.classes": ["no"]}, InvalidParameter, "at least two"),
+        ({"data.label": "sick"}, DataRefused, "no column 'sick'"),
+        ({"data.evaluation": "private.csv"}, DataRefused, "private file again"),
+    ]
+    for number, (changes, error, told) in enumerate(cases):
+        root = make_direct(f"run{number}", **changes)
+        with pytest.raises(error, match=told):
+            read_direct(root)
+        assert not (root / "ledger.db").exists()
+    root = make_direct("lacking")
+    pl.read_csv(root / "public.csv").drop("age").write_csv(root / "public.csv")
+    with pytest.raises(DataRefused, match="age"):
+        read_direct(root)
+
+
+@pytest.mark.heavy
+def test_a_ledger_that_adds_rho_takes_the_rounds_at_their_exact_price(make_direct: Any, cli: Any) -> None:
+    root = make_direct(**{"budget.composition": "zcdp"})
+    code, out, err = cli("check", root)
+    assert code == 0, err
+    assert "ε = 4, δ = 1e-5" in out
+    facts = run(root)
+    assert facts.rounds is not None
+    with Ledger(root / "ledger.db") as ledger:
+        ledger.verify(prices=True)
+        (reservation,) = ledger.reservations()
+        event, limit = reservation.event, ledger.budget.limit.rho_e9 * 1e-9
+        rounds = event.times * (event.event.l2_sensitivity / event.event.sigma) ** 2 / 2  # type: ignore[attr-defined]
+        assert limit * (1 - 1e-6) < rounds <= limit
+        assert ledger.spent.rho is not None
+        assert rounds <= ledger.spent.rho
+        assert 3.999 < facts.guarantee.epsilon <= 4.0
+    summed = run(make_direct("sums")).rounds
+    assert summed is not None
+    assert facts.rounds.noise / facts.rounds.clip > summed.noise / summed.clip
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize("composition", ["sum", "zcdp"])
+def test_a_budget_that_is_too_small_is_said_in_words_of_rounds(make_direct: Any, cli: Any, composition: str) -> None:
+    root = make_direct(**{"budget.composition": composition})
+    with Ledger(root / "ledger.db", budget=budget_of(read_settings(root / "quorate.toml"))) as ledger:
+        ledger.reserve(PureDP(0.5), delta=1e-6, purposes={"sum": 1}, key="earlier")
+    code, _, err = cli("check", root)
+    assert code == 3
+    said = " ".join(err.split())
+    assert "give a smaller epsilon, for which the rounds take more noise" in said
+    assert "nothing more was charged" in said
+    assert "sigma" not in said
+    assert "queries" not in said
+
+
+@pytest.mark.heavy
+def test_an_edit_after_the_charge_says_to_undo_it(make_direct: Any) -> None:
+    root = make_direct()
+    run(root)
+    text = (root / "quorate.toml").read_text()
+    (root / "quorate.toml").write_text(text.replace("rounds = 4", "rounds = 5"))
+    with pytest.raises(BudgetExhausted, match="put them back"):
+        run(root)
+    (root / "quorate.toml").write_text(text)
+    run(root)
+
+
+@pytest.mark.heavy
+def test_other_data_are_refused(make_direct: Any) -> None:
+    root = make_direct()
+    run(root)
+    rows = pl.read_csv(root / "private.csv")
+    rows.with_columns(pl.col("age") + 1).write_csv(root / "private.csv")
+    with pytest.raises(LedgerMismatch):
+        run(root)
+    assert method_of(root).read(root).fingerprint != ""
+
+
+@pytest.mark.heavy
+def test_sparse_files_and_an_index_beyond_the_public_columns(make_direct: Any) -> None:
+    root = make_direct(**{"data.private": "private.svm", "data.public": "public.svm", "data.classes": [0, 1]})
+    rng = np.random.default_rng(0)
+
+    def lines(n: int) -> str:
+        rows = rng.random((n, 6)) < 0.4
+        return "".join(
+            f"{int(row[0])} " + " ".join(f"{i + 1}:1" for i in np.flatnonzero([*row, True])) + "\n" for row in rows
+        )
+
+    (root / "public.svm").write_text(lines(60))
+    (root / "private.svm").write_text(lines(400))
+    before = read_direct(root, begin=False).task
+    (root / "private.svm").write_text((root / "private.svm").read_text() + "1 9:1\n")
+    after = read_direct(root, begin=False).task
+    assert len(used(after)[1]) == len(used(before)[1]) == 400
+    assert run(root).rounds is not None
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("declared", [400, None])
+def test_a_number_that_was_read_is_said_to_be_read(make_direct: Any, cli: Any, declared: int | None) -> None:
+    root = make_direct(**{"data.n_records": declared})
+    assert ("the number of records was read off private.csv" in cli("check", root)[1]) == (declared is None)
+    made = run(root)
+    page = (root / "public" / "report.html").read_text()
+    assert made.setup.n_records_from == ("declared" if declared else "read")
+    assert ("declared by the owner" in page) == (declared is not None)
+    assert ("read off the data and treated as public" in page) == (declared is None)
+
+
+@pytest.mark.heavy
+def test_what_is_not_looked_at_is_said_where_the_owner_can_still_look(make_direct: Any, cli: Any) -> None:
+    """Classes that no label has: nothing may refuse them, so the check says who has to compare, whatever the labels."""
+    said = []
+    for name, classes in (("right", ["no", "yes"]), ("wrong", ["nein", "ja"])):
+        code, out, _ = cli("check", make_direct(name, **{"data.classes": classes}))
+        assert code == 0
+        said.append([note for note in " ".join(out.split()).split(" note ") if "NOT checked" in note])
+    line = said[0][0].partition(" Nothing was charged")[0]
+    assert said[1][0].partition(" Nothing was charged")[0] == line
+    assert len(said[0]) == len(said[1]) == 1
+    assert "labels and cells of private.csv are NOT checked" in line
+    assert "Compare classes with column 'ill' of your own file before the run" in line
+    (check,) = [each for each in run(make_direct("run")).checks if each.code == "classes"]
+    assert "rows with another label are left out" in check.evidence
+    assert "refused" not in check.evidence
+
+
+def test_all_that_is_for_the_other_method_is_named_at_once(make_direct: Any, cli: Any) -> None:
+    changes = {"teachers.count": 5, "mechanism.queries": 9, "student.model": "forest", "run.n_jobs": 2}
+    code, _, said = cli("check", make_direct(**changes))
+    assert code == 2
+    assert "[teachers], [mechanism], [student] and [run] n_jobs are for votes of teachers" in said
+    code, _, said = cli("check", make_direct("other", **{"method.by": "votes", "method.clip": 1.0}))
+    assert code == 2
+    assert "[method] rounds and [method] clip are for the direct method" in said
+
+
+def test_a_direct_run_speaks_of_the_unit_that_its_ids_name(make_direct: Any, cli: Any) -> None:
+    out = cli("check", make_direct(**{"data.unit": "patient_id", "data.n_records": None}))[1]
+    out = " ".join(out.split())
+    assert "one patient adds a vector of length" in out
+    assert "divided by the number of patients n₀" in out
+    assert "the number of patients was read off private.csv" in out
+    assert "labels, ids and cells of private.csv are NOT checked" in out

@@ -1,0 +1,434 @@
+"""Every mechanism, named in quorate.toml: what a run with it writes, costs, says and does after a kill."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.linear_model import RidgeClassifier
+from tests.preloaded import Forked
+
+from quorate import PrivateClassifier, PublicPool
+from quorate.accounting import epsilon as price
+from quorate.errors import BudgetExhausted, InvalidParameter
+from quorate.folder.batch import check, execute, load_run
+from quorate.folder.online import ask
+from quorate.folder.stages import FolderStages
+from quorate.ledger import Ledger
+from quorate.mechanisms import (
+    Exponential,
+    GaussianNoisyMax,
+    InteractiveNoisyMax,
+    NoisyCounts,
+    PermuteAndFlip,
+    SoftLabel,
+    StableSparseVector,
+    for_runs,
+    required_fields,
+    task_fields,
+    user_fields,
+)
+from quorate.report import Facts
+from quorate.voting.facts import told
+from quorate.voting.flow import votes
+
+KINDS = for_runs()
+GIVEN: dict[str, dict[str, Any]] = {
+    "ConfidentNoisyMax": {"threshold": 8.0},
+    "InteractiveNoisyMax": {"threshold": 8.0, "confidence": 0.9},
+    "StableSparseVector": {"cutoff": 5},
+    "SoftLabel": {"cutoff": 5, "bins": 4},
+}
+DECLINING = {"ConfidentNoisyMax", "InteractiveNoisyMax", "DistanceToInstability", "StableSparseVector", "SoftLabel"}
+CLOSING = {"StableSparseVector", "SoftLabel"}
+NOISE: dict[str, dict[str, float]] = {
+    "GaussianNoisyMax": {"sigma": 30.0},
+    "NoisyCounts": {"sigma": 30.0},
+    "LaplaceNoisyMax": {"laplace_scale": 120.0},
+    "ConfidentNoisyMax": {"sigma_threshold": 60.0, "sigma_answer": 30.0},
+    "InteractiveNoisyMax": {"sigma_threshold": 60.0, "sigma_answer": 30.0},
+    "DistanceToInstability": {"epsilon": 0.02, "delta": 1e-8},
+    "Exponential": {"epsilon": 0.02},
+    "PermuteAndFlip": {"epsilon": 0.02},
+    "PrivatePrediction": {"epsilon": 0.02},
+    "StableSparseVector": {"epsilon": 1.5, "delta": 1e-6},
+    "SoftLabel": {"epsilon": 1.5, "delta": 1e-6},
+}
+PUBLIC = {"labels.csv", "guarantee.json", "facts.json", "model_card.md", "report.html", "student.skops"}
+
+
+def section(name: str, **more: Any) -> dict[str, Any]:
+    return {f"mechanism.{key}": value for key, value in {"name": name, **GIVEN.get(name, {}), **more}.items()}
+
+
+def rows_of(root: Path) -> list[dict[str, str]]:
+    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def run(root: Path) -> Facts:
+    return execute(load_run(root), command="quorate run")
+
+
+def test_every_mechanism_is_here() -> None:
+    assert set(NOISE) == set(KINDS)
+    assert {name for name, kind in KINDS.items() if required_fields(kind)} == set(GIVEN)
+
+
+# --- what a run writes and costs ------------------------------------------------------------------------------------
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", KINDS)
+def test_a_run_with_each_mechanism_writes_its_outputs_and_costs_its_price(make_run: Any, name: str) -> None:
+    root = make_run(n=300, m=60, **section(name))
+    batch = load_run(root)
+    mechanism, event = batch.task.recipe.mechanism, batch.task.recipe.event
+    assert type(mechanism) is KINDS[name]
+    facts = execute(batch, command="quorate run")
+    assert {path.name for path in (root / "public").iterdir()} == PUBLIC
+    with Ledger(root / "ledger.db") as ledger:
+        spent = ledger.spent
+        assert len(ledger.reservations()) == 1
+        ledger.verify(prices=True)
+    assert spent.epsilon == pytest.approx(price(event, 1e-5), abs=2e-9)
+    assert 3.9 < spent.epsilon <= 4.0  # the budget was filled in, and not overrun
+    assert (facts.guarantee.epsilon, facts.guarantee.delta) == (spent.epsilon, spent.delta)
+    assert facts.guarantee.mechanism == f"at most 60 answers of {told(mechanism)}"
+    assert all(f"{field} = " in facts.guarantee.mechanism for field in user_fields(KINDS[name]))
+    rows = rows_of(root)
+    assert len(rows) == 60
+    states = {"answered", *({"declined"} if name in DECLINING else ()), *({"never asked"} if name in CLOSING else ())}
+    assert {row["status"] for row in rows} <= states
+    counted = facts.answers
+    assert (counted.asked, counted.answered, counted.declined, counted.never_asked) == (
+        60 - sum(row["status"] == "never asked" for row in rows),
+        *(sum(row["status"] == status for row in rows) for status in ("answered", "declined", "never asked")),
+    )
+    assert all((row["label"] in {"no", "yes"}) == (row["status"] == "answered") for row in rows)
+    assert "noisy_half_lead" in rows[0] if name == "NoisyCounts" else "noisy_half_lead" not in rows[0]
+    html = (root / "public" / "report.html").read_text(encoding="utf-8")
+    assert name in html
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", KINDS)
+def test_the_whole_noise_may_be_given(make_run: Any, name: str) -> None:
+    root = make_run(n=300, m=60, **section(name, **NOISE[name]))
+    batch = load_run(root)
+    for field, value in NOISE[name].items():
+        assert getattr(batch.task.recipe.mechanism, field) == value
+    check(batch)  # it fits the budget, and nothing is charged
+    assert price(batch.task.recipe.event, 1e-5) < 3.9
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize("name", [name for name, noise in NOISE.items() if len(noise) > 1])
+def test_a_part_of_the_noise_is_refused(make_run: Any, name: str) -> None:
+    field, value = next(iter(NOISE[name].items()))
+    with pytest.raises(InvalidParameter, match=f"{name} got a part of its noise; give .* and .*, or none"):
+        load_run(make_run(**section(name, **{field: value})))
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize(("name", "field"), [(name, field) for name, fields in GIVEN.items() for field in fields])
+def test_a_field_that_must_be_given_is_asked_for_with_an_example(
+    make_run: Any, cli: Any, name: str, field: str
+) -> None:
+    root = make_run(**{**section(name), f"mechanism.{field}": None})
+    code, _, said = cli("check", root)
+    assert code == 2
+    assert f"{name} needs {field}. Example: {field} = " in " ".join(said.split())
+    assert not (root / "ledger.db").exists()
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize("name", KINDS)
+def test_an_unknown_field_names_the_nearest(make_run: Any, cli: Any, name: str) -> None:
+    field = user_fields(KINDS[name])[0]
+    code, _, said = cli("check", make_run(**section(name, **{f"{field}x": 1.0})))
+    assert code == 2
+    assert f"has no key '{field}x'; did you mean \"{field}\"?" in " ".join(said.split())
+
+
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize("name", ["GaussianNoisyMax", "StableSparseVector", "InteractiveNoisyMax", "PermuteAndFlip"])
+def test_what_follows_from_the_task_is_not_the_users(make_run: Any, name: str) -> None:
+    for field in task_fields(KINDS[name]):
+        with pytest.raises(InvalidParameter, match=f"has no key '{field}'"):
+            load_run(make_run(f"{name}-{field}", **section(name, **{field: 1})))
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize(
+    ("name", "field", "value"),
+    [
+        ("GaussianNoisyMax", "sigma", float("nan")), ("NoisyCounts", "sigma", True),
+        ("LaplaceNoisyMax", "laplace_scale", 0),
+        ("ConfidentNoisyMax", "threshold", "many"), ("InteractiveNoisyMax", "confidence", 1.0),
+        ("StableSparseVector", "cutoff", 0), ("StableSparseVector", "cutoff", 10_000),
+        ("SoftLabel", "bins", 1),
+        ("StableSparseVector", "calibration", "tite"),
+    ],
+)  # fmt: skip
+def test_a_field_out_of_range_is_one_clear_line(make_run: Any, cli: Any, name: str, field: str, value: Any) -> None:
+    code, _, said = cli("check", make_run(m=60, **section(name, **{field: value})), "--json")
+    assert code == 2
+    assert field in said
+    assert "Traceback" not in said
+
+
+@pytest.mark.heavy
+def test_soft_labels_are_written_as_scores(make_run: Any) -> None:
+    root = make_run(n=600, m=40, **section("SoftLabel", cutoff=20, bins=2), **{"budget.epsilon": 400.0})
+    facts = run(root)
+    rows = rows_of(root)
+    scores = {row["score_yes"] for row in rows}
+    assert facts.answers.asked - facts.answers.declined > 5
+    assert scores <= {"", "0.25", "0.5", "0.75"}
+    assert all((row["score_yes"] == "") == (row["status"] == "declined") for row in rows)
+    assert all(row["label"] == ("yes" if float(row["score_yes"]) > 0.5 else "no") for row in rows if row["score_yes"])
+
+
+@pytest.mark.heavy
+def test_a_mechanism_that_closed_says_how_many_rows_it_was_never_asked(make_run: Any, cli: Any) -> None:
+    """Twelve teachers are never far enough from a tie: ten are declined, then the stream is closed."""
+    how = section("StableSparseVector", cutoff=10, online_answers=7)
+    root = make_run(n=300, m=60, **how, **{"student.declined": "random", "budget.epsilon": 0.5})
+    said = " ".join(cli("run", root)[1].split())
+    assert "10 asked · 0 answered · 10 declined · 50 never asked" in said
+    facts = json.loads((root / "public" / "facts.json").read_text(encoding="utf-8"))
+    counted = {"asked": 10, "answered": 0, "declined": 10, "never_asked": 50}
+    assert facts["answers"] == {
+        "per_class": [0, 0],
+        "interrupted": 0,
+        **{k: counted[k] for k in counted if k != "answered"},
+    }
+    label, online = facts["spending"]["parts"]
+    assert {key: label[key] for key in counted} == counted
+    assert {online[key] for key in counted} == {0}
+    words = "10 asked, 0 answered, 10 declined, 50 never asked"
+    assert words in (root / "public" / "model_card.md").read_text(encoding="utf-8")
+    assert words in (root / "public" / "report.html").read_text(encoding="utf-8")
+    assert [row["status"] for row in rows_of(root)] == ["declined"] * 10 + ["never asked"] * 50
+    status = json.loads(cli("status", root, "--json")[1])
+    assert (status["answers"], status["answers_left"]) == (counted, 0)
+    assert words in cli("status", root)[1]
+    pl.read_csv(root / "public.csv").head(3).write_csv(root / "new.csv")
+    assert cli("ask", root, root / "new.csv")[1].split() == ["declined"] * 3  # they were the first three asked
+    pl.read_csv(root / "evaluation.csv").head(3).write_csv(root / "new.csv")
+    code, _, refusal = cli("ask", root, root / "new.csv")
+    assert code == 3
+    assert "StableSparseVector is closed: all 10 of its stages are used up" in " ".join(refusal.split())
+
+
+# --- the same ledger, another mechanism -----------------------------------------------------------------------------
+
+
+def rewrite(root: Path, old: str, new: str) -> None:
+    text = (root / "quorate.toml").read_text()
+    assert old in text
+    (root / "quorate.toml").write_text(text.replace(old, new))
+
+
+@pytest.mark.heavy
+def test_answers_of_another_mechanism_with_the_same_event_are_not_taken_for_its_own(make_run: Any) -> None:
+    """Noisy counts and a noisy max cost the same; a stored half-lead is no class."""
+    root = make_run(m=60, **section("NoisyCounts", sigma=30.0), **{"budget.composition": "zcdp"})
+    run(root)
+    rewrite(root, 'name = "NoisyCounts"', 'name = "GaussianNoisyMax"')
+    facts = run(root)
+    with Ledger(root / "ledger.db") as ledger:
+        assert len(ledger.reservations()) == 2
+        assert facts.guarantee.epsilon == ledger.spent.epsilon > 1.2 * price(ledger.reservations()[0].event, 1e-5)
+    assert facts.answers.declined == 0
+
+
+@pytest.mark.heavy
+def test_another_threshold_is_another_release(make_run: Any) -> None:
+    root = make_run(m=60, **section("ConfidentNoisyMax"))
+    run(root)
+    rewrite(root, "threshold = 8.0", "threshold = 9.0")
+    with pytest.raises(BudgetExhausted):
+        run(root)
+
+
+@pytest.mark.heavy
+def test_scores_are_never_read_as_votes_nor_votes_as_scores(make_run: Any) -> None:
+    root = make_run(m=60, **section("NoisyCounts"))
+    soft = 'name = "SoftLabel"\ncutoff = 5\nbins = 4'
+    for old, new, shape, dtype in (
+        ("", "", (60, 2), np.int64),
+        ('name = "NoisyCounts"', soft, (60, 12), np.float64),
+        (soft, 'name = "GaussianNoisyMax"', (60, 2), np.int64),
+    ):
+        rewrite(root, old, new)
+        task = load_run(root).task
+        _, found = votes(task, task.queries, FolderStages(root / "private"), lambda stage, done, total: None)
+        assert (found.reveal().shape, found.reveal().dtype) == (shape, dtype)
+
+
+# --- killed and resumed ---------------------------------------------------------------------------------------------
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from quorate.ledger import Reservation
+from quorate.folder.batch import execute, load_run
+root, when, at = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
+real, drawn = Reservation.draw, []
+def draw(self, purpose, count=1, **how):
+    drawn.append(purpose)
+    last = drawn.count("label") == at and purpose == "label"
+    if last and when == "before":
+        os.kill(os.getpid(), signal.SIGKILL)
+    block = real(self, purpose, count, **how)
+    if last:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return block
+Reservation.draw = draw
+execute(load_run(root), command="quorate run")
+"""
+
+
+def kill(root: Path, when: str, at: int) -> None:
+    said = root / "said.txt"
+    assert Forked(KILLED, root, when, at, said=said).wait(60) == -signal.SIGKILL, said.read_text()
+
+
+@pytest.mark.heavy
+def test_a_killed_stream_goes_on_with_the_stages_that_are_left(make_run: Any) -> None:
+    root = make_run(n=1500, m=200, **section("StableSparseVector", cutoff=40), **{"budget.epsilon": 400.0})
+    kill(root, "after", 2)
+    with Ledger(root / "ledger.db") as ledger:
+        spent, (reservation,) = ledger.spent, ledger.reservations()
+        stored = {block.first: block.answers for block in reservation.blocks("label") if block.answers is not None}
+        counted = 40 - reservation.remaining("sparse-vector stage")
+    assert list(stored) == [0]
+    assert counted >= 2
+    facts = run(root)
+    rows = rows_of(root)
+    assert [row["status"] for row in rows].count("interrupted") == 64
+    assert all(row["status"] == "interrupted" for row in rows[64:128])
+    labels = [-1 if row["label"] == "" else ("no", "yes").index(row["label"]) for row in rows]
+    assert labels[:64] == stored[0]
+    declined = sum(row["status"] == "declined" for row in rows)
+    assert declined < 60  # the stream did go on
+    with Ledger(root / "ledger.db") as ledger:
+        assert (ledger.spent, len(ledger.reservations())) == (spent, 1)
+        left = ledger.reservations()[0].remaining("sparse-vector stage")
+        assert 40 - left >= counted + 1
+    assert facts.guarantee.epsilon == spent.epsilon
+
+
+@pytest.mark.heavy
+def test_a_killed_interactive_run_repeats_an_unbroken_one(make_run: Any) -> None:
+    size = {"n": 600, "m": 700, "run.unsafe_noise_seed": 7, "budget.epsilon": 60.0}
+    mechanism = section("InteractiveNoisyMax", confidence=0.8)
+    whole, broken = make_run("whole", **size, **mechanism), make_run("broken", **size, **mechanism)
+    run(whole)
+    for at in (2, 4):  # after one block of answers and after four: inside a round, and at its end
+        kill(broken, "before", at)
+    facts = run(broken)
+    assert rows_of(broken) == rows_of(whole)
+    assert facts.answers.interrupted == 0
+    assert {row["status"] for row in rows_of(whole)} == {"answered", "declined"}
+
+
+# --- online answers -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", ["StableSparseVector", "SoftLabel", "InteractiveNoisyMax", "PrivatePrediction"])
+def test_online_answers_come_from_the_same_mechanism(make_run: Any, name: str) -> None:
+    many = {"cutoff": 30} if "cutoff" in GIVEN.get(name, {}) else {}
+    how = section(name, online_answers=6, **many)
+    root = make_run(n=600, m=40, **how, **{"budget.epsilon": 500.0 if many else 60.0})
+    run(root)
+    pl.read_csv(root / "evaluation.csv").drop("ill").head(5).write_csv(root / "new.csv")
+    batch = load_run(root)
+    first = ask(batch, root / "new.csv")
+    assert (len(first.answers), first.left) == (5, 1)
+    assert set(first.answers) <= {"no", "yes", None}
+    if name != "SoftLabel":
+        assert any(answer is not None for answer in first.answers)
+    again = ask(load_run(root), root / "new.csv")
+    assert again == first
+
+
+# --- estimators take instances --------------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(4)
+X, POOL = RNG.normal(size=(400, 3)), RNG.normal(size=(30, 3))
+Y = (X[:, 0] > 0).astype(np.int64)
+
+
+def classifier(mechanism: Any, tmp_path: Path, **more: Any) -> PrivateClassifier:
+    return PrivateClassifier(
+        classes=[0, 1], epsilon=50.0, delta=1e-5, n_teachers=8, n_jobs=1, mechanism=mechanism, queries="all",
+        ledger=tmp_path / "ledger.db", allow_hopeless=True, **more,
+    )  # fmt: skip
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        NoisyCounts(sigma=5.0, form="binary"),
+        PermuteAndFlip(epsilon=1.0),
+        StableSparseVector(epsilon=40.0, delta=1e-6, cutoff=34, n_queries=35),
+        SoftLabel(epsilon=40.0, delta=1e-6, cutoff=35, n_queries=35, bins=3),
+        InteractiveNoisyMax(
+            threshold=4.0, sigma_threshold=5.0, sigma_answer=5.0, n_teachers=8, confidence=0.9, form="binary"
+        ),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_an_estimator_takes_a_mechanism_as_it_is(mechanism: Any, tmp_path: Path) -> None:
+    made = classifier(mechanism, tmp_path, online_answers=5).fit(X, Y, public=PublicPool(POOL))
+    assert made.released_.mechanism == mechanism
+    assert made.guarantee_.mechanism == f"at most 35 answers of {told(mechanism)}"
+    assert made.guarantee_.epsilon == pytest.approx(price(made.recipe_.event, 1e-5), abs=2e-9)
+    answers = made.ask(X[:3])
+    assert made.ask(X[:3]) == answers
+    assert made.predict(X).shape == (400,)
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize(
+    ("mechanism", "more", "said"),
+    [
+        (GaussianNoisyMax(sigma=40.0), {}, 'form="histogram"; 2 classes are counted with form="binary"'),
+        (StableSparseVector(epsilon=1.0, delta=1e-6, cutoff=5, n_queries=29), {}, "n_queries >= 30"),
+        (StableSparseVector(epsilon=1.0, delta=1e-6, cutoff=5, n_queries=30), {"online_answers": 1}, "n_queries >= 31"),
+        (SoftLabel(epsilon=1.0, delta=1e-6, cutoff=5, n_queries=29, bins=3), {}, "n_queries >= 30"),
+        (InteractiveNoisyMax(9.0, 40.0, 40.0, 9, 0.9, "binary"), {}, "the n_teachers=8 of this run, got 9"),
+        (InteractiveNoisyMax(9.0, 40.0, 40.0, 8, 0.9, "binary"), {"student": RidgeClassifier()}, "no predict_proba"),
+        (Exponential(epsilon=0.1, sensitivity=0.5), {}, "sensitivity >= 1"),
+        (PermuteAndFlip(epsilon=0.1, sensitivity=0.99), {}, "sensitivity >= 1"),
+    ],
+)
+def test_an_instance_that_does_not_fit_is_refused_before_anything_is_charged(
+    mechanism: Any, more: dict[str, Any], said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidParameter) as refusal:
+        classifier(mechanism, tmp_path, **more).fit(X, Y, public=PublicPool(POOL))
+    assert said in str(refusal.value)
+    assert not (tmp_path / "ledger.db").exists()
+
+
+@pytest.mark.heavy
+def test_soft_labels_of_three_classes_are_refused_before_anything_is_charged(tmp_path: Path) -> None:
+    mechanism = SoftLabel(epsilon=40.0, delta=1e-6, cutoff=10, n_queries=30, bins=3)
+    made = classifier(mechanism, tmp_path).set_params(classes=[0, 1, 2])
+    with pytest.raises(InvalidParameter, match="two classes"):
+        made.fit(X, Y, public=PublicPool(POOL))
+    if (tmp_path / "ledger.db").exists():
+        with Ledger(tmp_path / "ledger.db") as ledger:
+            assert not ledger.reservations()

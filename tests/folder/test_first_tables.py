@@ -1,0 +1,188 @@
+"""What a first-time user's tables are like: commas in numbers, few or repeated public rows, a column too many."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.used_rows import used
+
+from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, QuorateWarning
+from quorate.folder.methods import METHODS
+from quorate.run.pool_cautions import FEW_PUBLIC_ROWS
+from quorate.run.schema import Schema
+
+WAYS: dict[str, dict[str, Any]] = {
+    "votes": {},
+    "direct": {
+        "method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None,
+        "data.n_records": 400, "method.rounds": 4,
+    },
+}  # fmt: skip
+
+
+def with_commas(root: Path, *names: str) -> None:
+    for name in names:
+        table = pl.read_csv(root / name)
+        table.with_columns(pl.col("bmi").cast(pl.String).str.replace(".", ",", literal=True)).write_csv(root / name)
+
+
+def numbers_of(root: Path, by: str) -> Any:
+    """The private rows and the labelled public ones, as numbers."""
+    run: Any = METHODS[by].read(root, begin=False)
+    if by == "direct":
+        return used(run.task)[0], run.task.schema.numbers(run.evaluation.X)
+    see = run.task.views
+    return see.teacher(run.task.inputs.private.reveal().X), see.student(run.evaluation.X)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("by", WAYS)
+def test_a_table_with_decimal_commas_is_that_with_points(make_run: Any, cli: Any, by: str) -> None:
+    points, commas = (make_run(each, **{**WAYS[by], "data.evaluation": "evaluation.csv"}) for each in ("one", "two"))
+    for name in ("private.csv", "public.csv", "evaluation.csv"):
+        table = pl.read_csv(commas / name)
+        table.with_columns(pl.col("bmi").cast(pl.String).str.replace(".", ",", literal=True)).write_csv(commas / name)
+    assert "column 'bmi' of public.csv holds numbers with a decimal comma (3,5)" in " ".join(
+        cli("check", commas)[1].split()
+    )
+    for one, two in zip(numbers_of(points, by), numbers_of(commas, by), strict=True):
+        assert np.array_equal(one, two)
+    codes = [each["code"] for each in json.loads(cli("check", commas, "--json")[1])["cautions"]]
+    assert "columns-with-decimal-commas" in codes
+
+
+def test_a_declared_column_of_numbers_is_read_with_commas_that_can_be_nothing_else() -> None:
+    schema = Schema.without_pool(None, {"bmi": [10, 60], "sex": ["F", "M"]})
+    rows, usable = schema.parsed(pl.DataFrame({"bmi": ["27,5", "1,234", "30"], "sex": ["F", "M", "1,5"]}))
+    assert rows["bmi"].to_list()[0] == 27.5
+    assert rows["sex"].to_list() == ["F", "M", "1,5"]
+    assert usable.tolist() == [True, False, True]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("n", [4, 24])
+@pytest.mark.parametrize("by", WAYS)
+def test_a_pool_of_few_rows_is_said_to_be_small(make_run: Any, cli: Any, n: int, by: str) -> None:
+    root = make_run(m=n, **WAYS[by])
+    found = json.loads(cli("check", root, "--json")[1])
+    assert FEW_PUBLIC_ROWS in [each["code"] for each in found["cautions"]]
+    code, out, _ = cli("check", root)
+    assert code == 0
+    assert f"there are {n} different public rows, and " in out
+
+
+@pytest.mark.heavy
+def test_a_pool_of_enough_rows_is_not(make_run: Any, cli: Any) -> None:
+    assert "different public rows" not in cli("check", make_run(m=25))[1]
+
+
+def test_a_fit_warns_of_few_public_rows() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    budget = {"classes": [0, 1], "epsilon": 4.0, "delta": 1e-5}
+    votes = PrivateClassifier(**budget, n_teachers=10, n_jobs=1, allow_hopeless=True)
+    for estimator in (votes, PrivateLogisticRegression(**budget)):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", FEW_PUBLIC_ROWS)  # so that nothing is trained
+            with pytest.raises(QuorateWarning, match=f"^{FEW_PUBLIC_ROWS}: there are 20 different public rows"):
+                estimator.fit(X, np.arange(60) % 2, public=PublicPool(X[:20] + 0.5))
+
+
+def test_public_rows_that_repeat_others_are_counted(make_run: Any, cli: Any) -> None:
+    root = make_run()
+    pool = pl.read_csv(root / "public.csv")
+    pl.concat([pool, pool[:7], pool[:1]]).write_csv(root / "public.csv")
+    assert "8 of 158 public rows repeat others and are left out: 150 different rows" in " ".join(
+        cli("check", root)[1].split()
+    )
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("by", WAYS)
+def test_a_column_that_one_table_alone_has_leads_to_the_line_that_drops_it(make_run: Any, cli: Any, by: str) -> None:
+    root = make_run(**{**WAYS[by], "data.evaluation": "evaluation.csv"})
+    private = pl.read_csv(root / "private.csv").with_columns(name=pl.lit("x"), street=pl.lit("y"))
+    private.write_csv(root / "private.csv")
+    pool = pl.read_csv(root / "public.csv")
+    pool.with_columns(hue=pl.lit(1)).write_csv(root / "public.csv")
+    code, _, err = cli("check", root)
+    assert code == 4
+    assert err.startswith(
+        "quorate: public.csv lacks the columns 'name', 'street' of private.csv; private.csv lacks the column 'hue' of "
+        "public.csv. Give all tables the same feature columns, or leave out the others by a line under [data]: "
+    )
+    line = err.split("under [data]: ")[1].split("\n")[0]
+    assert line == 'drop = ["name", "street", "hue"]'
+    settings = (root / "quorate.toml").read_text()
+    (root / "quorate.toml").write_text(settings.replace("[data]\n", f"[data]\n{line}\n"))
+    assert cli("check", root)[0] == 0
+    evaluation = pl.read_csv(root / "evaluation.csv")
+    evaluation.with_columns(id=pl.lit(1)).write_csv(root / "evaluation.csv")
+    assert "public.csv lacks the column 'id' of evaluation.csv" in cli("check", root)[2]
+    assert 'drop = ["name", "street", "hue", "id"]' in cli("check", root)[2]
+
+
+def with_ids(root: Path, *names: str) -> None:
+    for name in names:
+        table = pl.read_csv(root / name)
+        table.with_columns(id=pl.int_range(table.height)).write_csv(root / name)
+
+
+AUTO = {"method.by": "auto", "teachers.count": None, "mechanism.queries": None, "data.n_records": 400}
+
+
+@pytest.mark.parametrize("how", [*WAYS.values(), AUTO], ids=[*WAYS, "auto"])
+def test_a_column_to_leave_out_that_no_table_has_is_refused(make_run: Any, cli: Any, how: dict[str, Any]) -> None:
+    root = make_run(**how, **{"data.drop": ["idd"]})
+    with_ids(root, "private.csv", "public.csv")
+    for verb in ("check", "run"):
+        code, _, err = cli(verb, root)
+        assert code == 2
+        assert err.startswith("quorate: [data] drop names 'idd', and no table has such a column; did you mean 'id'?\n")
+    assert not (root / "private").exists()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("by", WAYS)
+def test_a_column_to_leave_out_may_be_in_any_one_table(make_run: Any, cli: Any, by: str) -> None:
+    for name in ("private.csv", "public.csv", "evaluation.csv"):
+        root = make_run(name, **{**WAYS[by], "data.drop": ["id"], "data.evaluation": "evaluation.csv"})
+        with_ids(root, name)
+        assert cli("check", root)[0] == 0
+
+
+@pytest.mark.heavy
+def test_a_plan_notes_a_column_to_leave_out_that_no_public_table_has(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"data.drop": ["idd", "surname"], "data.n_records": 400})
+    with_ids(root, "private.csv", "public.csv")
+    notes = json.loads(cli("plan", root, "--rehearse", "no", "--json")[1])["notes"]
+    [note] = [each for each in notes if "drop" in each]
+    assert note.startswith("[data] drop names 'idd', which no public table has; did you mean 'id'? The private file")
+
+
+def test_keys_of_data_that_would_be_passed_over_are_refused(make_run: Any, cli: Any) -> None:
+    declared = {"data.public": None, "schema.age": [0, 120], "schema.bmi": [0, 60], "schema.ward": ["north", "south"]}
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({**WAYS["direct"], **declared, "data.categorical": ["wart"]}, "[data] categorical says what columns of the"),
+        ({"data.image_column": "scan"}, "[data] image_column names the column of image files, and [data] images,"),
+        ({"data.evaluation_query": "select 1"}, "[data] evaluation_query is put to a database, and [data] evaluation,"),
+        ({**WAYS["direct"], **declared, "data.public_query": "select 1"}, "[data] public_query is put to a database,"),
+    ]
+    for number, (changes, told) in enumerate(wrong):
+        code, _, err = cli("check", make_run(str(number), **changes))
+        assert (code, err.startswith(f"quorate: {told}")) == (2, True), err
+
+
+@pytest.mark.parametrize("by", WAYS)
+def test_a_first_line_that_may_be_a_row_is_not_quoted(make_run: Any, cli: Any, by: str) -> None:
+    root = make_run(**WAYS[by])
+    text = (root / "private.csv").read_text().replace("age,bmi,ward,ill", "47,secret,17.5,ill", 1)
+    (root / "private.csv").write_text(text)
+    err = cli("check", root)[2]
+    assert "its own names are not quoted, since they may be a row" in err
+    assert "secret" not in err

@@ -1,0 +1,697 @@
+"""A mechanism of the owner's own, beside quorate.toml: calibrated, charged, resumed, reported, audited; or refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.preloaded import Forked
+
+from quorate import PrivateClassifier, PublicPool
+from quorate.accounting import DiscreteLaplace, Repeated
+from quorate.accounting import epsilon as price
+from quorate.accounting.event import OWN_KINDS
+from quorate.errors import InvalidParameter, UnsupportedEvent
+from quorate.folder.batch import execute, load_run
+from quorate.folder.online import ask
+from quorate.ledger import Budget, Ledger
+from quorate.mechanisms import (
+    InteractiveNoisyMax,
+    NoisyCounts,
+    NoisyHalfLeads,
+    StableSparseVector,
+    check_declared,
+    is_own,
+)
+from quorate.mechanisms.mechanism import register
+from quorate.report import Facts
+from quorate.voting.models import mechanism_of
+
+MODULE = '''
+"""Laplace noise on half the lead of the second class, and classes that do not keep the rules."""
+
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+
+from quorate.accounting import DiscreteLaplace, Event, PureDP, register_event
+from quorate.mechanisms import FROM_TASK, NOISE, QueryMechanism
+from quorate.noise import discrete_laplace
+
+
+@register_event("hospital.half_lead", priced_as=lambda event: DiscreteLaplace(event.scale, 1.0))
+@dataclass(frozen=True)
+class HalfLeadVote(Event):
+    scale: float
+
+
+@dataclass(frozen=True)
+class HalfLead(QueryMechanism):
+    scale: float = field(metadata=NOISE)
+    handicap: int = 0
+    sensitivity: ClassVar[float] = 1.0
+
+    @property
+    def event(self):
+        return HalfLeadVote(self.scale)
+
+    def release_many(self, counts, noise):
+        lead = -((counts[:, 0] - counts[:, 1]) // 2)
+        noisy = lead + discrete_laplace(self.loudness(), lead.shape, noise)
+        return (noisy > self.handicap).astype(np.int64)
+
+    def loudness(self):
+        return self.scale
+
+
+class Quiet(HalfLead):
+    """Draws a tenth of the noise that it is charged for."""
+
+    def loudness(self):
+        return self.scale / 10
+
+
+@dataclass(frozen=True)
+class Undeclared(QueryMechanism):
+    scale: float = field(metadata=NOISE)
+    event = HalfLead.event
+    release_many = HalfLead.release_many
+
+
+class Insensitive(HalfLead):
+    sensitivity: ClassVar[float] = 0.5
+
+
+@dataclass(frozen=True)
+class Nameless(Event):
+    scale: float
+
+
+class Unregistered(HalfLead):
+    event = property(lambda self: Nameless(self.scale))
+
+
+class Priceless(HalfLead):
+    event = property(lambda self: 0.5)
+
+
+@dataclass(frozen=True)
+class Abstract(QueryMechanism):
+    sensitivity: ClassVar[float] = 1.0
+
+
+@dataclass
+class Loose(QueryMechanism):
+    event = HalfLead.event
+    release_many = HalfLead.release_many
+
+
+class Plain:
+    pass
+
+
+class Sums(HalfLead):
+    takes: ClassVar[str] = "sums"
+
+
+@dataclass(frozen=True)
+class Odd(HalfLead):
+    weather: str = field(default="fair", metadata=FROM_TASK)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asking(HalfLead):
+    depth: int
+
+
+class Private(HalfLead):
+    """Has randomness of its own, beside the noise that it is given."""
+
+    def release_many(self, counts, noise):
+        return super().release_many(counts, noise) ^ np.random.default_rng().integers(0, 2, len(counts))
+
+
+class Silent(HalfLead):
+    def release_many(self, counts, noise):
+        return counts.argmax(axis=1)
+
+
+class Wide(HalfLead):
+    def release_many(self, counts, noise):
+        return super().release_many(counts, noise) + 2
+
+
+class Floats(HalfLead):
+    def release_many(self, counts, noise):
+        return super().release_many(counts, noise) / 2
+
+
+class Crashing(HalfLead):
+    def release_many(self, counts, noise):
+        raise RuntimeError("boom")
+
+
+class Costly(HalfLead):
+    """Costs the same, however much noise there is."""
+
+    event = property(lambda self: PureDP(0.5))
+
+
+class Uncalibrated(HalfLead):
+    @classmethod
+    def calibrated(cls, values, schedule):
+        raise ZeroDivisionError("no such noise")
+
+
+class Secretive(HalfLead):
+    """Fails on votes that made-up ones do not look like, and tells them."""
+
+    def release_many(self, counts, noise):
+        answers = super().release_many(counts, noise)
+        if len(counts) > 8:
+            raise RuntimeError(f"votes were {counts.tolist()}")
+        return answers
+
+
+class Sometimes(HalfLead):
+    """The same, by an answer that is no class."""
+
+    def release_many(self, counts, noise):
+        return super().release_many(counts, noise) + (2 if len(counts) > 8 else 0)
+'''
+NAME = "hospital_noise"
+OWN = f"{NAME}:HalfLead"
+
+
+@pytest.fixture(autouse=True)
+def _paths() -> Iterator[None]:
+    """Leave the places where modules are looked for as they were."""
+    before = list(sys.path)
+    yield
+    sys.path[:] = before
+
+
+@pytest.fixture
+def make_own(make_run: Any) -> Any:
+    def make(name: str = "run", kind: str = "HalfLead", **more: Any) -> Path:
+        root: Path = make_run(name, **{"n": 300, "m": 60, "mechanism.name": f"{NAME}:{kind}", **more})
+        (root / f"{NAME}.py").write_text(MODULE, encoding="utf-8")
+        return root
+
+    return make
+
+
+@pytest.fixture
+def hospital(tmp_path: Path) -> Any:
+    (tmp_path / f"{NAME}.py").write_text(MODULE, encoding="utf-8")
+    sys.path.insert(0, str(tmp_path))
+    return __import__(NAME)
+
+
+def run(root: Path) -> Facts:
+    return execute(load_run(root), command="quorate run")
+
+
+def rows_of(root: Path) -> list[dict[str, str]]:
+    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def statements(caveats: Any) -> list[str]:
+    return [each for each in caveats if "is the owner's own" in each]
+
+
+# --- a run ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.heavy
+def test_a_run_is_calibrated_checked_charged_and_reported(make_own: Any, cli: Any) -> None:
+    root = make_own(**{"mechanism.handicap": 1})
+    code, said, wrong = cli("check", root)
+    assert code == 0, wrong
+    assert "HalfLead (scale = " in said
+    assert "handicap = 1" in said
+    assert "HalfLead is the owner's own" in " ".join(said.split())
+    assert not (root / "ledger.db").exists()
+    facts = run(root)
+    mechanism = load_run(root).task.recipe.mechanism
+    own = Repeated(mechanism.event, 60)
+    assert 3.999 < price(own, 1e-5) <= 4.0  # the least noise that the budget allows
+    with Ledger(root / "ledger.db") as ledger:
+        (reservation,) = ledger.reservations()
+        assert reservation.event == own
+        assert reservation.own_kinds == ("hospital.half_lead",)
+        assert ledger.spent.epsilon == pytest.approx(price(Repeated(DiscreteLaplace(mechanism.scale, 1.0), 60), 1e-5))
+        ledger.verify(prices=True)
+    assert len(rows_of(root)) == 60
+    (statement,) = statements(facts.guarantee.caveats)
+    assert "hospital_noise.HalfLead" in statement
+    assert "by at most 1," in statement
+    assert any("hospital.half_lead" in each for each in facts.guarantee.caveats)
+    for file in ("guarantee.json", "facts.json"):
+        assert statement in json.dumps(json.loads((root / "public" / file).read_text()), ensure_ascii=False)
+    card = " ".join((root / "public" / "model_card.md").read_text(encoding="utf-8").replace("\\", "").split())
+    assert statement[1:] in card
+    assert "HalfLead is the owner" in (root / "public" / "report.html").read_text(encoding="utf-8")
+    (noise,) = (each for each in facts.checks if each.code == "noise")
+    assert noise.outcome == "not covered"
+    assert run(root).guarantee.epsilon == facts.guarantee.epsilon  # finished: charged once
+
+
+@pytest.mark.heavy
+def test_a_run_of_quorates_own_mechanism_has_no_such_caveat(make_run: Any) -> None:
+    """The twin: what is said is said of the mechanism, and not of every run."""
+    facts = run(make_run(n=300, m=60, **{"mechanism.name": "LaplaceNoisyMax"}))
+    assert statements(facts.guarantee.caveats) == []
+    (noise,) = (each for each in facts.checks if each.code == "noise")
+    assert noise.outcome == "by construction"
+
+
+@pytest.mark.heavy
+def test_a_later_run_on_the_same_ledger_says_it_too(make_own: Any) -> None:
+    root = make_own(**{"run.epsilon": 1.0, "run.delta": 1e-6})
+    run(root)
+    text = (root / "quorate.toml").read_text()
+    (root / "quorate.toml").write_text(text.replace(OWN, "NoisyCounts"))
+    facts = run(root)
+    assert facts.setup.mechanism == "NoisyCounts"
+    assert len(statements(facts.guarantee.caveats)) == 1
+
+
+def test_noise_that_is_given_is_taken(make_own: Any) -> None:
+    root = make_own(**{"mechanism.scale": 40.0})
+    assert load_run(root).task.recipe.mechanism.scale == 40.0
+
+
+def test_status_reads_the_settings_without_running_the_owners_code(make_own: Any, cli: Any) -> None:
+    root = make_own(kind="NotThere", **{"mechanism.name": "nobody_wrote_this:NotThere"})
+    code, said, _ = cli("status", root)
+    assert code == 0
+    assert "not started" in said
+
+
+@pytest.mark.heavy
+def test_answers_kept_back_come_from_it(make_own: Any) -> None:
+    root = make_own(**{"mechanism.online_answers": 5})
+    run(root)
+    pl.read_csv(root / "evaluation.csv").drop("ill").head(4).write_csv(root / "new.csv")
+    first = ask(load_run(root), root / "new.csv")
+    assert set(first.answers) <= {"no", "yes"}
+    assert ask(load_run(root), root / "new.csv") == first
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from quorate.ledger import Reservation
+from quorate.folder.batch import execute, load_run
+real, drawn = Reservation.draw, []
+def draw(self, purpose, count=1, **how):
+    drawn.append(purpose)
+    block = real(self, purpose, count, **how)
+    if len(drawn) == 2:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return block
+Reservation.draw = draw
+execute(load_run(Path(sys.argv[1])), command="quorate run")
+"""
+
+
+@pytest.mark.heavy
+def test_a_killed_run_goes_on_with_one_charge(make_own: Any) -> None:
+    root = make_own(m=150)
+    said = root / "said.txt"
+    assert Forked(KILLED, root, said=said).wait(60) == -signal.SIGKILL, said.read_text()
+    with Ledger(root / "ledger.db") as ledger:
+        spent = ledger.spent
+    run(root)
+    with Ledger(root / "ledger.db") as ledger:
+        assert (ledger.spent, len(ledger.reservations())) == (spent, 1)
+    statuses = [row["status"] for row in rows_of(root)]
+    assert statuses == ["answered"] * 64 + ["interrupted"] * 64 + ["answered"] * 22
+
+
+@pytest.mark.heavy
+def test_a_mechanism_of_the_same_name_is_another_one(make_own: Any) -> None:
+    """Two modules may have a class of one name and one event: stored answers of one are not the other's."""
+    root = make_own(**{"run.epsilon": 1.0, "run.delta": 1e-6})
+    run(root)
+    twin = f"from {NAME} import HalfLead as Base\n\n\nclass HalfLead(Base):\n    pass\n"
+    (root / "hospital_twin.py").write_text(twin, encoding="utf-8")
+    text = (root / "quorate.toml").read_text()
+    (root / "quorate.toml").write_text(text.replace(OWN, "hospital_twin:HalfLead"))
+    run(root)
+    with Ledger(root / "ledger.db") as ledger:
+        assert len(ledger.reservations()) == 2
+
+
+@pytest.mark.heavy
+def test_a_mechanism_whose_code_was_edited_is_another_one(make_own: Any) -> None:
+    """Its name, fields and event are the same; what was charged paid for the code as it was."""
+    root = make_own(**{"run.epsilon": 1.0, "run.delta": 1e-6})
+    text = (root / "quorate.toml").read_text()
+    (root / "quorate.toml").write_text(text.replace(OWN, "hospital_edited:HalfLead"))
+    answers = "        return super().release_many(counts, noise)\n"
+    source = (
+        f"from {NAME} import HalfLead as Base\n\n\nclass HalfLead(Base):\n"
+        f"    def release_many(self, counts, noise):\n{answers}"
+    )
+    try:
+        for code, charges in (
+            (source, 1),
+            (f"# read again\n{source}", 1),
+            (source.replace("(counts,", "(+counts,"), 2),
+        ):
+            (root / "hospital_edited.py").write_text(code, encoding="utf-8")
+            run(root)
+            with Ledger(root / "ledger.db") as ledger:
+                assert len(ledger.reservations()) == charges
+            del sys.modules["hospital_edited"]
+    finally:
+        sys.modules.pop("hospital_edited", None)
+
+
+# --- the ledger -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.heavy
+def test_a_ledger_is_verified_where_the_event_is_imported_and_refused_where_not(
+    make_own: Any, cli: Any, tmp_path: Path
+) -> None:
+    root = make_own()
+    run(root)
+    event, module = OWN_KINDS.pop("hospital.half_lead"), sys.modules[NAME]  # as in a process that imported nothing
+    try:
+        code, _, said = cli("ledger", "verify", root)
+        assert code == 2
+        assert "nothing that was imported registered the event kind 'hospital.half_lead'" in " ".join(said.split())
+        assert cli("ledger", "show", root)[0] == 0  # what was charged is known; nothing is priced
+        code, _, said = cli("ledger", "verify", root, "--import", "hospital_nois")
+        assert code == 2
+        assert "no installed module has this name" in " ".join(said.split())
+        del sys.modules[NAME]
+        reviewed = tmp_path / "reviewed"
+        reviewed.mkdir()
+        (reviewed / f"{NAME}.py").write_text(MODULE, encoding="utf-8")
+        sys.path.append(str(reviewed))
+        code, said, wrong = cli("ledger", "verify", root, "--import", NAME)
+        assert code == 0, wrong
+        assert "1 charge priced again" in said
+        assert Path(sys.modules[NAME].__file__ or "").parent == reviewed
+    finally:
+        OWN_KINDS["hospital.half_lead"], sys.modules[NAME] = event, module
+
+
+FORGED = """
+from pathlib import Path
+Path(__file__).with_name("was_run").touch()
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("here", [False, True])
+def test_nothing_beside_a_ledger_is_imported_where_it_is_verified(
+    make_own: Any, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, here: bool
+) -> None:
+    """Whoever wrote the ledger may have written a price rule beside it, and other modules that nobody named."""
+    root = make_own()
+    run(root)
+    for name in ("priced_by_the_audited", "sqlite3", "csv"):
+        (root / f"{name}.py").write_text(FORGED, encoding="utf-8")
+    if here:  # as `python -m quorate` has it
+        monkeypatch.chdir(root)
+        sys.path.insert(0, "")
+    for name in ("sqlite3", "csv"):
+        monkeypatch.delitem(sys.modules, name)
+    code, _, said = cli("ledger", "verify", "." if here else root, "--import", "priced_by_the_audited")
+    assert code == 2
+    assert "none of the folder that is verified is imported" in " ".join(said.split())
+    code, said, wrong = cli("ledger", "verify", "." if here else root, "--import", "csv")
+    assert code == 0, wrong
+    assert not (root / "was_run").exists()
+    assert "priced_by_the_audited" not in sys.modules
+    elsewhere = tmp_path / "elsewhere"  # the twin: the same file is imported where it does not lie beside the ledger
+    elsewhere.mkdir()
+    (elsewhere / "priced_by_the_audited.py").write_text(FORGED, encoding="utf-8")
+    sys.path.append(str(elsewhere))
+    assert cli("ledger", "verify", "." if here else root, "--import", "priced_by_the_audited")[0] == 0
+    assert (elsewhere / "was_run").exists()
+    del sys.modules["priced_by_the_audited"]
+
+
+# --- the estimator --------------------------------------------------------------------------------------------------
+
+RNG = np.random.default_rng(4)
+X, POOL = RNG.normal(size=(400, 3)), RNG.normal(size=(30, 3))
+Y = (X[:, 0] > 0).astype(np.int64)
+
+
+def classifier(mechanism: Any, **more: Any) -> PrivateClassifier:
+    return PrivateClassifier(
+        classes=[0, 1], epsilon=8.0, delta=1e-5, n_teachers=8, n_jobs=1, mechanism=mechanism, queries="all",
+        allow_hopeless=True, **more,
+    )  # fmt: skip
+
+
+@pytest.mark.heavy
+def test_an_estimator_takes_an_instance_or_the_class(hospital: Any, tmp_path: Path) -> None:
+    given = classifier(hospital.HalfLead(scale=9.0), ledger=tmp_path / "one.db").fit(X, Y, public=PublicPool(POOL))
+    assert given.released_.mechanism == hospital.HalfLead(scale=9.0)
+    assert len(statements(given.guarantee_.caveats)) == 1
+    made = classifier(hospital.HalfLead, online_answers=2).fit(X, Y, public=PublicPool(POOL))
+    assert 7.99 < price(made.recipe_.event, 1e-5) <= 8.0
+    assert set(made.ask(X[:2])) <= {0, 1}
+    assert "HalfLead is the owner" in made.report(tmp_path / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.heavy
+def test_what_it_raises_on_votes_is_told_to_nobody(hospital: Any, tmp_path: Path) -> None:
+    """Votes are in its message; a run stops, and the exception that is seen has none of them, nor a way to them."""
+    for kind in (hospital.Secretive, hospital.Sometimes):
+        ledger = tmp_path / f"{kind.__name__}.db"
+        with pytest.raises(InvalidParameter, match="how is not told") as refusal:
+            classifier(kind, ledger=ledger).fit(X, Y, public=PublicPool(POOL))
+        assert "stays charged" in refusal.value.charged
+        assert refusal.value.__cause__ is None
+        assert refusal.value.__context__ is None
+        with Ledger(ledger) as opened:
+            assert len(opened.reservations()) == 1
+
+
+class Votes(NoisyCounts):
+    """Values, one query at a time."""
+
+    __slots__ = ()
+    sensitivity: ClassVar[float] = 1.0
+
+
+class Asked(InteractiveNoisyMax):
+    """Takes predictions, and may decline."""
+
+    __slots__ = ()
+    sensitivity: ClassVar[float] = 1.0
+
+
+class Stable(StableSparseVector):
+    """A stream."""
+
+    __slots__ = ()
+    sensitivity: ClassVar[float] = 1.0
+
+
+class Unread(Votes):
+    __slots__ = ()
+    releases_values: ClassVar[bool] = False
+
+
+class Unsaid(Votes):
+    __slots__ = ()
+    answers = property(lambda self: "votes")  # type: ignore[assignment]
+
+
+class Short(Votes):
+    __slots__ = ()
+    answers = property(lambda self: OneColumn(self.sigma))  # type: ignore[assignment]
+
+
+class OneColumn(NoisyHalfLeads):
+    __slots__ = ()
+
+    def columns(self, classes: Any) -> list[str]:
+        return ["one", "another"]
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize(
+    "mechanism",
+    [
+        Votes(sigma=4.0, form="binary"),
+        Asked(threshold=4.0, sigma_threshold=5.0, sigma_answer=5.0, n_teachers=8, confidence=0.9, form="binary"),
+        Stable(epsilon=7.0, delta=1e-6, cutoff=34, n_queries=35),
+    ],
+    ids=lambda each: type(each).__name__,
+)
+def test_every_kind_of_mechanism_may_be_ones_own(mechanism: Any) -> None:
+    made = classifier(mechanism, online_answers=5).set_params(epsilon=40.0).fit(X, Y, public=PublicPool(POOL))
+    assert made.released_.mechanism == mechanism
+    assert len(statements(made.guarantee_.caveats)) == 1
+    assert set(made.ask(X[:2])) <= {0, 1, None}
+    assert made.predict(X).shape == (400,)
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        (Unread, "must say releases_values where its answers are Values"),
+        (Unsaid, "answers must be of Answers, got str"),
+        (Short, "one number for each of its columns"),
+    ],
+)
+def test_what_would_fail_after_the_charge_is_found_before_it(kind: Any, said: str) -> None:
+    with Ledger(budget=Budget(8.0, 1e-5)) as ledger:
+        with pytest.raises(InvalidParameter, match=said):
+            classifier(kind(sigma=4.0, form="binary"), ledger=ledger).fit(X, Y, public=PublicPool(POOL))
+        assert not ledger.reservations()
+
+
+# --- votes made elsewhere -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.heavy
+def test_votes_made_elsewhere_are_released_by_it(
+    hospital: Any, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    counts = RNG.multinomial(40, [0.3, 0.7], size=20)
+    pl.DataFrame(counts, schema=["no", "yes"]).write_csv("votes.csv")
+    common = ("votes.csv", "--classes", "no,yes", "--delta", 1e-5, "--out", "out", "--mechanism", OWN)
+    code, said, wrong = cli("votes", "analyse", *common, "--json")
+    assert code == 0, wrong
+    assert json.loads(said)["data_independent_epsilon"] == pytest.approx(1.0, rel=1e-3)
+    code, said, wrong = cli("votes", "release", *common, "--epsilon", 2.0, "--set", "handicap=1", "--json")
+    assert code == 0, wrong
+    shown = json.loads(said)
+    assert shown["epsilon"] == pytest.approx(2.0, rel=1e-3)
+    assert len(statements(shown["caveats"])) == 1
+    with Ledger("out/ledger.db") as ledger:
+        entries = ledger.head.sequence
+    again = json.loads(cli("votes", "release", *common, "--epsilon", 2.0, "--set", "handicap=1", "--json")[1])
+    assert again == shown
+    with Ledger("out/ledger.db") as ledger:
+        assert ledger.head.sequence - entries <= 1  # a session that charges nothing
+        assert len(ledger.reservations()) == 1
+    code, _, said = cli("votes", "release", *common[:-1], f"{NAME}:Undeclared", "--epsilon", 2.0)
+    assert code == 2
+    assert "does not declare its sensitivity" in said
+
+
+# --- audits ---------------------------------------------------------------------------------------------------------
+
+ATTACK = ("--set", "scale=4", "--runs", 20_000, "--seed", 1, "--n-teachers", 40, "--answers", 4, "--json")
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("kind", "violated"), [("HalfLead", False), ("Quiet", True)])
+def test_an_audit_finds_the_one_that_draws_less_noise_than_it_was_charged_for(
+    hospital: Any, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, violated: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    code, said, wrong = cli("audit", f"{NAME}:{kind}", *ATTACK)
+    assert code == 0, wrong
+    found = json.loads(said)
+    assert found["violated"] is violated
+    assert found["mechanism"].startswith(f"{kind} (scale = 4")
+
+
+@pytest.mark.heavy
+def test_an_audit_of_a_run_attacks_it(make_own: Any, cli: Any) -> None:
+    root = make_own(kind="Quiet")
+    run(root)
+    code, said, wrong = cli("audit", root, "--runs", 20_000, "--seed", 1, "--json")
+    assert code == 0, wrong
+    assert json.loads(said)["violated"] is True
+
+
+@pytest.mark.heavy
+def test_audits_take_quorates_own_by_name_and_ask_for_its_noise(cli: Any) -> None:
+    code, said, wrong = cli("audit", "NoisyCounts", "--epsilon", 1.0, "--runs", 2000, "--seed", 0, "--json")
+    assert code == 0, wrong
+    assert json.loads(said)["violated"] is False
+    code, _, said = cli("audit", "NoisyCounts")
+    assert code == 2
+    assert "how much noise has NoisyCounts? Give --set sigma=..., or --epsilon" in " ".join(said.split())
+    code, _, said = cli("audit", "--set", "sigma=3")
+    assert code == 2
+    assert "are for a MECHANISM" in said
+
+
+# --- refusals -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("nobody_wrote_this:Noise", "there is no module 'nobody_wrote_this'"),
+        ("hospital_broken:Noise", "'hospital_broken' raises ZeroDivisionError: division by zero"),
+        (f"{NAME}:HalfLeed", "has no class 'HalfLeed'; did you mean \"HalfLead\"?"),
+        (f"{NAME}:Plain", "Plain is no mechanism; expected a class that inherits from QueryMechanism"),
+        (f"{NAME}:discrete_laplace", "discrete_laplace is no mechanism"),
+        (f"{NAME}:Loose", "Loose must be a frozen dataclass"),
+        (f"{NAME}:Abstract", "mechanism Abstract lacks event, release_many"),
+        (f"{NAME}:Sums", "mechanism Sums takes 'sums'"),
+        (f"{NAME}:Undeclared", "mechanism Undeclared does not declare its sensitivity"),
+        (f"{NAME}:Insensitive", "sensitivity of mechanism Insensitive must be"),
+        (f"{NAME}:Odd", "no task fills in the field 'weather'"),
+        (f"{NAME}:Asking", "Asking needs depth"),
+        (f"{NAME}:Unregistered", "mechanism Unregistered: its price is no event that a ledger can store"),
+        (f"{NAME}:Priceless", "mechanism Priceless: event must be an event, got float"),
+        (f"{NAME}:Private", "gives two answers to the same votes with the same noise"),
+        (f"{NAME}:Silent", "draws nothing from the noise it is given"),
+        (f"{NAME}:Wide", "answers what stands for no class; each answer must be a class from 0 to 1"),
+        (f"{NAME}:Floats", "must answer 8 queries by an int64 array of shape (8,)"),
+        (f"{NAME}:Crashing", "mechanism Crashing fails on made-up votes (RuntimeError: boom)"),
+        (f"{NAME}:Costly", "no amount of noise makes Costly fit"),
+        (f"{NAME}:Uncalibrated", "fails where it is made (ZeroDivisionError: no such noise)"),
+    ],
+)
+def test_what_cannot_be_one_is_refused_in_one_line_before_anything_is_charged(
+    make_own: Any, cli: Any, name: str, said: str
+) -> None:
+    root = make_own(**{"mechanism.name": name})
+    (root / "hospital_broken.py").write_text("1 / 0\n", encoding="utf-8")
+    code, _, refusal = cli("check", root)
+    assert code == 2
+    lines = refusal.strip().splitlines()
+    assert said in " ".join(lines)
+    assert len(lines) == 2  # what is wrong, and that nothing was charged
+    assert "nothing was charged" in lines[1]
+    assert not (root / "ledger.db").exists()
+
+
+def test_a_key_that_is_no_field_of_it_is_refused(make_own: Any, cli: Any) -> None:
+    code, _, refusal = cli("check", make_own(**{"mechanism.handycap": 1}))
+    assert code == 2
+    assert "HalfLead has no field 'handycap'; did you mean \"handicap\"?" in refusal
+
+
+def test_an_unregistered_event_is_refused_by_the_estimator_too(hospital: Any) -> None:
+    with pytest.raises(UnsupportedEvent, match="register_event"):
+        classifier(hospital.Unregistered(scale=9.0)).fit(X, Y, public=PublicPool(POOL))
+
+
+def test_quorates_own_are_told_from_others(hospital: Any) -> None:
+    assert is_own(hospital.HalfLead)
+    assert mechanism_of("quorate.mechanisms:NoisyCounts", folder=Path()) == "NoisyCounts"
+    with pytest.raises(InvalidParameter, match="no mechanism of quorate's own"):
+        register(hospital.HalfLead)
+    assert check_declared(hospital.HalfLead) is hospital.HalfLead

@@ -1,0 +1,249 @@
+"""A mechanism of the owner's own meets votes: no step of a stream and no analysis of it lets one out."""
+
+from __future__ import annotations
+
+import json
+import re
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+from quorate.accounting import PureDP
+from quorate.errors import InvalidParameter
+from quorate.folder.external_votes import data_dependent_epsilon, release_votes
+from quorate.folder.votes_file import VotesFile
+from quorate.labelling import DataDependentRelease, release_data_dependent_total
+from quorate.labelling.block_answers import guarded
+from quorate.ledger import Budget, Ledger
+from quorate.mechanisms import NOISE, Answerable, Classes, GaussianNoisyMax, SoftLabel, StreamMechanism
+from quorate.noise import SeededNoise, discrete_laplace
+from quorate.types import Secret
+
+COUNTS = np.array([[60, 40], [37, 63], [20, 80]], dtype=np.int64)  # 37 is what the broken ones let out
+FILE = VotesFile(Secret(COUNTS), ("no", "yes"), 100)
+SANITISER = DataDependentRelease(order=20.0, beta=0.01, multiplier=40.0, delta=1e-6)
+
+
+@dataclass(frozen=True)
+class State:
+    stages_spent: int
+
+
+@dataclass(frozen=True)
+class Tells:
+    """A state whose copying fails, and tells what it holds."""
+
+    stages_spent: int
+    held: Any = None
+
+    def __post_init__(self) -> None:
+        if self.held is not None:
+            raise RuntimeError(f"votes were {self.held}")
+
+
+@dataclass(frozen=True)
+class Stream(StreamMechanism):
+    """Answers by the largest count, once it has drawn noise."""
+
+    epsilon: float = field(metadata=NOISE)
+    n_queries: int = 10
+    sensitivity: ClassVar[float] = 1.0
+    stages: ClassVar[int] = 3  # type: ignore[assignment]
+
+    @property
+    def event(self) -> PureDP:
+        return PureDP(self.epsilon)
+
+    @property
+    def answers(self) -> Classes:
+        return Classes()
+
+    def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
+        return Answerable(probability=1.0, noise=None)
+
+    def init(self, noise: Any, stages_spent: int = 0, asked: int = 0) -> State:
+        return State(stages_spent)
+
+    def step(self, state: Any, counts: Any, noise: Any) -> tuple[Any, Any]:
+        discrete_laplace(1.0, 1, noise)
+        if counts[0] == 37:
+            return self.odd(state, counts)
+        return state, counts.argmax()  # numpy's whole number is one
+
+    def odd(self, state: Any, counts: Any) -> Any:
+        return state, None
+
+    def release(self, counts: Any, noise: Any) -> Any:
+        discrete_laplace(1.0, 1, noise)
+        return counts.argmax(axis=1)
+
+
+def _leave(state: Any, counts: Any) -> Any:
+    raise SystemExit(f"votes were {counts.tolist()}")
+
+
+def _tells(state: Any, counts: Any) -> Any:
+    told = Tells(state.stages_spent)
+    object.__setattr__(told, "held", counts.tolist())
+    return told, 0
+
+
+ODD: dict[str, Callable[[Any, Any], Any]] = {
+    "a count": lambda state, counts: (state, int(counts[0])),
+    "a text": lambda state, counts: (state, str(counts.tolist())),
+    "no JSON": lambda state, counts: (state, {1 + 37j}),
+    "a truth value": lambda state, counts: (state, True),
+    "a fraction": lambda state, counts: (state, counts[0] / 100),
+    "an array": lambda state, counts: (state, counts),
+    "below 0": lambda state, counts: (state, -37),
+    "declined as a number": lambda state, counts: (state, -1),
+    "too large to store": lambda state, counts: (state, 37 * 10**30),
+    "no pair": lambda state, counts: 37,
+    "no state": lambda state, counts: (counts, 0),
+    "stages given back": lambda state, counts: (replace(state, stages_spent=-37), 0),
+    "stages as text": lambda state, counts: (replace(state, stages_spent=str(counts)), 0),
+    "leaves": _leave,
+}
+
+
+def stream(odd: Callable[[Any, Any], Any]) -> Stream:
+    kind = type("Odd", (Stream,), {"odd": lambda _, state, counts: odd(state, counts)})
+    return kind(epsilon=0.5)  # type: ignore[no-any-return]
+
+
+def release(root: Path, mechanism: Any, **more: Any) -> Any:
+    how: dict[str, Any] = {"budget": Budget(2.0, 1e-5), "delta": 1e-5, "noise": SeededNoise(0), **more}
+    return release_votes(FILE, mechanism, root=root, **how)
+
+
+def told_by(refusal: BaseException) -> str:
+    """All that is told, but for where our own lines stand: a folder's name may hold any number."""
+    return re.sub(r'File "[^"]*", line \d+, in ', "in ", "".join(traceback.format_exception(refusal)))
+
+
+def stored(root: Path) -> list[Any]:
+    with Ledger(root / "ledger.db") as ledger:
+        (reservation,) = ledger.reservations()
+        return [block.answers for block in reservation.blocks("label")]
+
+
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize("odd", ODD)
+def test_an_answer_of_a_stream_that_is_not_as_declared_is_neither_stored_nor_told(tmp_path: Path, odd: str) -> None:
+    with pytest.raises(InvalidParameter, match="how is not told") as refusal:
+        release(tmp_path, stream(ODD[odd]))
+    assert "37" not in told_by(refusal.value)
+    assert refusal.value.__context__ is None
+    assert "what was charged stays charged" in refusal.value.charged
+    assert stored(tmp_path) == [None]  # drawn, and never answered
+    assert not (tmp_path / "public" / "labels.csv").exists()
+
+
+def test_a_state_that_fails_where_it_is_copied_tells_nothing(tmp_path: Path) -> None:
+    with pytest.raises(InvalidParameter, match="how is not told") as refusal:
+        release(tmp_path, stream(_tells))
+    assert "37" not in told_by(refusal.value)
+
+
+@pytest.mark.parametrize(("odd", "code"), [(lambda state, counts: (state, 1), 1), (Stream.odd, None)])
+def test_a_class_and_a_declined_query_are_answers(tmp_path: Path, odd: Any, code: int | None) -> None:
+    """The twin: what is as declared passes, whichever whole number it is."""
+    own = stream(odd) if code is not None else Stream(epsilon=0.5)
+    assert release(tmp_path, own).released.codes.tolist() == [0, -1 if code is None else code, 1]
+
+
+class Scores(SoftLabel):
+    """Takes scores: one number of each teacher, of two classes however many teachers there are."""
+
+    __slots__ = ()
+    sensitivity: ClassVar[float] = 1.0
+
+
+@pytest.mark.heavy
+def test_scores_stand_for_two_classes_however_many_teachers_there_are() -> None:
+    own = Scores(epsilon=2.0, delta=1e-5, cutoff=2, n_queries=10, bins=10)
+    asked, noise = guarded(own), SeededNoise(0)
+    state, answer = asked.step(asked.init(noise), np.full(1000, 0.95), noise)
+    assert answer == 19
+    state, answer = asked.step(state, np.linspace(0.0, 1.0, 1000), noise)
+    assert (answer, state.stages_spent) == (None, 2)
+
+
+def test_a_step_is_tried_before_anything_is_charged(tmp_path: Path) -> None:
+    class Wide(Stream):
+        def step(self, state: Any, counts: Any, noise: Any) -> Any:
+            return state, 2
+
+    with pytest.raises(InvalidParameter, match="answers what stands for no class") as refusal:
+        release(tmp_path, Wide(epsilon=0.5))
+    assert refusal.value.charged is None  # no act of a command or a fit, so that no ledger was asked
+    assert not (tmp_path / "ledger.db").exists()
+
+
+# --- the data-dependent analysis ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Loud(GaussianNoisyMax):
+    """Its analysis, had it one, would tell the votes."""
+
+    sensitivity: ClassVar[float] = 1.5
+
+    @property
+    def data_dependent(self) -> Any:
+        raise RuntimeError(f"votes were {COUNTS.tolist()}")
+
+
+@dataclass(frozen=True)
+class Heir(GaussianNoisyMax):
+    """Declares nothing, and inherits the analysis of a mechanism that it is not."""
+
+    sensitivity: ClassVar[float] = 1.0
+
+
+@pytest.mark.parametrize("kind", [Loud, Heir])
+def test_a_data_dependent_figure_of_an_own_mechanism_is_refused_before_any_charge(tmp_path: Path, kind: Any) -> None:
+    own = kind(sigma=40.0)
+    with pytest.raises(
+        InvalidParameter, match=f"a data-dependent figure is known for .* got {kind.__name__}"
+    ) as refusal:
+        release(tmp_path, own, sanitiser=SANITISER)
+    assert refusal.value.charged is None  # no act of a command or a fit, so that no ledger was asked
+    assert "37" not in str(refusal.value)
+    assert not (tmp_path / "ledger.db").exists()
+
+
+@pytest.mark.parametrize("kind", [Loud, Heir])
+def test_no_analysis_of_an_own_mechanism_is_asked_on_votes(kind: Any) -> None:
+    own = kind(sigma=40.0)
+    with pytest.raises(InvalidParameter, match="no data-dependent analysis") as refusal:
+        data_dependent_epsilon(FILE, own, 1e-5)
+    assert "37" not in told_by(refusal.value)
+    ledger = Ledger(budget=Budget(2.0, 1e-5))
+    paid = ledger.reserve(SANITISER.event, delta=1e-6, purposes={"evaluation": 1}, key="figure")
+    with pytest.raises(InvalidParameter, match="others have no data-dependent bound") as refusal:
+        release_data_dependent_total(FILE.counts, own, SANITISER, reservation=paid, noise=SeededNoise(0))
+    assert "stays charged" in refusal.value.charged
+    assert paid.remaining("evaluation") == 1
+
+
+@pytest.mark.parametrize("kind", ["Loud", "Heir"])
+def test_votes_analyse_prints_the_price_of_an_own_mechanism_alone(
+    cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "votes.csv").write_text("no,yes,maybe\n60,30,10\n37,63,0\n", encoding="utf-8")
+    common = ("votes.csv", "--classes", "no,yes,maybe", "--delta", 1e-5, "--out", "out", "--set", "sigma=40")
+    code, said, wrong = cli("votes", "analyse", *common, "--mechanism", f"{__name__}:{kind}", "--json")
+    assert code == 0, wrong
+    shown = json.loads(said)
+    assert shown["analysis"] is None
+    assert not (tmp_path / "out").exists()
+    twin = json.loads(cli("votes", "analyse", *common, "--mechanism", "GaussianNoisyMax", "--json")[1])
+    assert twin["analysis"] is not None
+    assert twin["data_independent_epsilon"] == shown["data_independent_epsilon"]

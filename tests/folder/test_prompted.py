@@ -1,0 +1,374 @@
+"""Runs whose teachers are prompts: asked once, resumed, rehearsed before anything is paid, and nothing told."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from tests.ensemble.teachers.prompted.stand_in import BAD, Endpoint, endpoint, send, well
+
+from quorate import PrivateClassifier, PublicPool
+from quorate.cli import main
+from quorate.ensemble import ChatTeacher
+from quorate.ensemble.teachers.prompted import endpoint as endpoint_module
+from quorate.ensemble.teachers.prompted import teacher as teacher_module
+from quorate.ensemble.teachers.prompted.teacher import ENDPOINT_IS_STATED, REHEARSED
+from quorate.errors import PreconditionFailed, TeachersSilent, act
+from quorate.folder.batch import execute, load_run
+from quorate.folder.paid_estimate import estimate_for_plan
+from quorate.ledger import Ledger
+from quorate.service.answers import Answered, Asked
+from quorate.service.open_run import opened
+from quorate.service.problems import Problem
+from quorate.service.settings import ServiceSettings
+from quorate.students import PromptStudent
+from quorate.voting import prompted
+
+
+def quorate(arguments: list[str]) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    return int(ended.value.code or 0)
+
+
+K, N, M = 8, 96, 40
+RNG = np.random.default_rng(7)
+WORDS = {"no": ["dull", "bad", "slow"], "yes": ["good", "fun", "warm"]}
+
+
+def notes(n: int, seed: int) -> tuple[list[str], list[str]]:
+    rng = np.random.default_rng(seed)
+    labels = rng.choice(["no", "yes"], n).tolist()
+    return [f"{' '.join(rng.choice(WORDS[label], 2))} film {rng.integers(10**6)}" for label in labels], labels
+
+
+PRIVATE, LABELS = notes(N, 1)
+PUBLIC, TRUTH = notes(M, 2)
+
+
+def requests_for_votes(there: Endpoint) -> list[dict[str, Any]]:
+    """What was asked beside the public row of each block, which has no example, and the rehearsals."""
+    return [each for each in there.asked if any(json.dumps(text) in json.dumps(each) for text in PRIVATE)]
+
+
+@pytest.fixture
+def there() -> Iterator[Endpoint]:
+    with endpoint() as running:
+        yield running
+
+
+def write(root: Path, url: str, **teachers: Any) -> Path:
+    root.mkdir()
+    pl.DataFrame({"review": PRIVATE, "liked": LABELS}).write_csv(root / "private.csv")
+    pl.DataFrame({"review": PUBLIC}).write_csv(root / "public.csv")
+    more = "".join(f"{key} = {json.dumps(value)}\n" for key, value in teachers.items())
+    (root / "quorate.toml").write_text(
+        f"""
+        [data]
+        private = "private.csv"
+        public = "public.csv"
+        label = "liked"
+        classes = ["no", "yes"]
+        n_records = {N}
+        [budget]
+        epsilon = 8.0
+        delta = 1e-5
+        [teachers]
+        endpoint = "{url}"
+        model = "toy:8b"
+        count = {K}
+        shots = 4
+        timeout = 5.0
+        {more}
+        [mechanism]
+        queries = "all"
+        [run]
+        n_jobs = 1
+        allow_hopeless = true
+        """,
+        encoding="utf-8",
+    )
+    return root
+
+
+@pytest.mark.heavy
+def test_a_classifier_with_prompts_for_teachers(there: Endpoint) -> None:
+    clf = PrivateClassifier(
+        teacher=ChatTeacher(there.url, "toy", shots=4),
+        classes=["no", "yes"],
+        epsilon=8.0,
+        delta=1e-5,
+        n_teachers=K,
+        online_answers=2,
+        n_jobs=1,
+        allow_hopeless=True,
+    )
+    clf.fit(pl.DataFrame({"review": PRIVATE}), LABELS, public=PublicPool(pl.DataFrame({"review": PUBLIC})))
+    assert ENDPOINT_IS_STATED in clf.guarantee_.caveats
+    assert len(requests_for_votes(there)) == K * M
+    new = pl.DataFrame({"review": ["good fun film 5", "bad dull film 6"]})
+    assert set(clf.predict(new)) <= {"no", "yes"}
+    assert len(clf.ask(new)) == 2
+    assert len(requests_for_votes(there)) == K * (M + 2)
+
+
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repeat at once what is repeated."""
+    monkeypatch.setattr(endpoint_module, "_PAUSE", 0.0)
+    monkeypatch.setattr(teacher_module, "PAUSES", (0.0, 0.0))
+
+
+@pytest.mark.heavy
+@pytest.mark.usefixtures("impatient")
+def test_a_question_that_finds_the_endpoint_gone_costs_nothing_and_is_asked_again(there: Endpoint) -> None:
+    """Else noise on no votes would be drawn, charged, and remembered as the answer."""
+    clf = PrivateClassifier(
+        teacher=ChatTeacher(there.url, "toy", shots=4),
+        classes=["no", "yes"],
+        epsilon=8.0,
+        delta=1e-5,
+        n_teachers=K,
+        online_answers=2,
+        n_jobs=1,
+        allow_hopeless=True,
+    )
+    clf.fit(pl.DataFrame({"review": PRIVATE}), LABELS, public=PublicPool(pl.DataFrame({"review": PUBLIC})))
+    new = pl.DataFrame({"review": ["good fun film 5", "bad dull film 6"]})
+    there.manner = BAD["always busy"]
+    for _ in range(2):
+        with pytest.raises(PreconditionFailed, match="has stopped answering") as refused:
+            clf.ask(new)
+        assert refused.value.charged == "nothing was charged"
+    there.manner = well
+    told = clf.ask(new)
+    assert clf.ask(new) == told  # from the memo, and both answers were left
+
+
+def in_a_folder(root: Path, url: str) -> Path:
+    """A finished run with answers kept back, and a table of a known and of a new row."""
+    write(root, url)
+    settings = (root / "quorate.toml").read_text()
+    (root / "quorate.toml").write_text(
+        settings.replace('queries = "all"', "queries = 20\nonline_answers = 2").replace("count = 8", "count = 4")
+    )
+    execute(load_run(root), command="test")
+    for name, row in (("new.csv", "good fun film 5"), ("other.csv", "dull bad film 6")):
+        pl.DataFrame({"review": [row]}).write_csv(root / name)
+    return root
+
+
+@pytest.mark.heavy
+@pytest.mark.usefixtures("impatient")
+def test_a_service_and_the_command_line_draw_nothing_while_the_endpoint_is_gone(
+    there: Endpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = in_a_folder(tmp_path / "run", there.url)
+    assert quorate(["ask", str(root), str(root / "new.csv")]) == 0
+    first = capsys.readouterr().out
+    there.manner = BAD["always busy"]
+    there.asked.clear()
+    assert quorate(["ask", str(root), str(root / "new.csv")]) == 0  # what was answered is told
+    assert capsys.readouterr().out == first
+    assert there.asked == []
+    assert quorate(["ask", str(root), str(root / "other.csv")]) == 4
+    assert "has stopped answering" in (said := capsys.readouterr().err)
+    assert "nothing was charged" in said
+
+    known, other = (Asked("me", ((row,),)) for row in ("good fun film 5", "dull bad film 6"))
+    with opened(root, ServiceSettings()) as served:
+        before = served.answers.standing
+        replies = served.answers.answer([other, known])
+        assert isinstance(replies[0], Problem)
+        assert (replies[0].code, replies[0].charged) == ("teachers-silent", False)
+        assert isinstance(replies[1], Answered)
+        assert served.answers.standing == before
+        there.manner = well
+        [reply] = served.answers.answer([other])
+        assert isinstance(reply, Answered)
+        assert reply.charged == 1
+
+
+@pytest.mark.heavy
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("answers", [0, 12], ids=["at once", "on the way"])
+def test_a_paid_estimate_draws_nothing_while_the_endpoint_is_gone(
+    there: Endpoint, tmp_path: Path, answers: int
+) -> None:
+    root = write(tmp_path / "run", there.url)
+    settings = (root / "quorate.toml").read_text()
+    (root / "quorate.toml").write_text(
+        settings.replace("[run]", "[run]\n        epsilon = 4.0").replace("count = 8", "count = 4")
+    )
+    rehearsed, mend = len(there.asked), there.manner
+
+    def dies(handler: Any, said: str) -> None:
+        (mend if len(there.asked) - rehearsed <= REHEARSED + answers else BAD["always busy"])(handler, said)
+
+    there.manner = dies
+    with act(), pytest.raises(TeachersSilent, match="has stopped answering") as refused:
+        estimate_for_plan(root, spend=2.0)
+    words = str(refused.value.charged)
+    assert words.startswith("nothing was charged" if answers == 0 else "the estimate was charged, once")
+    there.manner = well
+    found = estimate_for_plan(root, spend=2.0)
+    assert found.error < 1
+    with Ledger(root / "ledger.db") as ledger:
+        assert len(ledger.reservations()) == 1
+
+
+@pytest.mark.heavy
+def test_a_run_asks_once_and_publishes_nothing_of_it(there: Endpoint, tmp_path: Path) -> None:
+    root = write(tmp_path / "run", there.url)
+    assert quorate(["run", str(root)]) == 0
+    assert len(requests_for_votes(there)) == K * M
+    guarantee = json.loads((root / "public" / "guarantee.json").read_text())
+    assert ENDPOINT_IS_STATED in guarantee["caveats"]
+    public = b"".join(path.read_bytes() for path in (root / "public").iterdir() if path.suffix != ".skops")
+    assert not any(text.encode() in public for text in PRIVATE)
+    prompt = PromptStudent.load(root / "public" / "prompt.json")
+    assert prompt.guarantee.epsilon == guarantee["epsilon"]
+    assert {text for text, _ in prompt.examples} <= set(PUBLIC)
+    asked = len(requests_for_votes(there))
+    assert quorate(["run", str(root)]) == 0
+    assert len(requests_for_votes(there)) == asked
+    for path in (root / "private").glob("prompted-*.stage"):
+        assert path.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.heavy
+def test_a_killed_run_goes_on_without_asking_again(
+    there: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(prompted, "BLOCK", 10)
+    root = write(tmp_path / "run", there.url)
+
+    def killed(stage: str, done: int, total: int) -> None:
+        if (stage, done) == ("votes", 3):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(load_run(root), command="test", watch=killed)
+    before = len(requests_for_votes(there))
+    assert before == 3 * M
+    assert quorate(["status", str(root)]) == 0
+    assert f"· votes: 3 of {K} teachers" in capsys.readouterr().out
+    execute(load_run(root), command="test")
+    assert len(requests_for_votes(there)) == K * M
+    asked = [json.dumps(each, sort_keys=True) for each in requests_for_votes(there)]
+    assert len(set(asked)) == len(asked)
+
+
+@pytest.mark.heavy
+def test_an_endpoint_that_dies_on_the_way_costs_nothing_and_the_run_goes_on(
+    there: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, impatient: None
+) -> None:
+    monkeypatch.setattr(prompted, "BLOCK", 10)
+    root = write(tmp_path / "run", there.url)
+
+    def dies(handler: Any, said: str) -> None:
+        (send(handler, b"", 503) if len(there.asked) > 120 else well(handler, said))
+
+    there.manner = dies
+    with pytest.raises(PreconditionFailed, match="has stopped answering"):
+        execute(load_run(root), command="test")
+    assert not (root / "ledger.db").exists() or not _charged(root)
+    there.manner = well
+    there.asked.clear()
+    execute(load_run(root), command="test")
+    labels = pl.read_csv(root / "public" / "labels.csv")
+    assert labels.height == M
+    assert len(requests_for_votes(there)) < K * M - 80  # what was answered before is not asked again
+
+
+def _charged(root: Path) -> bool:
+    with Ledger(root / "ledger.db") as ledger:
+        return bool(ledger.reservations())
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("manner", ["refused", "an unknown class", "not JSON"])
+def test_an_endpoint_of_no_use_is_found_out_before_anything_is_paid(
+    there: Endpoint, tmp_path: Path, manner: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = write(tmp_path / "run", there.url)
+    there.manner = BAD[manner]
+    for command in ("check", "run"):
+        assert quorate([command, str(root)]) == 4
+        said = capsys.readouterr().err
+        assert "gave no class for 8 of 8 public rows" in said
+        assert "nothing was charged" in said
+    assert requests_for_votes(there) == []
+    assert not (root / "ledger.db").exists()
+
+
+def test_check_says_how_often_the_endpoint_will_be_asked(
+    there: Endpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = write(tmp_path / "run", there.url)
+    assert quorate(["check", str(root)]) == 0
+    assert f"{K * M} requests to {there.url}" in capsys.readouterr().out
+    assert requests_for_votes(there) == []
+
+
+def test_check_says_that_prompts_show_a_small_part_of_their_shards(
+    there: Endpoint, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = write(tmp_path / "run", there.url)
+    assert N // K >= 2 * 4
+    assert quorate(["check", str(root)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "each prompt shows 4 of the about 12 rows of its shard" in said
+    assert f"up to {K * 12 // 4} teachers would show as many each" in said
+    assert f"Each further teacher is asked about {M} rows" in said
+    settings = (root / "quorate.toml").read_text().replace("shots = 4", 'shots = 4\nchoose = "similar"')
+    (root / "quorate.toml").write_text(settings)
+    assert quorate(["check", str(root)]) == 0
+    said = " ".join(capsys.readouterr().out.split())
+    assert "each prompt shows" not in said  # all rows are looked through for similar ones
+
+
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"endpont": "x"}, "did you mean"),
+        ({"hosts": "llm.example.org"}, "must name machines"),
+        ({"prior_matching": True}, "prior_matching is for models that are fitted"),
+        ({"api_key_env": "sk-secret key"}, "must be the name of an environment variable"),
+        ({"choose": "best"}, "must be one of"),
+        ({"text": "rview"}, "no column 'rview'"),
+    ],
+)
+def test_wrong_settings_are_refused_in_one_line(
+    there: Endpoint, tmp_path: Path, wrong: dict[str, Any], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert quorate(["check", str(write(tmp_path / "run", there.url, **wrong))]) in (2, 4)
+    assert said in capsys.readouterr().err
+
+
+def test_keys_of_prompts_need_an_endpoint(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = write(tmp_path / "run", "http://127.0.0.1:9/v1")
+    settings = (root / "quorate.toml").read_text().replace('endpoint = "http://127.0.0.1:9/v1"\n', "")
+    (root / "quorate.toml").write_text(settings.replace("toy:8b", "logistic"))
+    assert quorate(["check", str(root)]) == 2
+    assert "there is no endpoint" in capsys.readouterr().err
+
+
+@pytest.mark.heavy
+def test_votes_do_not_hang_on_blocks_or_connections(there: Endpoint, tmp_path: Path) -> None:
+    """The student's labels come from the same counts, however the requests were cut up."""
+    seen = []
+    for name, connections in (("one", 1), ("four", 4)):
+        run = load_run(write(tmp_path / name, there.url, connections=connections))
+        teacher = run.task.teacher
+        voter = teacher.train(
+            pl.DataFrame({"review": PRIVATE[:12]}), np.array([label == "yes" for label in LABELS[:12]]), 3
+        )
+        seen.append(voter.vote(pl.DataFrame({"review": PUBLIC})).tolist())
+    assert seen[0] == seen[1]

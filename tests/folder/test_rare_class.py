@@ -1,0 +1,107 @@
+"""A rare class in a folder: what a run is judged by, and from which probability on the class is predicted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from quorate.errors import InvalidParameter
+from quorate.folder.folder import RunFolder
+from quorate.folder.methods import method_of
+from quorate.folder.published import read_facts
+from quorate.folder.settings import settings_of
+from quorate.ledger import Ledger
+from quorate.service.models import open_student
+from quorate.students.decision_threshold import decides_from
+
+MakeRun = Any
+
+
+def make_rare(root: Path) -> None:
+    """Leave one ill visit in twelve."""
+    for table in ("private", "evaluation"):
+        rows = pl.read_csv(root / f"{table}.csv").with_row_index("place")
+        rows.filter((pl.col("ill") == "no") | (pl.col("place") % 12 == 0)).drop("place").write_csv(
+            root / f"{table}.csv"
+        )
+
+
+def made(root: Path) -> Any:
+    method = method_of(root)
+    return method.execute(method.read(root), command="quorate run")
+
+
+def rewritten(root: Path, old: str, new: str) -> None:
+    file = root / "quorate.toml"
+    text = file.read_text(encoding="utf-8")
+    assert old in text
+    file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+@pytest.mark.parametrize("by", ["votes", "direct"])
+def test_a_rare_class_is_judged_by_its_ranking_and_found_by_a_threshold_free_of_charge(
+    make_run: MakeRun, by: str
+) -> None:
+    direct = {"method.by": "direct", "data.n_records": 200} if by == "direct" else {}
+    dropped = dict.fromkeys(("teachers.count", "mechanism.queries", "run.n_jobs")) if direct else {}
+    root = make_run(**{**direct, **dropped, "data.evaluation": "evaluation.csv", "budget.epsilon": 8.0})
+    for empty in ("[teachers]\n", "[mechanism]\n") if direct else ():
+        rewritten(root, empty, "")
+    make_rare(root)
+    facts = made(root)
+    score = facts.utility.student
+    assert score is not None
+    assert score.chosen is not None
+    assert score.ranking is not None
+    assert (score.chosen.scoring, score.ranking.positive) == ("roc_auc", 1)
+    assert score.ranking.roc_auc == score.chosen.value
+    with Ledger(root / "ledger.db") as ledger:
+        spent, n_charges = ledger.spent, len(ledger.reservations())
+
+    rewritten(root, "[budget]", '[student]\ndecision_threshold = "balanced"\n[budget]')
+    moved = made(root)
+    with Ledger(root / "ledger.db") as ledger:
+        assert (ledger.spent, len(ledger.reservations())) == (spent, n_charges)
+    assert moved.fitted.threshold_class == "yes"
+    assert moved.utility.student.ranking.roc_auc == pytest.approx(score.ranking.roc_auc)
+    assert moved.utility.student.ranking.in_use.threshold == pytest.approx(moved.fitted.threshold)
+    assert moved.utility.student.recall[1] >= score.recall[1]
+    student = open_student(RunFolder(root))  # as the service and an export open it
+    assert decides_from(student) == (moved.fitted.threshold, "yes")
+    assert read_facts(root) == moved
+
+
+def test_a_threshold_is_one_key_for_both_methods_and_what_cannot_be_is_refused_before_a_charge(
+    make_run: MakeRun,
+) -> None:
+    root = make_run(**{"data.class_shares": {"yes": 0.1}, "student.decision_threshold": "share", "data.score": "f1"})
+    data = settings_of(root).data
+    np.testing.assert_allclose(data.class_shares, (0.9, 0.1))
+    assert data.score == "f1"
+    for old, new, said in (
+        ('"share"', '"shares"', r"\[student\] decision_threshold must be one of .*did you mean \"share\""),
+        ('"shares"', "1.5", r"\[student\] decision_threshold must be a number > 0 and < 1, got 1.5"),
+        ("1.5", '"share"', None),
+        ("yes = 0.1", "maybe = 0.1", r"\[data\] class_shares names 'maybe', which is none of the classes"),
+        ("maybe = 0.1", "yes = 0.1", None),
+        ('"f1"', '"auc"', r"\[data\] score must be one of"),
+    ):
+        rewritten(root, old, new)
+        if said is not None:
+            with pytest.raises(InvalidParameter, match=said):
+                settings_of(root)
+    assert not (root / "ledger.db").exists()
+
+
+def test_a_student_without_probabilities_is_refused_a_threshold_before_a_charge(make_run: MakeRun) -> None:
+    root = make_run(**{"student.decision_threshold": 0.2, "student.model": "own:student"})
+    (root / "own.py").write_text(
+        "from sklearn.svm import LinearSVC\n\n\ndef student():\n    return LinearSVC()\n", encoding="utf-8"
+    )
+    with pytest.raises(InvalidParameter, match=r"\[student\] decision_threshold needs probabilities, and LinearSVC"):
+        method_of(root).read(root)
+    assert not (root / "ledger.db").exists()

@@ -1,0 +1,423 @@
+"""Bad input to a run: one clear line with what to do, the right exit code, and nothing charged."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from quorate.accounting import PureDP
+from quorate.folder.settings import settings_of
+from quorate.ledger import Budget, Ledger
+
+Break = Callable[[Path], None]
+
+
+def charged(root: Path) -> list[int]:
+    """Sequence numbers of the reservations in a run's ledger; none where there is no ledger."""
+    if not (root / "ledger.db").exists():
+        return []
+    with Ledger(root / "ledger.db") as ledger:
+        return [each.sequence for each in ledger.reservations()]
+
+
+def one_line(said: str) -> str:
+    """The message, which must be one line, followed by its code and what was charged."""
+    message, code, *rest = said.strip().splitlines()
+    assert rest == []
+    assert message.startswith("quorate: ")
+    assert code.startswith("(QUO-E0")
+    assert code.endswith(("; nothing was charged)", "; nothing more was charged)"))  # as its ledger says
+    assert "Traceback" not in said
+    return message
+
+
+VALUES = [
+    ("an unknown label column names the nearest", {"data.label": "il"}, 4, "no column 'il'; did you mean 'ill'?"),
+    ("an unknown unit column names the nearest", {"data.unit": "patient"}, 4, "no column 'patient'"),
+    ("a missing private file is named", {"data.private": "privat.csv"}, 4, "privat.csv, and there is no such file"),
+    ("a missing public file is named", {"data.public": "publik.csv"}, 4, "publik.csv, and there is no such file"),
+    ("a missing evaluation file is named", {"data.evaluation": "e.csv"}, 4, "e.csv, and there is no such file"),
+    ("the private file as the pool", {"data.public": "private.csv"}, 4, "public is the private file again"),
+    ("a label outside classes", {"data.classes": ["no", "perhaps"]}, 4, "a label outside classes was found"),
+    ("classes that are not declared", {"data.classes": None}, 2, "classes is required. Reading the label set"),
+    ("classes that are one", {"data.classes": ["no"]}, 2, "expected at least two"),
+    ("classes twice", {"data.classes": ["no", "yes", "no"]}, 2, "'no' is listed twice"),
+    ("classes of two types", {"data.classes": ["no", 1]}, 2, "all classes in one type"),
+    ("classes as a text", {"data.classes": "yes"}, 2, "classes must be a list"),
+    ("classes as numbers for texts", {"data.classes": [0, 1]}, 4, "a label outside classes was found"),
+    ("epsilon left out", {"budget.epsilon": None}, 2, "epsilon is required. There is no default"),
+    ("delta left out", {"budget.delta": None}, 2, "delta is required. There is no default"),
+    ("epsilon of zero", {"budget.epsilon": 0}, 2, r"epsilon must be a number > 0, got 0"),
+    ("epsilon below zero", {"budget.epsilon": -1.0}, 2, r"epsilon must be a number > 0, got -1.0"),
+    ("epsilon that is no number", {"budget.epsilon": float("nan")}, 2, "epsilon must be a number > 0, got nan"),
+    ("epsilon without end", {"budget.epsilon": float("inf")}, 2, "epsilon must be a number > 0, got inf"),
+    ("epsilon as a truth value", {"budget.epsilon": True}, 2, "epsilon must be a number > 0, got True"),
+    ("epsilon as a text", {"budget.epsilon": "1.0"}, 2, "epsilon must be a number > 0, got '1.0'"),
+    ("epsilon too small to count", {"budget.epsilon": 1e-12}, 2, "epsilon must be at least 1e-9"),
+    ("a share of epsilon above the cap", {"run.epsilon": 5.0}, 2, "[run] epsilon = 5.0 is above [budget] epsilon = 4"),
+    ("a share of delta above the cap", {"run.delta": 1e-4}, 2, "[run] delta = 0.0001 is above [budget] delta = 1e-05"),
+    ("delta of one", {"budget.delta": 1.0}, 2, "delta must be a number > 0 and < 1, got 1.0"),
+    ("delta of zero", {"budget.delta": 0.0}, 2, "delta must be a number > 0 and < 1, got 0.0"),
+    ("delta that is no number", {"budget.delta": float("nan")}, 2, "delta must be a number > 0 and < 1, got nan"),
+    ("more teachers than units", {"teachers.count": 401}, 4, "too many teachers: [teachers] count = 401"),
+    ("more teachers than people", {"teachers.count": 201, "data.unit": "patient_id"}, 4, "too many teachers"),
+    ("a declared n above the truth", {"teachers.count": "auto", "data.n_records": 10**9}, 4, "the true number of"),
+    ("no teachers", {"teachers.count": 0}, 2, "count must be a whole number >= 1, got 0"),
+    ("half a teacher", {"teachers.count": 2.5}, 2, "count must be a whole number >= 1, got 2.5"),
+    ("teachers in words", {"teachers.count": "many"}, 2, "A whole number or"),
+    ("an unknown model", {"teachers.model": "logistik"}, 2, 'did you mean "logistic"?'),
+    ("an unknown partition", {"teachers.partition": "hsh"}, 2, 'did you mean "hash"?'),
+    ("an unknown mechanism", {"mechanism.name": "NoisyCount"}, 2, 'did you mean "NoisyCounts"?'),
+    ("more queries than points", {"mechanism.queries": 151}, 2, "[mechanism] queries = 151 but the pool has"),
+    ("no queries", {"mechanism.queries": 0}, 2, "queries must be a whole number >= 1, got 0"),
+    ("online answers below zero", {"mechanism.online_answers": -1}, 2, "online_answers must be a whole number >= 0"),
+    ("online answers as a truth value", {"mechanism.online_answers": True}, 2, "online_answers must be a whole number"),
+    ("noise of zero", {"mechanism.sigma": 0}, 2, "sigma must be a number > 0, got 0"),
+    ("noise that is no number", {"mechanism.sigma": float("nan")}, 2, "sigma must be a number > 0, got nan"),
+    ("no jobs", {"run.n_jobs": 0}, 2, "n_jobs must be a whole number >= 1"),
+    ("a seed in words", {"run.unsafe_noise_seed": "one"}, 2, "unsafe_noise_seed must be a whole number"),
+    ("an unknown key names the nearest", {"data.clases": "x"}, 2, "no key 'clases'; did you mean \"classes\"?"),
+    ("an unknown section", {"bugdet.epsilon": 1}, 2, 'unknown section [bugdet]; did you mean "budget"?'),
+]  # fmt: skip
+
+
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize(("changes", "code", "expected"), [row[1:] for row in VALUES], ids=[row[0] for row in VALUES])
+def test_a_wrong_value_is_one_line_and_charges_nothing(
+    make_run: Any, cli: Any, changes: dict[str, Any], code: int, expected: str
+) -> None:
+    root = make_run(**changes)
+    for verb in ("check", "run"):
+        found, _, said = cli(verb, root)
+        assert expected in one_line(said), said
+        assert found == code
+    assert charged(root) == []
+
+
+@pytest.mark.heavy
+def test_a_share_above_the_cap_may_be_that_of_a_finished_runs_next_release(finished_run: Any, cli: Any) -> None:
+    """What was published is still exported, and a run is refused as another release, not as a wrong file."""
+    root = finished_run()
+    settings = root / "quorate.toml"
+    said = settings.read_text(encoding="utf-8")
+    settings.write_text(said.replace("[run]\n", "[run]\nepsilon = 5.0\n", 1) if "[run]" in said else
+                        f"{said}\n[run]\nepsilon = 5.0\n", encoding="utf-8")  # fmt: skip
+    assert settings_of(root).run.epsilon == 5.0
+    before = charged(root)
+    code, _, told = cli("run", root)
+    assert code != 0
+    assert "is above [budget]" not in told
+    assert "another release" in one_line(told)
+    assert charged(root) == before
+
+
+def test_shares_above_the_cap_are_named_at_once_and_before_a_private_row_is_read(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"run.epsilon": 5.0, "run.delta": 1e-4, "data.n_records": 400})
+    (root / "private.csv").write_text("no table,at all\n1\n")
+    for verb in ("check", "plan", "run"):
+        code, _, said = cli(verb, root)
+        message = one_line(said)
+        assert code == 2, message
+        assert "[run] epsilon = 5.0 is above [budget] epsilon = 4.0 and [run] delta = 0.0001 is above" in message
+        assert "quorate ledger open --raise-budget REASON" in message
+    assert charged(root) == []
+
+
+def rewrite(name: str, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Break:
+    def broken(root: Path) -> None:
+        change(pl.read_csv(root / name)).write_csv(root / name)
+
+    return broken
+
+
+def the_private_table(how: Callable[[pl.DataFrame], pl.DataFrame]) -> Break:
+    def broken(root: Path) -> None:
+        how(pl.read_csv(root / "private.csv")).write_csv(root / "public.csv")
+
+    return broken
+
+
+def sparse(root: Path) -> None:
+    """Write the tables as svmlight text, which has no names of columns."""
+    for name, n in (("private", 400), ("public", 150)):
+        rows = [f"{i % 2} 1:{i % 7} 2:{i % 5}" for i in range(n)]
+        (root / f"{name}.svm").write_text("\n".join(rows) + "\n")
+
+
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize("by", ["votes", "direct"])
+@pytest.mark.parametrize("key", ["drop", "text", "categorical", "numeric", "dates", "images"])
+def test_columns_that_are_named_for_a_table_without_names_are_refused(
+    make_run: Any, cli: Any, key: str, by: str
+) -> None:
+    changes = {"data.private": "private.svm", "data.public": "public.svm", "data.classes": [0, 1]}
+    if by == "direct":
+        changes |= {
+            "method.by": "direct", "data.n_records": 400, "teachers.count": None, "mechanism.queries": None,
+            "run.n_jobs": None,
+        }  # fmt: skip
+    root = make_run(**changes, **{f"data.{key}": "scans" if key == "images" else ["1"]})
+    sparse(root)
+    code, _, said = cli("check", root)
+    assert f"[data] {key} names columns, and those of private.svm have no names" in one_line(said), said
+    assert code == 2
+
+
+FILES: list[tuple[str, Break, str]] = [
+    ("a pool with a column too few", rewrite("public.csv",
+     lambda t: t.drop("bmi")), "public.csv lacks the column 'bmi' of private.csv."),
+    ("a pool with a column too many", rewrite("public.csv",
+     lambda t: t.with_columns(x=pl.lit(1))), 'under [data]: drop = ["x"]'),
+    ("a pool with a renamed column", rewrite("public.csv",
+     lambda t: t.rename({"age": "Age"})), "private.csv lacks the column 'Age'"),
+    ("words where numbers are", rewrite("private.csv",
+     lambda t: t.with_columns(age=pl.lit("old"))), "'age' holds text"),
+    ("a label that is missing", rewrite("private.csv",
+     lambda t: t.with_columns(ill=pl.lit(None))), "a label is missing"),
+    ("the private file copied as the pool", the_private_table(lambda t: t),
+     "quorate: [data] public holds the private rows again"),
+    ("the same rows shuffled", the_private_table(lambda t: t.sample(fraction=1, shuffle=True, seed=1)),
+     "the private rows again"),
+    ("the private file cut a little", the_private_table(lambda t: t.head(390)), "the private rows again"),
+    ("an empty private file", lambda root: (root / "private.csv").write_text("") and None, "the file is empty"),
+    ("a private file without rows", rewrite("private.csv", lambda t: t.head(0)),
+     "private.csv: the file names its columns and holds no row"),
+    ("an evaluation file without rows", rewrite("evaluation.csv", lambda t: t.head(0)),
+     "evaluation.csv: the file names its columns and holds no row"),
+    ("an evaluation file with a column too few", rewrite("evaluation.csv", lambda t: t.drop("bmi")),
+     "evaluation.csv lacks the column 'bmi'"),
+    ("a file that is no table", lambda root: (root / "private.csv").write_bytes(b"\xff\xfe\x00") and None,
+     "private.csv"),
+]  # fmt: skip
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize(("broken", "expected"), [row[1:] for row in FILES], ids=[row[0] for row in FILES])
+def test_a_wrong_file_is_one_line_and_charges_nothing(make_run: Any, cli: Any, broken: Break, expected: str) -> None:
+    root = make_run(**{"data.evaluation": "evaluation.csv"})
+    broken(root)
+    for verb in ("check", "run"):
+        code, _, said = cli(verb, root)
+        assert expected in one_line(said), said
+        assert code == 4
+    assert charged(root) == []
+
+
+def test_no_message_shows_a_private_value(make_run: Any, cli: Any) -> None:
+    root = make_run()
+    table = pl.read_csv(root / "private.csv")
+    table.with_columns(ill=pl.lit("secretly-otherwise")).write_csv(root / "private.csv")
+    code, out, said = cli("run", root)
+    assert code == 4
+    assert "secretly" not in out + said
+
+
+def test_an_already_fitted_step_is_refused_before_anything_is_charged(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"teachers.model": "fitted_ward:teacher"})
+    (root / "fitted_ward.py").write_text(
+        "from sklearn.pipeline import make_pipeline\n"
+        "from sklearn.preprocessing import StandardScaler\n"
+        "from sklearn.linear_model import LogisticRegression\n"
+        "def teacher():\n"
+        "    return make_pipeline(StandardScaler().fit([[0.0], [1.0]]), LogisticRegression())\n"
+    )
+    code, _, said = cli("run", root)
+    assert "this Pipeline step is already fitted: StandardScaler" in one_line(said)
+    assert code == 2
+    assert charged(root) == []
+
+
+def test_settings_that_are_missing_or_no_toml_are_one_line(make_run: Any, cli: Any, tmp_path: Path) -> None:
+    root = make_run()
+    for content, expected in ((b"[data\n", "is not valid TOML"), (b"\xff\xfe", "cannot be read as UTF-8")):
+        (root / "quorate.toml").write_bytes(content)
+        code, _, said = cli("run", root)
+        assert expected in one_line(said)
+        assert code == 4
+    code, _, said = cli("run", tmp_path / "nowhere")
+    assert "write one with: quorate init" in one_line(said)
+    assert code == 4
+
+
+@pytest.mark.heavy
+def test_a_budget_that_is_spent_says_what_was_charged_and_what_to_do(make_run: Any, cli: Any) -> None:
+    root = make_run()
+    with Ledger(root / "ledger.db", budget=Budget(4.0, 1e-5)) as ledger:
+        ledger.reserve(PureDP(3.5), delta=0, purposes={"label": 1}, key="earlier")
+    before = charged(root)
+    for verb in ("check", "run"):
+        code, _, said = cli(verb, root)
+        message = one_line(said)
+        assert code == 3
+        assert all(part in message for part in ("3.5", "4", "ask fewer queries", "raise the budget with a reason"))
+    assert charged(root) == before
+    code, out, said = cli("run", root, "--json")
+    facts = json.loads(said)
+    assert (code, out) == (3, "")
+    assert facts["exit_code"] == 3
+    assert facts["code"] == "QUO-E003"
+    assert facts["charged"] == "nothing more was charged"
+
+
+@pytest.mark.heavy
+def test_noise_below_what_the_budget_allows_is_refused_by_the_budget(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"mechanism.sigma": 0.5})
+    code, _, said = cli("run", root)
+    assert "raise sigma" in one_line(said)
+    assert code == 3
+    assert charged(root) == []
+
+
+@pytest.mark.heavy
+def test_a_ledger_of_other_data_is_refused(make_run: Any, cli: Any) -> None:
+    root, other = make_run("ours"), make_run("theirs", n=300)
+    assert cli("run", other)[0] == 0
+    for each in other.glob("ledger.db*"):
+        shutil.copy(each, root / each.name)
+    before = charged(root)
+    for verb in ("check", "run"):
+        code, _, said = cli(verb, root)
+        assert "bound to another data set" in one_line(said)
+        assert code == 4
+    assert charged(root) == before
+
+
+@pytest.mark.heavy
+def test_a_ledger_whose_key_is_gone_is_refused(make_run: Any, cli: Any) -> None:
+    root = make_run()
+    assert cli("run", root)[0] == 0
+    (root / "ledger.db.key").unlink()
+    code, _, said = cli("run", root)
+    assert "ledger.db.key is missing" in one_line(said)
+    assert code == 4
+
+
+@pytest.mark.heavy
+def test_a_ledger_with_another_budget_is_refused(make_run: Any, cli: Any) -> None:
+    root = make_run()
+    Ledger(root / "ledger.db", budget=Budget(1.0, 1e-5)).close()
+    code, _, said = cli("run", root)
+    assert "[budget] is the cap for the life of these data, and the ledger has epsilon = " in one_line(said)
+    assert code == 4
+
+
+def test_a_ledger_that_another_process_holds_is_refused(make_run: Any, cli: Any) -> None:
+    root = make_run()
+    with Ledger(root / "ledger.db", budget=Budget(4.0, 1e-5)) as held:
+        code, _, said = cli("run", root)
+        assert not held.reservations()
+    assert "another process holds the ledger" in one_line(said)
+    assert code == 4
+
+
+def _edit_a_row(root: Path) -> None:
+    import sqlite3
+
+    connection = sqlite3.connect(root / "ledger.db")
+    connection.execute("UPDATE entry SET line = replace(line, '\"count\":64', '\"count\":63') WHERE sequence > 2")
+    connection.commit()
+    connection.close()
+
+
+TAMPERED: list[tuple[str, Break]] = [
+    ("an edited row", _edit_a_row),
+    ("a deleted anchor", lambda root: (root / "ledger.db.anchor").unlink()),
+    ("an edited anchor", lambda root: (root / "ledger.db.anchor").write_text("{}") and None),
+    ("a deleted ledger", lambda root: (root / "ledger.db").unlink()),
+    ("an emptied ledger", lambda root: (root / "ledger.db").write_bytes(b"") and None),
+]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("tamper", [row[1] for row in TAMPERED], ids=[row[0] for row in TAMPERED])
+def test_a_tampered_ledger_stops_every_command_that_needs_it(make_run: Any, cli: Any, tamper: Break) -> None:
+    root = make_run()
+    assert cli("run", root)[0] == 0
+    tamper(root)
+    for command in (
+        ("run", root),
+        ("check", root),
+        ("status", root),
+        ("ledger", "show", root),
+        ("ledger", "verify", root),
+    ):
+        code, _, said = cli(*command)
+        assert one_line(said)
+        assert code == 5, command
+
+
+def test_a_run_key_that_was_emptied_is_no_key(make_run: Any, cli: Any) -> None:
+    root = make_run()
+    (root / "private").mkdir()
+    (root / "private" / "run.key").write_bytes(b"")
+    code, _, said = cli("run", root)
+    assert "is not a key of 32 bytes" in one_line(said)
+    assert code == 4
+
+
+@pytest.mark.heavy
+def test_a_teacher_that_takes_no_missing_values_meets_none(make_run: Any, cli: Any) -> None:
+    """Built-in models see encoded rows, in which a missing value is a value of its own."""
+    root = make_run()
+    for name in ("private.csv", "public.csv"):
+        gaps = pl.when(pl.int_range(pl.len()) % 7 == 0).then(None).otherwise(pl.col("age")).alias("age")
+        pl.read_csv(root / name).with_columns(gaps).write_csv(root / name)
+    assert cli("run", root)[0] == 0
+
+
+def test_a_teacher_of_ones_own_that_takes_no_missing_values_is_refused(make_run: Any, cli: Any) -> None:
+    root = make_run(**{"teachers.model": "bare_ward:teacher"})
+    (root / "bare_ward.py").write_text(
+        "from sklearn.linear_model import LogisticRegression\ndef teacher():\n    return LogisticRegression()\n"
+    )
+    for name in ("private.csv", "public.csv"):
+        table = pl.read_csv(root / name).drop("ward")
+        gaps = pl.when(pl.int_range(pl.len()) % 7 == 0).then(None).otherwise(pl.col("age")).alias("age")
+        table.with_columns(gaps if name == "private.csv" else pl.col("age")).write_csv(root / name)
+    code, _, said = cli("run", root)
+    assert "Input contains NaN in column 'age', which the teacher LogisticRegression cannot take" in one_line(said)
+    assert code == 4
+    assert charged(root) == []
+
+
+@pytest.mark.parametrize("missing", [1, 40])
+def test_missing_ids_name_the_file_and_the_column_and_never_how_many(make_run: Any, cli: Any, missing: int) -> None:
+    root = make_run(**{"data.unit": "patient_id"})
+    table = pl.read_csv(root / "private.csv")
+    kept = pl.when(pl.int_range(pl.len()) >= missing).then(pl.col("patient_id"))
+    table.with_columns(kept.alias("patient_id")).write_csv(root / "private.csv")
+    for verb in ("check", "run"):
+        code, _, said = cli(verb, root)
+        assert code == 4
+        line = " ".join(said.split())
+        assert "private.csv, column 'patient_id': unit ids are missing, and how many is not told" in line
+        assert str(missing) not in line.replace("QUO-E005", "")
+    assert not (root / "ledger.db").exists()
+
+
+@pytest.mark.heavy
+def test_an_edit_of_an_interrupted_run_is_to_be_undone_and_no_budget_raised(
+    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Charged, and then killed before its report: the edit asks for another release of the same budget."""
+    root = make_run()
+    with monkeypatch.context() as patch:
+        patch.setattr("quorate.folder.batch.publish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        assert cli("run", root)[0] == 6
+    settings = root / "quorate.toml"
+    original = settings.read_text()
+    settings.write_text(original.replace("count = 12", "count = 13"))
+    for verb in ("check", "run"):
+        code, _, said = cli(verb, root)
+        assert code == 3
+        line = " ".join(said.split())
+        assert "differ from those of the run begun here, which was charged; put them back" in line
+        assert "raise" not in line
+    settings.write_text(original)
+    assert cli("run", root)[0] == 0

@@ -1,0 +1,46 @@
+"""A run that was rehearsed says before it is paid for what to expect, and afterwards that beside what came."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from tests.folder.conftest import Cli, MakeRun
+from tests.folder.test_direct_runs import DIRECT
+
+WITH_LABELS: dict[str, Any] = {"data.evaluation": "evaluation.csv", "data.n_records": 400}
+
+
+@pytest.mark.heavy
+def test_check_and_run_say_what_to_expect(make_run: MakeRun, cli: Cli) -> None:
+    root = make_run(**WITH_LABELS)
+    code, out, _ = cli("check", root, "--rehearse")
+    assert code == 0
+    assert "  expect     accuracy " in out
+    assert "rehearsed on public rows with their own labels; always saying the commonest class: " in " ".join(
+        out.split()
+    )
+    expected = json.loads(cli("check", root, "--rehearse", "--json")[1])["expected"]
+    assert "expected" not in json.loads(cli("check", root, "--json")[1])
+    assert not (root / "ledger.db").exists()
+
+    code, out, _ = cli("run", root, "--rehearse")
+    assert code == 0
+    assert "\nbaseline    accuracy " in out
+    assert "\nexpected    accuracy " in out
+    facts = json.loads((root / "public" / "facts.json").read_text())
+    told = facts["utility"]["expected"]
+    assert [round(told[name], 4) for name in ("accuracy", "low", "high")] == [
+        expected[name] for name in ("accuracy", "low", "high")
+    ]
+    for page in ("report.html", "model_card.md"):
+        assert "Expected before anything was spent: accuracy " in (root / "public" / page).read_text()
+    assert "\nbaseline   accuracy " in cli("status", root)[1]
+
+
+def test_a_rehearsal_needs_labelled_public_rows_and_teachers(make_run: MakeRun, cli: Cli) -> None:
+    code, _, err = cli("check", make_run(), "--rehearse")
+    assert (code, "name a table of them: [data] evaluation" in " ".join(err.split())) == (2, True), err
+    code, _, err = cli("check", make_run("direct", **DIRECT), "--rehearse")
+    assert (code, "--rehearse plays votes of teachers" in err) == (2, True), err

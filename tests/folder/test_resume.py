@@ -1,0 +1,372 @@
+"""A run killed at any moment goes on: nothing is charged twice, nothing is drawn twice, no stored label changes."""
+
+from __future__ import annotations
+
+import csv
+import random
+import secrets
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.preloaded import Forked
+
+from quorate.errors import PreconditionFailed
+from quorate.folder.batch import execute, load_run
+from quorate.folder.loaded import LoadedRun
+from quorate.ledger import Ledger, Reservation, Totals
+from quorate.ledger.files import AnchorFile
+from quorate.ledger.stores import store_at
+
+CLI = "from quorate.cli import main; main()"
+TEN_KILLS = 10
+
+
+def start(root: Path) -> Forked:
+    (root / "said.txt").write_bytes(b"")
+    return Forked(CLI, "run", root, said=root / "said.txt")
+
+
+def said_by(root: Path) -> str:
+    return (root / "said.txt").read_text()
+
+
+def entries_so_far(root: Path) -> int:
+    """Number of entries in the ledger, as its anchor says; it is read without asking for the ledger's lock."""
+    head = AnchorFile(root / "ledger.db.anchor", at=lambda _: None).read()
+    return 0 if head is None else head.sequence
+
+
+def kill_when(root: Path, condition: Callable[[], bool], delay: float) -> None:
+    """Start the run and send SIGKILL a moment after the condition holds; the process must have been alive."""
+    process = start(root)
+    until = time.monotonic() + 120
+    while not condition():
+        assert process.poll() is None, said_by(root)
+        assert time.monotonic() < until
+        time.sleep(0.0005)
+    time.sleep(delay)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What is durable at one moment: the chain, the spend, the reservations, and every stored block."""
+
+    lines: list[dict[str, Any]]
+    spent: Totals | None
+    reservations: int
+    stored: dict[int, list[Any]]
+    drawn: int
+
+    @classmethod
+    def of(cls, root: Path) -> Snapshot:
+        if not (root / "ledger.db").exists() or not entries_so_far(root):
+            return cls([], None, 0, {}, 0)
+        with Ledger(root / "ledger.db") as ledger:
+            ledger.verify(prices=True)
+            blocks = [block for each in ledger.reservations() for block in each.blocks("label")]
+            return cls(
+                lines=ledger.export(),
+                spent=ledger.spent,
+                reservations=len(ledger.reservations()),
+                stored={block.first: block.answers for block in blocks if block.answers is not None},
+                drawn=sum(block.count for block in blocks),
+            )
+
+
+def label_rows(root: Path) -> dict[str, tuple[str, ...]]:
+    with (root / "public" / "labels.csv").open(encoding="utf-8", newline="") as file:
+        return {row["row"]: (row["label"], row["status"], row["noisy_half_lead"]) for row in csv.DictReader(file)}
+
+
+def breaches(snapshots: list[Snapshot], n_queries: int) -> list[str]:
+    """What a resumed run promises, checked from one durable state to the next; a broken promise has a name here."""
+    found = set()
+    for before, after in pairwise(snapshots):
+        if after.lines[: len(before.lines)] != before.lines:
+            found.add("the chain was rewritten")
+        if before.reservations and after.spent != before.spent:
+            found.add("charged twice")
+        if any(after.stored.get(first) != answers for first, answers in before.stored.items()):
+            found.add("a stored label changed")
+    last = snapshots[-1]
+    if last.reservations != 1:
+        found.add("charged twice")
+    if last.drawn != n_queries:
+        found.add("drawn more or less often than charged")
+    return sorted(found)
+
+
+@pytest.mark.heavy
+def test_a_run_killed_at_ten_random_moments_resumes_and_keeps_its_promises(make_run: Any) -> None:
+    size = {"n": 1200, "m": 2400, "teachers.count": 70, "run.unsafe_noise_seed": 11}
+    unbroken, broken = make_run("unbroken", **size), make_run("broken", **size)
+    process = start(unbroken)
+    began = time.monotonic()  # not before: the first process that is forked waits for what it is forked from
+    while not entries_so_far(unbroken):
+        time.sleep(0.001)
+    until_first_entry = time.monotonic() - began
+    assert process.wait() == 0, said_by(unbroken)
+
+    chance = random.Random(20261120)
+    snapshots = [Snapshot.of(broken)]
+    moments: list[Callable[[], bool]] = [lambda: True] * 2  # before anything is charged: imports, reading, checking
+    delays = [chance.uniform(0.2, 0.9) * until_first_entry for _ in moments]
+    moments += [lambda: entries_so_far(broken) > 0] * 2  # while teachers are trained
+    delays += [chance.uniform(0, 0.3) for _ in range(2)]
+    moments += [lambda: False] * 5  # while labels are released; set below, from where the one before stopped
+    delays += [chance.uniform(0, 0.004) for _ in range(5)]
+    moments += [lambda: any((broken / "public").glob("*labels.csv*"))]  # while the public side is written
+    delays += [chance.uniform(0, 0.004)]
+    assert len(moments) == len(delays) == TEN_KILLS
+    for number, (moment, delay) in enumerate(zip(moments, delays, strict=True)):
+        if 4 <= number < 9:
+            first_draw = max(entries_so_far(broken), 3)
+            target = first_draw + chance.randint(1, 9)
+            moment = lambda target=target: entries_so_far(broken) >= target  # noqa: E731
+        kill_when(broken, moment, delay)
+        snapshots.append(Snapshot.of(broken))
+    process = start(broken)
+    assert process.wait() == 0, said_by(broken)
+    snapshots.append(Snapshot.of(broken))
+
+    expected, found = label_rows(unbroken), label_rows(broken)
+    assert breaches(snapshots, n_queries=len(expected)) == []
+    growing = [len(each.stored) for each in snapshots]
+    assert len({*growing}) >= 5, "the kills must have struck while labels were released"
+    in_flight = {row for row, (_, status, _) in found.items() if status == "interrupted"}
+    assert len(in_flight) <= 64 * 5
+    assert len(in_flight) == sum(block["count"] for block in _unstored(broken))
+    assert {row: each for row, each in found.items() if row not in in_flight} == {
+        row: each for row, each in expected.items() if row not in in_flight
+    }
+    assert found.keys() == expected.keys()
+
+
+def _unstored(root: Path) -> list[dict[str, Any]]:
+    with Ledger(root / "ledger.db") as ledger:
+        return [{"count": block.count} for block in ledger.reservations()[0].blocks("label") if block.answers is None]
+
+
+# --- the same checks on a run in this process, which a broken twin fails ------------------------------------------
+
+
+# Under zCDP a second charge would fit, so that a run which makes one is seen to.
+ROOM_FOR_TWO = {"mechanism.sigma": 400.0, "budget.composition": "zcdp"}
+
+
+class _Killed(BaseException):
+    """Stands for the end of the process: nothing in the package may catch it and tidy up."""
+
+
+def perform_killed(root: Path, *, after: int, in_flight: bool) -> None:
+    """Run until `after` label blocks were drawn, and die there: between charge and storage, or just after storage."""
+    real, done = Reservation.store, []
+
+    def store(self: Reservation, block: Any, answers: object) -> Any:
+        if in_flight and len(done) + 1 == after:
+            raise _Killed
+        receipt = real(self, block, answers)
+        done.append(block)
+        if len(done) == after:
+            raise _Killed
+        return receipt
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Reservation, "store", store)
+        with pytest.raises(_Killed):
+            execute(load_run(root), command="quorate run")
+
+
+def killed_and_resumed(root: Path) -> list[Snapshot]:
+    snapshots = []
+    for after, in_flight in ((2, False), (2, True), (1, True)):
+        perform_killed(root, after=after, in_flight=in_flight)
+        snapshots.append(Snapshot.of(root))
+    execute(load_run(root), command="quorate run")
+    return [*snapshots, Snapshot.of(root)]
+
+
+@pytest.mark.heavy
+def test_a_run_without_a_seed_keeps_the_same_promises(make_run: Any) -> None:
+    root = make_run(m=600, **ROOM_FOR_TWO)
+    snapshots = killed_and_resumed(root)
+    assert breaches(snapshots, n_queries=len(label_rows(root))) == []
+    assert [len(each.stored) for each in snapshots] == [2, 3, 3, 8]
+    statuses = [status for _, status, _ in label_rows(root).values()]
+    assert statuses.count("interrupted") == 2 * 64
+
+
+@pytest.mark.heavy
+def test_the_check_catches_a_run_that_charges_under_a_fresh_key(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = make_run(m=600, **ROOM_FOR_TWO)
+    monkeypatch.setattr(LoadedRun, "charge_key", property(lambda self: secrets.token_hex(8)))
+    assert "charged twice" in breaches(killed_and_resumed(root), n_queries=len(label_rows(root)))
+
+
+@pytest.mark.heavy
+def test_the_check_catches_a_run_that_draws_its_labels_again(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin forgets what was stored and draws every query anew, under a reservation it pays for."""
+    root = make_run(m=600, **ROOM_FOR_TWO)
+    perform_killed(root, after=3, in_flight=False)
+    first = label_rows_in_ledger(root)
+    with monkeypatch.context() as patch:
+        patch.setattr(LoadedRun, "charge_key", property(lambda self: secrets.token_hex(8)))
+        execute(load_run(root), command="quorate run")
+    assert label_rows_in_ledger(root) != first
+    assert breaches([Snapshot.of(root)], n_queries=len(label_rows(root))) == [
+        "charged twice",
+        "drawn more or less often than charged",
+    ]
+
+
+def label_rows_in_ledger(root: Path) -> list[Any]:
+    with Ledger(root / "ledger.db") as ledger:
+        return [block.answers for block in ledger.reservations()[-1].blocks("label")][:3]
+
+
+@pytest.mark.heavy
+def test_a_run_killed_before_the_first_entry_of_its_ledger_goes_on(make_run: Any, cli: Any) -> None:
+    root = make_run()
+    store_at(root / "ledger.db", create=True).close()
+    assert cli("check", root)[0] == 0
+    assert cli("run", root)[0] == 0
+
+
+@pytest.mark.heavy
+def test_a_lost_block_cannot_be_stored_by_the_process_that_resumes(make_run: Any) -> None:
+    """The ledger itself refuses the shortest way to redraw: answers for a block of a process that ended."""
+    root = make_run(m=600)
+    perform_killed(root, after=2, in_flight=True)
+    with Ledger(root / "ledger.db") as ledger:
+        [reservation] = ledger.reservations()
+        lost = reservation.blocks("label")[-1]
+        assert lost.status == "interrupted"
+        with pytest.raises(PreconditionFailed, match="ended"):
+            reservation.store(lost, [0] * lost.count)
+
+
+@pytest.mark.heavy
+def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(
+    make_run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from quorate.noise import SeededNoise
+
+    def numbered(self: SeededNoise, purpose: str, index: int) -> SeededNoise:
+        return self  # one stream from start to end: a resumed run begins it again
+
+    def both() -> list[dict[str, tuple[str, ...]]]:
+        suffix = secrets.token_hex(4)
+        roots = [make_run(f"{name}-{suffix}", m=600, **{"run.unsafe_noise_seed": 5}) for name in ("whole", "killed")]
+        execute(load_run(roots[0]), command="quorate run")
+        killed_and_resumed(roots[1])
+        whole, killed = map(label_rows, roots)
+        answered = [row for row in whole if killed[row][1] == "answered"]
+        return [{row: each[row] for row in answered} for each in (whole, killed)]
+
+    whole, killed = both()
+    assert whole == killed
+    monkeypatch.setattr(SeededNoise, "at", numbered)
+    whole, killed = both()
+    assert whole != killed
+
+
+@pytest.mark.heavy
+def test_an_address_in_a_teachers_parameters_does_not_charge_a_second_time(make_run: Any) -> None:
+    """The key of a charge is the same in every process, whatever a parameter's repr says."""
+    root = make_run(**{"teachers.model": "address_ward:teacher"})
+    (root / "address_ward.py").write_text(
+        "from sklearn.pipeline import make_pipeline\n"
+        "from sklearn.preprocessing import FunctionTransformer\n"
+        "from sklearn.dummy import DummyClassifier\n"
+        "def as_it_is(frame):\n    return frame\n"
+        "def teacher():\n    return make_pipeline(FunctionTransformer(as_it_is), DummyClassifier())\n"
+    )
+    code = (
+        "import sys, pathlib; from quorate.folder.batch import load_run;"
+        "junk = [object() for _ in range(int(sys.argv[2]))];"
+        "print(load_run(pathlib.Path(sys.argv[1])).charge_key)"
+    )
+    keys = set()
+    for salt in (1, 70_000):
+        said = root / f"said-{salt}.txt"
+        assert Forked(code, root, salt, said=said).wait(60) == 0, said.read_text()
+        keys.add(said.read_text())
+    assert len(keys) == 1
+
+
+@pytest.mark.heavy
+def test_a_first_run_key_is_never_replaced_by_a_second_process(make_run: Any) -> None:
+    root = make_run()
+    first = load_run(root).charge_key
+    assert load_run(root).charge_key == first
+    (root / "private" / "run.key").unlink()
+    assert load_run(root).charge_key != first
+
+
+@pytest.mark.heavy
+def test_other_data_under_the_same_name_do_not_resume(make_run: Any) -> None:
+    from quorate.errors import LedgerMismatch
+
+    root = make_run(m=600)
+    perform_killed(root, after=1, in_flight=False)
+    before = Snapshot.of(root)
+    path = root / "private.csv"
+    path.write_text(path.read_text().replace("north", "south", 1))
+    with pytest.raises(LedgerMismatch, match="another data set"):
+        execute(load_run(root), command="quorate run")
+    after = Snapshot.of(root)
+    assert (after.spent, after.stored, after.drawn) == (before.spent, before.stored, before.drawn)
+
+
+@pytest.mark.heavy
+def test_control_c_stops_with_the_code_that_says_resumable(make_run: Any) -> None:
+    root = make_run(m=2400)
+    process = start(root)
+    until = time.monotonic() + 120
+    while entries_so_far(root) < 6 and time.monotonic() < until:
+        time.sleep(0.0005)
+    process.send_signal(signal.SIGINT)
+    code, said = process.wait(), said_by(root)
+    assert code == 6, said
+    assert "the same command goes on from there" in said
+    assert "nothing was charged" not in said
+    before = Snapshot.of(root)
+    assert before.stored
+    execute(load_run(root), command="quorate run")
+    assert breaches([before, Snapshot.of(root)], n_queries=len(label_rows(root))) == []
+
+
+def shuffled(root: Path) -> None:
+    lines = (root / "private.csv").read_text().splitlines()
+    rows = lines[1:]
+    random.Random(7).shuffle(rows)
+    (root / "private.csv").write_text("\n".join([lines[0], *rows]) + "\n")
+
+
+def test_after_a_shuffle_no_old_teacher_is_kept_where_a_slot_is_a_position(make_run: Callable[..., Path]) -> None:
+    """A row known by its position would stand in two teachers, were old ones kept: and it is another charge."""
+    root = make_run()
+    before = load_run(root)
+    shuffled(root)
+    after = load_run(root)
+
+    assert after.task.fingerprint == before.task.fingerprint  # so nothing else would notice
+    assert after.task.cache_inputs != before.task.cache_inputs
+    assert after.charge_key != before.charge_key
+
+
+@pytest.mark.heavy
+def test_a_shuffle_changes_nothing_where_units_have_ids(make_run: Callable[..., Path]) -> None:
+    root = make_run(**{"data.unit": "patient_id"})
+    before = load_run(root)
+    shuffled(root)
+
+    assert load_run(root).charge_key == before.charge_key

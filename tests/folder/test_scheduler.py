@@ -1,0 +1,373 @@
+"""A run whose teachers are trained by the workers of a real Dask scheduler: real processes, some of them killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from tests.estimators.small_task import POOL, X, Y, classifier
+from tests.folder.conftest import write_run
+from tests.processes import Tree, on_linux, start
+
+from quorate import PublicPool
+from quorate.cli import main
+from quorate.ensemble import DaskScheduler
+from quorate.ensemble.workers.cluster.elsewhere import map_elsewhere
+from quorate.ensemble.workers.isolation import Lost
+from quorate.folder.batch import execute, load_run
+from quorate.ledger import Ledger
+from quorate.voting import trained
+
+distributed = pytest.importorskip("distributed")
+pytestmark = [on_linux, pytest.mark.filterwarnings("ignore::DeprecationWarning:distributed")]
+
+SCHEDULER = "import sys; from distributed.cli.dask_scheduler import main; main()"
+WORKER = "import sys; from distributed.cli.dask_worker import main; main()"
+COMMAND = "import sys; from quorate.cli import main; main(['run', *sys.argv[1:]])"
+K = 114  # two tasks: 64 and 50 teachers
+
+# In a child of a worker: holds while there is a file `hold`; and a teacher whose shard has a certain patient ends the
+# Dask worker that it was trained on, while there is a file `hunt`, and itself otherwise.
+WARD = """
+import os, pathlib, signal, time
+from sklearn.linear_model import LogisticRegression
+
+ROOT = pathlib.Path({root!r})
+
+def above(pid):
+    return int(pathlib.Path(f"/proc/{{pid}}/stat").read_text().rpartition(")")[2].split()[1])
+
+class Ward(LogisticRegression):
+    def fit(self, X, y):
+        if "OF_A_WORKER" in os.environ:  # not where it is tried on public rows
+            (ROOT / f"begun-{{above(os.getppid())}}-{{os.getpid()}}").touch()
+            while (ROOT / "hold").exists():
+                time.sleep(0.1)
+            if (X == 9999).any():
+                if (ROOT / "hunt").exists():
+                    os.kill(above(os.getppid()), signal.SIGKILL)
+                    time.sleep(60)
+                raise ValueError
+        return super().fit(X, y)
+
+def model():
+    return Ward()
+"""
+
+
+class Cluster:
+    """A scheduler and workers, processes of their own on this machine."""
+
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.address = f"tcp://127.0.0.1:{free.getsockname()[1]}"
+        self.workers: list[Tree] = []
+        self.scheduler = self._start(SCHEDULER, "--port", self.address.rpartition(":")[2])
+
+    def _start(self, code: str, *arguments: str) -> Tree:
+        said = self.place / f"said-{len(self.workers)}-{len(code)}.txt"
+        environment = {
+            "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1",
+            "DASK_LOGGING__DISTRIBUTED": "warning",
+            "OF_A_WORKER": "1",
+            "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "5s",
+        }
+        return start(code, "--host", "127.0.0.1", "--no-dashboard", *arguments, said=said, **environment)
+
+    def add_worker(self, *options: str) -> Tree:
+        local = self.place / f"local-{len(self.workers)}"
+        options = ("--nthreads", "1", "--local-directory", str(local), "--memory-limit", "0", *options)
+        self.workers.append(self._start(WORKER, self.address, *options))
+        return self.workers[-1]
+
+    def end(self) -> None:
+        for tree in (*self.workers, self.scheduler):
+            tree.bury()
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    made = Cluster(tmp_path_factory.mktemp("cluster"))
+    made.add_worker("--nanny")
+    made.add_worker("--no-nanny")
+    try:
+        with distributed.Client(made.address, set_as_default=False, timeout=120) as client:
+            client.wait_for_workers(2, timeout=120)
+        yield made
+    finally:
+        made.end()
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same run on this machine."""
+    root = ward(tmp_path_factory.mktemp("here") / "run")
+    execute(load_run(root), command="quorate run")
+    return root
+
+
+def ward(root: Path) -> Path:
+    write_run(root, n=1300, m=40, **{"teachers.model": "ward:model", "teachers.count": K, "run.unsafe_noise_seed": 5})
+    rows = (root / "private.csv").read_text().splitlines()
+    rows[700] = rows[700].replace(rows[700].split(",")[0], "9999", 1)
+    (root / "private.csv").write_text("\n".join(rows) + "\n")
+    (root / "ward.py").write_text(WARD.format(root=str(root)))
+    return root
+
+
+def copied(here: Path, root: Path, *files: str) -> Path:
+    """A run of the same settings and rows that has not begun."""
+    root.mkdir()
+    for name in ("private.csv", "public.csv", "evaluation.csv", "quorate.toml"):
+        shutil.copy(here / name, root)
+    (root / "ward.py").write_text(WARD.format(root=str(root)))
+    for name in files:
+        (root / name).touch()
+    return root
+
+
+def run(root: Path, cluster: Cluster) -> Tree:
+    return start(COMMAND, root, "--scheduler", cluster.address, said=root / "said.txt", preloaded=True)
+
+
+def begun(root: Path) -> set[int]:
+    """The Dask workers whose teachers have begun."""
+    return {int(path.name.split("-")[1]) for path in root.glob("begun-*")}
+
+
+def votes(root: Path) -> bytes:
+    return (root / "private" / "votes.stage").read_bytes().partition(b"\n")[2]
+
+
+def assert_same(root: Path, here: Path) -> None:
+    """Votes and released bytes; the labels are of a seeded run, whose noise is the same too."""
+    assert votes(root) == votes(here)
+    for name in ("labels.csv", "guarantee.json"):
+        mine, other = (each / "public" / name for each in (root, here))
+        assert mine.exists() == other.exists()
+        if mine.exists() and name == "labels.csv":
+            assert mine.read_bytes() == other.read_bytes()
+    assert (root / "public" / "labels.csv").exists()
+    assert not list((root / "private").glob(".rows-*"))
+
+
+def alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+@pytest.mark.faults
+def test_a_worker_killed_in_the_middle_changes_no_byte(cluster: Cluster, here: Path, tmp_path: Path) -> None:
+    root = copied(here, tmp_path / "run", "hold")
+    tree = run(root, cluster)
+    tree.wait_for(lambda: time.sleep(0.1) or len(begun(root)) == 2)
+    teachers = [int(path.name.split("-")[2]) for path in root.glob("begun-*")]
+    gone = next(pid for pid in begun(root) if pid in _nannied(cluster))
+    os.kill(gone, signal.SIGKILL)
+    (root / "hold").unlink()
+    assert tree.process.wait() == 0, tree.text()
+    assert_same(root, here)
+    assert len(begun(root)) >= 2
+    assert not any(map(alive, teachers))
+    until = time.monotonic() + 120
+    while clean_processes(cluster):  # which have read private rows
+        assert time.monotonic() < until
+        time.sleep(0.5)
+    with distributed.Client(cluster.address, set_as_default=False) as client:
+        kept = client.run(lambda dask_worker: [len(dask_worker.data), list(dask_worker.state.tasks)])
+        names = client.run_on_scheduler(lambda dask_scheduler: list(dask_scheduler.task_prefixes))
+    assert all(each == [0, []] for each in kept.values())
+    assert set(names) <= {"quorate"}
+    spilled = [path for path in cluster.place.rglob("local-*/**/*") if path.is_file() and path.stat().st_size]
+    assert spilled == []
+
+
+COMMONEST = """
+echo $QUORATE_SEED >> {calls}
+label=$(tail -n +2 "$1" | sed 's/.*,//' | sort | uniq -c | sort -rn | head -n 1 | sed 's/^ *[0-9]* //')
+tail -n +2 "$2" | while read -r line; do echo "$label"; done > "$3"
+"""
+
+
+@pytest.mark.heavy
+def test_calls_of_a_command_that_were_made_here_are_not_made_again_there(cluster: Cluster, tmp_path: Path) -> None:
+    root = write_run(tmp_path / "run", **{"teachers.command": ["sh", "teach.sh"], "teachers.count": 8})
+    (root / "teach.sh").write_text(COMMONEST.format(calls=root / "calls"))
+    load_run(root)
+    whole = Path(shutil.copytree(root, tmp_path / "whole"))
+    execute(load_run(whole), command="test")
+
+    def interrupt(stage: str, done: int, total: int) -> None:
+        if (stage, done) == ("calls", 3):
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        execute(load_run(root), command="test", watch=interrupt)
+    (root / "calls").write_text("")
+    tree = run(root, cluster)
+    assert tree.process.wait() == 0, tree.text()
+    assert sum(int(seed) > 1000 for seed in (root / "calls").read_text().split()) == 8 - 3  # others are rehearsals
+    assert (root / "private" / "votes.stage").read_bytes() == (whole / "private" / "votes.stage").read_bytes()
+
+
+def clean_processes(cluster: Cluster) -> list[str]:
+    """Processes of quorate's own that workers have started."""
+    return [each for tree in cluster.workers for each in tree.alive() if "loky" in each and "tracker" not in each]
+
+
+def _nannied(cluster: Cluster) -> set[int]:
+    """Process numbers under the worker that has a nanny: whatever dies there is started again."""
+    return {int(each.split()[0]) for each in cluster.workers[0].alive()}
+
+
+@pytest.mark.faults
+def test_a_teacher_that_kills_its_worker_again_and_again_abstains_alone(
+    cluster: Cluster, here: Path, tmp_path: Path
+) -> None:
+    """The reference is a run on this machine in which that teacher raises: its neighbours in the task vote in both."""
+    cluster.add_worker("--nanny")
+    cluster.workers[1].bury()  # it would not come again
+    root = copied(here, tmp_path / "run", "hunt")
+    tree = run(root, cluster)
+    assert tree.process.wait() == 0, tree.text()
+    assert_same(root, here)
+    hit = tree.text()
+    assert "9999" not in hit
+    assert "killed" not in hit.lower()
+    assert "abstain" not in hit.lower()
+
+
+@pytest.mark.faults
+@pytest.mark.parametrize("ends", [True, False])
+def test_an_item_that_no_worker_can_unpack_is_lost_alone(ends: bool, cluster: Cluster, tmp_path: Path) -> None:
+    (tmp_path / "private").mkdir(mode=0o700)
+    scheduler = DaskScheduler(cluster.address, folder=tmp_path / "private")
+    found = dict(map_elsewhere(scheduler, _numbers, ((k, _Unwilling(k, ends=ends)) for k in range(K))))
+    assert found == {k: None if k == 7 else b"%d" % k for k in range(K)}
+    assert list((tmp_path / "private").iterdir()) == []
+
+
+class _Unwilling:
+    """An item of which number 7 ends the process that unpacks it, or raises there."""
+
+    def __init__(self, number: int, *, ends: bool) -> None:
+        self.number, self.ends = number, ends
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self.number == 7 and self.ends:
+            os._exit(3)
+        if self.number == 7:
+            raise OSError(28, "")
+
+
+def _numbers(items: list[_Unwilling]) -> list[bytes | Lost]:
+    return [b"%d" % item.number for item in items]
+
+
+@pytest.mark.faults
+def test_a_client_that_is_killed_leaves_no_teacher_behind_and_the_run_goes_on(
+    cluster: Cluster, here: Path, tmp_path: Path
+) -> None:
+    root = copied(here, tmp_path / "run", "hold")
+    tree = run(root, cluster)
+    tree.wait_for(lambda: time.sleep(0.1) or len(begun(root)) >= 1)
+    tree.signal(signal.SIGKILL)
+    tree.process.wait()
+    teachers = [int(path.name.split("-")[2]) for path in root.glob("begun-*")]
+    cluster.scheduler.wait_for(lambda: time.sleep(0.1) or not any(map(alive, teachers)))
+    assert list((root / "private").glob(".rows-*"))  # what it left
+    (root / "hold").unlink()
+    main_says(root, cluster, code=0)
+    assert_same(root, here)
+    with Ledger(root / "ledger.db") as ledger:
+        assert len(ledger.reservations()) == 1
+
+
+@pytest.mark.heavy
+def test_a_worker_of_another_version_is_refused_in_one_line_and_nothing_is_charged(
+    cluster: Cluster, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from quorate.ensemble.workers.cluster import scheduler
+
+    root = copied(here, tmp_path / "run")
+    monkeypatch.setattr(scheduler, "environment", lambda: {"numpy": "0.1"})
+    main_says(root, cluster, code=4)
+    said = capsys.readouterr().err
+    assert "there and 0.1 here. Install the same versions on every worker" in said
+    assert "nothing was charged" in said
+    assert not (root / "public" / "labels.csv").exists()
+
+
+@pytest.mark.faults
+def test_an_estimator_has_the_same_teachers_and_votes_by_the_workers(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both fits are seeded, so that shards, teachers and noise are the same if nothing else differs."""
+    (tmp_path / "shared").mkdir(mode=0o700)
+    asked: dict[str, Any] = {"online_answers": 3, "queries": 40, "unsafe_noise_seed": 5}
+    here = classifier(**asked).fit(X, Y, public=PublicPool(POOL))
+    monkeypatch.setattr(trained, "_here", None)  # were a teacher trained on this machine, it would raise
+    scheduler = DaskScheduler(cluster.address, folder=tmp_path / "shared")
+    there = clone(classifier(**asked, scheduler=scheduler)).fit(X, Y, public=PublicPool(POOL))
+    votes = [
+        [voter.vote(POOL).tolist() for voter in each._kept.result.ensemble.voters.reveal()] for each in (here, there)
+    ]
+    assert votes[0] == votes[1]
+    assert np.array_equal(here.released_.answers, there.released_.answers)
+    assert here.ask(X[:3]) == there.ask(X[:3])  # asked on this machine
+    assert list((tmp_path / "shared").iterdir()) == []
+
+
+@pytest.mark.heavy
+def test_a_scheduler_that_dies_is_exit_code_6(cluster: Cluster, here: Path, tmp_path: Path) -> None:
+    root = copied(here, tmp_path / "run", "hold")
+    tree = run(root, cluster)
+    tree.wait_for(lambda: time.sleep(0.1) or len(begun(root)) >= 1)
+    cluster.scheduler.signal(signal.SIGKILL)
+    assert tree.process.wait() == 6, tree.text()
+    assert "is gone; what is stored stays" in tree.text()
+    assert "never charged twice" in tree.text()
+    assert "Traceback" not in tree.text()
+    teachers = [int(path.name.split("-")[2]) for path in root.glob("begun-*")]
+    (root / "hold").unlink()
+    tree.ends()
+    with Ledger(root / "ledger.db") as ledger:
+        assert len(ledger.reservations()) == 0
+    until = time.monotonic() + 120
+    while any(map(alive, teachers)):
+        assert time.monotonic() < until
+        time.sleep(0.5)
+
+
+def main_says(root: Path, cluster: Cluster, *, code: int) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["run", str(root), "--scheduler", cluster.address])
+    assert ended.value.code == code
+
+
+def test_the_option_is_for_teachers_and_an_address_is_checked_first(
+    make_run: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = make_run(m=60)
+    for options, why in (
+        (["--scheduler", "tcp://10.1.2.3:8786"], "[run] scheduler is reached by plain TCP"),
+        (["--scheduler", "10.1.2.3"], "[run] scheduler must be the address"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(["run", str(root), "--json", *options])
+        said = json.loads(capsys.readouterr().err)
+        assert ended.value.code == 2
+        assert why in said["error"]
+        assert said["charged"] == "nothing was charged"

@@ -1,0 +1,205 @@
+"""A run that is told to stop: nothing of it is alive after five seconds, it goes on, and it is charged once."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.folder.test_resume import Snapshot, breaches, entries_so_far, label_rows
+from tests.processes import Tree, on_linux, start
+
+from quorate.folder.batch import execute, load_run
+from quorate.voting.dry_run import ROWS
+
+pytestmark = on_linux
+
+COMMAND = "import sys; from quorate.cli import main; main(['run', *sys.argv[1:]])"
+HOW_TO_GO_ON = "the same command goes on from there"
+
+# Models that take for ever while there is a file in the run's folder: not when they are tried on public rows, of which
+# there are more than a shard or the queries have.
+WARD = """
+import hashlib, os, pathlib
+from sklearn.linear_model import LogisticRegression
+
+class Slow(LogisticRegression):
+    def fit(self, X, y):
+        slow = pathlib.Path({root!r}, "slow")
+        if slow.exists() and len(X) != {rows}:
+            slow.with_name(f"begun-{{os.getpid()}}").touch()
+            while True:  # in compiled code, that is
+                hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)
+        return super().fit(X, y)
+
+def model():
+    return Slow()
+"""
+
+
+def run(root: Path, *options: str) -> Tree:
+    return start(COMMAND, root, *options, said=root / "said.txt", preloaded=True)
+
+
+def slow(root: Path) -> Path:
+    (root / "slow_ward.py").write_text(WARD.format(root=str(root), rows=ROWS))
+    (root / "slow").touch()
+    return root
+
+
+def begun(root: Path) -> Callable[[], bool]:
+    return lambda: any(root.glob("begun-*"))
+
+
+def assert_stopped(tree: Tree, code: int) -> None:
+    tree.ends()
+    assert tree.process.returncode == code, tree.text()
+    if code == 6:
+        assert HOW_TO_GO_ON in tree.text()
+        assert "never charged twice" in tree.text() or "; nothing was charged)" in tree.text()
+        assert "Traceback" not in tree.text()
+
+
+@pytest.mark.heavy
+@pytest.mark.heavy_cases(2)
+@pytest.mark.parametrize(
+    ("number", "group", "code", "n_jobs"),
+    [
+        (signal.SIGINT, True, 6, 2),  # Ctrl-C, with polars loaded
+        (signal.SIGTERM, False, 6, 1),
+        (signal.SIGHUP, True, 6, 1),  # the terminal was closed
+        (signal.SIGKILL, False, -signal.SIGKILL, 2),
+    ],
+)
+def test_a_run_stopped_while_teachers_are_trained_ends_whole_and_goes_on(
+    make_run: Any, number: signal.Signals, group: bool, code: int, n_jobs: int
+) -> None:
+    root = slow(make_run(m=60, **{"teachers.model": "slow_ward:model", "teachers.count": 20, "run.n_jobs": n_jobs}))
+    tree = run(root)
+    tree.wait_for(begun(root))
+    tree.signal(number, group=group)
+    assert_stopped(tree, code)
+
+    (root / "slow").unlink()
+    before = Snapshot.of(root)
+    execute(load_run(root), command="quorate run")
+    assert breaches([before, Snapshot.of(root)], n_queries=len(label_rows(root))) == []
+
+
+@pytest.mark.heavy
+def test_a_run_whose_student_hears_no_signal_ends_all_the_same(make_run: Any) -> None:
+    """Its fit is one long compiled call in the process of the command itself; the labels stay, paid for once."""
+    root = slow(make_run(m=60, **{"student.model": "slow_ward:model"}))
+    tree = run(root)
+    tree.wait_for(begun(root))
+    tree.signal(signal.SIGTERM)
+    assert_stopped(tree, 6)
+    assert tree.text().count(HOW_TO_GO_ON) == 1
+
+    (root / "slow").unlink()
+    before = Snapshot.of(root)
+    assert before.reservations == 1
+    assert len(before.stored) > 0
+    execute(load_run(root), command="quorate run")
+    assert breaches([before, Snapshot.of(root)], n_queries=len(label_rows(root))) == []
+
+
+@pytest.mark.heavy
+def test_what_ignores_a_hangup_goes_on_ignoring_it(make_run: Any) -> None:
+    """``nohup quorate run``: the terminal may be closed."""
+    root = make_run(m=60)
+    code = f"import signal; signal.signal(signal.SIGHUP, signal.SIG_IGN); {COMMAND}"
+    tree = start(code, root, said=root / "said.txt", preloaded=True)
+    tree.wait_for(lambda: entries_so_far(root) > 0)
+    tree.signal(signal.SIGHUP)
+    assert tree.process.wait() == 0, tree.text()
+    tree.ends()
+
+
+def stopped_at_random_moments(make_run: Any, moments: int, chance: random.Random, n_jobs: int) -> list[float]:
+    """Send SIGTERM at random moments of runs that go on from one another; return how long each took to be gone."""
+    seconds: list[float] = []
+    size = {"n": 1200, "m": 1200, "teachers.count": 70, "run.n_jobs": n_jobs}
+    whole = make_run("whole", **size)
+    tree = run(whole)
+    assert tree.process.wait() == 0, tree.text()
+    length = time.monotonic() - tree.began
+    number = 0
+    while len(seconds) < moments:
+        number += 1
+        root = make_run(f"run-{number}", **size)
+        snapshots, over = [Snapshot.of(root)], False
+        while not over:
+            tree = run(root)
+            struck = len(seconds) < moments
+            if struck:
+                until = tree.began + chance.uniform(0, length)
+                while time.monotonic() < until and tree.process.poll() is None:
+                    time.sleep(0.002)
+                tree.process.send_signal(signal.SIGTERM)
+            else:
+                tree.process.wait()
+            took = tree.ends()
+            over = "· done" in tree.text()  # nothing was left to stop
+            if not over:
+                # Before the command line had come up there is nobody to answer, and nothing private yet.
+                assert tree.process.returncode == 6 or (tree.process.returncode, tree.text()) == (-15, ""), tree.text()
+                assert tree.process.returncode == -15 or HOW_TO_GO_ON in tree.text()
+                seconds.append(took)
+            snapshots.append(Snapshot.of(root))
+        assert breaches(snapshots, n_queries=len(label_rows(root))) == []
+    return seconds
+
+
+@pytest.mark.heavy
+def test_sigterm_at_a_random_moment_leaves_no_process_and_one_charge(make_run: Any) -> None:
+    assert len(stopped_at_random_moments(make_run, 1, random.Random(20261130), 1)) == 1
+
+
+@pytest.mark.faults
+def test_sigterm_at_fifty_random_moments_leaves_no_process_and_one_charge(make_run: Any) -> None:
+    seconds = stopped_at_random_moments(make_run, 50, random.Random(), 2)
+    mean = sum(seconds) / len(seconds)
+    print(f"\n{len(seconds)} moments; gone after {max(seconds):.2f} s at most, {mean:.2f} s in the mean")
+
+
+FIT = """
+import multiprocessing, sys, time
+import numpy as np
+import polars
+from sklearn.linear_model import LogisticRegression
+from quorate import PrivateClassifier, PublicPool
+
+class Slow(LogisticRegression):
+    def fit(self, X, y):
+        import os, pathlib
+        if multiprocessing.parent_process() is not None:  # a teacher, and not one tried on public rows first
+            pathlib.Path(folder, f"begun-{os.getpid()}").touch()
+            time.sleep(600)
+        return super().fit(X, y)
+
+folder = sys.argv[1]
+rng = np.random.default_rng(0)
+X = rng.normal(size=(600, 3))
+model = PrivateClassifier(Slow(), classes=[0, 1], epsilon=2.0, delta=1e-5, n_teachers=20, n_jobs=2)
+try:
+    model.fit(X, (X[:, 0] > 0).astype(int), public=PublicPool(rng.normal(size=(50, 3))))
+except KeyboardInterrupt:
+    print("KeyboardInterrupt reached the caller", flush=True)
+    raise
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_estimator_that_is_stopped_leaves_nothing_running(tmp_path: Path, number: signal.Signals) -> None:
+    tree = start(FIT, tmp_path, said=tmp_path / "said.txt", preloaded=True)
+    tree.wait_for(begun(tmp_path))
+    tree.signal(number)
+    tree.ends()
+    assert tree.process.returncode == -number, tree.text()
+    assert ("KeyboardInterrupt reached the caller" in tree.text()) == (number == signal.SIGINT)

@@ -1,0 +1,290 @@
+"""Every way to learn in a whole run: by its name in quorate.toml, and as ``PrivateClassifier(student=...)``."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from quorate import Budget, Ledger, PrivateClassifier, PublicPool
+from quorate.deferred import skops
+from quorate.errors import InvalidParameter
+from quorate.folder.batch import execute, load_run, read_facts
+from quorate.folder.settings import settings_from
+from quorate.folder.template import TEMPLATE
+from quorate.mechanisms import ConfidentNoisyMax, InteractiveNoisyMax
+from quorate.students import (
+    AutoStudent,
+    LabelStudent,
+    NoiseAwareStudent,
+    SelfTraining,
+    SpreadLabels,
+    Student,
+    VoteShareStudent,
+    VotingClass,
+)
+from quorate.voting.models import METHODS, SHARES, student_of
+
+MakeRun = Callable[..., Path]
+Cli = Callable[..., tuple[int, str, str]]
+
+CLASSES = ["no", "maybe", "yes"]
+WAYS: dict[str, tuple[Student, str]] = {
+    "answers": (AutoStudent(GaussianNB()), "auto"),
+    "labels": (LabelStudent(), "GaussianNoisyMax"),
+    "noisy labels": (NoiseAwareStudent(), "LaplaceNoisyMax"),
+    "noisy labels, kernel": (NoiseAwareStudent(GaussianNB(), shares="kernel"), "GaussianNoisyMax"),
+    "values": (VoteShareStudent(), "auto"),
+    "values, kernel": (VoteShareStudent(shares="kernel"), "auto"),
+    "values, process": (VoteShareStudent(LogisticRegression(), shares="gaussian-process"), "NoisyCounts"),
+    "values, auto": (VoteShareStudent(shares="auto"), "auto"),
+    "self-training": (SelfTraining(), "GaussianNoisyMax"),
+    "spreading": (SpreadLabels(), "Exponential"),
+    "voting": (VotingClass(n_estimators=5), "auto"),
+}
+
+
+def rows(n: int, seed: int) -> tuple[pl.DataFrame, np.ndarray[Any, Any]]:
+    """A table with a number in large units and a word, and three classes."""
+    rng = np.random.default_rng(seed)
+    size, colour = rng.normal(1_000, 300, size=n), rng.choice(["red", "green", "blue"], size=n)
+    score = (size - 1_000) / 300 + (colour == "red") - (colour == "blue")
+    return pl.DataFrame({"size": size, "colour": colour}), np.array(CLASSES)[np.digitize(score, [-0.7, 0.7])]
+
+
+def fitted(student: Any, mechanism: Any = "auto", **changes: Any) -> PrivateClassifier:
+    settings: dict[str, Any] = {
+        "classes": CLASSES,
+        "epsilon": 60.0,
+        "delta": 1e-5,
+        "n_teachers": 20,
+        "n_jobs": 1,
+        "unsafe_noise_seed": 7,
+    }
+    X, y = rows(600, 1)
+    clf = PrivateClassifier(None, student, mechanism=mechanism, **{**settings, **changes})
+    return clf.fit(X, y, public=PublicPool(rows(200, 2)[0]))
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(("student", "mechanism"), WAYS.values(), ids=WAYS)
+def test_every_way_learns_words_and_numbers_in_a_whole_fit(student: Student, mechanism: str) -> None:
+    clf = fitted(student, mechanism)
+    X, y = rows(300, 3)
+    probabilities = clf.predict_proba(X)
+    assert probabilities.shape == (300, 3)
+    np.testing.assert_allclose(probabilities.sum(axis=1), 1)
+    assert np.mean(clf.predict(X) == y) > 0.6
+    written = skops.io.dumps(clf.student_)
+    assert skops.io.get_untrusted_types(data=written) == []
+    assert (skops.io.loads(written).predict(X) == clf.predict(X)).all()
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("student", [VoteShareStudent(), NoiseAwareStudent(GaussianNB()), SpreadLabels()])
+def test_plain_numbers_and_pipelines_go_the_same_way(student: Any) -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    y = np.array(CLASSES)[np.digitize(X[:, 0], [-0.5, 0.5])]
+    settings: dict[str, Any] = {"classes": CLASSES, "epsilon": 60.0, "delta": 1e-5, "n_teachers": 10, "n_jobs": 1}
+    settings["unsafe_noise_seed"] = 7
+    mechanism = "auto" if isinstance(student, VoteShareStudent) else "GaussianNoisyMax"
+    pool = PublicPool(rng.normal(size=(150, 3)))
+    for estimator in (student.estimator, make_pipeline(StandardScaler(), LogisticRegression())):
+        way = type(student)(estimator)
+        clf = PrivateClassifier(GaussianNB(), way, mechanism=mechanism, **settings).fit(X, y, public=pool)
+        assert np.mean(clf.predict(X) == y) > 0.6
+
+
+# --- misuse: refused in one line, before anything is charged -----------------------------------------------------
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("student", "mechanism", "said"),
+    [
+        (
+            VoteShareStudent(),
+            "GaussianNoisyMax",
+            "VoteShareStudent learns from noisy votes, and GaussianNoisyMax releases classes",
+        ),
+        (
+            VoteShareStudent(GaussianNB()),
+            "LaplaceNoisyMax",
+            "VoteShareStudent learns from noisy votes, and LaplaceNoisyMax",
+        ),
+        (NoiseAwareStudent(), "PermuteAndFlip", "has no formula for PermuteAndFlip"),
+        (
+            LabelStudent(LogisticRegression().fit([[0.0], [1.0]], [0, 1])),
+            "auto",
+            "LogisticRegression is already fitted",
+        ),
+        (
+            LabelStudent(RidgeClassifier()),
+            InteractiveNoisyMax(9.0, 40.0, 40.0, 20, 0.9),
+            "asks the student how sure it is, and RidgeClassifier has no predict_proba",
+        ),
+        (LabelStudent(KNeighborsClassifier(n_neighbors=10_000)), "auto", "the student KNeighborsClassifier fails"),
+    ],
+)
+def test_a_student_that_cannot_be_taught_is_refused_before_anything_is_charged(
+    student: Any, mechanism: Any, said: str, tmp_path: Path
+) -> None:
+    with Ledger(tmp_path / "ledger.db", budget=Budget(60.0, 1e-5)) as ledger:
+        with pytest.raises(InvalidParameter, match=said) as told:
+            fitted(student, mechanism, ledger=ledger)
+        assert "\n" not in str(told.value)
+        assert ledger.reservations() == ()
+
+
+@pytest.mark.heavy
+def test_a_student_asks_itself_in_between_where_the_mechanism_wants_to_know() -> None:
+    mechanism = InteractiveNoisyMax(12.0, 2.0, 2.0, 20, 0.9)
+    clf = fitted(SelfTraining(), mechanism, epsilon=9_000.0)
+    X, y = rows(300, 3)
+    assert np.mean(clf.predict(X) == y) > 0.6
+
+
+@pytest.mark.heavy
+def test_declined_answers_are_dropped_or_random_as_the_run_says() -> None:
+    mechanism = ConfidentNoisyMax(19.0, 1.0, 1.0)
+    clf = [fitted(LabelStudent(GaussianNB()), mechanism, epsilon=9_000.0, declined=each) for each in ("drop", "random")]
+    declined = clf[0].released_.declined
+    assert 10 < declined.sum() < 190
+    assert not np.array_equal(clf[0].student_[-1].theta_, clf[1].student_[-1].theta_)
+
+
+# --- quorate.toml ------------------------------------------------------------------------------------------------
+
+MADE = {
+    "auto": AutoStudent,
+    "labels": LabelStudent,
+    "noisy-labels": NoiseAwareStudent,
+    "values": VoteShareStudent,
+    "self-training": SelfTraining,
+    "label-spreading": SpreadLabels,
+    "label-propagation": SpreadLabels,
+    "voting-class": VotingClass,
+}
+
+
+@pytest.mark.default_cases(4)
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_names_its_student(method: str) -> None:
+    student = student_of("logistic", method=method, shares="linear", folder=Path())
+    assert type(student) is MADE[method]
+    assert method.startswith("label-pro") == (getattr(student, "method", "") == "propagation")
+
+
+@pytest.mark.parametrize(
+    ("model", "method", "shares", "said"),
+    [
+        ("logistic", "labels", "kernel", 'shares = "kernel" does not go with method = "labels"'),
+        ("logistic", "noisy-labels", "auto", 'shares = "auto" does not go with method = "noisy-labels"'),
+        ("shares", "auto", "linear", 'model = "shares" is what method = "values" or "noisy-labels" fits'),
+        ("models:of_my_own", "values", "linear", "returns a student, which has a method of its own"),
+    ],
+)
+def test_names_that_do_not_go_together_are_refused(
+    model: str, method: str, shares: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "models_of_a_student.py").write_text(
+        "from quorate.students import LabelStudent\n\ndef of_my_own():\n    return LabelStudent()\n"
+    )
+    model = model.replace("models:", "models_of_a_student:")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    with pytest.raises(InvalidParameter, match=said) as told:
+        student_of(model, method=method, shares=shares, folder=tmp_path)
+    assert "\n" not in str(told.value)
+    if ":" in model:
+        assert student_of(model, method="auto", shares="linear", folder=tmp_path) == LabelStudent()
+
+
+def test_a_name_that_is_none_is_met_with_the_nearest() -> None:
+    data = {"private": "a.csv", "public": "b.csv", "label": "y", "classes": ["no", "yes"]}
+    document = {"data": data, "budget": {"epsilon": 1.0, "delta": 1e-6}}
+    for key, wrong, near in (("method", "self-traning", "self-training"), ("shares", "kernal", "kernel")):
+        with pytest.raises(InvalidParameter, match=rf'\[student\] {key} must be .*did you mean "{near}"'):
+            settings_from({**document, "student": {key: wrong}}, folder=Path())
+    assert settings_from(document, folder=Path()).student.method == "auto"
+
+
+def test_every_method_and_model_of_shares_is_documented() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
+    assert [name for name in (*METHODS, *SHARES) if f'`"{name}"`' not in page] == []
+    assert "# method" in TEMPLATE
+
+
+STRANGER = """
+import sys
+sys.modules.update(dict.fromkeys(f"sklearn.externals.array_api_compat.{name}" for name in ("torch", "dask", "cupy")))
+import polars, skops.io  # which would load those libraries where they are, and take twice as long
+for student, table in zip(sys.argv[1::2], sys.argv[2::2]):
+    print(skops.io.load(student).predict(polars.read_csv(table)).tolist())
+"""
+
+
+LEARNED = {
+    "LogisticRegression (VoteShareStudent)": {
+        "student.method": "values", "student.shares": "auto", "student.model": "shares",
+    },
+    "LogisticRegression (NoiseAwareStudent)": {
+        "student.method": "noisy-labels", "mechanism.name": "GaussianNoisyMax", "student.model": "shares",
+    },
+    "LogisticRegression (SelfTraining)": {"student.method": "self-training", "mechanism.name": "GaussianNoisyMax"},
+}  # fmt: skip
+
+
+@pytest.mark.heavy
+def test_a_run_writes_a_student_that_opens_without_quorate_and_says_how_it_learned(
+    make_run: MakeRun, finished_runs: MakeRun
+) -> None:
+    """One stranger opens them all, that of a run by defaults too: what takes long is to start one."""
+    by_defaults = finished_runs()
+    files = [by_defaults / "public" / "student.skops", by_defaults / "public.csv"]
+    expected = [str(skops.io.load(files[0]).predict(pl.read_csv(files[1])).tolist())]
+    for number, (named, changes) in enumerate(LEARNED.items()):
+        more = {"data.evaluation": "evaluation.csv", "mechanism.queries": 100, "budget.epsilon": 40.0}
+        root = make_run(f"run{number}", **changes, **more)
+        facts = execute(load_run(root), command="quorate run")
+        assert facts.setup.student == named
+        assert named in (root / "public" / "model_card.md").read_text().replace("\\", "")
+        assert facts.utility.student is not None
+        assert facts.utility.student.accuracy > 0.7
+        student, table = root / "public" / "student.skops", root / "public.csv"
+        files += [student, table]
+        expected.append(str(skops.io.load(student).predict(pl.read_csv(table)).tolist()))
+    told = subprocess.run([sys.executable, "-I", "-c", STRANGER, *files], capture_output=True, check=True)
+    assert told.stdout.decode().splitlines() == expected
+
+
+@pytest.mark.heavy
+def test_another_method_learns_from_the_same_answers_at_no_charge(make_run: MakeRun, cli: Cli) -> None:
+    root = make_run()
+    assert cli("run", root)[0] == 0
+    first = read_facts(root)
+    settings = root / "quorate.toml"
+    settings.write_text(settings.read_text() + '\n[student]\nmethod = "values"\nmodel = "shares"\n')
+    assert cli("run", root)[0] == 0
+    assert read_facts(root).setup.student == "LogisticRegression (VoteShareStudent)"
+    assert read_facts(root).answers == first.answers
+    assert read_facts(root).guarantee == first.guarantee
+
+
+def test_a_method_that_cannot_learn_is_refused_by_check(make_run: MakeRun, cli: Cli) -> None:
+    root = make_run(**{"student.method": "values", "mechanism.name": "GaussianNoisyMax"})
+    code, _, error = cli("check", root)
+    assert code == 2
+    assert "VoteShareStudent learns from noisy votes" in error
+    assert not (root / "private" / "ledger.db").exists()

@@ -1,0 +1,100 @@
+"""A run begun when an entry with blanks around it was another category goes on so: nothing is charged or drawn anew."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from quorate.direct import config
+from quorate.errors import BudgetExhausted
+from quorate.folder import batch
+from quorate.folder.batch import execute, load_run
+from quorate.folder.direct_run import execute_direct, read_direct
+from quorate.folder.online import ask
+from quorate.ledger import Ledger
+from quorate.run.schema import Schema
+from quorate.voting import flow
+
+MakeRun = Callable[..., Path]
+DIRECT: dict[str, Any] = {
+    "method.by": "direct", "method.rounds": 4, "data.n_records": 400, "teachers.count": None,
+    "mechanism.queries": None, "run.n_jobs": None,
+}  # fmt: skip
+
+
+def history(root: Path) -> list[dict[str, Any]]:
+    with Ledger(root / "ledger.db") as ledger:
+        return ledger.export()
+
+
+def respell(path: Path) -> None:
+    """Write blanks around the word of every seventh row."""
+    rows = pl.read_csv(path)
+    padded = pl.when(pl.int_range(pl.len()) % 7 == 0).then(pl.format(" {}  ", "ward")).otherwise("ward")
+    rows.with_columns(ward=padded).write_csv(path)
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize("table", ["public", "private"])
+def test_a_run_of_votes_that_told_spellings_apart_goes_on_so(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    root = make_run(**{"mechanism.online_answers": 4})
+    respell(root / f"{table}.csv")
+    with monkeypatch.context() as then:
+        settled = batch._config
+        then.setattr(batch, "_config", lambda *given: replace(settled(*given), words_as_written=True))
+        then.setattr(flow, "teach", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            execute(load_run(root), command="quorate run")
+    charged = history(root)
+    with monkeypatch.context() as twin:  # that does not look for it would pay again
+        twin.setattr(batch, "earlier_configs", lambda *_: [])
+        with pytest.raises(BudgetExhausted):
+            execute(load_run(root), command="quorate run")
+    run = load_run(root)
+    assert not run.task.inputs.kinds.words
+    execute(run, command="quorate run")
+    assert history(root) == charged
+    assert ask(load_run(root), pl.DataFrame({"age": [40], "bmi": [25.0], "ward": ["north"]})).left == 3
+
+
+def test_where_both_tables_are_written_alike_a_run_begun_before_is_the_same_run(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_run()
+    now = load_run(root)
+    with monkeypatch.context() as then:
+        settled = batch._config
+        then.setattr(batch, "_config", lambda *given: replace(settled(*given), words_as_written=True))
+        before = load_run(root)
+    assert now.task.inputs.kinds.words
+    assert not before.task.inputs.kinds.words
+    assert now.charge_key == before.charge_key
+
+
+@pytest.mark.parametrize("table", ["public", pytest.param("private", marks=pytest.mark.heavy)])
+def test_a_direct_run_that_told_spellings_apart_goes_on_so(
+    make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    root = make_run(**DIRECT)
+    respell(root / f"{table}.csv")
+    with monkeypatch.context() as then:
+        read = Schema.of
+        then.setattr(config.Schema, "of", lambda *given, **how: read(*given, **how).with_words_as_written())
+        execute_direct(read_direct(root), command="quorate run")
+    charged = history(root)
+    run = read_direct(root)
+    assert bool(run.task.schema.kinds.words) == (table == "private")  # of which cells were read so before
+    execute_direct(run, command="quorate run")
+    assert history(root) == charged
+    with monkeypatch.context() as twin:  # that takes the pool as it is read now would pay again
+        twin.setattr(Schema, "with_words_as_written", lambda schema: schema)
+        if table == "public":
+            with pytest.raises(BudgetExhausted):
+                execute_direct(read_direct(root), command="quorate run")

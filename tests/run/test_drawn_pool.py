@@ -1,0 +1,339 @@
+"""Marginals through the code that releases them: counts by a slow second way, resume, and audits that catch twins."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from quorate.audit import GaussianClaim, audit_mechanism
+from quorate.data.declared_schema import Schema
+from quorate.data.unit_ids import usable_slots
+from quorate.data.unit_keys import one_row_of_each
+from quorate.ledger import Budget, Ledger, Reservation
+from quorate.mechanisms import MarginalLevel, NoisyMarginals, Partition
+from quorate.mechanisms import marginals as mechanism_module
+from quorate.noise import NoiseSource, SeededNoise
+from quorate.release.target import MARGINAL_LEVEL
+from quorate.run import drawn_pool
+from quorate.run.drawn_pool import CellCounts, ReleasedMarginals, count_cells, partitions_of, release_marginals
+from quorate.types import IntArray, Secret
+
+KEY = Secret(bytes(range(32)))
+SCHEMA = Schema({"age": (0, 120), "sex": ["F", "M"], "income": "number", "note": "drop"})
+
+
+def table(n: int = 400, seed: int = 0) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(np.array(["F", "M", "other", None], dtype=object), n).tolist()
+    ages = [None if age % 10 == 0 else age for age in rng.integers(-5, 130, n).tolist()]
+    return pl.DataFrame({"income": np.exp(rng.normal(5, 3, n)), "sex": sex, "note": ["-"] * n, "age": ages})
+
+
+def counted(n: int, rows: IntArray) -> Any:
+    chosen = np.zeros(n, dtype=bool)
+    chosen[rows] = True
+    return chosen
+
+
+def marginals_of(schema: Schema, mu: float = 3.0) -> NoisyMarginals:
+    return NoisyMarginals(partitions_of(schema), mu=mu, neighbours="add-or-remove")
+
+
+def reserved(marginals: NoisyMarginals, key: str = "levels") -> Reservation:
+    ledger = Ledger(budget=Budget(50.0, 1e-5))
+    return ledger.reserve(marginals.event, delta=1e-5, purposes={MARGINAL_LEVEL: marginals.n_levels}, key=key)
+
+
+@pytest.fixture
+def silent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No noise, so that exact counts can be compared."""
+    monkeypatch.setattr(mechanism_module, "discrete_gaussian", lambda sigma, shape, noise: np.zeros(shape, dtype=int))
+
+
+# --- counts ----------------------------------------------------------------------------------------------------------
+
+
+def test_one_row_of_a_unit_counts_whatever_stands_around_it() -> None:
+    rng = np.random.default_rng(4)
+    groups = rng.integers(0, 60, 300).tolist()
+    rows = one_row_of_each(usable_slots(groups, 300), KEY)
+    assert sorted(groups[row] for row in rows) == sorted(set(groups))
+    number_of = {groups[row]: groups[:row].count(groups[row]) for row in rows.tolist()}
+    assert len(set(number_of.values())) > 3  # not always the first
+    # Its own rows keep their order, and everything else moves, comes or goes.
+    order = np.argsort(np.array(groups) % 7, kind="stable")
+    others = [groups[row] for row in order] + [1_000, 1_000, 1_001, None]
+    moved = one_row_of_each(usable_slots(others, len(others)), KEY)
+    again = {others[row]: others[:row].count(others[row]) for row in moved.tolist()}
+    assert {unit: again[unit] for unit in number_of} == number_of
+    assert None not in again
+    other_key = one_row_of_each(usable_slots(groups, 300), Secret(bytes(32)))
+    assert rows.tolist() != other_key.tolist()
+
+
+def test_counts_are_those_of_the_chosen_rows_and_no_block_matters() -> None:
+    frame, chosen = table(), counted(400, np.arange(0, 400, 3))
+    whole = count_cells(SCHEMA, [frame], chosen).reveal()
+    parted = count_cells(SCHEMA, [frame[:7], frame[7:201], frame[201:201], frame[201:]], chosen).reveal()
+    codes = {name: held.codes(frame[name]) for name, held in SCHEMA.columns.items()}
+    for name, one, other in zip(SCHEMA.columns, whole, parted, strict=True):
+        first = np.unique(codes[name][codes[name] >= 0])
+        expected = [int((codes[name][chosen] == cell).sum()) for cell in first]
+        assert one.within(first, first + 1).tolist() == other.within(first, first + 1).tolist() == expected
+
+
+def test_cells_that_are_joined_on_the_way_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawn_pool, "_MERGED_AT", 3)
+    codes = np.random.default_rng(0).integers(-1, 9, 200)
+    counts = CellCounts()
+    for part in np.array_split(codes, 40):
+        counts.add(part)
+    cells = np.arange(9)
+    assert counts.within(cells, cells + 1).tolist() == [int((codes == cell).sum()) for cell in cells]
+
+
+def test_every_level_counts_its_nodes_exactly_and_opens_by_the_rule(silent: None) -> None:
+    frame, chosen = table(3_000), counted(3_000, np.arange(3_000))
+    marginals = marginals_of(SCHEMA)
+    released = release_marginals(marginals, count_cells(SCHEMA, [frame], chosen), reserved(marginals), SeededNoise(0))
+    assert len(released.levels) > 5
+    assert released.lost is None
+    codes = [held.codes(frame[name]) for name, held in SCHEMA.columns.items()]
+    before: Any = None
+    for level, noisy in released.levels:
+        for place, (nodes, counts) in enumerate(zip(level.nodes, noisy, strict=True)):
+            shift = max(partitions_of(SCHEMA)[place].depth - level.number, 0) if place != 1 else 0
+            assert counts.tolist() == [int(((codes[place] >> shift) == node).sum()) for node in nodes.tolist()]
+            assert (codes[place] >= -1).all()
+        if before is not None:
+            assert level.number == before[0].number + 1
+            assert [n.tolist() for n in level.nodes] == [n.tolist() for n in marginals.after(*before).nodes]
+        before = (level, noisy)
+
+
+# --- drawn, durable, stored, used ------------------------------------------------------------------------------------
+
+
+class Killed(BaseException):
+    """The process dies."""
+
+
+def whole(marginals: NoisyMarginals, reservation: Reservation, noise: NoiseSource) -> ReleasedMarginals:
+    frame = table(3_000)
+    return release_marginals(
+        marginals, count_cells(SCHEMA, [frame], counted(3_000, np.arange(3_000))), reservation, noise
+    )
+
+
+@pytest.mark.parametrize("killed_at", [1, 2, 4])
+def test_a_level_that_was_drawn_and_not_stored_is_zeros_and_never_drawn_again(
+    killed_at: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marginals = marginals_of(SCHEMA)
+    reservation, levels = reserved(marginals), []
+    real = NoisyMarginals.release_level
+
+    def dying(self: NoisyMarginals, level: MarginalLevel, counts: Sequence[IntArray], noise: NoiseSource) -> Any:
+        levels.append(level.number)
+        if level.number == killed_at:
+            raise Killed
+        return real(self, level, counts, noise)
+
+    monkeypatch.setattr(NoisyMarginals, "release_level", dying)
+    with pytest.raises(Killed):
+        whole(marginals, reservation, SeededNoise(0))
+    resumed = whole(marginals, reservation, SeededNoise(0))
+    assert levels == list(range(1, killed_at + 1))  # nothing was drawn again, and no tree goes on
+    assert resumed.lost == killed_at
+    assert [level.number for level, _ in resumed.levels] == levels
+    assert not any(column.any() for column in resumed.levels[-1][1])
+    assert reservation.remaining(MARGINAL_LEVEL) == marginals.n_levels - killed_at
+
+
+def test_stored_levels_are_read_and_not_drawn_again() -> None:
+    marginals = marginals_of(SCHEMA)
+    reservation = reserved(marginals)
+    first = whole(marginals, reservation, SeededNoise(0))
+    again = whole(marginals, reservation, SeededNoise(1))  # other noise, of which nothing is asked
+    flat = [[column.tolist() for column in noisy] for _, noisy in first.levels]
+    assert flat == [[column.tolist() for column in noisy] for _, noisy in again.levels]
+    drawn = [block.answers[0] for block in reservation.blocks(MARGINAL_LEVEL)]
+    assert drawn == flat
+
+
+def test_a_level_is_durably_drawn_before_its_noise_and_stored_before_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
+    marginals = marginals_of(SCHEMA)
+    reservation = reserved(marginals)
+    real = NoisyMarginals.release_level
+
+    def watched(self: NoisyMarginals, level: MarginalLevel, counts: Any, noise: NoiseSource) -> Any:
+        blocks = reservation.blocks(MARGINAL_LEVEL)
+        assert len(blocks) == level.number
+        assert [block.answers is None for block in blocks] == [False] * (level.number - 1) + [True]
+        return real(self, level, counts, noise)
+
+    monkeypatch.setattr(NoisyMarginals, "release_level", watched)
+    whole(marginals, reservation, SeededNoise(0))
+
+
+# --- audits: what one unit moves, by the code that releases ----------------------------------------------------------
+
+TREE, LIST = Partition.tree(3), Partition(3)
+N = 4_000  # in one leaf and one value, so that its path is always opened
+
+
+class Unpaid:
+    """A reservation of which the audit asks nothing: it runs the release many thousand times."""
+
+    def __init__(self) -> None:
+        self.drawn = -1
+
+    def blocks(self, purpose: str) -> tuple[()]:
+        return ()
+
+    def draw(self, purpose: str, count: int) -> Any:
+        self.drawn += 1
+        return SimpleNamespace(purpose=purpose, first=self.drawn, count=count)
+
+    def store(self, block: Any, answers: Any) -> None:
+        return None
+
+
+def columns_with(codes: Sequence[Sequence[int]]) -> Secret[tuple[CellCounts, ...]]:
+    """Counts of N units in cells 0 of both columns, and of the rows of one more: a code a column, each."""
+    counts = (CellCounts(), CellCounts())
+    for column in counts:
+        column.add(np.zeros(N, dtype=np.int64))
+    for row in codes:
+        for column, code in zip(counts, row, strict=True):
+            column.add(np.array([code]))
+    return Secret(counts)
+
+
+Unit = tuple[tuple[int, int], ...]
+NOBODY: Unit = ()
+ONE: Unit = ((0, 0),)
+OTHER: Unit = ((7, 2),)
+
+
+def numbers_of(marginals: NoisyMarginals, unit: Unit, noise: NoiseSource) -> IntArray:
+    """Everything that one whole release publishes of the nodes that a unit or its replacement can be in."""
+    released = release_marginals(marginals, columns_with(unit), Unpaid(), noise)  # type: ignore[arg-type]
+    return np.concatenate([column for _, noisy in released.levels for column in noisy])
+
+
+def moved(marginals: NoisyMarginals, pair: tuple[Unit, Unit]) -> float:
+    """μ of the whole release on two neighbours, without noise: the length of what moves, in priced σ."""
+    lengths = 0.0
+    runs = [
+        release_marginals(marginals, columns_with(unit), Unpaid(), SeededNoise(0)).levels  # type: ignore[arg-type]
+        for unit in pair
+    ]
+    for (_, one), (_, other) in zip(*runs, strict=True):
+        for partition, a, b in zip(marginals.partitions, one, other, strict=True):
+            assert a.shape == b.shape
+            lengths += float(((a - b) ** 2).sum()) / marginals.sigma(partition) ** 2
+    return float(np.sqrt(lengths))
+
+
+PAIRS = {"add-or-remove": (NOBODY, ONE), "replace": (ONE, OTHER)}
+
+
+def audited(neighbours: str, mu: float = 0.9) -> NoisyMarginals:
+    return NoisyMarginals((TREE, LIST), mu=mu, neighbours=neighbours)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("neighbours", PAIRS)
+def test_one_unit_moves_the_release_by_what_is_paid_for_and_not_less(neighbours: str, silent: None) -> None:
+    marginals = audited(neighbours)
+    assert moved(marginals, PAIRS[neighbours]) <= marginals.mu * (1 + 1e-12)
+    # A replaced unit may leave a path that is not looked into: two counts of level 1 move, and one of those below.
+    least = 0.99 if neighbours == "add-or-remove" else 0.8
+    assert moved(marginals, PAIRS[neighbours]) > least * marginals.mu
+
+
+def with_root(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The root is counted too, beside the halves."""
+    real = Partition.cells_of
+
+    def cells_of(self: Partition, nodes: IntArray, level: int) -> tuple[IntArray, IntArray]:
+        first, behind = real(self, nodes, level)
+        if level == 1 and self.depth:
+            first, behind = np.where(nodes == 2, 0, first), behind  # what is missing, and everybody
+        return first, behind
+
+    monkeypatch.setattr(Partition, "cells_of", cells_of)
+
+
+def drawn_again_when_visited(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A node that was released once is released again below."""
+    real = NoisyMarginals._opened
+
+    def opened(self: NoisyMarginals, partition: Partition, level: int, nodes: IntArray, noisy: IntArray) -> IntArray:
+        children = real(self, partition, level, nodes, noisy)
+        return np.concatenate([children, children])
+
+    monkeypatch.setattr(NoisyMarginals, "_opened", opened)
+
+
+@pytest.mark.parametrize("twin", [with_root, drawn_again_when_visited])
+def test_a_release_of_more_than_is_paid_for_is_caught(
+    twin: Callable[[pytest.MonkeyPatch], None], silent: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    marginals = audited("add-or-remove")
+    twin(monkeypatch)
+    assert moved(marginals, PAIRS["add-or-remove"]) > 1.05 * marginals.mu
+
+
+def test_all_rows_of_a_unit_are_caught(silent: None) -> None:
+    marginals = audited("add-or-remove")
+    assert moved(marginals, (NOBODY, (*ONE, *ONE))) > 1.9 * marginals.mu
+
+
+def test_noise_for_adding_is_caught_where_a_unit_is_replaced(silent: None) -> None:
+    marginals = audited("add-or-remove")
+    assert moved(marginals, PAIRS["replace"]) > 1.1 * marginals.mu
+
+
+class ManyReleases:
+    """The whole release on the counts that are handed in, as an audit attacks it."""
+
+    def __init__(self, marginals: NoisyMarginals, pair: tuple[Unit, Unit]) -> None:
+        self.marginals, self.pair, self.runs = marginals, pair, 0
+
+    def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        self.runs += 1
+        numbers = numbers_of(self.marginals, self.pair[int(counts[0])], noise.at("run", self.runs))
+        return np.asarray(numbers[: self.length], dtype=np.int64)
+
+    @property
+    def length(self) -> int:
+        return 3 + 3 + 2 + 2  # level 1 of both columns, and the two nodes below the one that is always opened
+
+
+def attacked(marginals: NoisyMarginals, neighbours: str, runs: int) -> Any:
+    return audit_mechanism(
+        ManyReleases(marginals, PAIRS[neighbours]),
+        ([0, 0], [1, 0]),
+        GaussianClaim(audited(neighbours).mu),
+        confidence=1 - 1e-6,
+        runs=runs,
+        seed=1,
+    )
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("neighbours", PAIRS)
+def test_the_attack_on_whole_releases_proves_no_more_than_is_claimed_and_is_not_blind(neighbours: str) -> None:
+    result = attacked(audited(neighbours), neighbours, 12_000)
+    assert not result.violated, result.verdict
+    assert result.lower_bound > 0.5 * audited(neighbours).mu
+
+
+def test_the_attack_catches_a_release_with_little_noise() -> None:
+    assert attacked(audited("add-or-remove", mu=5.0), "add-or-remove", 2_000).violated

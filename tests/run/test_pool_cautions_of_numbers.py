@@ -1,0 +1,93 @@
+"""A public column of numbers that other entries, or marks, keep from being read as one, which are quoted."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from quorate import PublicPool
+from quorate.data.column_kinds import GivenKinds, column_kinds
+from quorate.errors import InvalidParameter
+from quorate.run.pool_cautions import ENTRIES_LOST, MOSTLY_NUMBERS, pool_cautions
+
+
+def said(cells: Any, *, library: str = "polars", **given: Any) -> dict[str, str]:
+    pool: Any = pl.DataFrame({"a": cells, "b": np.arange(len(cells))})
+    pool = pool.to_pandas() if library == "pandas" else pool
+    kinds = column_kinds(pool, PublicPool(pool, **given).given)
+    return {each.code: each.words for each in pool_cautions(pool, "public.csv", kinds=kinds) if each.applies}
+
+
+def numbers(n: int, write: Any = "{:.2f}".format) -> list[str]:
+    return [write(value) for value in np.random.default_rng(0).normal(50, 20, n)]
+
+
+MARKED = {
+    "below a limit, 30 %": (numbers(70) + ["<-0.50"] * 30, "'<-0.50'"),
+    "below many limits": (numbers(70) + [f"<{i / 10}" for i in range(30)], "'<0.0'"),
+    "2 %": (numbers(98) + ["k.A."] * 2, "'k.A.'"),
+    "a word, 30 %": (numbers(70) + ["trace"] * 20 + ["n.d."] * 10, "'trace', 'n.d.'"),
+    "commas and a limit": (numbers(80, lambda value: f"{value:.1f}".replace(".", ",")) + ["<0,6"] * 20, "'<0,6'"),
+    "padded": (numbers(100, " {:.1f} ".format), "blanks around them"),
+    "U+2212": (numbers(100, lambda value: f"{value - 50:.2f}".replace("-", "\N{MINUS SIGN}")), "U+2212"),
+    "percent": (numbers(100, "{:.1f}%".format), "a percent sign"),
+    "currency": (numbers(100, "${:.2f}".format), "a currency"),
+    "euro": (numbers(100, "{:.2f} \N{EURO SIGN}".format), "a currency"),
+}
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize("library", ["polars", "pandas"])
+@pytest.mark.parametrize("name", MARKED)
+def test_what_keeps_a_column_from_being_read_as_numbers_is_quoted_with_its_remedy(name: str, library: str) -> None:
+    cells, quoted = MARKED[name]
+    words = said(cells, library=library)[MOSTLY_NUMBERS]
+    assert quoted in words
+    assert "Write plain numbers" in words
+    pool, numeric = pl.DataFrame({"a": cells}), GivenKinds(numeric=("a",))
+    if name in ("percent", "currency", "euro"):  # what is refused is not advised
+        with pytest.raises(InvalidParameter, match=re.escape(repr(cells[0]))):
+            column_kinds(pool, numeric)
+        assert "numeric" not in words
+    else:
+        assert column_kinds(pool, numeric).kinds == {"a": "number"}
+        assert "name such a column as numeric" in words
+
+
+SOUND = {
+    "numbers": numbers(100),
+    "numbers and missing ones": [*numbers(90), *["n/a"] * 5, *["?"] * 5],
+    "decimal commas": numbers(100, lambda value: f"{value:.1f}".replace(".", ",")),
+    "rooms": [f"{100 + i}{'ABC'[i % 3]}" for i in range(100)],
+    "rooms, some without a letter": [f"{100 + i}{['', 'A', 'B'][i % 3]}" for i in range(100)],
+    "grades": ["1", "2", "3", "4", "absent"] * 20,
+    "words": ["north", "south"] * 50,
+    "ids": [f"P{i:04d}" for i in range(100)],
+}
+
+
+@pytest.mark.default_cases(4)
+@pytest.mark.parametrize("name", SOUND)
+def test_codes_words_and_columns_that_are_read_as_numbers_are_not_accused(name: str) -> None:
+    assert not {MOSTLY_NUMBERS, ENTRIES_LOST} & said(SOUND[name]).keys()
+
+
+@pytest.mark.parametrize("share", [1, 50, 99])
+def test_entries_that_are_no_numbers_where_the_owner_says_numbers_are_quoted_however_many(share: int) -> None:
+    words = said([*numbers(100 - share), *["12%"] * share], numeric=["a"])[ENTRIES_LOST]
+    assert "'12%'" in words
+    assert f"{100 - share}% numbers" in words
+    assert ENTRIES_LOST not in said([*numbers(90), *["n/a"] * 10], numeric=["a"])
+
+
+@pytest.mark.heavy
+def test_published_tables_are_not_accused() -> None:
+    from quorate.data import load_adult, load_mushroom
+
+    for pool in (load_adult().test, load_mushroom().X):
+        found = pool_cautions(pool, "public", kinds=column_kinds(pool))
+        assert not [each for each in found if each.code in (MOSTLY_NUMBERS, ENTRIES_LOST) and each.applies]

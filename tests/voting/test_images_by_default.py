@@ -1,0 +1,116 @@
+"""Default teachers and students see images in directions of public patches; what is the user's own sees pixels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.tree import DecisionTreeClassifier
+from threadpoolctl import threadpool_limits
+
+from quorate import PrivateClassifier, PublicPool
+from quorate.data.feature_maps.directions import PoolDirections
+from quorate.deferred import skops
+from quorate.export.onnx_model import onnx_student
+from quorate.planning.public_side import public_side
+from quorate.voting.inputs import directions_of_images
+from quorate.voting.models import default_teacher
+
+DIGITS, LABELS = load_digits(return_X_y=True)
+KEPT = LABELS < 3
+IMAGES = np.kron(DIGITS[KEPT].reshape(-1, 8, 8), np.ones((2, 2)))  # 16 × 16
+LABELS = LABELS[KEPT]
+N, M = 300, 150
+ROWS = IMAGES.reshape(len(IMAGES), -1)
+
+
+@pytest.fixture(scope="module")
+def directions() -> PoolDirections:
+    return PoolDirections.of_images(ROWS[N : N + M])
+
+
+@pytest.mark.heavy
+def test_directions_have_mean_zero_and_a_typical_image_length_one(directions: PoolDirections) -> None:
+    seen = directions.transform(ROWS[N : N + M])
+    assert seen.shape == (M, 128)
+    assert np.abs(seen.mean(axis=0)).max() < 1e-3
+    assert np.mean(np.sum(seen**2, axis=1)) == pytest.approx(1.0, abs=0.01)
+    variances = seen.var(axis=0)[:20]
+    patches = directions.coordinates.feature_map.first.numbers(ROWS[N : N + M])  # type: ignore[attr-defined]
+    units = patches / np.linalg.norm(patches, axis=1, keepdims=True)
+    values = np.linalg.svd(units - units.mean(axis=0), compute_uv=False)[:20] ** 2
+    assert variances / variances[0] == pytest.approx(np.sqrt(values / values[0]), rel=0.02)  # the root of each
+
+
+def test_an_image_is_the_same_alone_and_in_any_company(directions: PoolDirections) -> None:
+    hostile = np.vstack([ROWS[:20], ROWS[:3] * 1e200, -ROWS[:3], np.zeros((1, ROWS.shape[1]))])
+    with threadpool_limits(1):
+        together = directions.transform(hostile)
+    with threadpool_limits(2):
+        assert (np.vstack([directions.transform(hostile[i : i + 1]) for i in range(len(hostile))]) == together).all()
+        assert (directions.transform(hostile[::-1])[::-1] == together).all()
+
+
+@pytest.mark.heavy
+def test_what_is_published_says_the_same_opens_without_trust_and_prints_in_few_lines(
+    directions: PoolDirections,
+) -> None:
+    published = directions.transformer(ROWS[N : N + 2])
+    assert np.abs(published.transform(ROWS[:50]) - directions.transform(ROWS[:50])).max() < 0.01
+    content = skops.io.dumps(published)
+    assert skops.io.get_untrusted_types(data=content) == []
+    assert (skops.io.loads(content).transform(ROWS[:5]) == published.transform(ROWS[:5])).all()
+    assert len(repr(published)) < 3_000
+
+
+@pytest.mark.heavy
+def test_who_sees_patches() -> None:
+    pool = PublicPool(IMAGES[N : N + M])
+    seen = {None: True, LogisticRegression: False}
+    for student, by_patches in seen.items():
+        side = public_side(pool, [0, 1, 2], student=None if student is None else student())
+        assert side.views.teacher.directions is not None
+        assert (side.views.student.directions is not None) is by_patches
+        assert side.views.student(side.pool).shape == (M, 128 if by_patches else 256)
+        assert (side.views.width, type(side.default_teacher)) == (256, RidgeClassifier)
+    own = public_side(pool, [0, 1, 2], teacher=DecisionTreeClassifier())
+    assert own.views.teacher.directions is None
+    assert own.views.student.directions is not None
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize(
+    "pool",
+    [
+        ROWS[N : N + M],  # nobody said that these are images
+        IMAGES[:128],  # too few to find directions in
+        IMAGES[:M, ::2, ::2],  # 8 × 8
+        np.stack([IMAGES[:M]] * 3, axis=-1),  # of colours
+        np.zeros((M, 16, 16)),  # that show nothing
+        IMAGES[:M, :, :12],  # not square
+    ],
+)
+def test_other_pools_are_seen_as_before(pool: Any) -> None:
+    assert directions_of_images(PublicPool(pool)) is None
+    assert isinstance(public_side(PublicPool(pool), [0, 1, 2]).default_teacher, LogisticRegression)
+
+
+def test_the_default_teacher_of_other_rows_is_unchanged() -> None:
+    assert repr(default_teacher(images=False)) == "LogisticRegression(C=100.0, max_iter=1000)"
+
+
+@pytest.mark.heavy
+@pytest.mark.several_fits
+def test_a_student_of_images_predicts_from_pixels_and_leaves_as_onnx() -> None:
+    given = {"classes": [0, 1, 2], "epsilon": 8.0, "delta": 1e-5, "unsafe_noise_seed": 1, "n_records": N}
+    votes = PrivateClassifier(**given, n_teachers=15, n_jobs=1, allow_hopeless=True)
+    votes.fit(IMAGES[:N], LABELS[:N], public=PublicPool(IMAGES[N : N + M]))
+    assert any("128 leading directions of patches of the public images" in each for each in votes.recipe_.why)
+    assert (votes.predict(IMAGES[N:]) == votes.predict(ROWS[N:])).all()
+    assert (votes.predict(IMAGES[N:]) == LABELS[N:]).mean() > 0.9
+    pytest.importorskip("skl2onnx")
+    found = onnx_student(votes.student_, ROWS[N : N + M])
+    assert found.largest_difference < 1e-9

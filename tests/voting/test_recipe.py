@@ -1,0 +1,268 @@
+"""The default recipe: a pure function of public facts, within the budget, and never more than there is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import FrozenInstanceError, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import brentq
+from scipy.stats import norm
+
+from quorate.accounting import Repeated, calibrate_sigma
+from quorate.accounting import epsilon as price
+from quorate.errors import InvalidParameter
+from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
+from quorate.run.cautions import LABELS_ARE_COINS
+from quorate.run.public_facts import PublicFacts
+from quorate.voting.recipe import recipe, rows_per_teacher
+
+ADULT = PublicFacts(n_records=32_561, n_public=8_140, n_classes=2, width=100, epsilon=1.0, delta=1e-5)
+
+facts = st.builds(
+    PublicFacts,
+    n_records=st.integers(1, 10**8),
+    n_public=st.integers(1, 10**6),
+    n_classes=st.integers(2, 1_000),
+    width=st.integers(0, 10**6),
+    epsilon=st.floats(0.05, 50),
+    delta=st.floats(1e-12, 0.01),
+    online_answers=st.integers(0, 5_000),
+)
+
+
+def slow_rows(known):
+    """¼ √(μ n √(w/(C − 1))), with μ found by bisection on the trade-off of two normal laws."""
+
+    def surplus(mu):
+        upper = norm.cdf(mu / 2 - known.epsilon / mu)
+        return upper - math.exp(known.epsilon) * norm.cdf(-mu / 2 - known.epsilon / mu) - known.delta
+
+    mu = brentq(surplus, 1e-3, 20)
+    contrasts = known.n_classes - 1
+    n = known.n_rows if known.n_rows is not None else known.n_records
+    return max((mu * n * (min(max(known.width, 1), 1_000) / contrasts) ** 0.5) ** 0.5 / 4, 4)
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0])
+@pytest.mark.parametrize("width", [0, 1, 100, 5_000])
+@pytest.mark.parametrize("more", [{}, {"n_classes": 10}, {"n_classes": 10, "n_rows": 3_600_000}], ids=str)
+def test_rows_per_teacher_are_what_the_formula_says(epsilon, width, more):
+    known = replace(ADULT, epsilon=epsilon, width=width, **more)
+    assert rows_per_teacher(known) == pytest.approx(slow_rows(known), rel=1e-6)
+
+
+@pytest.mark.heavy
+@given(known=facts)
+@settings(max_examples=20, deadline=None)
+def test_whatever_the_facts_the_recipe_fits_them_and_the_budget(known):
+    made = recipe(known)
+    assert 1 <= made.n_teachers <= known.n_records
+    assert 1 <= made.n_queries <= known.n_public
+    assert made.online_answers == known.online_answers
+    assert made.mechanism.form == ("binary" if known.n_classes == 2 else "histogram")
+    answers = made.n_queries + known.online_answers
+    assert made.event == Repeated(made.mechanism.event, answers)
+    sensitivity = 1.0 if known.n_classes == 2 else math.sqrt(2)
+    assert made.mechanism.sigma == calibrate_sigma(known.epsilon, known.delta, answers, sensitivity)
+    assert price(made.event, known.delta) <= known.epsilon
+
+
+@pytest.mark.heavy
+@given(known=facts)
+@settings(max_examples=15, deadline=None)
+def test_the_same_facts_make_the_same_recipe(known):
+    assert recipe(known) == recipe(replace(known))
+
+
+@pytest.mark.heavy
+@given(known=facts, factor=st.floats(1, 50))
+@settings(max_examples=40, deadline=None)
+def test_more_records_or_a_smaller_budget_or_fewer_columns_never_make_fewer_teachers(known, factor):
+    """Noise is averaged over teachers, bias is not: whatever adds to the noise, or lessens the bias, asks for more."""
+    known = replace(known, n_public=min(known.n_public, 100), online_answers=0)
+    teachers = recipe(known).n_teachers
+    assert recipe(replace(known, n_records=math.ceil(known.n_records * factor))).n_teachers >= teachers
+    assert recipe(replace(known, epsilon=max(0.05, known.epsilon / factor))).n_teachers >= teachers
+    assert recipe(replace(known, width=int(known.width / factor))).n_teachers >= teachers
+
+
+@pytest.mark.heavy
+@given(known=facts, more=st.integers(1, 3_000), factor=st.floats(1.01, 5))
+@settings(max_examples=20, deadline=None)
+def test_noise_grows_with_the_answers_and_falls_with_the_budget(known, more, factor):
+    known = replace(known, n_public=min(known.n_public, 5_000))
+    sigma = recipe(known).mechanism.sigma
+    assert recipe(replace(known, online_answers=known.online_answers + more)).mechanism.sigma >= sigma
+    assert recipe(replace(known, epsilon=min(50.0, known.epsilon * factor))).mechanism.sigma <= sigma
+    assert recipe(replace(known, delta=known.delta * factor)).mechanism.sigma <= sigma
+
+
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize(
+    "extreme",
+    [
+        {"n_records": 1},
+        {"n_public": 1},
+        {"n_records": 1, "n_public": 1, "n_classes": 1_000, "width": 0},
+        {"n_classes": 1_000, "width": 10**6},
+        {"epsilon": 1e-3},
+        {"epsilon": 50.0},
+        {"n_records": 10**9, "n_public": 10**9},
+        {"online_answers": 10**6},
+        {"delta": 1e-15},
+    ],
+    ids=str,
+)
+def test_nothing_is_too_small_or_too_large(extreme):
+    known = replace(ADULT, **extreme)
+    made = recipe(known)
+    assert 1 <= made.n_teachers <= known.n_records
+    assert 1 <= made.n_queries <= min(known.n_public, 10_000)
+    assert 0 < made.mechanism.sigma < math.inf
+    assert price(made.event, known.delta) <= known.epsilon
+
+
+def test_no_teacher_gets_fewer_than_four_rows_however_many_classes():
+    assert rows_per_teacher(replace(ADULT, n_classes=300, epsilon=0.01)) == 4
+
+
+@pytest.mark.heavy
+@given(known=facts, rows=st.integers(1, 10**9))
+@settings(max_examples=40, deadline=None)
+def test_shards_are_measured_in_rows_and_no_unit_is_cut(known, rows):
+    """539 writers of 60,000 digits: shards of the rows that the recipe asks for, as far as there are writers."""
+    rows = max(rows, known.n_records)
+    known = replace(known, n_rows=rows, online_answers=0)
+    made = recipe(known).n_teachers
+    assert made == max(1, min(known.n_records, round(rows / slow_rows(known))))
+    assert made >= recipe(replace(known, n_rows=None)).n_teachers
+    assert recipe(replace(known, n_rows=known.n_records)).n_teachers == recipe(replace(known, n_rows=None)).n_teachers
+
+
+WRITERS = PublicFacts(n_records=539, n_rows=60_000, n_public=5_000, n_classes=10, width=30, epsilon=1.0, delta=1e-5)
+
+
+def test_writers_of_many_digits_get_a_teacher_each():
+    made = recipe(WRITERS)
+    assert made.n_teachers == 539
+    assert made.why[0] == (
+        "539 teachers of about 111 rows each, as many as there are records: each record goes to one teacher, whole"
+    )
+    fewer = recipe(replace(WRITERS, n_records=3_000))
+    assert fewer.why[0].startswith(
+        f"{fewer.n_teachers:,} teachers of about {60_000 / fewer.n_teachers:.0f} rows each, "
+    )
+
+
+def test_where_teachers_are_too_few_for_the_noise_a_caution_stands():
+    """What the votes of persons came to where each counted as one row: students at chance."""
+    few = recipe(replace(WRITERS, n_rows=None), n_teachers=27)
+    assert LABELS_ARE_COINS in {each.code for each in few.cautions}
+    assert LABELS_ARE_COINS not in {each.code for each in recipe(WRITERS).cautions}
+
+
+def test_columns_beyond_a_thousand_count_as_redundant():
+    assert rows_per_teacher(replace(ADULT, width=1_000)) == rows_per_teacher(replace(ADULT, width=10**6))
+
+
+# --- the user's choices --------------------------------------------------------------------------------------
+
+
+def test_the_users_choices_win_and_need_no_reason():
+    mechanism = GaussianNoisyMax(sigma=33.0, form="binary")
+    made = recipe(ADULT, n_teachers=7, n_queries=11, mechanism=mechanism)
+    assert (made.n_teachers, made.n_queries, made.mechanism, made.why) == (7, 11, mechanism, ())
+
+
+def test_each_choice_that_was_left_open_has_a_reason():
+    assert len(recipe(ADULT).why) == 4
+    assert len(recipe(ADULT, n_teachers=7).why) == 3
+    assert len(recipe(ADULT, n_teachers=7, n_queries=11).why) == 2
+    assert len(recipe(ADULT, n_teachers=7, n_queries=11, mechanism="GaussianNoisyMax").why) == 1
+    for reason in recipe(ADULT).why:
+        assert reason
+        assert "\n" not in reason
+
+
+def test_one_choice_leaves_the_others_as_they_were():
+    free, bound = recipe(ADULT), recipe(ADULT, n_teachers=100)
+    assert bound.n_teachers == 100
+    assert (bound.n_queries, bound.mechanism) == (free.n_queries, free.mechanism)
+    fewer = recipe(ADULT, n_queries=100)
+    assert fewer.n_teachers == free.n_teachers
+    assert fewer.mechanism == NoisyCounts(sigma=calibrate_sigma(1.0, 1e-5, 100, 1.0), form="binary")
+
+
+def test_the_reason_for_the_teachers_tells_how_many_units_each_has():
+    assert recipe(replace(ADULT, n_records=1)).why[0].startswith("1 teacher")
+    assert "about 74 records each" in recipe(ADULT).why[0]
+
+
+# --- refusals ------------------------------------------------------------------------------------------------
+
+
+def test_the_number_of_units_is_not_needed_where_the_number_of_teachers_is_given():
+    assert recipe(replace(ADULT, n_records=None), n_teachers=250).n_teachers == 250
+    with pytest.raises(InvalidParameter, match="declare it, or give n_teachers"):
+        recipe(replace(ADULT, n_records=None))
+
+
+def test_more_teachers_than_units_are_refused_with_a_number_that_would_do():
+    with pytest.raises(InvalidParameter) as caught:
+        recipe(replace(ADULT, n_records=20_000), n_teachers=25_000)
+    told = str(caught.value)
+    assert told.startswith("too many teachers: 20,000 records / 25,000 teachers")
+    assert "\n" not in told
+    suggested = int(told.rpartition("n_teachers=")[2].split()[0])
+    assert suggested == recipe(replace(ADULT, n_records=20_000)).n_teachers
+
+
+def test_more_queries_than_public_points_are_refused():
+    with pytest.raises(InvalidParameter, match="n_queries=8,141"):
+        recipe(ADULT, n_queries=8_141)
+    assert recipe(ADULT, n_queries=8_140).n_queries == 8_140
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize("choice", [{"n_teachers": 0}, {"n_teachers": 2.5}, {"n_queries": 0}, {"n_queries": True}])
+def test_a_choice_is_a_whole_number_of_at_least_one(choice):
+    with pytest.raises(InvalidParameter, match=next(iter(choice))):
+        recipe(ADULT, **choice)
+
+
+def test_a_mechanism_that_is_not_known_is_refused_with_the_nearest_name():
+    with pytest.raises(InvalidParameter, match='did you mean "NoisyCounts"'):
+        recipe(ADULT, mechanism="NoisyCount")
+
+
+NAN = float("nan")
+
+
+@pytest.mark.default_cases(4)
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("n_records", [0, -1, 2.0, True, "9"]),
+        ("n_public", [0, -1, 2.0, True, None]),
+        ("n_classes", [0, 1, 2.0, True, None]),
+        ("width", [-1, 2.0, True, None]),
+        ("online_answers", [-1, 2.0, True, None]),
+        ("epsilon", [0, -1.0, NAN, math.inf, True, "1", None]),
+        ("delta", [0, 1, -1.0, NAN, True, "1", None]),
+    ],
+)
+def test_a_fact_that_cannot_be_is_refused_by_its_name(name, values):
+    for value in values:
+        with pytest.raises(InvalidParameter, match=name):
+            replace(ADULT, **{name: value})
+
+
+def test_facts_and_recipes_do_not_change():
+    with pytest.raises(FrozenInstanceError):
+        ADULT.epsilon = 100.0
+    with pytest.raises(FrozenInstanceError):
+        recipe(ADULT).n_teachers = 1
