@@ -342,10 +342,11 @@ def _marks(names: list[str], pool: str) -> Caution:
 def _mostly(columns_: Sequence[OtherEntries], pool: str) -> Caution:
     words = (
         f"most entries of {in_words([each.column for each in columns_])} of {pool} are numbers, and each is taken as a "
-        f"word of its own, since the others are none: {'; '.join(each.words for each in columns_)}. Name such a column "
-        "as numeric, and what is no number counts as missing; or write plain numbers (12.5) in all tables; in a folder "
-        "[data] missing lists what stands for a missing value"
+        f"word of its own, since not all are plain ones: {'; '.join(each.words for each in columns_)}. Write plain "
+        "numbers (12.5) in all tables; in a folder [data] missing lists what stands for a missing value"
     )
+    if all(each.numbers for each in columns_):  # else none could be read, and to name it so is refused
+        words += "; or name such a column as numeric, and what is no number counts as missing"
     return caution(MOSTLY_NUMBERS, Severity.WARNING, words if columns_ else None)
 
 
