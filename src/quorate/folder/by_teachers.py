@@ -31,7 +31,13 @@ class Teachers(Method):
     """Teachers vote, a mechanism answers, a student is published."""
 
     def read(
-        self, root: Path, *, begin: bool = True, settings: Settings | None = None, rehearse: bool = True
+        self,
+        root: Path,
+        *,
+        begin: bool = True,
+        settings: Settings | None = None,
+        rehearse: bool = True,
+        watch: Watch | None = None,
     ) -> LoadedRun:
         """Read the run."""
         with in_settings():

@@ -20,10 +20,9 @@ from quorate.planning.text import (
     odds,
     task,
 )
-from quorate.report import drawing
+from quorate.report import html
 from quorate.report.chart import Axis, Chart
-from quorate.report.element import Child, Markup, element, join
-from quorate.report.layout import document, pairs, section, table
+from quorate.report.html import Child, Markup, document, element, join, pairs, section, table
 from quorate.report.notation import percent, visible
 from quorate.report.stylesheet import STYLE
 from quorate.run.expected import Expected
@@ -49,7 +48,7 @@ def plan_page(plan: Plan, *, paid: str = "") -> str:
     )
     body = element(
         "body",
-        drawing.textures(),
+        html.textures(),
         element(
             "header",
             element("p", "quorate · plan", class_="eyebrow"),
@@ -88,7 +87,7 @@ def _rows(plan: Plan) -> tuple[Child, ...]:
     roughly = f" ~: {ROUGHLY}." if any(plan.is_brief(row) for row in plan.answering) else ""
     beside = None if plan.commonest is None else always(plan)
     share = "unknown" if beside is None else percent(beside) if by_accuracy else f"{beside:.3f}"
-    bar = None if beside is None else drawing.bar(beside, fill="ink-3")
+    bar = None if beside is None else html.bar(beside, fill="ink-3")
     rows.append(("Always the commonest class", join(share, bar), "", "", "", "", *("" for _ in SHOWN)))
     first = f"{name_of(plan.first)}: {plan.first.why}."
     return (
@@ -124,9 +123,9 @@ def _row(row: PlanRow, mark: str) -> tuple[Child, ...]:
 def _expected(expected: Expected, mark: str) -> Markup:
     if (scored := expected.scored) is not None:
         ends = f"{scored.low:.3f} to {scored.high:.3f}"
-        return join(f"{mark}{scored.value:.3f}", element("small", ends), drawing.bar(scored.value))
+        return join(f"{mark}{scored.value:.3f}", element("small", ends), html.bar(scored.value))
     figure, range_ = f"{mark}{percent(expected.accuracy)}", element("small", _range(expected))
-    return join(figure, range_, drawing.bar(expected.accuracy))
+    return join(figure, range_, html.bar(expected.accuracy))
 
 
 def _range(expected: Expected) -> str:
@@ -164,7 +163,7 @@ def _labels(plan: Plan) -> tuple[Child, ...]:
     for style, row in enumerate(_ways(plan)):
         if row.probabilities is not None:
             chart.line(row.probabilities.margins, row.probabilities.truth, _short(row), style, marks=None)
-    return (drawing.chart(chart), element("p", "Exact, from the discrete noise that each mechanism draws."))
+    return (html.chart(chart), element("p", "Exact, from the discrete noise that each mechanism draws."))
 
 
 def _short(row: PlanRow) -> str:
@@ -213,7 +212,7 @@ def _epsilon(plan: Plan) -> tuple[Child, ...]:
     if beside is not None:
         chart.rule(y=beside)
         chart.words(at[0], beside, "the commonest class", move=(6, -6))
-    return (drawing.chart(chart), *said, told)
+    return (html.chart(chart), *said, told)
 
 
 def _attacker(plan: Plan) -> tuple[Child, ...]:
@@ -231,7 +230,7 @@ def _attacker(plan: Plan) -> tuple[Child, ...]:
         curve = trade_off(event)
         chart.line(curve.false_alarms, curve.misses, "what the first row's release leaves", 0, marks=0)
     words = f"{odds(plan)[:1].upper()}{odds(plan)[1:]}."
-    return (drawing.chart(chart), element("p", visible(words)))
+    return (html.chart(chart), element("p", visible(words)))
 
 
 def _from(crossing: Crossing) -> str:

@@ -20,7 +20,7 @@ from quorate.ambient import unwarned
 from quorate.data.rows import take
 from quorate.deferred import special
 from quorate.ensemble import ABSTAINED
-from quorate.ensemble.linear import votes_of_linear
+from quorate.ensemble.linear.voters import votes_of_linear
 from quorate.ensemble.training import rows_alone
 from quorate.labelling.released import ReleaseBuilder
 from quorate.mechanisms import Mechanism, QueryMechanism, StreamMechanism
