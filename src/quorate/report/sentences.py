@@ -297,7 +297,8 @@ def scored(score: Score) -> str:
     low, high = wilson_interval(score.accuracy, score.n_rows)
     chosen = "" if score.chosen is None else f"{_written(score.chosen)} · "
     words = f"{chosen}accuracy {percent(score.accuracy)} ({percent(low).removesuffix(' %')} to {percent(high)})"
-    if score.balanced_accuracy is not None:
+    is_chosen = score.chosen is not None and score.chosen.scoring == "balanced_accuracy"
+    if score.balanced_accuracy is not None and not is_chosen:
         words += f" · balanced {percent(score.balanced_accuracy)}"
     return f"{words} · {score.n_rows:,} rows"
 
