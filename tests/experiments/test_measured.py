@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.experiments.measured import Experiment, Measured, Scored, scored, summed, table
+from quorate.experiments.measurement import Experiment, Measured, Scored, scored, summed, table
 
 KEYS = {
     "data", "method", "epsilon", "delta", "n_queries", "repeats", "accuracy_mean", "accuracy_se",

@@ -9,7 +9,7 @@ import pytest
 
 from quorate.errors import InvalidParameter
 from quorate.report import ExpectedScore, Facts, Score, model_card, render_html, render_json, render_text
-from quorate.report.baseline import baseline, verdict
+from quorate.report.sentences import baseline, verdict
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from quorate.data.cell_text import PublicWords
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.feature_maps.scale import with_narrow
+from quorate.data.public_words import PublicWords
 from quorate.errors import InvalidParameter
 
 Declared = Mapping[str, Sequence[Any]]

@@ -36,11 +36,12 @@ from quorate.release import Charge
 from quorate.release.guarantee import ALL_OR_NONE
 from quorate.release.session import LedgerTerms
 from quorate.release.target import GRADIENT_ROUND, client_of, floor_budget
+from quorate.run.progress import in_parts
 from quorate.run.schema import Schema
 from quorate.run.stage_store import NoStages, StageStore
 from quorate.run.unit import unit_of
 from quorate.run.usable_rows import PrivateTable, UsableRows, Watching, labels_and_slots
-from quorate.types import Secret
+from quorate.types import Secret, Watch
 
 _MADE_UP = 48  # rows
 
@@ -236,6 +237,7 @@ def prepare_direct(
     noise: NoiseSource,
     stages: StageStore | None = None,
     terms: LedgerTerms | None = None,
+    watch: Watch | None = None,
 ) -> DirectTask:
     """Check all that may be refused, which are public facts alone, and fix everything before the first round.
 
@@ -246,6 +248,7 @@ def prepare_direct(
     `noise`: where privacy noise comes from.
     `stages`, `terms`: where the plan of an earlier process may be found; those of the ledger to charge, by default of a
         new one.
+    `watch`: ``watch(stage, done, total)``, of each pass over the private rows.
 
     Raises InvalidParameter, DataRefused if an argument, the pool or the columns are wrong. No private value decides on
     it; PreconditionFailed if the ledger's earlier charges are for a change of one unit that this run cannot be for.
@@ -257,7 +260,7 @@ def prepare_direct(
     schema = schema_of(config, X, public)
     _refuse_forms(X, y, groups, public)
     table = PrivateTable.of(schema, X)
-    digests, records = table.known()
+    digests, records = table.known(in_parts(watch, "private rows"))
     labels, slots = labels_and_slots(y, groups, len(digests), codes=lambda part: codes_of(part, classes))
     private = UsableRows.of(table, labels, slots, grouped=groups is not None)
     n_units = declared or max(private.n_slots, 1)
@@ -279,7 +282,8 @@ def prepare_direct(
     plan, schema = _planned(replace(config, feature_map=feature_map), schema, public, kept, facts)
     if kept is not None and public is not None:
         table = PrivateTable(schema, table.X)
-        digests, records = table.known()  # again: what can be scaled follows from the encoder that was kept
+        again = in_parts(watch, "private rows again")
+        digests, records = table.known(again)  # again: what can be scaled follows from the encoder that was kept
         data = table.fingerprint(digests, labels, slots, fingerprint_key)
     return DirectTask(
         schema=schema,

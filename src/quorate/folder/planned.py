@@ -17,7 +17,7 @@ from quorate.direct.plan import FEATURE_MAPS, FeatureMapName
 from quorate.direct.relation import ChosenRelation, choose_relation
 from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError
 from quorate.folder.choice import chosen, in_words, keep_choice
-from quorate.folder.data_settings import DataSettings
+from quorate.folder.data_settings import DataSettings, declared_shares
 from quorate.folder.folder import RunFolder
 from quorate.folder.prepared import unit_word
 from quorate.folder.run_settings import refuse_more_than_the_cap
@@ -87,6 +87,8 @@ def plan_folder(
             evaluation=evaluation,
             rehearse=rehearse,
             feature_map=_feature_map(settings),
+            scoring=data.score,
+            class_shares=declared_shares(data),
             **models_of(settings, root),
             **how,
         )

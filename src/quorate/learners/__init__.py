@@ -56,16 +56,14 @@ from quorate.learners.agnostic.learner import AgnosticLearner
 from quorate.learners.agnostic.prediction import AgnosticPrediction
 from quorate.learners.agnostic.subsampled import SubsampledAgnostic
 from quorate.learners.base.exponential import ExponentialLearner
-from quorate.learners.base.grid_choice import GridChoice
-from quorate.learners.base.noisy_quantile import NoisyQuantile
+from quorate.learners.base.grid_choice import GridChoice, NoisyQuantile
 from quorate.learners.base.noisy_threshold import NoisyThreshold
-from quorate.learners.binning import Binning
+from quorate.learners.binning import Binning, telling_columns
 from quorate.learners.empirical import EmpiricalLearner
 from quorate.learners.generic.learner import GenericLearner
 from quorate.learners.label_boost.learner import LabelBoost
 from quorate.learners.private_learner import UNLABELLED, Plan, PrivateLearner, RowsNeeded
 from quorate.learners.sub_sampling.learner import SubSampling
-from quorate.learners.telling_columns import telling_columns
 
 __all__ = [
     "UNLABELLED",

@@ -267,7 +267,7 @@ class DelimitedText(TableFormat):
             return "the file is empty; expected a first line that names the columns, and rows"
         first = next(_parts(content))
         if first.startswith(b"PK\x03\x04"):
-            return "Excel is not read, whatever the file's name; save as CSV UTF-8"
+            return "an Excel file, whatever its name says; name it .xlsx, or save it as CSV UTF-8"
         if first.startswith((b"\xff\xfe", b"\xfe\xff")):
             return "UTF-16 text, not UTF-8; save as CSV UTF-8 (or: iconv -f utf-16 -t utf-8)"
         if any(b"\0" in part for part in _parts(content)):
