@@ -62,12 +62,8 @@ def test_the_settings_are_the_formulas(feature_map: ResidualMap, moments: PoolMo
     r = (own + more) / (mu * n)
     assert found.rounds == min(max(round(0.5 / r), 8 if two else 12), 32)
     assert found.averaged == (0.5 if two else 0.3)
-    length = hypot(
-        *(
-            np.median(part.lengths(at))
-            for part, at in ((moments, found.ridge), (moments.residual, more * 0 + found.residual_ridge))
-        )
-    )  # type: ignore[union-attr]
+    parts = ((moments, found.ridge), (moments.residual, found.residual_ridge))
+    length = hypot(*(np.median(part.lengths(ridge)) for part, ridge in parts))  # type: ignore[union-attr, arg-type]
     share = 0.8 * min(max(0.45 * np.sqrt(0.04 / r), 0.45), 1.0) if two else 0.32
     assert found.clip == pytest.approx(share * length)
     assert found.length == (pytest.approx(length) if two else None)

@@ -103,6 +103,7 @@ class PoolMoments:
     refitted: Callable[[NDArray[np.bool_]], tuple[Any, Any]] | None = field(default=None, repr=False)
     residual: PoolMoments | None = field(default=None, repr=False)
     _folds: list[Callable[[float], FloatArray]] = field(default_factory=list, repr=False)
+    _along: list[FloatArray] = field(default_factory=list, repr=False)
 
     @classmethod
     def of(cls, features: Any) -> PoolMoments:
@@ -170,10 +171,11 @@ class PoolMoments:
 
     def coordinates(self, settings: DirectSettings) -> FloatArray:
         """Return the pool's own rows in the coordinates of a run, ``(n_public, n_coordinates)``."""
-        blocks = [self] if self.residual is None else [self, self.residual]
-        along = np.hstack([np.asarray(block.features @ block.spectrum.vectors) for block in blocks])
+        if not self._along:
+            blocks = [self] if self.residual is None else [self, self.residual]
+            self._along.append(np.hstack([np.asarray(block.features @ block.spectrum.vectors) for block in blocks]))
         kept = self.kept(settings)
-        return np.asarray(along[:, kept] / self.lengths_of_units(settings)[kept])
+        return np.asarray(self._along[0][:, kept] / self.lengths_of_units(settings)[kept])
 
     def block_sizes(self, settings: DirectSettings) -> tuple[int, ...]:
         """Return how many coordinates of a run are of each block."""
