@@ -120,8 +120,7 @@ class PoolMoments:
 
         def refitted(held: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
             again = feature_map.fitted_on(take(pool, np.flatnonzero(~held)))
-            both = (public_features(again, take(pool, np.flatnonzero(rows))) for rows in (~held, held))
-            rest, own = (each[:, n:] for each in both)
+            rest, own = (public_features(again, take(pool, np.flatnonzero(rows)))[:, n:] for rows in (~held, held))
             return rest, own
 
         linear, residual = (Spectrum.of(part).leading(MOST_EIGENPAIRS) for part in (features[:, :n], features[:, n:]))
