@@ -102,14 +102,14 @@ def main(verb: str, words: list[str]) -> None:
         except PreconditionFailed as missing:
             print(f"{name}: left out, {missing}")
             continue
-        of_maps = (f"{each} " + "/".join(f"{every[-1][each, epsilon]:.3f}" for epsilon in EPSILONS) for each in maps)
+        of_maps = (f"{label} " + "/".join(f"{every[-1][label, epsilon]:.3f}" for epsilon in EPSILONS) for label in maps)
         print(f"{name:14} {'  '.join(of_maps)}   {time.process_time() - begun:.0f} s", flush=True)
-    for each in maps if every else ():
-        means = np.array([[means[each, epsilon] for epsilon in EPSILONS] for means in every])
-        gains = means - np.array([[found[maps[0], epsilon] for epsilon in EPSILONS] for found in every])
+    for label in maps if every else ():
+        means = np.array([[means[label, epsilon] for epsilon in EPSILONS] for means in every])
+        gains = means - np.array([[first[maps[0], epsilon] for epsilon in EPSILONS] for first in every])
         errors = gains.std(axis=0, ddof=1) / np.sqrt(len(every)) if len(every) > 1 else np.full(len(EPSILONS), np.nan)
         beside = "/".join(f"{gain:+.4f}±{error:.4f}" for gain, error in zip(gains.mean(axis=0), errors, strict=True))
-        print(f"{each:14} {'/'.join(f'{mean:.4f}' for mean in means.mean(axis=0))}   beside {maps[0]}: {beside}")
+        print(f"{label:14} {'/'.join(f'{mean:.4f}' for mean in means.mean(axis=0))}   beside {maps[0]}: {beside}")
 
 
 if __name__ == "__main__":

@@ -50,38 +50,34 @@ def ridge_of(features: Any, dimension: float) -> float:
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_the_settings_are_the_formulas(feature_map: ResidualMap, moments: PoolMoments, n_classes: int) -> None:
     mu, n = 0.3, 3_000
-    found, two = settings_for(moments, n_classes=n_classes, n_units=n, mu=mu), n_classes == 2
+    settings, two = settings_for(moments, n_classes=n_classes, n_units=n, mu=mu), n_classes == 2
     features = public_features(feature_map, POOL)
     linear, residual = features[:, : feature_map.n_linear], features[:, feature_map.n_linear :]
     target = min((0.04 if two else 0.025) * mu * n, len(POOL) / 2, most_dimensions(n))
     values = np.linalg.eigvalsh(linear.T @ linear / len(POOL))
-    own = float((values / (values + found.ridge)).sum())
+    own = float((values / (values + settings.ridge)).sum())
     assert own <= (1.0 if two else 0.75) * target
     more = min(1.5 * max(target - own, target / 2), len(POOL) / 2, 250)
-    assert found.residual_ridge == pytest.approx(ridge_of(residual, more), rel=1e-3)
+    assert settings.residual_ridge == pytest.approx(ridge_of(residual, more), rel=1e-3)
     r = (own + more) / (mu * n)
-    assert found.rounds == min(max(round(0.5 / r), 8 if two else 12), 32)
-    assert found.averaged == (0.5 if two else 0.3)
-    length = hypot(
-        *(
-            np.median(part.lengths(at))
-            for part, at in ((moments, found.ridge), (moments.residual, more * 0 + found.residual_ridge))
-        )
-    )  # type: ignore[union-attr]
+    assert settings.rounds == min(max(round(0.5 / r), 8 if two else 12), 32)
+    assert settings.averaged == (0.5 if two else 0.3)
+    parts = ((moments, settings.ridge), (moments.residual, settings.residual_ridge))
+    length = hypot(*(np.median(part.lengths(ridge)) for part, ridge in parts))  # type: ignore[union-attr, arg-type]
     share = 0.8 * min(max(0.45 * np.sqrt(0.04 / r), 0.45), 1.0) if two else 0.32
-    assert found.clip == pytest.approx(share * length)
-    assert found.length == (pytest.approx(length) if two else None)
+    assert settings.clip == pytest.approx(share * length)
+    assert settings.length == (pytest.approx(length) if two else None)
 
 
 def test_lengths_are_of_rows_that_the_map_was_fitted_without(feature_map: ResidualMap, moments: PoolMoments) -> None:
     """Every row of the pool is a landmark: at its own one a row is as near as can be, and no other row is."""
-    found = settings_for(moments, n_classes=2, n_units=3_000, mu=0.3)
-    within = np.linalg.norm(moments.coordinates(found)[:, moments.block_sizes(found)[0] :], axis=1)
+    settings = settings_for(moments, n_classes=2, n_units=3_000, mu=0.3)
+    within = np.linalg.norm(moments.coordinates(settings)[:, moments.block_sizes(settings)[0] :], axis=1)
     others = feature_map.fitted_on(POOL[:120])
     rest, held = (public_features(others, rows)[:, others.n_linear :] for rows in (POOL[:120], POOL[120:]))
-    by_hand = PoolMoments.of(rest).spectrum.whitening(found.residual_ridge or 0.0)
+    by_hand = PoolMoments.of(rest).spectrum.whitening(settings.residual_ridge or 0.0)
     assert moments.residual is not None
-    middle = np.median(moments.residual.lengths(found.residual_ridge or 0.0))
+    middle = np.median(moments.residual.lengths(settings.residual_ridge or 0.0))
     assert middle == pytest.approx(np.median(np.linalg.norm(held @ by_hand, axis=1)), rel=0.15)
     assert middle != pytest.approx(np.median(within), rel=0.05)
 

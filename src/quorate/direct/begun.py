@@ -55,10 +55,10 @@ class BegunRun:
         relation = choose_relation(self.config.neighbours, n_was_read=n_was_read, held=self.terms.relation, unit=unit)
         if plan := self._begun(schemas, relation):
             return plan
-        keyed: FeatureMapName | None = None
-        if self._is_open:
-            default = default_map(self.schema.numbers(self.schema.pool), self.schema.indicator_blocks)
-            keyed = KEYED_BY_NAME if default == KEYED_BY_NAME else None
+        if not self._is_open:
+            return self._plan(self.schema, relation)
+        default = default_map(self.schema.numbers(self.schema.pool), self.schema.indicator_blocks)
+        keyed = KEYED_BY_NAME if default == KEYED_BY_NAME else None
         return self._begun(schemas, relation, keyed) or self._plan(self.schema, relation, keyed)
 
     def _begun(

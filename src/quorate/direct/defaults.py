@@ -103,6 +103,7 @@ class PoolMoments:
     refitted: Callable[[NDArray[np.bool_]], tuple[Any, Any]] | None = field(default=None, repr=False)
     residual: PoolMoments | None = field(default=None, repr=False)
     _folds: list[Callable[[float], FloatArray]] = field(default_factory=list, repr=False)
+    _along: list[FloatArray] = field(default_factory=list, repr=False)
 
     @classmethod
     def of(cls, features: Any) -> PoolMoments:
@@ -119,8 +120,7 @@ class PoolMoments:
 
         def refitted(held: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
             again = feature_map.fitted_on(take(pool, np.flatnonzero(~held)))
-            both = (public_features(again, take(pool, np.flatnonzero(rows))) for rows in (~held, held))
-            rest, own = (each[:, n:] for each in both)
+            rest, own = (public_features(again, take(pool, np.flatnonzero(rows)))[:, n:] for rows in (~held, held))
             return rest, own
 
         linear, residual = (Spectrum.of(part).leading(MOST_EIGENPAIRS) for part in (features[:, :n], features[:, n:]))
@@ -170,10 +170,11 @@ class PoolMoments:
 
     def coordinates(self, settings: DirectSettings) -> FloatArray:
         """Return the pool's own rows in the coordinates of a run, ``(n_public, n_coordinates)``."""
-        blocks = [self] if self.residual is None else [self, self.residual]
-        along = np.hstack([np.asarray(block.features @ block.spectrum.vectors) for block in blocks])
+        if not self._along:
+            blocks = [self] if self.residual is None else [self, self.residual]
+            self._along.append(np.hstack([np.asarray(block.features @ block.spectrum.vectors) for block in blocks]))
         kept = self.kept(settings)
-        return np.asarray(along[:, kept] / self.lengths_of_units(settings)[kept])
+        return np.asarray(self._along[0][:, kept] / self.lengths_of_units(settings)[kept])
 
     def block_sizes(self, settings: DirectSettings) -> tuple[int, ...]:
         """Return how many coordinates of a run are of each block."""

@@ -73,7 +73,7 @@ def slow_product(row: Any, other: Any, ranks: Any) -> float:
     kernels = [exp(-abs(ranks[name](row[name]) - ranks[name](other[name])) / 0.5) for name in ("age", "bmi")]
     kernels += [float(row[name] == other[name]) for name in ("gap", "smokes", "ward", "sex")]
     a = 2 / len(kernels)
-    return float(np.prod([(1 + a * each) / (1 + a) for each in kernels]))
+    return float(np.prod([(1 + a * kernel) / (1 + a) for kernel in kernels]))
 
 
 def test_the_product_kernel_is_the_formula() -> None:

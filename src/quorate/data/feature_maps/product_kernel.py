@@ -111,8 +111,8 @@ class ProductKernelMap:
         kernels = np.vstack([*of_numbers, *of_categories])
         factors = (1 + weight * kernels) / (1 + weight)
         root = np.empty((0, 0))
-        shown = cls(numbers, cuts, categories, factors, root).images(pool[landmarks]) * 2.0**-BITS
-        return cls(numbers, cuts, categories, factors, inverse_root((shown + shown.T) / 2))
+        kernel = cls(numbers, cuts, categories, factors, root).images(pool[landmarks]) * 2.0**-BITS
+        return cls(numbers, cuts, categories, factors, inverse_root((kernel + kernel.T) / 2))
 
     @property
     def bits(self) -> int:

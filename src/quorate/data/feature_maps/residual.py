@@ -74,7 +74,7 @@ class ResidualMap:
     @classmethod
     def _with_regression(cls, linear: LinearMap, product: ProductKernelMap, pool: FloatArray) -> ResidualMap:
         gaussian = RBFMap.fit(pool[_landmarks(pool)], np.random.default_rng(0), scale=linear.scale, width=WIDTH)
-        kernels = np.hstack([each.images(pool) * 2.0**-each.bits @ each.root for each in (gaussian, product)])
+        kernels = np.hstack([kernel.images(pool) * 2.0**-kernel.bits @ kernel.root for kernel in (gaussian, product)])
         regression = regression_on(linear.images(pool) * 2.0**-linear.bits, kernels)
         return cls(linear, gaussian, product, regression)
 
