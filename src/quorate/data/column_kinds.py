@@ -22,7 +22,7 @@ from quorate.data.dates import are_dates
 from quorate.data.decimal_commas import are_decimal_commas, comma_number, has_decimal_comma
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.given_kinds import GivenKinds
-from quorate.data.plain_columns import plain_columns
+from quorate.data.plain_columns import plain_columns, with_cells
 from quorate.data.public_words import PublicWords
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows
 from quorate.data.streamed import StreamedFrame
@@ -169,26 +169,6 @@ class ColumnKinds:
 
 def _in_range(value: float) -> float:
     return value if abs(value) < 1e150 else float("nan")  # beyond, squares are infinite
-
-
-def with_cells(X: Rows, read: Mapping[int, Any]) -> Rows:
-    """Put columns in the places of others: all of them at once, since each frame made anew goes through all columns."""
-    if kind(X) == "polars":
-        import polars as pl
-
-        names = X.columns
-        return X.with_columns(
-            pl.Series(names[place], values, dtype=pl.Float64 if isinstance(values, np.ndarray) else pl.String)
-            for place, values in read.items()
-        )
-    import pandas as pd
-
-    changed, absent = X.copy(deep=False), float("nan")
-    for place, values in read.items():
-        numbers = isinstance(values, np.ndarray)
-        cells = values if numbers else [absent if value is None else value for value in values]
-        changed.isetitem(place, pd.Series(cells, index=X.index, dtype="float64" if numbers else object))
-    return changed
 
 
 def column_kinds(pool: Rows, given: GivenKinds | None = None) -> ColumnKinds:

@@ -44,7 +44,7 @@ def declared_kinds(declared: Declared, dialect: Dialect = PLAIN) -> ColumnKinds:
     `dialect`: how numbers are written, where the owner says so.
     """
     words = {name: PublicWords.of(held) for name, held in declared.items() if isinstance(held[0], str)}
-    commas = frozenset() if dialect.declares_numbers else frozenset(declared)
+    commas = frozenset() if dialect.declares_numbers else frozenset(declared.keys() - words.keys())
     return ColumnKinds(commas=commas, words=words, dialect=dialect)
 
 

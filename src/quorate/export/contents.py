@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from quorate.folder import published
 from quorate.report import Facts
+from quorate.report.plain import as_json as plain
 
 FORMAT: Final = "quorate export 1"
 MANIFEST, METADATA, VERSIONS, COVER = "manifest.json", "metadata.json", "versions.json", "COVER-SHEET.md"
@@ -55,6 +56,7 @@ def metadata(facts: Facts, onnx: Any, files: Collection[str], model_version: Any
     `files`: names in the package. `model_version`: as whoever packed it chose.
     """
     score, origin = facts.utility.student, facts.provenance
+    columns = () if facts.student_file is None else facts.student_file.known_columns
     return {
         "name": origin.run,
         "version": model_version,
@@ -64,6 +66,8 @@ def metadata(facts: Facts, onnx: Any, files: Collection[str], model_version: Any
         "method": "votes of teachers" if facts.rounds is None else "the direct method",
         "files": [name for name in (SKOPS, ONNX) if name in files],
         "onnx": onnx,
+        # Not there where an earlier version made the run, whose packages stay as they are.
+        **({"columns": [{**plain(column), "cells": column.words} for column in columns]} if columns else {}),
         "guarantee": json.loads(facts.guarantee.to_json()),
         "metrics": None
         if score is None

@@ -17,6 +17,7 @@ from quorate.report.utility import Score
 
 _MARKS = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$-])")
 _LISTED_CLASSES = 30
+_LISTED_COLUMNS = 50
 
 LIMITS = (
     "The model is meant for rows like the public ones. A rare class is learnt badly: see the figures per class in the "
@@ -52,6 +53,7 @@ def model_card(facts: Facts) -> str:
         _classes(facts),
         "## How to use it",
         how_to_use(facts.student_file, seeded=facts.seeded),
+        *_columns(facts),
         "## Privacy guarantee",
         *([_plain(f"{one_row.capitalize()}.")] if (one_row := facts.guarantee.neighbouring.whose_rows) else []),
         _plain(sentences.promise(facts)),
@@ -131,6 +133,17 @@ def _classes(facts: Facts) -> str:
     more = len(names) - _LISTED_CLASSES
     listed = ", ".join(_plain(shortened(visible(name), 60)) for name in names[:_LISTED_CLASSES])
     return f"Classes: {listed}{f', and {more:,} more' if more > 0 else ''}."
+
+
+def _columns(facts: Facts) -> list[str]:
+    """What each column of a table holds, and how it is written; nothing where rows have no names."""
+    columns = () if facts.student_file is None else facts.student_file.known_columns
+    if not columns:
+        return []
+    rows = tuple((shortened(visible(column.name), 60), column.words) for column in columns[:_LISTED_COLUMNS])
+    more = len(columns) - _LISTED_COLUMNS
+    rest = [f"{more:,} more columns are told of in facts.json."] if more > 0 else []
+    return ["What a table holds, as quorate.load() and the service read it:", _table(("column", "cells"), rows), *rest]
 
 
 def _utility(facts: Facts) -> str:
