@@ -18,6 +18,7 @@ from quorate.data.column_kinds import column_kinds
 from quorate.data.dialect import DECIMALS, ENCODINGS, PLAIN, QUOTES, SEPARATORS, THOUSANDS, UTF_8, Dialect
 from quorate.data.formats import delimited_text, text_parts
 from quorate.data.given_kinds import GivenKinds
+from quorate.data.reading import has_named_columns
 from quorate.data.table_reader import TableReader
 from quorate.data.workspace import Workspace
 from quorate.errors import DataRefused, InvalidParameter
@@ -273,6 +274,14 @@ def test_a_table_read_in_parts_is_the_table_read_at_once(
     assert streamed.collect().equals(whole)  # type: ignore[union-attr]
     assert whole["a"].dtype == pl.Float64
     assert whole["c"].dtype == pl.String
+
+
+def test_a_txt_file_is_a_table_where_a_separator_is_declared_and_there_alone(tmp_path: Path) -> None:
+    assert has_named_columns("rows.txt", Dialect(separator="\t"))
+    assert not has_named_columns("rows.txt", Dialect(decimal=","))
+    (tmp_path / "rows.txt").write_text("a\tb\n1\t2\n")
+    with pytest.raises(DataRefused, match="by separator ="):
+        read_data(tmp_path / "rows.txt")
 
 
 def test_kinds_say_how_cells_are_written_in_the_pool_of_a_folder() -> None:

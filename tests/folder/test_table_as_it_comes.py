@@ -13,6 +13,8 @@ import pytest
 import quorate
 from quorate.data.dialect import Dialect
 from quorate.errors import InvalidParameter
+from quorate.folder.batch import load_run
+from quorate.folder.direct_run import read_direct
 from quorate.folder.settings import read_settings
 
 NAMES = ["Patient", "Aufnahme", "Temperatur", "Leukozyten", "Station", "Sepsis"]
@@ -100,9 +102,38 @@ def test_what_is_declared_of_a_table_is_read(tmp_path: Path) -> None:
         ({"missing": ["no"]}, r"^\[data\] missing names 'no', which is one of the classes"),
         ({"encoding": "utf-16"}, r"^\[data\] encoding must be one of"),
         ({"private": "a.parquet", "public": "b.parquet", "quote": "'"}, r"^\[data\] quote says how text tables"),
+        ({"public": "b.parquet", "missing": "k.A."}, r"^\[data\] missing says .* b\.parquet is neither"),
         ({"date_formt": "dd.mm.yyyy"}, 'did you mean "date_format"'),
     ],
 )
 def test_what_cannot_be_declared_of_a_table_is_one_line(tmp_path: Path, wrong: dict[str, Any], words: str) -> None:
     with pytest.raises(InvalidParameter, match=words):
         settings(tmp_path, **wrong)
+
+
+@pytest.mark.parametrize("method", ["votes", "direct"])
+def test_the_same_cells_in_another_dialect_are_another_run(tmp_path: Path, method: str) -> None:
+    """The texts are the same, and so is the fingerprint of the table; what they say is not."""
+    for name, n in (("private", 60), ("public", 40)):
+        days = [f"{1 + row % 12:02d}.{1 + row % 11:02d}.2023" for row in range(n)]
+        rows = pl.DataFrame({"seen": days, "age": [row + 2 * n for row in range(n)], "ill": ["no", "yes"] * (n // 2)})
+        (rows if name == "private" else rows.drop("ill")).write_csv(tmp_path / f"{name}.csv")
+
+    def key(date_format: str) -> Any:
+        (tmp_path / "quorate.toml").write_text(
+            '[data]\nprivate = "private.csv"\npublic = "public.csv"\nlabel = "ill"\nclasses = ["no", "yes"]\n'
+            f'n_records = 60\n{date_format}\n[method]\nby = "{method}"\n[budget]\nepsilon = 4.0\ndelta = 1e-4\n'
+            f"[run]\nunsafe_noise_seed = 1\n{'allow_hopeless = true' * (method == 'votes')}\n"
+        )
+        if method == "direct":
+            return read_direct(tmp_path, begin=False).task.plan_key
+        inputs = dict(load_run(tmp_path, begin=False).task.cache_inputs)
+        assert inputs.pop("data")
+        return inputs
+
+    first, second, none = (
+        key(f'date_format = "{order}"' if order else "") for order in ("dd.mm.yyyy", "mm.dd.yyyy", "")
+    )
+    assert first != second
+    assert none not in (first, second)
+    assert key('date_format = "dd.mm.yyyy"') == first

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Source: TypeAlias = "Path | DatabaseQuery"
 DIALECT = ("separator", "encoding", "quote", "decimal", "thousands", "date_format", "missing")
-_OF_TEXT_TABLES = ("separator", "encoding", "quote", "missing")
+_OF_TEXT_TABLES = ("separator", "encoding", "quote")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -184,12 +184,16 @@ def _check_dialect(data: DataSettings, written: list[str]) -> None:
         raise InvalidParameter(f"[data] {refusal}") from None
     tables = [path for path in (data.private, data.public, data.evaluation) if path is not None]
     of_text = [key for key in written if key in _OF_TEXT_TABLES]
-    if of_text == ["missing"] and any(is_spreadsheet(path) for path in tables):
-        of_text = []
     if of_text and not any(is_delimited(path) for path in tables):
         raise InvalidParameter(
             f"[data] {of_text[0]} says how text tables are written (.csv, .tsv, .txt), and [data] names none; leave "
             "it out"
+        )
+    others = [path.name for path in tables if not is_delimited(path) and not is_spreadsheet(path)]
+    if dialect.missing and others:
+        raise InvalidParameter(
+            f"[data] missing says which cells of text tables and of Excel files stand for no value, and {others[0]} is "
+            "neither; a missing value is null there, so leave it out"
         )
     if lost := [name for name in data.classes if str(name) in dialect.missing]:
         raise InvalidParameter(

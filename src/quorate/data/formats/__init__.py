@@ -75,7 +75,7 @@ def format_for(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> Fo
     if isinstance(path, DatabaseQuery):
         return _DATABASE
     suffix = format_of(path)
-    if dialect != PLAIN and is_delimited(path) and (suffix in _BY_SUFFIX or dialect.separator):
+    if dialect != PLAIN and is_delimited(path) and (suffix in _DELIMITED or dialect.separator):
         return DelimitedText(dialect)
     if dialect != PLAIN and is_spreadsheet(path):
         return Spreadsheet(dialect)
