@@ -170,6 +170,34 @@ def test_no_private_row_changes_what_is_asked_of_the_ledger_before_levels_are_st
     assert len(events) == 1
 
 
+@pytest.mark.parametrize(
+    ("schema", "cells"),
+    [
+        ({"x": ["north"]}, ["north"] * 300),
+        ({"x": [f"w{code}" for code in range(200)]}, ["w3"] * 300),
+        ({"x": (0, 1)}, [None] * 100 + ["no number"] * 200),
+        ({"x": "number"}, [None] * 300),
+    ],
+    ids=["one value", "one of many values", "no numbers", "all missing"],
+)
+@pytest.mark.default_cases(2)
+def test_nothing_is_refused_after_the_charge_whatever_the_rows_are(schema: Any, cells: list[Any]) -> None:
+    ledger = Ledger(budget=Budget(5.0, 1e-4))
+    rows = pl.DataFrame({"x": cells})
+    clf = estimator(n_records=300, ledger=ledger).fit(rows, [0, 1] * 150, schema=schema)
+    assert clf.n_rounds_ == clf.plan_.settings.rounds
+    assert set(clf.predict(rows[:3])) <= {0, 1}
+    assert len(ledger.reservations()) == 1
+
+
+def test_persons_and_a_ledger_that_adds_rho() -> None:
+    rows, labels = wards(N, 1)
+    ledger = Ledger(budget=Budget(2.0, 1e-5, composition="zcdp"))
+    clf = estimator(n_records=N // 2, ledger=ledger).fit(rows, labels, schema=LISTS, groups=np.arange(N) // 2)
+    assert 2.0 - 1e-4 < clf.guarantee_.epsilon <= 2.0
+    assert clf.guarantee_.neighbours == "add or remove one person"
+
+
 @pytest.mark.parametrize("neighbours", ["add-or-remove", "replace"])
 @pytest.mark.parametrize("eps", [0.5, 3.0])
 @pytest.mark.default_cases(2)
