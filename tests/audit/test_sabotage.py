@@ -19,7 +19,7 @@ import pytest
 import quorate
 from quorate.accounting import Repeated
 from quorate.accounting.data_dependent.sanitised import release_rdp, release_total
-from quorate.audit import ApproxClaim, PureClaim, audit_mechanism, audit_rounds, audit_schedule
+from quorate.audit import ApproxClaim, GaussianClaim, PureClaim, audit_mechanism, audit_rounds, audit_schedule
 from quorate.audit.measured_sizes import reference
 from quorate.direct.plan import feature_map_for, plan_direct
 from quorate.learners.base import grid_choice
@@ -29,7 +29,7 @@ from quorate.learners.sanitizers.boxes import noisy_boxes
 from quorate.learners.sanitizers.mwem import XorQueries, multiplicative_weights
 from quorate.learners.sanitizers.noisy_tree import noisy_children
 from quorate.ledger import Budget, Ledger
-from quorate.mechanisms import NoisySum, StableSparseVector
+from quorate.mechanisms import NoisyMarginals, NoisySum, Partition, StableSparseVector
 from quorate.mechanisms.noisy_max import SeveralVotesNoisyMax
 from quorate.release import release_once
 from quorate.types import Secret
@@ -155,6 +155,15 @@ def data_dependent_total() -> Any:
     return audited(release, np.array([200.0]), np.array([201.0]), claim)
 
 
+def marginal_level() -> Any:
+    marginals = NoisyMarginals((Partition(2),), mu=1.0, neighbours="add-or-remove")
+
+    def release(counts: Any, noise: Any) -> Any:
+        return marginals.release_level(marginals.first, [counts], noise)[0]
+
+    return audited(release, np.array([30, 5]), np.array([31, 5]), GaussianClaim(1.0))
+
+
 #: Each place where noise is drawn or candidates are weighed, by the module that does it, and what audits it.
 RELEASING: dict[str, Callable[[], Any]] = {
     "direct.descend:discrete_gaussian": rounds,
@@ -167,6 +176,7 @@ RELEASING: dict[str, Callable[[], Any]] = {
     "mechanisms.noisy_sum:discrete_laplace": once(NoisySum(scale=2.0, grid=1), [50], [51], 0.5),
     "mechanisms.noisy_sum:discrete_gaussian": scheduled(NoisySum(scale=12.0, grid=1, noise="gaussian"), 1),
     "mechanisms.noisy_max:discrete_gaussian": scheduled(SeveralVotesNoisyMax(20.0, 1, 2), 50),
+    "mechanisms.marginals:discrete_gaussian": marginal_level,
     "mechanisms.sparse_vector:discrete_laplace": of("DistanceToInstability"),
     "mechanisms.stage_noise:geometric": of("StableSparseVector"),
     "mechanisms.stage_noise:discrete_laplace": scheduled(StableSparseVector(1.0, DELTA, 2, 50, "lzcw21"), 50),

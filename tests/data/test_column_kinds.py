@@ -19,7 +19,7 @@ from quorate.data import public_encoder
 from quorate.data.column_kinds import ColumnKinds, column_kinds, text_column_kind
 from quorate.data.given_kinds import GivenKinds
 from quorate.data.rows import as_rows, take
-from quorate.data.times import clock_number, date_number
+from quorate.data.times import time_number
 from quorate.data.written_numbers import number, written_number
 from quorate.errors import InvalidParameter
 
@@ -136,8 +136,8 @@ def test_columns_of_an_array_have_no_names() -> None:
 
 def test_dates_that_other_countries_read_otherwise_are_no_dates() -> None:
     assert text_column_kind([f"{i % 12 + 1:02d}/{i % 28 + 1:02d}/2024" for i in range(60)], 60) == "category"
-    assert np.isnan(date_number("2024-02-30"))
-    assert np.isnan(clock_number("24:00"))
+    assert np.isnan(time_number("2024-02-30", "date"))
+    assert np.isnan(time_number("24:00", "time"))
 
 
 @pytest.mark.default_cases(4)
@@ -152,7 +152,7 @@ def test_dates_that_other_countries_read_otherwise_are_no_dates() -> None:
     ],
 )
 def test_a_date_is_days_in_utc(text: str, value: float) -> None:
-    assert date_number(text) == pytest.approx(value, abs=1e-11)
+    assert time_number(text, "date") == pytest.approx(value, abs=1e-11)
 
 
 def test_one_instant_is_one_number_however_it_is_written() -> None:
@@ -163,7 +163,7 @@ def test_one_instant_is_one_number_however_it_is_written() -> None:
         pl.DataFrame({"t": [noon.isoformat()]}),
     ]
     values = {float(ColumnKinds({"t": "date"}, frozenset({"t"}))(form)["t"].to_list()[0]) for form in forms}
-    assert values == {date_number("2024-03-01T10:00:00.123456Z")}
+    assert values == {time_number("2024-03-01T10:00:00.123456Z", "date")}
 
 
 @pytest.mark.parametrize("frame", [lambda t: t, lambda t: pd.DataFrame(t.to_dict(as_series=False))], ids=["pl", "pd"])

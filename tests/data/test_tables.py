@@ -131,7 +131,7 @@ def test_files_that_are_not_there_and_names_that_say_nothing(tmp_path):
         with pytest.raises(DataRefused, match="no such file"):
             read_data(tmp_path / name)
     with pytest.raises(InvalidParameter, match=r"expected a table with named columns \(\.csv, .*\.arrow"):
-        read_table(written(tmp_path, "t.xlsx", "a"))
+        read_table(written(tmp_path, "t.doc", "a"))
 
 
 SVM = "+1 2:1 3:0.5\n-1 1:1\n+1\n"

@@ -18,7 +18,7 @@ WRONG = [
     ("latin1 header", "id,größe\n1,2\n".encode("latin1"), "not UTF-8 text"),
     ("utf16", "id,age\n1,70\n".encode("utf-16"), "UTF-16 text, not UTF-8; save as CSV UTF-8"),
     ("binary", bytes(range(256)) * 8, "a binary file, not text"),
-    ("renamed spreadsheet", b"PK\x03\x04" + bytes(64), "Excel is not read, whatever the file's name"),
+    ("renamed spreadsheet", b"PK\x03\x04" + bytes(64), "an Excel file, whatever its name says; name it .xlsx"),
     ("semicolons", ROWS.encode(), "the columns look separated by semicolons, and commas are expected; write separator"),
     ("tabs", ROWS.replace(";", "\t").encode(), r"the columns look separated by '\t'; save with commas"),
     ("no rows", b"id,age,ill\n", "the file names its columns and holds no row"),
@@ -47,10 +47,10 @@ def test_tabs_are_expected_where_the_name_says_so(tmp_path):
 
 
 def test_a_spreadsheet_and_a_folder_say_so(tmp_path):
-    (tmp_path / "private.xlsx").write_bytes(b"PK\x03\x04")
+    (tmp_path / "private.xls").write_bytes(b"PK\x03\x04")
     (tmp_path / "folder.csv").mkdir()
-    with pytest.raises(DataRefused, match=r"private\.xlsx: Excel is not read; save as CSV UTF-8$"):
-        read_data(tmp_path / "private.xlsx", label="ill", unit="id")
+    with pytest.raises(DataRefused, match=r"private\.xls: such spreadsheets are not read; save as \.xlsx or"):
+        read_data(tmp_path / "private.xls", label="ill", unit="id")
     with pytest.raises(DataRefused, match=r"folder\.csv: this is a folder"):
         read_data(tmp_path / "folder.csv", label="ill")
 

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pytest
-from tests.estimators.small_task import POOL, fitted, table
+from collections.abc import Callable
+from typing import Any
 
-from quorate import PrivateClassifier
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression
+from tests.estimators.small_task import POOL, D, X, Y, classifier, fitted, table
+
+from quorate import PrivateClassifier, PublicPool
 from quorate.errors import (
     BudgetExhausted,
+    DataRefused,
     PreconditionFailed,
 )
 from quorate.ledger import Reservation
@@ -65,3 +73,42 @@ def test_an_answer_is_charged_before_its_noise_is_drawn(monkeypatch: pytest.Monk
     )
     clf.ask(table(2, 40)[0])
     assert order == ["charged", "drawn"]
+
+
+NAMES = [f"x{place}" for place in range(D)]
+FRAMES: dict[str, Callable[[Any], Any]] = {
+    "polars": lambda rows: pl.DataFrame(rows, schema=NAMES),
+    "pandas": lambda rows: pd.DataFrame(rows, columns=NAMES, index=range(5, 5 + len(rows))),
+    "Arrow": lambda rows: pl.DataFrame(rows, schema=NAMES).select(reversed(NAMES)).to_arrow(),
+}
+ARRAYS: dict[str, Callable[[Any], Any]] = {"numpy": np.asarray, "sparse": sparse.csc_array, "list": np.ndarray.tolist}
+
+
+@pytest.mark.several_fits
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize("held", [*FRAMES, "numpy", "sparse"])
+def test_a_fit_is_asked_of_rows_in_any_container_and_charged_once(held: str) -> None:
+    hold = {**FRAMES, **ARRAYS}[held]
+    clf = classifier(teacher=LogisticRegression(), online_answers=5, epsilon=60.0).fit(
+        hold(X), Y, public=PublicPool(hold(POOL))
+    )
+    points = table(3, 21)[0]
+    answers, expected = clf.ask(hold(points)), clf.predict(hold(points)).tolist()
+    doors = FRAMES if held in FRAMES else {**ARRAYS, "polars": FRAMES["polars"], "pandas": FRAMES["pandas"]}
+    for door in doors.values():
+        assert clf.ask(door(points)) == answers
+        assert clf.predict(door(points)).tolist() == expected
+    assert clf.facts().spending.answers_left == 2
+
+
+@pytest.mark.several_fits
+def test_rows_without_names_do_not_stand_for_columns_with_names() -> None:
+    frame = FRAMES["polars"]
+    clf = classifier(online_answers=5, epsilon=60.0).fit(frame(X), Y, public=PublicPool(frame(POOL)))
+    for door in (clf.ask, clf.predict):
+        with pytest.raises(DataRefused, match=r"got ndarray, and expected a frame with columns 'x0', 'x1'"):
+            door(POOL[:2])
+    array = classifier(online_answers=5, epsilon=60.0).fit(X, Y, public=PublicPool(POOL))
+    with pytest.raises(DataRefused, match=r"column 'x1' holds no numbers, and the public pool is an array"):
+        array.ask(frame(POOL[:2]).with_columns(x1=pl.lit("north")))
+    assert clf.facts().spending.answers_left == array.facts().spending.answers_left == 5

@@ -88,7 +88,7 @@ def test_a_table_of_every_kind_is_learned_from_and_read_the_same_later(which: in
     clf.fit(private, y, public=PublicPool(public, drop=["stayed"]))
     found = clf.predict(new)
     assert (found == (new["age"] > 55).to_numpy()).mean() > 0.8
-    lacking = new.with_columns(note=pl.lit(None, dtype=pl.String), seen=pl.lit("soon"))
+    lacking = new.with_columns(note=pl.lit(None, dtype=pl.String), seen=pl.lit("unknown"))
     assert len(clf.predict(lacking)) == 100
     if which:
         assert (pickle.loads(pickle.dumps(clf)).predict(new) == found).all()  # noqa: S301

@@ -36,7 +36,7 @@ def fitted(private: Any, labels: Any, pool: Any, **changes: Any) -> PrivateClass
 
 
 def as_seen(clf: PrivateClassifier, rows: pd.DataFrame) -> Any:
-    seen = clf._kept.task.views.teacher(clf._kept.public_rows(rows, asker="X"))
+    seen = clf._kept.task.views.teacher(clf._kept.public_rows(rows))
     return seen.to_numpy(dtype=object) if isinstance(seen, pd.DataFrame) else np.asarray(seen)
 
 

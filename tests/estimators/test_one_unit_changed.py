@@ -11,6 +11,7 @@ from __future__ import annotations
 import datetime as dt
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
@@ -25,9 +26,12 @@ import pytest
 from quorate import PublicPool
 from quorate.data import public_encoder, read_cells, read_data
 from quorate.data.cell_text import canonical_text
+from quorate.data.column_kinds import ColumnKinds
+from quorate.data.columns import texts
 from quorate.data.fixed_types import absent_marks
 from quorate.data.identity import as_list
 from quorate.data.labels import check_classes, codes_of
+from quorate.data.public_words import PublicWords
 from quorate.errors import DataRefused
 from quorate.run.schema import Schema
 from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
@@ -129,6 +133,7 @@ HOSTILE: dict[str, Any] = {
     "blanks": "  ",
     "a word": "zebra",
     "a word with a blank": " north ",
+    "a word in other letters": "NORTH",
     "digits": "7",
     "digits with a point": "1.0",
     "with zeros": "007",
@@ -358,6 +363,21 @@ LEAST = {"direct": 75, "votes": 60}
 def test_one_missing_or_strange_cell_among_categories_leaves_what_all_others_add(method: str, tmp_path: Path) -> None:
     some = {name: HOSTILE[name] for name in ("None", "a word", "2^64", "10^5000")}
     assert compared("pandas categories", method, tmp_path, some)["equal"] >= 8
+
+
+def test_the_reading_catches_words_that_are_read_off_private_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A twin that takes the entries from the table at hand: one cell with blanks is then the word of all others."""
+    honest = ColumnKinds.__call__
+
+    def cheat(kinds: ColumnKinds, X: Any) -> Any:
+        words = {name: PublicWords.of(set(texts(X[name]))) for name in kinds.words}
+        return honest(replace(kinds, words=words), X)
+
+    monkeypatch.setattr(ColumnKinds, "__call__", cheat)
+    with pytest.raises(AssertionError, match="a word with a blank"):
+        compared("polars", "votes", tmp_path, {"a word with a blank": " north "})
 
 
 CONTAINERS = [*FRAMES, *ARRAYS, *FILES]

@@ -46,7 +46,7 @@ def test_frames_with_words_are_encoded_on_the_public_pool_for_teachers_and_stude
 
 def test_rows_of_another_width_are_refused_in_the_users_words(clf: PrivateClassifier) -> None:
     for act in (clf.predict, clf.predict_proba, clf.ask):
-        with pytest.raises(DataRefused, match="X has 2 features, but PrivateClassifier is expecting 4 features"):
+        with pytest.raises(DataRefused, match="X has 2 features, but PublicPool is expecting 4 features"):
             act(POOL[:, :2])
 
 

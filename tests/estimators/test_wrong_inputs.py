@@ -297,7 +297,10 @@ WRONG: dict[str, tuple[Callable[[Place], Any], tuple[str, ...]]] = {
     "probabilities of one row": (lambda p: p.done.predict_proba(list(X[0])), ("got one row or one column",)),
     "ask about one row": (lambda p: p.done.ask(X[0]), ("got one row or one column", "Nothing was charged")),
     "predict about a text": (lambda p: p.done.predict("some text"), ("got a text", "a 2-D table of rows")),
-    "predict about a frame": (lambda p: p.done.predict(FRAME), ("X rows are polars", "the public pool")),
+    "predict about words": (
+        lambda p: p.done.predict(FRAME.with_columns(pl.lit("north").alias(FRAME.columns[0]))),
+        ("holds no numbers", "the public pool is an array of numbers", "Nothing was charged"),
+    ),
     "ask more than is left": (
         lambda p: p.done.ask(X[:9]),
         ("9 new rows", "2 of 2 answers left", "ask about 2 rows at most"),

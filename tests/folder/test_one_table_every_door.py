@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import json
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
 import quorate
+from quorate.data import row_digests
 from quorate.errors import DataRefused, PreconditionFailed
+from quorate.export.contents import metadata
 from quorate.export.package import export_files
-from quorate.folder.batch import load_run
+from quorate.folder.batch import load_run, read_evaluation
 from quorate.folder.direct_run import read_direct
 from quorate.folder.online import ask
+from quorate.folder.published import read_facts
 from quorate.folder.settings import settings_of
 from quorate.folder.student_rows import public_table, reader_of
+from quorate.labelling import Memo
+from quorate.report import model_card
 from quorate.service.features import Features
+from quorate.service.open_run import features_of
 from quorate.service.problems import Problem
+from quorate.voting.questions import asked_rows, question_keys
 
 DIRECT: dict[str, Any] = {
     "method.by": "direct", "method.rounds": 4, "data.n_records": 300, "teachers.count": None,
@@ -155,3 +170,249 @@ def test_where_the_public_table_is_gone_a_table_is_not_read_in_another_way(folde
             quorate.load(root).predict(table)
     finally:
         (root / "elsewhere.csv").rename(public)
+
+
+BERLIN = ZoneInfo("Europe/Berlin")
+DAY, MOMENT = dt.date(2023, 8, 23), dt.datetime.fromisoformat("2023-08-23T10:00")
+TYPED = {
+    "number": pl.Float64, "whole": pl.Int64, "comma": pl.String, "percent": pl.String, "word": pl.String,
+    "truth": pl.Boolean, "day": pl.Date, "moment": pl.Datetime("us"), "zoned": pl.Datetime("us", "Europe/Berlin"),
+    "clock": pl.Time, "lasting": pl.Duration("us"), "note": pl.String, "written": pl.String, "hour": pl.String,
+}  # fmt: skip
+
+# Of each kind of column: one cell in all the ways in which it may be written, and what no such cell says.
+WRITINGS: dict[str, tuple[list[Any], list[Any]]] = {
+    "number": ([38.5, "38.5"], ["high", DAY]),
+    "whole": ([40, 40.0, "40"], ["old"]),
+    "comma": (["38,8", 38.8, "38.8"], ["hot"]),
+    "percent": (["45 %"], []),
+    "word": (["north"], []),
+    "truth": ([True], []),
+    "day": (
+        [DAY, MOMENT.replace(hour=0), "2023-08-23", "2023-08-23T00:00"],
+        [dt.time(7, 30), "07:30", "soon", 19592],
+    ),
+    "moment": ([MOMENT, MOMENT.replace(tzinfo=dt.UTC), "2023-08-23T10:00", "2023-08-23 12:00:00+02:00"], ["10:00"]),
+    "zoned": ([MOMENT.replace(tzinfo=BERLIN), "2023-08-23T08:00Z", MOMENT.replace(hour=8)], ["23.8.2023"]),
+    "clock": ([dt.time(7, 30), "07:30", "07:30:00.0"], [DAY, "2023-08-23", "25:00", 7.5]),
+    "lasting": ([dt.timedelta(minutes=2), 120, 120.0, "120"], ["long", dt.time(7, 30)]),
+    "note": (["seen with a cough on day 3"], []),
+    "written": (["2023-08-23", "2023-08-23T00:00Z", DAY, MOMENT.replace(hour=0)], [dt.time(7, 30), "07:30", 5]),
+    "hour": (["07:30", dt.time(7, 30), "07:30:00"], ["2023-08-23", MOMENT]),
+}
+
+
+def every_kind(n: int, seed: int) -> pl.DataFrame:
+    """A table with a column of each kind."""
+    chance = np.random.default_rng(seed)
+    days, minutes = chance.integers(0, 60, n).tolist(), chance.integers(0, 1_400, n).tolist()
+    heat = chance.uniform(35, 41, n).round(1).tolist()
+    start = dt.datetime.fromisoformat("2023-07-01")
+    moments = [start + dt.timedelta(days=day, minutes=minute) for day, minute in zip(days, minutes, strict=True)]
+    return pl.DataFrame({
+        "number": heat,
+        "whole": days,
+        "comma": [None if row % 9 == 4 else str(value).replace(".", ",") for row, value in enumerate(heat)],
+        "percent": [f"{day % 4 * 15} %" for day in days],
+        "word": chance.choice(["north", "south"], n).tolist(),
+        "truth": chance.choice([True, False], n).tolist(),
+        "day": [moment.date() for moment in moments],
+        "moment": moments,
+        "zoned": [moment.replace(tzinfo=BERLIN) for moment in moments],
+        "clock": [moment.time() for moment in moments],
+        "lasting": [dt.timedelta(minutes=minute) for minute in minutes],
+        "note": [f"seen with {'a cough' if value > 38 else 'no fever'} after lunch" for value in heat],
+        "written": [str(moment.date()) for moment in moments],
+        "hour": [moment.strftime("%H:%M") for moment in moments],
+        "ill": ["yes" if value > 38 else "no" for value in heat],
+    }, schema_overrides=TYPED)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def typed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished run of teachers on a table with a column of each kind."""
+    from tests.folder.conftest import write_run
+
+    from quorate.folder.batch import execute
+
+    tables = {f"data.{name}": f"{name}.parquet" for name in ("private", "public", "evaluation")}
+    online = {"mechanism.online_answers": 8, "budget.epsilon": 60.0}
+    root = write_run(tmp_path_factory.mktemp("typed") / "run", **{**tables, **online})
+    for table, n, seed in (("private", 300, 1), ("public", 80, 2), ("evaluation", 60, 3)):
+        rows = every_kind(n, seed)
+        (rows.drop("ill") if table == "public" else rows).write_parquet(root / f"{table}.parquet")
+    execute(load_run(root), command="quorate run")
+    export_files(root, root.parent / "outbox")
+    return root
+
+
+ROW = every_kind(1, 7).drop("ill").to_dicts()[0]
+
+
+@cache
+def loaded(root: Path) -> tuple[Any, Any, Any, Features]:
+    """The run as an estimator, what was exported from it, its task, and what its service takes."""
+    run, batch = quorate.load(root), load_run(root)
+    return run, quorate.load(root.parent / "outbox"), batch, features_of(batch, run.student_)
+
+
+def polars_of(row: dict[str, Any]) -> pl.DataFrame:
+    return pl.DataFrame({name: pl.Series([cell]) for name, cell in row.items()})
+
+
+def pandas_of(row: dict[str, Any]) -> pd.DataFrame:
+    """One row of pandas: days and times of day are objects there."""
+    return pd.DataFrame({name: pd.Series([cell]) for name, cell in row.items()})
+
+
+def by_http(root: Path, row: dict[str, Any]) -> Any:
+    """What the service's student says; what JSON has not is written as Python writes it, durations in seconds."""
+    run, _, batch, features = loaded(root)
+    kept = (bool, int, float, type(None))
+    seconds = {name: cell.total_seconds() for name, cell in row.items() if isinstance(cell, dt.timedelta)}
+    cells = {name: cell if isinstance(cell, kept) else str(cell) for name, cell in row.items()} | seconds
+    table = features.table(features.parse(json.loads(json.dumps([cells]))))
+    return run.student_.predict_proba(batch.task.views.student.kinds(table)).tolist()
+
+
+def by_evaluation(root: Path, row: dict[str, Any]) -> Any:
+    """What the student says of a row that the run is scored on."""
+    run, _, batch, _ = loaded(root)
+    path = root.parent / "scored.parquet"
+    polars_of({**row, "ill": "yes"}).write_parquet(path)
+    rows = read_evaluation(replace(batch.settings.data, evaluation=path), batch.task).X
+    return run.student_.predict_proba(batch.task.views.student.kinds(rows)).tolist()
+
+
+DOORS: dict[str, Callable[[Path, dict[str, Any]], Any]] = {
+    "polars": lambda root, row: loaded(root)[0].predict_proba(polars_of(row)).tolist(),
+    "pandas": lambda root, row: loaded(root)[0].predict_proba(pandas_of(row)).tolist(),
+    "Arrow": lambda root, row: loaded(root)[0].predict_proba(polars_of(row).to_arrow()).tolist(),
+    "exported": lambda root, row: loaded(root)[1].predict_proba(polars_of(row)).tolist(),
+    "HTTP": by_http,
+    "evaluation": by_evaluation,
+}
+
+
+def told_by_doors(root: Path, rows: list[dict[str, Any]]) -> dict[tuple[str, int], Any]:
+    return {(door, at): call(root, row) for at, row in enumerate(rows) for door, call in DOORS.items()}
+
+
+def test_a_row_says_the_same_at_every_door_however_it_is_written(typed: Path) -> None:
+    first, last = ({name: cells[at] for name, (cells, _) in WRITINGS.items()} for at in (0, -1))
+    told = told_by_doors(typed, [first, last])
+    assert {key for key, proba in told.items() if proba != told["polars", 0]} == set()
+    missing = told_by_doors(typed, [dict.fromkeys(ROW)])
+    assert {key for key, proba in missing.items() if proba != missing["polars", 0]} == set()
+    assert missing["polars", 0] != told["polars", 0]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", WRITINGS)
+def test_a_cell_says_the_same_at_every_door_however_it_is_written(name: str, typed: Path) -> None:
+    other = every_kind(1, 8).drop("ill").to_dicts()[0]
+    for cells in (WRITINGS[name][0], [None]):
+        told = told_by_doors(typed, [{**ROW, name: cell} for cell in cells])
+        assert {key for key, proba in told.items() if proba != told["polars", 0]} == set()
+    if name not in ("percent", "note", "truth"):  # of which two values may weigh the same
+        assert DOORS["polars"](typed, {**ROW, name: other[name]}) != told["polars", 0]
+
+
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize("name", [name for name, (_, others) in WRITINGS.items() if others])
+def test_what_a_cell_cannot_say_is_refused_in_one_sentence_at_every_door(name: str, typed: Path) -> None:
+    reader = loaded(typed)[3].columns[list(ROW).index(name)].reader
+    assert reader is not None
+    for cell in WRITINGS[name][1]:
+        for door in DOORS.keys() - {"evaluation"}:  # which reads rows as private ones, of which no cell is refused
+            with pytest.raises((DataRefused, Problem)) as refused:
+                DOORS[door](typed, {**ROW, name: cell})
+            words = f"{refused.value} {getattr(refused.value, 'detail', '')} {getattr(refused.value, 'field', '')}"
+            assert reader.expected(name) in words
+            assert name in words
+            assert str(cell) not in words.replace("hold", "").replace(reader.expected(name), "")
+
+
+def asked_keys(root: Path, table: Any) -> list[str]:
+    batch = loaded(root)[2]
+    rows, earlier = asked_rows(batch.task, table, "X")
+    return [key.hex() for key in question_keys(batch.task.views.teacher, Memo(), rows, earlier)]
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize("name", WRITINGS)
+def test_one_point_has_one_key_whatever_holds_it(name: str, typed: Path) -> None:
+    keys = set()
+    for cell in WRITINGS[name][0]:
+        row = {**ROW, name: cell}
+        for table in (polars_of(row), pandas_of(row), polars_of(row).to_arrow()):
+            keys |= set(asked_keys(typed, table))
+    assert len(keys) == 1
+    assert keys != set(asked_keys(typed, polars_of({**ROW, name: None})))
+
+
+def keys_of_cells(view: Any, memo: Memo, rows: Any, earlier: Any = None) -> Sequence[bytes]:
+    """By what an earlier version kept answers: the cells as they came, so that two writings were two points."""
+    return row_digests(rows if earlier is None else earlier)
+
+
+def test_that_test_catches_keys_of_cells_as_they_come(typed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "question_keys", keys_of_cells)
+    instant = ROW["zoned"]
+    rows = [{**ROW, "zoned": instant.astimezone(zone)} for zone in (BERLIN, dt.UTC)]
+    assert len({key for row in rows for key in asked_keys(typed, polars_of(row))}) == 2
+
+
+def test_what_an_earlier_version_answered_is_found_and_charged_no_more(
+    typed: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In whatever zone it was asked, if it comes in that one again; and in any zone, if it came in the pool's."""
+    in_berlin = {**ROW, "number": 37.75}
+    in_utc = {**in_berlin, "zoned": in_berlin["zoned"].astimezone(dt.UTC)}
+    by_text = {**in_utc, "zoned": in_utc["zoned"].isoformat()}
+    elsewhere = {**in_utc, "number": 37.5}
+    with monkeypatch.context() as before:
+        before.setattr("quorate.folder.online.question_keys", keys_of_cells)
+        asked = [ask(load_run(typed), polars_of(row)) for row in (in_berlin, elsewhere)]
+        assert ask(load_run(typed), polars_of(in_berlin)).left == asked[1].left == asked[0].left - 1
+    for row, first in ((in_berlin, asked[0]), (in_utc, asked[0]), (by_text, asked[0]), (elsewhere, asked[1])):
+        again = ask(load_run(typed), polars_of(row))
+        assert (again.answers, again.left) == (first.answers, asked[1].left)
+
+
+def test_a_point_is_charged_once_by_whatever_door_it_comes(typed: Path) -> None:
+    row, path = {**ROW, "number": 36.25}, typed.parent / "asked"
+    first = ask(load_run(typed), polars_of(row))
+    written = {**row, "day": str(row["day"]), "zoned": row["zoned"].astimezone(dt.UTC).isoformat()}
+    polars_of(row).write_parquet(path.with_suffix(".parquet"))
+    polars_of(row).write_ipc(path.with_suffix(".arrow"))
+    by_csv = {key: cell.total_seconds() if key == "lasting" else cell for key, cell in written.items()}
+    polars_of(by_csv).write_csv(path.with_suffix(".csv"))
+    for suffix in (".parquet", ".arrow", ".csv"):
+        again = ask(load_run(typed), path.with_suffix(suffix))
+        assert (again.answers, again.left) == (first.answers, first.left)
+    run = quorate.load(typed)
+    for table in (pandas_of(row), polars_of(row).to_arrow(), polars_of(written)):
+        assert run.ask(table) == first.answers
+    assert (
+        ask(load_run(typed), polars_of({**row, "zoned": row["zoned"] + dt.timedelta(hours=1)})).left == first.left - 1
+    )
+
+
+def test_what_is_published_says_what_each_column_holds_and_how_it_is_written(typed: Path) -> None:
+    facts = read_facts(typed)
+    told = metadata(facts, None, (), "1")["columns"]
+    kinds = {column["name"]: (column["type"], column["cells"].split(",")[0]) for column in told}
+    assert list(kinds) == list(ROW)
+    assert kinds["comma"] == ("text", "numbers; the decimal mark may be a comma")
+    assert kinds["truth"] == ("truth value", "true or false")
+    assert kinds["zoned"] == ("datetime Europe/Berlin", "dates")
+    assert kinds["clock"][1] == kinds["hour"][1] == "times of day"
+    assert kinds["lasting"] == ("duration", "durations")
+    card = model_card(facts)
+    assert all(f"| {name} | " in card for name in ROW)
+    assert facts.student_file is not None
+    columns = tuple(replace(column, type=None) for column in facts.student_file.columns or ())
+    earlier = replace(facts, student_file=replace(facts.student_file, columns=columns))
+    assert "columns" not in metadata(earlier, None, (), "1")
+    assert "times of day, such as" not in model_card(earlier)

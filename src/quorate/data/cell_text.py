@@ -15,9 +15,7 @@ import datetime as dt
 import math
 import re
 import unicodedata
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -142,49 +140,6 @@ def text_reader(declared: Iterable[str]) -> Callable[[Any], str | None]:
     """Return :func:`truth_text` where all that was declared are truth values, and :func:`canonical_text` else."""
     words = {text.strip().casefold() for text in declared}
     return truth_text if words and words <= {"true", "false"} else canonical_text
-
-
-@dataclass(frozen=True, slots=True)
-class PublicWords:
-    """The entries of a public column of words: a cell that says the same as one of them is that entry.
-
-    `written`: from what an entry says to the entry; the commonest where several say the same. `truths`: whether all
-    entries are written truth values, so that a truth value says the same.
-
-    Examples
-    --------
-    >>> words = PublicWords.of(["north", "south"])
-    >>> words(" north "), words("NORTH"), words("south"), words(None)
-    ('north', 'NORTH', 'south', None)
-    """
-
-    written: Mapping[str | None, str] = field(hash=False)
-    truths: bool = False
-
-    @classmethod
-    def of(cls, texts: Iterable[str | None]) -> PublicWords:
-        """Take the entries of a public column."""
-        counts = Counter(text for text in texts if text is not None)
-        says = text_reader(counts)
-        written: dict[str | None, str] = {}
-        for text in sorted(counts, key=lambda text: (-counts[text], text)):
-            written.setdefault(says(text), text)
-        return cls(written, says is truth_text)
-
-    def __call__(self, cell: Any) -> str | None:
-        """Return the entry that says what a cell says, or what the cell says where none does."""
-        said = truth_text(cell) if self.truths else canonical_text(cell)
-        return said if said is None else self.written.get(said, said)
-
-    def respelled(self, texts: Iterable[str]) -> dict[str, str]:
-        """Return those of some texts that are an entry written in another way, each with that entry."""
-        entries = {}
-        for text in texts:
-            said = truth_text(text) if self.truths else canonical_text(text)
-            entry = self.written.get(said, text)
-            if entry != text or (entry is not text and type(text) is not str):  # a member of an enumeration, say
-                entries[text] = entry
-        return entries
 
 
 def _text(value: Any, of_number: Callable[[Any], str | None]) -> str | None:

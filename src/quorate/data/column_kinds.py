@@ -16,13 +16,14 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from quorate.data.cell_text import PublicWords, canonical_text
+from quorate.data.cell_text import canonical_text
 from quorate.data.columns import Family, column, doubles, families, listed, nearest, texts
 from quorate.data.dates import are_dates
 from quorate.data.decimal_commas import are_decimal_commas, comma_number, has_decimal_comma
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.given_kinds import GivenKinds
-from quorate.data.plain_columns import plain_columns
+from quorate.data.plain_columns import plain_columns, with_cells
+from quorate.data.public_words import PublicWords
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows
 from quorate.data.streamed import StreamedFrame
 from quorate.data.times import each_text, text_kind, time_kind, time_numbers
@@ -127,7 +128,7 @@ class ColumnKinds:
         for name in self.words.keys() & places.keys():
             place = places[name]
             plain = read.get(place) if found[name] == "text" else None
-            cells = _in_public_words(column(X, place) if plain is None else plain, found[name], self.words[name])
+            cells = self.words[name].of_column(column(X, place) if plain is None else plain, found[name])
             read |= {} if cells is None else {place: cells}
         return with_cells(X, read) if read else X
 
@@ -138,7 +139,7 @@ class ColumnKinds:
         if isinstance(X, StreamedFrame):
             return any(map(self.respells, X.blocks()))
         return any(
-            name in self.words and _in_public_words(column(X, place), family, self.words[name]) is not None
+            family == "text" and name in self.words and self.words[name].of_column(column(X, place), family) is not None
             for place, (name, family) in enumerate(families(X).items())
         )
 
@@ -166,50 +167,8 @@ class ColumnKinds:
         return ["" if text is None and kind_ == "text" else text for text in texts(series)]
 
 
-def _in_public_words(cells: Any, family: Family, words: PublicWords) -> Any:
-    """Return the cells of a column with public entries where they say the same; None where all stay as they are.
-
-    `cells`: a series, or texts and None. Each different text is looked at once.
-    """
-    if family == "number":
-        return [words(value) for value in doubles(cells).tolist()]
-    if family != "text":
-        return None
-    if isinstance(cells, list):
-        respelled = words.respelled({text for text in cells if text is not None})
-        return [respelled.get(text, text) for text in cells] if respelled else None
-    if hasattr(cells, "cast"):  # polars
-        respelled = words.respelled(text for text in texts(cells.unique()) if text is not None)
-        return cells.cast(str).replace(respelled) if respelled else None
-    codes, different = cells.factorize()
-    entries = different.tolist()
-    respelled = words.respelled(text for text in entries if isinstance(text, str))
-    known = np.array([*(respelled.get(text, text) for text in entries), None], dtype=object)
-    return known[codes].tolist() if respelled else None  # a missing one has the code -1
-
-
 def _in_range(value: float) -> float:
     return value if abs(value) < 1e150 else float("nan")  # beyond, squares are infinite
-
-
-def with_cells(X: Rows, read: Mapping[int, Any]) -> Rows:
-    """Put columns in the places of others: all of them at once, since each frame made anew goes through all columns."""
-    if kind(X) == "polars":
-        import polars as pl
-
-        names = X.columns
-        return X.with_columns(
-            pl.Series(names[place], values, dtype=pl.Float64 if isinstance(values, np.ndarray) else pl.String)
-            for place, values in read.items()
-        )
-    import pandas as pd
-
-    changed, absent = X.copy(deep=False), float("nan")
-    for place, values in read.items():
-        numbers = isinstance(values, np.ndarray)
-        cells = values if numbers else [absent if value is None else value for value in values]
-        changed.isetitem(place, pd.Series(cells, index=X.index, dtype="float64" if numbers else object))
-    return changed
 
 
 def column_kinds(pool: Rows, given: GivenKinds | None = None) -> ColumnKinds:

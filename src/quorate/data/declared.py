@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from quorate.data.cell_text import PublicWords
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.feature_maps.scale import with_narrow
+from quorate.data.public_words import PublicWords
 from quorate.errors import InvalidParameter
 
 Declared = Mapping[str, Sequence[Any]]
@@ -44,7 +44,7 @@ def declared_kinds(declared: Declared, dialect: Dialect = PLAIN) -> ColumnKinds:
     `dialect`: how numbers are written, where the owner says so.
     """
     words = {name: PublicWords.of(held) for name, held in declared.items() if isinstance(held[0], str)}
-    commas = frozenset() if dialect.declares_numbers else frozenset(declared)
+    commas = frozenset() if dialect.declares_numbers else frozenset(declared.keys() - words.keys())
     return ColumnKinds(commas=commas, words=words, dialect=dialect)
 
 

@@ -26,7 +26,7 @@ from quorate.data.cell_text import canonical_text, each, is_missing, text_reader
 from quorate.data.columns import in_words, is_plain_number
 from quorate.data.decimal_commas import number_with_comma
 from quorate.data.identity import as_column, as_list
-from quorate.data.times import date_number, time_reader
+from quorate.data.times import time_number, time_reader
 from quorate.errors import InvalidParameter
 from quorate.stored_names import stored_as
 from quorate.types import BoolArray, FloatArray, IntArray
@@ -317,7 +317,7 @@ def _bounds(held: Sequence[Any]) -> NumberColumn | None:
     if len(held) != 2:
         return None
     if all(isinstance(bound, dt.date) for bound in held):
-        low, high = (date_number(bound.isoformat()) for bound in held)
+        low, high = (time_number(bound.isoformat(), "date") for bound in held)
         grid: Grid = "time" if any(isinstance(bound, dt.datetime) for bound in held) else "date"
     elif all(isinstance(bound, _NUMBERS) and not isinstance(bound, bool) for bound in held):
         try:

@@ -150,12 +150,16 @@ class Dialect:
 
     def date(self, text: str | None) -> float:
         """Return the days since 1970 of a date as they are written here or in ISO 8601; NaN for what is none."""
+        return date_number(self.iso_date(text))
+
+    def iso_date(self, text: str | None) -> str | None:
+        """Return a date as they are written here in ISO 8601; any other text as it is."""
         if text is None or not self.date_format:
-            return date_number(text)
+            return text
         parts = _date_pattern(self.date_format).fullmatch(text.strip())
         if parts is None:
-            return date_number(text)
-        return date_number(f"{parts['year']}-{parts['month']:0>2}-{parts['day']:0>2}{parts['clock'] or ''}")
+            return text
+        return f"{parts['year']}-{parts['month']:0>2}-{parts['day']:0>2}{parts['clock'] or ''}"
 
     def is_missing(self, cell: Any) -> bool:
         """Whether a cell is a text that stands for no value."""
@@ -185,16 +189,16 @@ def _one_of(name: str, value: object, allowed: tuple[str, ...], words: str) -> N
 
 def _encoding(name: object) -> str:
     try:
-        found = codecs.lookup(str(name)).name
+        known = codecs.lookup(str(name)).name
     except (LookupError, ValueError):
-        found = ""
-    found = UTF_8 if found == "utf-8-sig" else found
-    if found not in ENCODINGS:
+        known = ""
+    known = UTF_8 if known == "utf-8-sig" else known
+    if known not in ENCODINGS:
         raise InvalidParameter(
             f"encoding must be one of {', '.join(ENCODINGS)}, got {name!r}; save other files as CSV UTF-8. Windows "
             "writes cp1252 in Western Europe, cp1250 in Central Europe"
         )
-    return found
+    return known
 
 
 def _date_format(written: object) -> str:

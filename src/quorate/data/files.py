@@ -15,7 +15,7 @@ from quorate.errors import DataRefused
 _PACKED = (".gz", ".xz")
 _DAMAGED = (EOFError, lzma.LZMAError, gzip.BadGzipFile, zlib.error)
 _OPENERS: dict[str, Callable[[Path, Literal["rb"]], Any]] = {".gz": gzip.open, ".xz": lzma.open}
-_EXCEL = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
+_SPREADSHEETS = (".xls", ".xlsb", ".ods")
 
 
 def format_of(path: str | Path) -> str:
@@ -48,8 +48,8 @@ def existing_file(path: str | Path) -> Path:
         raise DataRefused(f"{path}: this is a folder; expected a file, such as a CSV file in it")
     if not found.is_file():
         raise DataRefused(f"{path}: there is no such file")
-    if format_of(path) in _EXCEL:
-        raise DataRefused(f"{path}: Excel is not read; save as CSV UTF-8")
+    if format_of(path) in _SPREADSHEETS:
+        raise DataRefused(f"{path}: such spreadsheets are not read; save as .xlsx or as CSV UTF-8")
     try:
         found.open("rb").close()
     except PermissionError:

@@ -24,7 +24,7 @@ Rows: TypeAlias = Any  # a 2-D numpy array, a SciPy CSR matrix or array, a panda
 
 TEXT = "text"  # what the one column of bare texts is called
 BEYOND = "a whole number is beyond the range of 64-bit floats"
-_EXPECTED = "a 2-D array, a scipy.sparse matrix, or a pandas or polars DataFrame"
+_EXPECTED = "a 2-D array, a scipy.sparse matrix, a pandas or polars DataFrame, or an Arrow table"
 
 
 def _is_sparse(X: object) -> bool:
@@ -177,7 +177,7 @@ def as_rows(X: Any, name: str = "X") -> Rows:
     Parameters
     ----------
     X : array-like, sparse matrix or frame
-        Lists become float arrays; texts alone (a list, an array or a column of them) become a table of one column,
+        Lists become float arrays; Arrow tables become polars frames; texts alone (a list, an array or a column of them) become a table of one column,
         ``text``; sparse matrices of any format become CSR; arrays of Python objects become
         float arrays where every entry is a number, and so do floats of more than 64 bits. Columns of a frame are
         called by texts afterwards.
@@ -203,8 +203,7 @@ def as_rows(X: Any, name: str = "X") -> Rows:
     Traceback (most recent call last):
     quorate.errors.DataRefused: X: expected a 2-D table, got 1 dimension(s). Reshape your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row
     """  # noqa: E501  a doctest's message is one line
-    if holds_texts(X):
-        X = texts_table(X)
+    X = texts_table(X) if holds_texts(X) else from_arrow(X)
     if _is_frame(X, "polars") or _is_frame(X, "pandas"):
         rows = with_text_names(X, name)
     elif _is_sparse(X):
@@ -232,6 +231,26 @@ def as_rows(X: Any, name: str = "X") -> Rows:
             f"{name}: 0 sample(s) (shape=(0, {width(rows)})) while a minimum of 1 is required; give at least one row"
         )
     return rows
+
+
+def from_arrow(X: Any) -> Any:
+    """Return a table that is handed over by Arrow's interface, such as a table of pyarrow, as a polars frame.
+
+    Anything else comes back as it is.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from_arrow(pyarrow.table({"age": [39]})).rows()
+    [(39,)]
+    """
+    if type(X).__module__.startswith("polars.") or _is_frame(X, "pandas") or not hasattr(X, "__arrow_c_stream__"):
+        return X
+    if not (hasattr(X, "schema") or hasattr(X, "columns")):  # one column
+        return X
+    import polars as pl
+
+    return pl.DataFrame(pl.from_arrow(X))
 
 
 def image_shape(X: Any) -> tuple[int, ...] | None:

@@ -1,33 +1,66 @@
 """What reads a table for a run: its columns by name, in the order and types of the public pool, then by their kinds.
 
-Whoever hands rows to the models of a run goes through this: a file or a frame that is asked about or predicted, and a
-row that comes over HTTP. What a cell says follows from that cell and from public facts alone.
+Whoever hands rows to the models of a run goes through this, whatever holds them: a file or a table that is asked about
+or predicted, and a row that comes over HTTP. What a cell says follows from that cell and from public facts alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, Literal, NoReturn, TypeAlias
 
 import numpy as np
 
 from quorate.data.cell_text import canonical_text
-from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, with_cells
+from quorate.data.checks import check_features, refuse_infinite
+from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds
 from quorate.data.columns import Family, column, doubles, families, in_words, refuse_other_columns, texts
 from quorate.data.decimal_commas import comma_number, plain_comma_number
-from quorate.data.rows import TEXT, Rows, columns, holds_texts, is_frame, texts_table, with_text_names
+from quorate.data.plain_columns import frame_of, with_cells
+from quorate.data.rows import (
+    TEXT,
+    Kind,
+    Rows,
+    columns,
+    from_arrow,
+    holds_texts,
+    is_frame,
+    kind,
+    texts_table,
+    width,
+    with_text_names,
+)
 from quorate.data.streamed import StreamedFrame
+from quorate.data.times import DAY, microseconds, time_type, times_of_type
 from quorate.data.written_numbers import written_number
+from quorate.deferred import sparse
 from quorate.errors import DataRefused
+
+#: What a cell has to say: a number, a moment, a time of day, or a duration.
+Says: TypeAlias = Literal["number", "date", "time", "duration"]
+
+_EXPECTED: Final[dict[Says, str]] = {
+    "number": "a number is expected",
+    "date": "a date is expected, such as 2024-03-01 or 2024-03-01T12:30+01:00",
+    "time": "a time of day is expected, such as 12:30",
+    "duration": "a duration is expected, as a number of seconds",
+}
+_DAYS: Final = "a day is expected, such as 2024-03-01"
 
 
 @dataclass(frozen=True, slots=True)
 class TableReader:
     """How the tables of one run are read.
 
-    `families`: what the public pool's columns hold, in its order; empty where they have no names. `kinds`: what they
-    are read as. `left_out`: columns that are no features: the label, the unit, and what the owner leaves out.
+    `families`: what the public pool's columns hold, in its order; empty where they have no names.
+    `kinds`: what they are read as; nothing where a model takes the table as it is.
+    `left_out`: columns that are no features: the label, the unit, and what the owner leaves out.
+    `types`: the type of each column: that of times as :func:`~quorate.data.times.time_type` names it, "truth value", or
+    what it holds.
+    `container`: what holds the pool; None where nothing is known of it, and rows come back as they are.
+    `width`: the number of its columns.
+    `as_frame`: whether one of the models takes the table as it is, though another one has it read.
 
     Examples
     --------
@@ -42,47 +75,146 @@ class TableReader:
     families: Mapping[str, Family] = field(default_factory=dict, hash=False)
     kinds: ColumnKinds = field(default_factory=ColumnKinds)
     left_out: tuple[str, ...] = ()
+    types: Mapping[str, str] = field(default_factory=dict, hash=False)
+    container: Kind | None = None
+    width: int = 0
+    as_frame: bool = False
 
     @classmethod
-    def of(cls, pool: Rows, kinds: ColumnKinds, *, left_out: tuple[str, ...] = ()) -> TableReader:
+    def of(
+        cls, pool: Rows, kinds: ColumnKinds, *, left_out: tuple[str, ...] = (), as_frame: bool = False
+    ) -> TableReader:
         """Return the reader of tables that have the columns of a public pool."""
-        return cls(families(pool), kinds, tuple(name for name in left_out if name not in (columns(pool) or ())))
+        held, names = families(pool), columns(pool) or ()
+        truths = [str(dtype).lower() in ("boolean", "bool") for dtype in pool.dtypes] if names else []
+        types = {name: "truth value" if truth else held[name] for name, truth in zip(names, truths, strict=True)}
+        times = {name: time_type(column(pool, at)) for at, name in enumerate(names) if held[name] == "time"}
+        return cls(
+            families=held,
+            kinds=kinds,
+            left_out=tuple(name for name in left_out if name not in names),
+            types=types | times,
+            container=kind(pool),
+            width=width(pool),
+            as_frame=as_frame,
+        )
+
+    @property
+    def has_times(self) -> bool:
+        """Whether a column of the pool is of a type of times."""
+        return "time" in self.families.values()
+
+    @property
+    def needed(self) -> set[str]:
+        """Columns that a table must have: all of them but for those that no model learned from."""
+        return set(self.families) - (set() if self.as_frame else set(self.kinds.of("dropped")))
+
+    def says(self, name: str) -> Says | None:
+        """Return what each cell of a column has to say, if it is there; None where it may be anything."""
+        held, read_as = self.families[name], self.kinds.kinds.get(name)
+        if read_as == "dropped":
+            return None
+        if held == "time":
+            type_ = self.types[name]
+            return type_ if type_ in ("time", "duration") else "date"  # type: ignore[return-value]
+        if read_as in ("date", "time", "duration") or (read_as == "number" and held == "text"):
+            return read_as
+        return "number" if held == "number" else None
+
+    def expected(self, name: str) -> str:
+        """Word what is expected in a column whose cells have to say something."""
+        says = self.says(name)
+        assert says is not None  # noqa: S101 - the callers' condition
+        words = _DAYS if says == "date" and self._of_days(name) else _EXPECTED[says]
+        written = self.kinds.dialect.date_format if says == "date" else ""
+        return f"{words}, or as {written}" if written else words
+
+    def is_unread(self, name: str, text: str | None) -> bool:
+        """Whether a text says something else than its column has to say; a missing one does not."""
+        says = self.says(name)
+        if says is None or is_marked_missing(text):
+            return False
+        if says == "number":
+            return bool(np.isnan(self.number(name, text)))
+        said = self._microseconds(text, says)
+        return said is None or (self._of_days(name) and said % DAY != 0)
+
+    def _microseconds(self, text: str | None, says: Says) -> int | None:
+        return None if says == "number" else microseconds(self.kinds.dialect.iso_date(text), says)
 
     def __call__(self, X: Any, name: str = "X") -> Rows:
-        """Return rows as a published student takes them; columns that are read as nothing may be missing.
+        """Return rows as a published student takes them.
 
-        Raises DataRefused if the columns are others than those of the pool, or one holds something else.
+        Raises DataRefused as :meth:`as_the_pool` does.
         """
-        return self.kinds(self.as_the_pool(X, name, needed=set(self.families) - set(self.kinds.of("dropped"))))
+        return self.kinds(self.as_the_pool(X, name))
 
-    def as_the_pool(self, X: Any, name: str = "X", *, needed: set[str] | None = None) -> Rows:
-        """Return a frame with the columns of the pool, in its order and types; what is no frame comes back as it is.
+    def as_the_pool(self, X: Any, name: str = "X", *, as_given: bool = False) -> Rows:
+        """Return a table with the columns of the pool, in its order, types and container.
 
-        Raises DataRefused as above. Columns are named, no cell is.
+        `X`: a frame of pandas or polars, a table of Arrow, or what has no names: arrays, lists, sparse rows. `name`:
+        what a message calls it. `as_given`: whether a column of numbers, texts or times stays as it is where that of
+        the pool holds the same. So private rows are read, and so an earlier version took all rows.
+
+        Raises DataRefused if the columns are others than those of the pool, or a cell says something else than is
+        expected in its column. Columns are named, no cell is.
         """
+        X = from_arrow(X)
         if not self.families:
-            return X
+            return X if self.container is None else self._as_array(X, name)
         if len(self.families) == 1 and holds_texts(X):
             X = texts_table(X).rename({TEXT: next(iter(self.families))})
-        if not hasattr(X, "columns") or not is_frame(X):
-            if self.kinds.kinds:
-                raise DataRefused(
-                    f"{name}: got {type(X).__name__}, and expected a frame with {in_words(list(self.families))}. "
-                    "Nothing was charged"
-                )
-            return X
-        X = X.collect() if isinstance(X, StreamedFrame) else with_text_names(X, name)
+        X = self._as_frame(X, name)
         features = [feature for feature in columns(X) or () if feature not in self.left_out]
-        wanted = [feature for feature in self.families if needed is None or feature in needed or feature in features]
+        needed = self.needed
+        wanted = [feature for feature in self.families if feature in needed or feature in features]
         refuse_other_columns(features, wanted, called=(name, "the public pool"))
-        X = self._without_marks(X[wanted])
-        held, changed = families(X), {}
-        for place, feature in enumerate(wanted):
-            if held[feature] != self.families[feature]:
-                cells = self._cells(column(X, place), feature, held[feature], name)
-                if cells is not None:
-                    changed[place] = cells
+        X = self._without_marks(check_features(X[wanted], name))
+        held, as_held = families(X), kind(X) == self.container
+        kept = {feature for feature in wanted if as_given and as_held and held[feature] == self.families[feature]}
+        cells = {
+            feature: None if feature in kept else self._cells(X, place, feature, held[feature], name)
+            for place, feature in enumerate(wanted)
+        }
+        if not as_held:
+            return frame_of(cells, str(self.container))
+        changed = {place: cells[feature] for place, feature in enumerate(wanted) if cells[feature] is not None}
         return with_cells(X, changed) if changed else X
+
+    def _as_frame(self, X: Any, name: str) -> Rows:
+        """Return a frame; an array where the names of the columns are places in an array."""
+        if isinstance(X, StreamedFrame):
+            return X.collect()
+        if hasattr(X, "columns") and is_frame(X):
+            return with_text_names(X, name)
+        if list(self.families) == [str(place) for place in range(len(self.families))]:
+            rows = check_features(X, name, allow_missing=True)
+            if width(rows) == len(self.families) and not sparse.issparse(rows):
+                return frame_of({str(place): doubles(rows[:, place]) for place in range(width(rows))}, "polars")
+        raise DataRefused(
+            f"{name}: got {type(X).__name__}, and expected a frame with {in_words(list(self.families))}. Nothing was "
+            "charged"
+        )
+
+    def _as_array(self, X: Any, name: str) -> Rows:
+        """Return rows without names as the pool holds them; the columns of a frame count by their places."""
+        rows = check_features(X, name, allow_missing=True)
+        if is_frame(rows):
+            if words := [name for name, family in families(rows).items() if family in ("text", "time")]:
+                raise DataRefused(
+                    f"{name}: {in_words(words)} hold{'s' * (len(words) == 1)} no numbers, and the public pool is an "
+                    "array of numbers; give numbers alone. Nothing was charged"
+                )
+            rows = np.column_stack([doubles(column(rows, place)) for place in range(width(rows))])
+            refuse_infinite(rows, name)
+        if width(rows) != self.width:
+            raise DataRefused(
+                f"{name} has {width(rows)} features, but PublicPool is expecting {self.width} features as input; give "
+                "the columns of the public pool. Nothing was charged"
+            )
+        if kind(rows) == self.container:
+            return rows
+        return rows.toarray() if self.container == "numpy" else sparse.csr_matrix(rows)
 
     def is_missing(self, cell: Any) -> bool:
         """Whether the owner says that such a cell stands for no value."""
@@ -126,29 +258,56 @@ class TableReader:
         value = written_number(text)  # declared: a comma that can be nothing else
         return plain_comma_number(text) if np.isnan(value) else value
 
-    def _cells(self, series: Any, name: str, held: Family, table: str) -> Any:
+    def _of_days(self, name: str) -> bool:
+        """Whether cells must be whole days: those of the pool are, and a model takes the table as it is."""
+        return self.types.get(name) == "date" and (self.as_frame or name not in self.kinds.kinds)
+
+    def _cells(self, X: Rows, place: int, name: str, held: Family, table: str) -> Any:
         """Return the cells of a column as the pool holds them; None where they can stay as they are."""
-        wanted = self.families[name]
-        if wanted == "text":
-            if held == "number":
-                return [self.written(name, number) for number in doubles(series).tolist()]
-            return texts(series)
-        if wanted == "number" and held == "missing":
-            return np.full(len(series), np.nan)
-        if wanted == "number" and held == "text":
+        wanted, says, as_held = self.families[name], self.says(name), kind(X) == self.container
+        if as_held and (wanted == "missing" or (held == wanted and (says is None or held == "number"))):
+            return None
+        series = column(X, place)
+        if as_held and held == wanted == "time" and time_type(series) == self.types[name]:
+            return None
+        if (held == "number" and says in ("date", "time")) or (held == "time" and says == "number"):
+            self._refuse(name, table)
+        if held == "number" and wanted in ("number", "missing"):
+            return doubles(series)
+        if held == "number":
+            words = [self.written(name, number) for number in doubles(series).tolist()]
+        else:
             words = texts(series)
-            numbers = np.array([self.number(name, word) for word in words], dtype=np.float64)
-            unread = {
-                word.strip().lower() for word, value in zip(words, numbers, strict=True) if word and np.isnan(value)
-            }
-            if unread <= MISSING_MARKS | {""}:
-                return numbers
-        if wanted == "number":
-            raise DataRefused(
-                f"column {name!r} of {table} holds {_WORDS[held]}, and numbers in the public pool; write it "
-                "the same way in both. Nothing was charged"
-            )
-        return None
+        if any(self.is_unread(name, word) for word in set(words)):
+            self._refuse(name, table)
+        if wanted == "time":
+            return self._times(name, words)
+        if wanted in ("number", "missing"):
+            return np.array([self.number(name, word) for word in words], dtype=np.float64)
+        return None if held == "text" and as_held else words
+
+    def _times(self, name: str, words: list[str | None]) -> Any:
+        """Return texts as a series of the pool's type of times; where days have a time of day, with that."""
+        type_ = self.types[name]
+        kind_: Says = type_ if type_ in ("time", "duration") else "date"  # type: ignore[assignment]
+        known = {word: None if is_marked_missing(word) else self._microseconds(word, kind_) for word in set(words)}
+        if type_ == "date" and any(said is not None and said % DAY for said in known.values()):
+            type_ = "datetime"
+        return times_of_type([known[word] for word in words], type_, str(self.container))
+
+    def _refuse(self, name: str, table: str) -> NoReturn:
+        raise DataRefused(
+            f"column {name!r} of {table}: {self.expected(name)}; correct the cells that hold something else. Nothing "
+            "was charged"
+        )
 
 
-_WORDS = {"text": "text", "time": "dates or times"}
+def is_marked_missing(text: str | None) -> bool:
+    """Whether a text stands for a missing number or time: it is not there, blank, or a mark such as n/a.
+
+    Examples
+    --------
+    >>> is_marked_missing(" N/A "), is_marked_missing("0")
+    (True, False)
+    """
+    return text is None or text.strip().lower() in {"", *MISSING_MARKS}

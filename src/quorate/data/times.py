@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -22,37 +23,72 @@ from quorate.types import FloatArray
 
 TimeKind = Literal["date", "time", "duration"]
 
-_DAY_US, _HOUR_US = 86_400_000_000, 3_600_000_000  # microseconds
+DAY = 86_400_000_000  # microseconds
+_HOUR = 3_600_000_000
 _CLOCK = r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?"
 _ZONE = r"Z|UTC|[+-]\d{2}(?::?\d{2})?"
 _DATE = re.compile(rf"(\d{{4}})([-/])(\d{{2}})(?:\2(\d{{2}})(?:[T ]{_CLOCK} ?({_ZONE})?)?)?", re.IGNORECASE)
 _TIME = re.compile(_CLOCK)
 _EPOCH = dt.date(1970, 1, 1).toordinal()
-_NAN = float("nan")
 _TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
 
 
+def microseconds(text: str | None, kind: TimeKind) -> int | None:
+    """Return the microseconds that a text says; None for what says none. It is the one reader of such texts.
+
+    `text`: a date or a time of day in ISO 8601, or a duration in seconds. `kind`: which of them. Returns: since
+    1970-01-01 00:00 UTC, since midnight, or that the duration lasts; what is finer is dropped.
+
+    Examples
+    --------
+    >>> microseconds("1970-01-01T02:00+02:00", "date"), microseconds("12:30", "date"), microseconds("1.5", "duration")
+    (0, None, 1500000)
+    """
+    if text is None:
+        return None
+    return {"date": _of_date, "time": _of_clock, "duration": _of_duration}[kind](text.strip())
+
+
+def time_number(text: str | None, kind: TimeKind) -> float:
+    """Return what a text says as days since 1970-01-01 00:00 UTC, hours since midnight or days; NaN for nothing.
+
+    Examples
+    --------
+    >>> time_number("1970-01-02T12:00", "date"), time_number("06:30", "time"), time_number("43200.0", "duration")
+    (1.5, 6.5, 0.5)
+    """
+    said = microseconds(text, kind)
+    return float("nan") if said is None else said / (_HOUR if kind == "time" else DAY)
+
+
 def date_number(text: str | None) -> float:
-    """Return the days since 1970-01-01 00:00 UTC; NaN for what is no date in ISO 8601."""
-    found = None if text is None else _DATE.fullmatch(text.strip())
+    """Return what a text says as days since 1970-01-01 00:00 UTC; NaN for what is no date in ISO 8601."""
+    return time_number(text, "date")
+
+
+def _of_date(text: str) -> int | None:
+    found = _DATE.fullmatch(text)
     if found is None:
-        return _NAN
+        return None
     year, _, month, day, *clock, zone = found.groups()
     try:
         days = dt.date(int(year), int(month), int(day or 1)).toordinal() - _EPOCH
     except ValueError:  # the 31st of April
-        return _NAN
+        return None
     since_midnight = 0 if clock[0] is None else _microseconds(*clock)
-    if since_midnight is None:
-        return _NAN
-    return (days * _DAY_US + since_midnight - _offset(zone)) / _DAY_US
+    return None if since_midnight is None else days * DAY + since_midnight - _offset(zone)
 
 
-def clock_number(text: str | None) -> float:
-    """Return the hours since midnight; NaN for what is no time of day in ISO 8601."""
-    found = None if text is None else _TIME.fullmatch(text.strip())
-    since_midnight = None if found is None else _microseconds(*found.groups())
-    return _NAN if since_midnight is None else since_midnight / _HOUR_US
+def _of_clock(text: str) -> int | None:
+    found = _TIME.fullmatch(text)
+    return None if found is None else _microseconds(*found.groups())
+
+
+def _of_duration(text: str) -> int | None:
+    try:
+        return round(float(text) * 1_000_000)
+    except (ValueError, OverflowError):
+        return None
 
 
 def _microseconds(hour: str, minute: str, second: str | None, fraction: str | None) -> int | None:
@@ -80,9 +116,9 @@ def text_kind(present: Iterable[str], date: Callable[[str], float] = date_number
     ('date', 'time', None)
     """
     different = set(present)
-    if different and all(date(text) == date(text) for text in different):
+    if different and not any(np.isnan(date(text)) for text in different):
         return "date"
-    return "time" if different and all(clock_number(text) == clock_number(text) for text in different) else None
+    return "time" if different and all(microseconds(text, "time") is not None for text in different) else None
 
 
 def time_kind(series: Any) -> TimeKind:
@@ -99,6 +135,58 @@ def time_kind(series: Any) -> TimeKind:
     return {"timedelta": "duration", "timedelta64": "duration", "time": "time"}.get(named, "date")  # type: ignore[return-value]
 
 
+def time_type(series: Any) -> str:
+    """Name the type of a column of times: "date", "time", "duration", "datetime", or "datetime ZONE".
+
+    Examples
+    --------
+    >>> import polars
+    >>> time_type(polars.Series(dtype=polars.Date)), time_type(polars.Series(dtype=polars.Datetime("ms", "UTC")))
+    ('date', 'datetime UTC')
+    """
+    kind, dtype = time_kind(series), series.dtype
+    if kind != "date":
+        return kind
+    if hasattr(series, "cast"):
+        is_days, zone = str(dtype) == "Date", getattr(dtype, "time_zone", None)
+    else:
+        from pandas.api import types
+
+        is_days = types.infer_dtype(series, skipna=True) == "date"
+        zone = getattr(dtype, "tz", None) or getattr(getattr(dtype, "pyarrow_dtype", None), "tz", None)
+    return "date" if is_days else "datetime" if zone is None else f"datetime {zone}"
+
+
+def times_of_type(said: Sequence[int | None], type_: str, library: str) -> Any:
+    """Return microseconds as a series of a type of times: whole days of a date, an instant in its zone.
+
+    `said`: as :func:`microseconds` returns them. `type_`: as :func:`time_type` names it. `library`: polars or pandas.
+
+    Examples
+    --------
+    >>> times_of_type([0, None], "datetime Europe/Berlin", "polars").to_list()
+    [datetime.datetime(1970, 1, 1, 1, 0, tzinfo=zoneinfo.ZoneInfo(key='Europe/Berlin')), None]
+    """
+    import polars as pl
+
+    name, _, zone = type_.partition(" ")
+    cells = pl.Series(said, dtype=pl.Int64)
+    if name == "date":
+        series = (cells // DAY).cast(pl.Int32).cast(pl.Date)
+    elif name == "time":
+        series = (cells * 1_000).cast(pl.Time)
+    else:
+        series = cells.cast(pl.Duration("us") if name == "duration" else pl.Datetime("us"))
+    if library == "polars":
+        return series.dt.replace_time_zone("UTC").dt.convert_time_zone(zone) if zone else series
+    import pandas as pd
+
+    if name in ("date", "time"):
+        return pd.Series(series.to_list(), dtype=object)
+    plain = pd.Series(series.to_numpy())
+    return plain.dt.tz_localize("UTC").dt.tz_convert(zone) if zone else plain
+
+
 def time_numbers(series: Any, kind: TimeKind, date: Callable[[str | None], float] = date_number) -> FloatArray:
     """Return a column of times, or of texts, as numbers; NaN where there is no such time.
 
@@ -111,23 +199,7 @@ def time_numbers(series: Any, kind: TimeKind, date: Callable[[str | None], float
     >>> time_numbers(polars.Series([datetime.datetime(1970, 1, 2, 12), None]), "date").tolist()
     [1.5, nan]
     """
-    if kind == "duration":
-        return np.array([duration_number(value) for value in texts(series)], dtype=np.float64)
-    return each_text(texts(series), date if kind == "date" else clock_number)
-
-
-def duration_number(seconds: str | None) -> float:
-    """Return the days of a duration, of the seconds that :func:`~quorate.data.columns.texts` writes.
-
-    Examples
-    --------
-    >>> duration_number("43200.0")
-    0.5
-    """
-    try:
-        return _NAN if seconds is None else round(float(seconds) * 1_000_000) / _DAY_US
-    except (ValueError, OverflowError):
-        return _NAN
+    return each_text(texts(series), date if kind == "date" else partial(time_number, kind=kind))
 
 
 def each_text(cells: Iterable[str | None], read: Callable[[str | None], float]) -> FloatArray:
@@ -141,7 +213,7 @@ def each_text(cells: Iterable[str | None], read: Callable[[str | None], float]) 
     return np.array(found, dtype=np.float64)
 
 
-def time_reader(kind: str | None, date: Callable[[str | None], float] = date_number) -> Callable[[Any], float]:
+def time_reader(kind: Any, date: Callable[[str | None], float] = date_number) -> Callable[[Any], float]:
     """Return what reads one cell of a column of dates, times or durations as a number; NaN for what is none.
 
     `date`: what reads a date that is text.
@@ -151,12 +223,13 @@ def time_reader(kind: str | None, date: Callable[[str | None], float] = date_num
     >>> time_reader("date")("1970-01-02"), time_reader("date")(dt.date(1970, 1, 3)), time_reader("time")("soon")
     (1.0, 2.0, nan)
     """
-    read = {"date": date, "time": clock_number, "duration": duration_number}[kind or "date"]
+    read = date if (kind or "date") == "date" else partial(time_number, kind=kind)
 
     def time(cell: Any) -> float:
         try:
-            return read(None if is_missing(cell) or not isinstance(cell, (str, *_TIMES)) else as_text(cell))
+            text = None if is_missing(cell) or not isinstance(cell, (str, *_TIMES)) else as_text(cell)
+            return read(text)
         except Exception:  # noqa: BLE001 - a subclass that raises where it is asked for its value
-            return _NAN
+            return float("nan")
 
     return time

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from quorate.data.cell_text import PublicWords
 from quorate.data.column_kinds import ColumnKind, ColumnKinds, words_of
 from quorate.data.columns import column, families, texts
+from quorate.data.public_words import PublicWords
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows
 from quorate.data.streamed import StreamedFrame
 from quorate.types import Secret

@@ -12,8 +12,8 @@ from quorate.accounting.neighbouring import ONE_RECORD, Neighbouring
 from quorate.data.feature_maps import FittedTransformer
 from quorate.direct.task import DirectTask
 from quorate.outcomes import Caution
+from quorate.run.check_result import unit_line
 from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caution
-from quorate.voting.foreseen import unit_line
 
 
 def foreseen(task: DirectTask) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from quorate.data.unit_ids import refuse_floating_ids
 from quorate.deferred import sparse
 from quorate.direct.begun import BegunRun
 from quorate.direct.config import DirectConfig, charge_beginning, schema_of, with_images
-from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct, plan_without_pool
+from quorate.direct.plan import DirectPlan, default_map_before, feature_map_for, plan_direct, plan_without_pool
 from quorate.direct.relation import ChosenRelation
 from quorate.direct.spool import units_of
 from quorate.direct.statements import FITTED_IS_STATED, POOL_IS_STATED, REMEDY
@@ -274,11 +274,12 @@ def prepare_direct(
         facts=facts,
         terms=terms or LedgerTerms(),
         client=client_of(seeded=noise.seeded),
+        has_pool=public is not None,
         named=lambda key: charge_beginning(key, data, unit, **named),
     )
-    key, kept, relation, schema = begun.found(n_was_read=declared is None, unit=unit)
+    key, kept, relation, schema, feature_map = begun.found(n_was_read=declared is None, unit=unit)
     facts |= {"neighbours": relation.noise, "rho": rho_of(epsilon, delta, config.composition)}
-    plan, schema = _planned(config, schema, public, kept, facts)
+    plan, schema = _planned(replace(config, feature_map=feature_map), schema, public, kept, facts)
     if kept is not None and public is not None:
         table = PrivateTable(schema, table.X)
         again = in_parts(watch, "private rows again")
@@ -315,6 +316,8 @@ def _planned(
         plan, encoder = load_plan(kept)
         return plan, replace(schema, encoder=encoder)
     encoded, name = schema.numbers(schema.pool), config.feature_map if isinstance(config.feature_map, str) else "linear"
+    if name == "auto":  # a later default has its name in the key, and here
+        name = default_map_before(encoded)
     feature_map = feature_map_for(name, encoded, rows=schema.words, categories=schema.indicator_blocks)  # type: ignore[arg-type]
     return plan_direct(feature_map, encoded, **how), schema
 

@@ -9,14 +9,11 @@ from typing import Any
 from quorate.accounting import Guarantee
 from quorate.data import (
     PrivateRecords,
-    check_features,
     encode_labels,
-    match_columns,
     refuse_private_rows,
     take,
 )
-from quorate.data.rows import texts_like
-from quorate.errors import DataRefused, PreconditionFailed
+from quorate.errors import PreconditionFailed
 from quorate.estimators.columns import refuse_one_row
 from quorate.estimators.resumable import OfFit, charged, went_on
 from quorate.estimators.shown import Standing
@@ -28,9 +25,9 @@ from quorate.report.sentences import answers_in_words
 from quorate.run.facts import RunMetadata
 from quorate.types import Secret
 from quorate.voting.facts import ex_post, facts, guarantee
-from quorate.voting.flow import RunResult, answering_purposes, answers_left, asked_of, question_digests
-from quorate.voting.inputs import refuse_asked
+from quorate.voting.flow import RunResult, answering_purposes, answers_left, asked_of
 from quorate.voting.prompted import are_prompts
+from quorate.voting.questions import asked_rows, memo_of, question_keys, reader_of
 from quorate.voting.resumed import recall_answers
 from quorate.voting.task import Task
 
@@ -63,7 +60,8 @@ class FittedRun:
         cls, task: Task, result: RunResult, ledger: Ledger, guard: RollbackGuard, metadata: RunMetadata
     ) -> FittedRun:
         """Keep what is needed after a fit, and let go of the private rows."""
-        promised, memo = guarantee(task, ledger, result.reservation), result.memo(task)
+        promised = guarantee(task, ledger, result.reservation)
+        memo = memo_of(task, result.queries, result.released)
         recall_answers(task, result, memo)
         budget = Budget(task.facts.epsilon, task.facts.delta)
         return cls(
@@ -77,23 +75,24 @@ class FittedRun:
             left=standing(task, result, ledger, promised),
         )
 
-    def ask(self, rows: Any, given: GivenLedger) -> tuple[list[Any], Standing]:
+    def ask(self, X: Any, given: GivenLedger) -> tuple[list[Any], Standing]:
         """Ask the ensemble about public rows that have the pool's columns.
 
-        `rows`: the rows, matched to the public pool. `given`: the estimator's ``ledger=``. Returns: a class for each
-        row, or None for declined. What is left after it. Raises PreconditionFailed if no answers were kept back, or the
-        endpoint of teachers that are prompts is gone; nothing is drawn then; BudgetExhausted if fewer answers are left
-        than there are new points; nothing is drawn then.
+        `X`: the rows, whatever holds them. `given`: the estimator's ``ledger=``. Returns: a class for each row, or None
+        for declined. What is left after it. Raises DataRefused if the rows are others than those of the pool;
+        PreconditionFailed if no answers were kept back, or the endpoint of teachers that are prompts is gone;
+        BudgetExhausted if fewer answers are left than there are new points; nothing is drawn then.
         """
         ensemble, task = self.result.ensemble, self.task
+        refuse_one_row(X, texts=task.inputs.public.shape[1] == 1)
+        rows, earlier = asked_rows(task, X, "X")
+        digests = question_keys(task.views.teacher, self.memo, rows, earlier)
         nothing_kept = not task.recipe.online_answers and ensemble is None
-        digests = question_digests(task, rows, self.memo)
         if nothing_kept and any(self.memo.recall(digest) is None for digest in digests):
             raise PreconditionFailed(
                 "no answers are left to ask for; give online_answers= before fit. "
                 "predict() asks the student, and is free"
             )
-        refuse_asked(task.teacher, task.views.teacher, rows, name="X")
         seen = task.views.teacher(rows)  # before the draw: where this fails, nothing is charged
 
         def votes(new: Any) -> Secret[Any]:
@@ -116,38 +115,28 @@ class FittedRun:
             left = standing(task, replace(self.result, reservation=reservation), ledger, self.promised)
         return [None if code < 0 else task.inputs.classes[code] for code in codes], left
 
-    def seen(self, X: Any, *, asker: str) -> Any:
+    def seen(self, X: Any) -> Any:
         """Return such rows as the student sees them: dates as numbers, and no text missing."""
-        return self.task.views.student.kinds(self.public_rows(X, asker=asker))
+        return self.task.views.student.kinds(self.public_rows(X))
 
-    def public_rows(self, X: Any, *, asker: str) -> Any:
-        """Take rows that are asked about, with the columns of the public pool.
+    def public_rows(self, X: Any) -> Any:
+        """Take public rows with the columns of the pool, for the student.
 
         Raises DataRefused if they have other columns, or values that the student cannot take.
         """
-        pool = self.task.inputs.public
-        refuse_one_row(X, texts=pool.shape[1] == 1)
-        rows = check_features(texts_like(X, pool), "X", allow_missing=True)
-        if rows.shape[1] != pool.shape[1]:
-            raise DataRefused(
-                f"X has {rows.shape[1]} features, but {asker} is expecting {pool.shape[1]} features as "
-                "input; give the columns of the public pool"
-            )
-        rows, _ = match_columns(rows, pool, called=("X", "the public pool"))
-        _, rows = match_columns(pool, rows)  # in the order of the pool, in which teachers and student know them
-        self.task.views.student.check(rows, "X")
+        inputs, view = self.task.inputs, self.task.views.student
+        refuse_one_row(X, texts=inputs.public.shape[1] == 1)
+        rows = reader_of(inputs, view).as_the_pool(X)
+        view.check(rows, "X")
         return rows
 
-    def evaluation(self, X: Any, y: Any, *, asker: str) -> Any:
+    def evaluation(self, X: Any, y: Any) -> Any:
         """Take *public* rows with labels, and return their class codes.
 
         Raises DataRefused if more of the private records are among them than chance explains.
         """
         codes = encode_labels(y, self.task.inputs.classes, name="evaluation labels")
-        _, rows = match_columns(  # in the order of the private columns, so that rows are known again
-            self.task.inputs.public, self.public_rows(X, asker=asker), called=("the public pool", "evaluation")
-        )
-        refuse_private_rows(rows, self.records, name="evaluation")
+        refuse_private_rows(self.public_rows(X), self.records, name="evaluation")
         return codes
 
     def ex_post_epsilon(self, given: GivenLedger) -> float | None:

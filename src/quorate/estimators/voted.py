@@ -47,13 +47,13 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
     def predict(self, X: Any) -> NDArray[Any]:
         """Classify by the student: free for ever. Returns ``(n_points,)`` classes."""
         self._student()
-        return np.asarray(self._deciding().predict(self._kept.seen(X, asker=type(self).__name__)))
+        return np.asarray(self._deciding().predict(self._kept.seen(X)))
 
     @own_switches()
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the student's ``(n_points, n_classes)`` probabilities, in the order of the declared classes."""
         student = self._student()
-        rows = self._kept.seen(X, asker=type(self).__name__)
+        rows = self._kept.seen(X)
         return class_probabilities(student, rows, self.classes_.tolist())
 
     @own_switches()
@@ -66,7 +66,7 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
         """
         with act():
             self._student()
-            answers, self._standing = self._kept.ask(self._kept.public_rows(X, asker=type(self).__name__), self.ledger)
+            answers, self._standing = self._kept.ask(X, self.ledger)
             return answers
 
     @property
@@ -94,7 +94,7 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
         utility = Utility()
         if evaluation is not None:
             X, y = rows_and_labels(evaluation)
-            codes = self._kept.evaluation(X, y, asker=type(self).__name__)
+            codes = self._kept.evaluation(X, y)
             utility = Utility(student=self._scored(X, codes, scoring))
         return self._told(self._kept.facts(self.ledger, utility))
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from quorate.arguments import for_shell, shown
-from quorate.data import encode_labels, match_columns, refuse_private_rows
+from quorate.data import encode_labels, refuse_private_rows
 from quorate.data.formats import Table
 from quorate.data.overlap import HOLDS_PRIVATE
 from quorate.data.reading import has_named_columns
@@ -61,6 +61,7 @@ from quorate.voting.flow import RunResult, run_pipeline
 from quorate.voting.foreseen import foreseen
 from quorate.voting.models import mechanism_of, student_of, teacher_of
 from quorate.voting.prepare import prepare
+from quorate.voting.questions import reader_of
 from quorate.voting.task import Task
 
 
@@ -217,8 +218,8 @@ def read_evaluation(data: DataSettings, task: Task) -> Evaluation:
     drop = [*([data.unit] if data.unit else []), *data.drop]
     table = read_public(data, data.evaluation, task.inputs.public, label=data.label, drop=drop)
     refuse_other_columns(data, table.X, data.evaluation, task.inputs.public)
-    # In the order of the private columns, so that rows are known again.
-    _, rows = match_columns(task.inputs.public, table.X, called=("the public pool", data.evaluation.name))
+    reader = reader_of(task.inputs, task.views.student)
+    rows = reader.as_the_pool(table.X, data.evaluation.name, as_given=True)  # as private rows, so that they are known
     task.views.student.check(rows, data.evaluation.name)
     codes = encode_labels(table.y, task.inputs.classes, name=f"{data.evaluation.name}, column {data.label!r}")
     if same_source(data.evaluation, data.private):

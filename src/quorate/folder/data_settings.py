@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from quorate.errors import InvalidParameter
 from quorate.folder.section import Label, Section
-from quorate.students.scores import check_class_shares, check_scoring
+from quorate.students.scores import Judged, check_class_shares, check_scoring
 
 if TYPE_CHECKING:
     from quorate.data.database import DatabaseQuery
@@ -66,6 +66,11 @@ class DataSettings:
         """The file of public rows, for a method that cannot do without."""
         assert self.public is not None  # noqa: S101 - settings without it are refused for such a method
         return self.public
+
+    @property
+    def judged(self) -> Judged:
+        """What models are judged by."""
+        return Judged(scoring=self.score, shares=self.class_shares)
 
     @property
     def kinds(self) -> GivenKinds:
@@ -171,7 +176,7 @@ def _check_dialect(data: DataSettings, written: list[str]) -> None:
 
     Raises InvalidParameter naming the key.
     """
-    from quorate.data.formats import is_delimited
+    from quorate.data.formats import is_delimited, is_spreadsheet
 
     try:
         dialect = data.dialect
@@ -179,6 +184,8 @@ def _check_dialect(data: DataSettings, written: list[str]) -> None:
         raise InvalidParameter(f"[data] {refusal}") from None
     tables = [path for path in (data.private, data.public, data.evaluation) if path is not None]
     of_text = [key for key in written if key in _OF_TEXT_TABLES]
+    if of_text == ["missing"] and any(is_spreadsheet(path) for path in tables):
+        of_text = []
     if of_text and not any(is_delimited(path) for path in tables):
         raise InvalidParameter(
             f"[data] {of_text[0]} says how text tables are written (.csv, .tsv, .txt), and [data] names none; leave "
@@ -198,6 +205,14 @@ def _class_shares(data: Section, classes: tuple[Label, ...]) -> tuple[float | No
     names = {str(name).lower() if isinstance(name, bool) else str(name): name for name in classes}
     named = {names.get(name, name): share for name, share in given.items()} if isinstance(given, dict) else given
     return check_class_shares(named, classes, name="[data] class_shares")
+
+
+def declared_shares(data: DataSettings) -> dict[Label, float] | None:
+    """Return the declared shares by the names of the classes."""
+    shares = data.class_shares
+    if shares is None:
+        return None
+    return {name: share for name, share in zip(data.classes, shares, strict=True) if share is not None}
 
 
 def source(data: Section, key: str, folder: Path) -> Source:

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from quorate.arguments import for_shell
-from quorate.data import check_features, match_columns, take
-from quorate.data.table_reader import TableReader
+from quorate.data import take
+from quorate.data.rows import Rows
 from quorate.ensemble import Ensemble
 from quorate.errors import PreconditionFailed
 from quorate.folder.loaded import LoadedRun
@@ -31,12 +31,10 @@ from quorate.voting.flow import (
     answers_left,
     asked_of,
     finished_key,
-    memo_of,
-    question_digests,
     teachers,
 )
-from quorate.voting.inputs import refuse_asked
 from quorate.voting.prompted import are_prompts
+from quorate.voting.questions import asked_rows, memo_of, question_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +75,12 @@ def ask(batch: LoadedRun, asked: Any, *, watch: Watch | None = None) -> Asked:
         raise PreconditionFailed(
             "this run kept no answers back; set [mechanism] online_answers before a run. The student answers for free"
         )
-    rows = _new_rows(batch, asked)
+    rows, earlier = _new_rows(batch, asked)
     seen = task.views.teacher(rows)  # before the draw: where this fails, nothing is charged
     with batch.open_ledger(bind=True) as ledger:
         ensembles: list[Ensemble] = []  # none, or one: they are read or trained where a question is new
         online = open_online(batch, ledger, lambda new: asked_of(task, ensembles[0], take(seen, new)))
-        digests = question_digests(task, rows, online.memo)
+        digests = question_keys(task.views.teacher, online.memo, rows, earlier)
         if 0 < online.count_new(digests) <= online.left:  # before anything is drawn
             ensembles.append(run_teachers(batch, watch))
         before = ledger.head.sequence
@@ -145,19 +143,12 @@ def run_teachers(batch: LoadedRun, watch: Watch | None = None) -> Ensemble:
     return teachers(batch.task, FolderStages(batch.folder.private), watch or (lambda stage, done, total: None))
 
 
-def _new_rows(batch: LoadedRun, asked: Any) -> Any:
-    """Take the rows that are asked about, with the columns of the public pool."""
+def _new_rows(batch: LoadedRun, asked: Any) -> tuple[Rows, Rows]:
+    """Take the rows that are asked about, as :func:`~quorate.voting.questions.asked_rows` returns them."""
     task, data, name = batch.task, batch.settings.data, "X"
     if isinstance(asked, Path):
         name, asked = asked.name, read_public(data, asked, task.inputs.public, drop=data.left_out).X
-    reader = TableReader.of(task.inputs.public, task.inputs.kinds, left_out=data.left_out)
-    asked = reader.as_the_pool(asked, name)
-    rows, _ = match_columns(
-        check_features(asked, name, allow_missing=True), task.inputs.public, called=(name, "the public pool")
-    )
-    _, rows = match_columns(task.inputs.public, rows)  # in the order of the pool, in which the teachers know them
-    refuse_asked(task.teacher, task.views.teacher, rows, name=name)
-    return rows
+    return asked_rows(task, asked, name, left_out=data.left_out)
 
 
 def tell(batch: LoadedRun, ledger: Ledger, reservation: Reservation) -> None:

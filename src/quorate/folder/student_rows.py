@@ -70,6 +70,9 @@ def reader_of(settings: Settings, student: Any, pool: Rows) -> TableReader:
     kinds = student_kinds(settings, pool, student)
     if settings.data.public is None and is_frame(pool):
         kinds = declared_kinds(cast(Any, settings.schema), settings.data.dialect)
+    elif is_frame(pool) and not kinds.kinds:  # a Pipeline takes numbers as the pool writes them
+        found = column_kinds(pool, settings.data.kinds)
+        kinds = ColumnKinds(commas=found.commas, dialect=found.dialect)
     return TableReader.of(pool, kinds, left_out=settings.data.left_out)
 
 
@@ -90,6 +93,7 @@ def published_columns(settings: Settings, student: Any, pool: Rows) -> tuple[Tab
             holds=family,
             read_as=reader.kinds.kinds.get(name),
             comma=name in reader.kinds.commas,
+            type=reader.types[name],
             written=_written(reader.kinds.dialect),
         )
         for name, family in reader.families.items()
@@ -117,7 +121,13 @@ def reader_of_columns(columns: tuple[TableColumn, ...], student: Any) -> TableRe
         PLAIN if written is None else Dialect(**{part.name: getattr(written, part.name) for part in fields(written)})
     )
     read = ColumnKinds(kinds, changed_kinds(kinds, held), commas=commas, words=words, dialect=dialect)
-    return TableReader(held, read)
+    return TableReader(
+        families=held,
+        kinds=read,
+        types={column.name: column.cell_type for column in columns},
+        container="polars",
+        width=len(columns),
+    )
 
 
 def student_file(pool: Rows, kinds: ColumnKinds, *, images: bool) -> StudentFile:

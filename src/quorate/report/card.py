@@ -8,15 +8,16 @@ from typing import Any
 
 from quorate.accounting.figures import at_most, several
 from quorate.report import sentences
-from quorate.report.baseline import balanced, commonest_class, decides, expectation, judged, verdict
 from quorate.report.facts import Facts
 from quorate.report.method import words_of
 from quorate.report.notation import escaped, percent, shortened, visible, wilson_interval
+from quorate.report.sentences import balanced, commonest_class, decides, expectation, judged, verdict
 from quorate.report.student_file import how_to_use
 from quorate.report.utility import Score
 
 _MARKS = re.compile(r"([\\`*_{}\[\]()<>#+!|~&$-])")
 _LISTED_CLASSES = 30
+_LISTED_COLUMNS = 50
 
 LIMITS = (
     "The model is meant for rows like the public ones. A rare class is learnt badly: see the figures per class in the "
@@ -52,6 +53,7 @@ def model_card(facts: Facts) -> str:
         _classes(facts),
         "## How to use it",
         how_to_use(facts.student_file, seeded=facts.seeded),
+        *_columns(facts),
         "## Privacy guarantee",
         *([_plain(f"{one_row.capitalize()}.")] if (one_row := facts.guarantee.neighbouring.whose_rows) else []),
         _plain(sentences.promise(facts)),
@@ -131,6 +133,17 @@ def _classes(facts: Facts) -> str:
     more = len(names) - _LISTED_CLASSES
     listed = ", ".join(_plain(shortened(visible(name), 60)) for name in names[:_LISTED_CLASSES])
     return f"Classes: {listed}{f', and {more:,} more' if more > 0 else ''}."
+
+
+def _columns(facts: Facts) -> list[str]:
+    """What each column of a table holds, and how it is written; nothing where rows have no names."""
+    columns = () if facts.student_file is None else facts.student_file.known_columns
+    if not columns:
+        return []
+    rows = tuple((shortened(visible(column.name), 60), column.words) for column in columns[:_LISTED_COLUMNS])
+    more = len(columns) - _LISTED_COLUMNS
+    rest = [f"{more:,} more columns are told of in facts.json."] if more > 0 else []
+    return ["What a table holds, as quorate.load() and the service read it:", _table(("column", "cells"), rows), *rest]
 
 
 def _utility(facts: Facts) -> str:

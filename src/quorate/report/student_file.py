@@ -29,6 +29,16 @@ _READ = {
     "number": "numbers as numbers, not text",
     "text": "no text missing",
 }
+_WRITTEN = {
+    "number": "numbers",
+    "truth value": "true or false",
+    "category": "words",
+    "text": "text",
+    "date": "dates, such as 2024-03-01 or 2024-03-01T12:30+01:00; without a zone they are in UTC",
+    "time": "times of day, such as 12:30",
+    "duration": "durations, as numbers of seconds",
+    "dropped": "nothing that the model reads",
+}
 _HOLDS = ("number", "text", "time", "missing")
 
 
@@ -52,16 +62,47 @@ class TableColumn(Plain):
 
     `name`: its name. `holds`: what it holds in the public pool. `read_as`: "number", "category", "text", "date",
     "time", "duration" or "dropped"; None where it is read as it is. `comma`: whether the decimal mark of its numbers
-    may be a comma. `written`: how its cells are written, where the owner declared it.
+    may be a comma. `type`: the type of its cells there: "number", "truth value", "text", "date", "time", "duration",
+    "datetime", "datetime ZONE" or "missing"; None where an earlier version wrote the facts. `written`: how its cells
+    are written, where the owner declared it.
+
+    Examples
+    --------
+    >>> TableColumn(name="seen", holds="text", read_as="date", type="text").words
+    'dates, such as 2024-03-01 or 2024-03-01T12:30+01:00; without a zone they are in UTC'
     """
 
     name: str
     holds: str
     read_as: str | None = None
     comma: bool = False
+    type: str | None = None
     written: Written | None = None
 
-    LEFT_OUT: ClassVar[tuple[str, ...]] = ("written",)
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("type", "written")
+
+    @property
+    def cell_type(self) -> str:
+        """The type of its cells; the widest of its kind where an earlier version did not write it."""
+        clock = self.read_as if self.read_as in ("time", "duration") else "datetime"
+        return self.type or (clock if self.holds == "time" else self.holds)
+
+    @property
+    def words(self) -> str:
+        """What its cells hold, and how they are written."""
+        held = "date" if str(self.type).startswith("datetime") else "dropped" if self.holds == "missing" else self.type
+        kind = "truth value" if held == "truth value" else self.read_as or held or self.holds
+        written = self.written or Written()
+        ways = {
+            "number": (
+                "the decimal mark may be a comma" if self.comma else "",
+                f"the decimal mark is {written.decimal}" if written.decimal else "",
+                f"the mark of thousands is {written.thousands}" if written.thousands else "",
+            ),
+            "date": (f"or as {written.date_format}" if written.date_format else "",),
+        }
+        missing = f"missing is {', '.join(written.missing)}" if written.missing and kind != "dropped" else ""
+        return "; ".join(filter(None, (_WRITTEN[kind], *ways.get(kind, ()), missing)))
 
     def _check(self) -> None:
         require(self.holds in _HOLDS, f"holds must be one of {', '.join(_HOLDS)}, got {self.holds!r}")
@@ -113,6 +154,12 @@ class StudentFile(Plain):
     def _check(self) -> None:
         require(self.rows in ROWS, f"rows must be one of {', '.join(ROWS)}, got {self.rows!r}")
         require(set(self.read_as) <= set(_READ), f"read_as must be kinds of columns, got {self.read_as!r}")
+
+    @property
+    def known_columns(self) -> tuple[TableColumn, ...]:
+        """The columns with what their cells are; nothing where an earlier version wrote the facts."""
+        known = self.columns or ()
+        return known if all(column.type is not None for column in known) else ()
 
     @property
     def task(self) -> str:

@@ -12,6 +12,7 @@ from quorate.data import families, kind, width
 from quorate.data.cell_text import is_missing
 from quorate.data.identity import as_column, as_list
 from quorate.data.packed import AT_ONCE
+from quorate.data.plain_columns import frame_of
 from quorate.data.rows import Rows, flat_images
 from quorate.data.written_numbers import number
 from quorate.deferred import sparse
@@ -98,27 +99,9 @@ def as_the_column(X: Any, pool: Rows) -> Any:
 
 def frame_like(pool: Rows, parsed: dict[str, Any]) -> Rows:
     """Return a frame of the pool's library, with float64 and text columns alone."""
-    if kind(pool) == "polars":
-        import polars as pl
-
-        return pl.DataFrame(
-            {
-                name: pl.Series(name, cells, dtype=pl.Float64 if isinstance(cells, np.ndarray) else pl.String)
-                for name, cells in parsed.items()
-            }
-        )
-    import pandas as pd
-
-    absent = float("nan")
-    made = pd.DataFrame(
-        {
-            name: cells
-            if isinstance(cells, np.ndarray)
-            else pd.Series([absent if cell is None else cell for cell in cells], dtype=object)
-            for name, cells in parsed.items()
-        }
-    )
-    made.columns = pool.columns  # of which some may be no texts
+    made = frame_of(parsed, kind(pool))
+    if kind(pool) == "pandas":
+        made.columns = pool.columns  # of which some may be no texts
     return made
 
 

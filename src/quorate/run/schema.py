@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
-from quorate.data.cell_text import PublicWords, each, is_missing
+from quorate.data.cell_text import each, is_missing
 from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, column_kinds
 from quorate.data.columns import column as column_of
 from quorate.data.columns import doubles, is_plain_number, listed, refuse_other_columns, texts
@@ -27,6 +27,7 @@ from quorate.data.encoding import indicator_blocks
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.given_kinds import GivenKinds
 from quorate.data.identity import as_list
+from quorate.data.public_words import PublicWords
 from quorate.data.rows import Rows, with_text_names
 from quorate.data.summed_cells import summed_cells
 from quorate.data.text_columns import refuse_without_text

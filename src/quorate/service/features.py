@@ -14,19 +14,17 @@ from typing import Any, Final, Literal, TypeAlias
 import numpy as np
 
 from quorate.data import columns, families, is_frame, public_units, width
-from quorate.data.column_kinds import MISSING_MARKS
+from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import Rows, kind, take
-from quorate.data.table_reader import TableReader
-from quorate.errors import PreconditionFailed
+from quorate.data.table_reader import TableReader, is_marked_missing
 from quorate.service.problems import Problem
 
-CellKind: TypeAlias = Literal["number", "truth", "text", "missing"]
+CellKind: TypeAlias = Literal["number", "date", "time", "duration", "truth", "text", "missing"]
 Row: TypeAlias = tuple[Any, ...]  # cells in the order of the columns; of sparse rows (place, value) pairs
 
 LARGEST: Final = 1e150  # the square of a number below it is finite
 
 _EXPECTED: Final[dict[CellKind, str]] = {
-    "number": "a number is expected",
     "truth": "true or false is expected",
     "text": "a text is expected",
     "missing": "null is expected: no public row has a value there",
@@ -42,7 +40,7 @@ class Column:
     `nullable`: whether a cell may be missing, as null.
     `centre`, `scale`: a number of which the distance from the centre is infinite in units of the scale is refused.
     `largest`: the largest number, in size, that the declared kinds of models hold, as it is and in units of the scale.
-    `reader`: what reads tables for the run: then a number is one as JSON has it and as the pool's file writes it.
+    `reader`: what reads tables for the run; None where rows have no names. Numbers and times may come as texts by it.
     """
 
     name: str
@@ -53,42 +51,46 @@ class Column:
     largest: float = inf
     reader: TableReader | None = None
 
-    def cell(self, value: Any, place: str) -> Any:
-        """Return one cell, or refuse it."""
-        if self.nullable and (value is None or (self.reader is not None and self.reader.is_missing(value))):
-            return None
-        if self.reader is not None and (self.kind == "number" or self.is_written):
-            return self._number(value, place, self.reader)
-        match self.kind:
-            case "number" if type(value) in (int, float):
-                return self._in_range(float(value), place)
-            case "truth" if type(value) is bool:
-                return value
-            case "text" if type(value) is str:
-                if not (value.isascii() or _is_unicode(value)):
-                    raise Problem("value-out-of-range", "the text has half of a surrogate pair", field=place)
-                return value
-        raise self._wrong(self.kind, place)
+    @property
+    def is_needed(self) -> bool:
+        """Whether a row must have it: all columns but those that no model learned from."""
+        return self.reader is None or self.name in self.reader.needed
 
     @property
     def is_written(self) -> bool:
         """Whether the pool writes the numbers of this column as texts."""
-        return self.reader is not None and self.kind == "text" and self.reader.kinds.kinds.get(self.name) == "number"
+        return self.kind == "number" and self.reader is not None and self.reader.families[self.name] == "text"
 
-    def _number(self, value: Any, place: str, reader: TableReader) -> Any:
-        """Return a number, whether it comes as one or as the pool's file writes it, in the form that the pool has."""
-        if type(value) is str:
-            number = reader.number(self.name, value)
-            if number != number:
-                if self.is_written and self.nullable and value.strip().lower() in {"", *MISSING_MARKS}:
-                    return value
-                raise self._wrong("number", place)
+    def cell(self, value: Any, place: str) -> Any:
+        """Return one cell, as a number, a truth value, a text or None, or refuse it."""
+        if self.nullable and (value is None or (self.reader is not None and self.reader.is_missing(value))):
+            return None
+        if type(value) is str and not (value.isascii() or _is_unicode(value)):
+            raise Problem("value-out-of-range", "the text has half of a surrogate pair", field=place)
+        match self.kind:
+            case "truth" if type(value) is bool:
+                return value
+            case "text" if type(value) is str:
+                return value
+            case "number" if type(value) in (int, float):
+                number = self._in_range(float(value), place)
+                return self.reader.written(self.name, number) if self.reader and self.is_written else number
+            case "duration" if type(value) in (int, float):
+                return repr(self._in_range(float(value), place))
+            case "number" | "date" | "time" | "duration" if type(value) is str and self.reader is not None:
+                return self._of_text(value, place, self.reader)
+        raise self._wrong(place)
+
+    def _of_text(self, text: str, place: str, reader: TableReader) -> Any:
+        """Return what a text says, or the text where the pool holds texts, or times."""
+        if reader.is_unread(self.name, text) or (is_marked_missing(text) and not self.nullable):
+            raise self._wrong(place)
+        if self.kind != "number":
+            return text
+        number = reader.number(self.name, text)
+        if number == number:
             number = self._in_range(number, place)
-            return value if self.is_written else number
-        if type(value) not in (int, float):
-            raise self._wrong("number", place)
-        number = self._in_range(float(value), place)
-        return reader.written(self.name, number) if self.is_written else number
+        return text if self.is_written else None if number != number else number
 
     def _in_range(self, number: float, place: str) -> float:
         scaled = (number - self.centre) / self.scale
@@ -96,9 +98,13 @@ class Column:
             raise Problem("value-out-of-range", "the number is too large", field=place)
         return number
 
-    def _wrong(self, kind_: CellKind, place: str) -> Problem:
+    def _wrong(self, place: str) -> Problem:
         or_null = ", or null" if self.nullable and self.kind != "missing" else ""
-        return Problem("wrong-type", _EXPECTED[kind_] + or_null, field=place)
+        if self.kind in _EXPECTED:
+            expected = _EXPECTED[self.kind]
+        else:
+            expected = "a number is expected" if self.reader is None else self.reader.expected(self.name)
+        return Problem("wrong-type", expected + or_null, field=place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +140,6 @@ class Features:
         `complete`: columns that must have a value all the same.
         `largest`: the largest number, in size, that the declared kinds of models hold.
 
-        Raises PreconditionFailed if a column holds dates: JSON has none.
         """
         if not is_frame(pool):
             places = range(width(pool))
@@ -143,21 +148,17 @@ class Features:
                 False,
                 kind(pool) == "sparse",
             )
-        read = pool if reader is None else reader.kinds(take(pool, [0]))
+        reader = TableReader.of(pool, ColumnKinds()) if reader is None else reader
+        read = reader.kinds(take(pool, [0]))
         names = columns(read) or ()
         units = {} if encoder is None else {names[at]: unit for at, unit in public_units(encoder, read).items()}
         found = []
         for name, family in families(pool).items():
-            if family == "time":
-                raise PreconditionFailed(
-                    f"column {name!r} holds dates or times, which JSON has not; turn it into numbers or text"
-                )
-            centre, scale = units.get(name, (0.0, 1.0))
-            may_lack = nullable and name not in complete
-            if family == "number" and _holds_truth(pool, name):
-                found.append(Column(name, "truth", may_lack))
-            else:
-                found.append(Column(name, family, may_lack or family == "missing", centre, scale, largest, reader))
+            held: CellKind = "text" if family == "time" else family
+            cells = "truth" if reader.types[name] == "truth value" else reader.says(name) or held
+            centre, scale = units.get(name, (0.0, 1.0)) if cells == "number" else (0.0, 1.0)
+            may_lack = (nullable and name not in complete) or family == "missing"
+            found.append(Column(name, cells, may_lack, centre, scale, largest, reader))
         return cls(tuple(found), True, False)
 
     def parse(self, rows: Sequence[Any], place: str = "/rows/{}") -> list[Row]:
@@ -174,12 +175,12 @@ class Features:
             raise Problem("wrong-type", "an object of columns is expected", field=place)
         found = []
         for column in self.columns:
-            if column.name not in row:
+            if column.name not in row and column.is_needed:
                 raise Problem(
                     "missing-column", "every column is needed; null where a value is missing", field=_at(place, column)
                 )
-            found.append(column.cell(row[column.name], _at(place, column)))
-        if len(row) != len(found):
+            found.append(column.cell(row[column.name], _at(place, column)) if column.name in row else None)
+        if len(row) != sum(column.name in row for column in self.columns):
             raise Problem(
                 "unknown-column", f"the columns are {', '.join(each.name for each in self.columns)}", field=place
             )
@@ -212,14 +213,18 @@ class Features:
         if self.named:
             import polars as pl
 
-            types = {"number": pl.Float64, "truth": pl.Boolean, "text": pl.String, "missing": pl.Null}
+            types = {"number": pl.Float64, "truth": pl.Boolean, "missing": pl.Null}
             cells = list(zip(*rows, strict=True)) if rows else [()] * len(self.columns)
-            return pl.DataFrame(
+            table = pl.DataFrame(
                 [
-                    pl.Series(column.name, held, dtype=types[column.kind])
+                    pl.Series(
+                        column.name, held, dtype=pl.String if column.is_written else types.get(column.kind, pl.String)
+                    )
                     for column, held in zip(self.columns, cells, strict=True)
                 ]
             )
+            reader = self.columns[0].reader
+            return reader.as_the_pool(table, "rows") if reader is not None and reader.has_times and rows else table
         if not self.sparse:
             return np.array(rows, dtype=np.float64).reshape(len(rows), len(self.columns))
         from scipy.sparse import csr_matrix
@@ -231,7 +236,10 @@ class Features:
 
     def example(self) -> Any:
         """Return a row that is read, for the documents."""
-        values: dict[CellKind, Any] = {"number": 0.5, "truth": True, "text": "north", "missing": None}
+        values: dict[CellKind, Any] = {
+            "number": 0.5, "date": "2024-03-01", "time": "12:30", "duration": 90.0, "truth": True, "text": "north",
+            "missing": None,
+        }  # fmt: skip
         if self.named:
             return {column.name: values[column.kind] for column in self.columns}
         return {"0": 0.5} if self.sparse else [0.5] * len(self.columns)
@@ -247,7 +255,3 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _holds_truth(pool: Rows, name: str) -> bool:
-    return str(pool[name].dtype) in ("Boolean", "bool", "boolean") if name in (columns(pool) or ()) else False

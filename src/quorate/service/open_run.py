@@ -12,9 +12,8 @@ from typing import Any
 
 from quorate.arguments import shown
 from quorate.data.rows import Rows, is_frame
-from quorate.data.table_reader import TableReader
 from quorate.ensemble import Ensemble
-from quorate.ensemble.largest_number import largest_number
+from quorate.ensemble.ensemble import largest_number
 from quorate.errors import SeededNoiseRefused
 from quorate.folder.batch import load_run
 from quorate.folder.folder import RunFolder
@@ -27,13 +26,14 @@ from quorate.ledger import Ledger
 from quorate.release.guarantee import spent_of
 from quorate.service.answers import Standing
 from quorate.service.app import Served
+from quorate.service.dashboard import History
 from quorate.service.features import Features
-from quorate.service.history import History
 from quorate.service.models import check_models, note_models, open_student, predictor
 from quorate.service.settings import ServiceSettings
 from quorate.service.votes import CurrentRows, EnsembleAnswers, ModelAnswers
 from quorate.types import Secret, Watch
-from quorate.voting.flow import asked_of, question_digests
+from quorate.voting import questions
+from quorate.voting.flow import asked_of
 
 
 @contextmanager
@@ -89,7 +89,7 @@ def opened(
             features,
             refuse=service.after_budget == "refuse",
             charged=lambda standing: history.note(standing, clock().isoformat(timespec="seconds")),
-            digests=lambda rows: question_digests(run.task, rows, online.memo),
+            digests=partial(questions.question_keys, run.task.views.teacher, online.memo),
         )
         told |= {"verified_at": verified_at, "history": history}
         yield Served(method="votes", answers=answers, features=features, **told)
@@ -140,6 +140,5 @@ def features_of(run: LoadedRun, student: Any) -> Features:
     nullable = is_frame(pool) and (view.encoder is not None or view.reads_frames)
     encoder = encoder_of(student) if view.encoder is None else view.encoder
     largest = min(largest_number(run.task.teacher), largest_number(student))
-    kinds = view.kinds if view.kinds.kinds else run.task.views.student.kinds
-    reader = TableReader.of(pool, kinds)
+    reader = questions.reader_of(run.task.inputs, view, run.task.views.student)
     return Features.of(pool, reader=reader, encoder=encoder, nullable=nullable, largest=largest)

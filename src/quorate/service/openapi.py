@@ -12,7 +12,15 @@ from quorate.service.problems import MEDIA_TYPE, PROBLEMS, RETRY_AFTER, Problem
 OF_ANY_KEY: Final = ("key-missing", "key-refused", "scope-missing", "internal-error", "overloaded", "unhealthy")
 OF_A_QUESTION: Final = tuple(code for code in PROBLEMS if code not in ("not-found", "method-not-allowed", *OF_ANY_KEY))
 
-_TYPES: Final[dict[CellKind, str]] = {"number": "number", "truth": "boolean", "text": "string", "missing": "null"}
+_TYPES: Final[dict[CellKind, tuple[str, ...]]] = {
+    "number": ("number",),
+    "date": ("string",),
+    "time": ("string",),
+    "duration": ("number", "string"),
+    "truth": ("boolean",),
+    "text": ("string",),
+    "missing": ("null",),
+}
 _BOUNDS: Final = {"minimum": -LARGEST, "maximum": LARGEST}
 _DETAILS: Final = {
     "wrong-type": ("a number is expected, or null", "/rows/0/age"),
@@ -154,7 +162,7 @@ def label_request(features: Features, max_rows: int) -> dict[str, Any]:
 
 def _types(column: Column) -> Any:
     """Return what JSON has in a column: numbers that the pool writes as texts come as either."""
-    types = [_TYPES[column.kind], *["number"] * column.is_written, *["null"] * column.nullable]
+    types = [*["string"] * column.is_written, *_TYPES[column.kind], *["null"] * column.nullable]
     return types if len(types) > 1 else types[0]
 
 
@@ -169,7 +177,7 @@ def row_schema(features: Features) -> dict[str, Any]:
         return {"oneOf": [listed, placed]}
     return {
         "type": "object",
-        "required": [column.name for column in features.columns],
+        "required": [column.name for column in features.columns if column.is_needed],
         "additionalProperties": False,
         "properties": {
             column.name: {

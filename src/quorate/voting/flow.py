@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
@@ -17,9 +17,7 @@ from typing import Any
 import numpy as np
 
 from quorate.ambient import unwarned
-from quorate.data import row_digests, take
-from quorate.data.column_kinds import ColumnKinds
-from quorate.data.rows import Rows
+from quorate.data import take
 from quorate.ensemble import (
     CommandTeacher,
     DaskScheduler,
@@ -32,7 +30,7 @@ from quorate.ensemble import (
     partition_rows,
     seeds_of_units,
 )
-from quorate.labelling import Memo, Pool, Released, label, label_adaptively, stages_of
+from quorate.labelling import Pool, Released, label, label_adaptively, stages_of
 from quorate.labelling.adaptive import strategy_rng
 from quorate.labelling.passive import block_size
 from quorate.ledger import Ledger, Reservation
@@ -61,10 +59,6 @@ class RunResult:
     reservation: Reservation
     ensemble: Ensemble | None
     checks: tuple[Check, ...] = ()  # what was looked at on the way
-
-    def memo(self, task: Task) -> Memo:
-        """The released labels by query, so that asking one of them again is free."""
-        return memo_of(task, self.queries, self.released)
 
 
 def run_pipeline(
@@ -171,32 +165,6 @@ def spread(task: Task, queries: IntArray, released: Released) -> tuple[IntArray,
         return queries, released
     told = whose >= 0
     return pool.rows[told], released.rows(whose[told])
-
-
-def memo_of(task: Task, queries: IntArray, released: Released) -> Memo:
-    """The released labels by query, declined ones included; what was lost or never asked was not released."""
-    known = released.asked & ~released.interrupted
-    rows, codes = queries[known], released.codes[known].tolist()
-    answers: dict[bytes, int] = {}
-    if (words := _words_of(task)).respells(task.inputs.public):
-        answers = dict(zip(row_digests(words(take(task.inputs.public, rows))), codes, strict=True))
-    return Memo(answers | dict(zip((task.inputs.digests[row] for row in rows), codes, strict=True)))
-
-
-def question_digests(task: Task, rows: Rows, memo: Memo) -> Sequence[bytes]:
-    """Return one digest a row by which its answer is found: that of the row as written, where it was answered so.
-
-    Else words count as the public entries that say the same, so that the answer to one is that to the other.
-    """
-    written = row_digests(rows)
-    if not (words := _words_of(task)).respells(rows):
-        return written
-    pairs = zip(written, row_digests(words(rows)), strict=True)
-    return [said if memo.recall(digest) is None else digest for digest, said in pairs]
-
-
-def _words_of(task: Task) -> ColumnKinds:
-    return ColumnKinds(words=task.views.teacher.kinds.words)
 
 
 def schedule(task: Task, key: str) -> Charge:

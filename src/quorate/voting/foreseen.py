@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from quorate.accounting.figures import at_most, several
-from quorate.accounting.neighbouring import Neighbouring
 from quorate.mechanisms.schedule import form_of, scale_of
+from quorate.run.check_result import unit_line
 from quorate.run.facts import name_of
 from quorate.voting.facts import told
 from quorate.voting.models import is_linear
@@ -36,11 +36,6 @@ def foreseen(task: Task) -> dict[str, Any]:
         "rows_are_treated_as_public": task.rows_were_read,
         "why": list(task.recipe.why),
     }
-
-
-def unit_line(neighbouring: Neighbouring) -> list[tuple[str, str]]:
-    """Return the first line of a check where the guarantee is for one row."""
-    return [("unit", neighbouring.whose_rows)] if neighbouring.whose_rows else []
 
 
 def steps_of(task: Task, found: dict[str, Any]) -> list[tuple[str, str]]:

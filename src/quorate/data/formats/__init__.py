@@ -20,6 +20,7 @@ from quorate.data.formats.foreign import Foreign, foreign
 from quorate.data.formats.format import Format, Table, TableFormat, nearly, require_column
 from quorate.data.formats.parquet import Parquet
 from quorate.data.formats.sparse_archive import SparseArchive
+from quorate.data.formats.spreadsheet import Spreadsheet
 from quorate.data.formats.svmlight import Svmlight
 from quorate.errors import InvalidParameter
 from quorate.plugins import FORMATS, added, load, package_of
@@ -56,7 +57,7 @@ def register_format(new: Format) -> None:
         _BY_SUFFIX[suffix] = foreign(new)
 
 
-for _shipped in (DelimitedText(), Parquet(), Arrow(), SparseArchive(), Svmlight()):
+for _shipped in (DelimitedText(), Parquet(), Arrow(), Spreadsheet(), SparseArchive(), Svmlight()):
     for _suffix in _shipped.suffixes:
         _BY_SUFFIX[_suffix] = _shipped
 
@@ -76,6 +77,8 @@ def format_for(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> Fo
     suffix = format_of(path)
     if dialect != PLAIN and is_delimited(path) and (suffix in _BY_SUFFIX or dialect.separator):
         return DelimitedText(dialect)
+    if dialect != PLAIN and is_spreadsheet(path):
+        return Spreadsheet(dialect)
     if suffix not in _BY_SUFFIX and (declared := load(FORMATS, suffix.removeprefix("."))) is not None:
         [point] = added(FORMATS)[suffix.removeprefix(".")]
         if not isinstance(declared, Format) or suffix not in declared.suffixes:
@@ -97,6 +100,17 @@ def is_delimited(path: str | Path | DatabaseQuery) -> bool:
     (True, True, False)
     """
     return not isinstance(path, DatabaseQuery) and format_of(path) in (*_DELIMITED, ".txt")
+
+
+def is_spreadsheet(path: str | Path | DatabaseQuery) -> bool:
+    """Tell by its name whether a file is one of Excel.
+
+    Examples
+    --------
+    >>> is_spreadsheet("visits.xlsx"), is_spreadsheet("visits.csv")
+    (True, False)
+    """
+    return not isinstance(path, DatabaseQuery) and format_of(path) in Spreadsheet().suffixes
 
 
 def table_suffixes() -> list[str]:
@@ -131,6 +145,7 @@ __all__ = [
     "TableFormat",
     "format_for",
     "is_delimited",
+    "is_spreadsheet",
     "nearly",
     "reader_of",
     "register_format",

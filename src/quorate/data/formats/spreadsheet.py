@@ -1,0 +1,134 @@
+"""Excel files: the first sheet, whose first row names the columns; every cell is of the type that the file gives it.
+
+A number is a number and a date a date because their own cells say so, whatever stands above and below; so no private
+cell changes how another is read. Cells come as text, as from a database: a number as text tables write it here, a date
+in ISO 8601. A column of public numbers alone is one of numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from quorate.data.cell_text import canonical_text
+from quorate.data.dialect import PLAIN, Dialect
+from quorate.data.formats.format import TableFormat, require_column
+from quorate.errors import DataRefused, PreconditionFailed
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SUFFIXES = (".xlsx", ".xlsm")
+_OF_A_BYTE = 60  # bytes in memory, of a byte in the file, which is packed
+
+
+@dataclass(frozen=True, slots=True)
+class Spreadsheet(TableFormat):
+    """An Excel file. `dialect`: what stands for no value, and how a number is written as text."""
+
+    dialect: Dialect = PLAIN
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """Of workbooks, with and without macros, which are never run."""
+        return SUFFIXES
+
+    def frame(self, path: Path, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
+        """Return the whole table."""
+        import polars as pl
+
+        names, rows = _sheet(path)
+        for name in text_columns:
+            require_column(name, names, path)
+        columns = []
+        for place, name in enumerate(names):
+            cells = [self._text(row[place]) for row in rows]
+            kinds = {type(row[place]) for row, text in zip(rows, cells, strict=True) if text is not None}
+            present = [None if text is None else row[place] for row, text in zip(rows, cells, strict=True)]
+            if name in text_columns or not kinds or not kinds <= {int, float, bool} or kinds > {bool}:
+                columns.append(pl.Series(name, cells, dtype=pl.String))
+            elif kinds == {bool}:
+                columns.append(pl.Series(name, present, dtype=pl.Boolean))
+            else:
+                numbers = pl.Series(name, present, dtype=pl.Float64)
+                whole = all(value is None or (float(value).is_integer() and abs(value) < 2**53) for value in present)
+                columns.append(numbers.cast(pl.Int64) if whole else numbers)
+        return pl.DataFrame(columns)
+
+    def cells(self, path: Path) -> pl.DataFrame:
+        """Return every cell as text, whatever stands in the others."""
+        import polars as pl
+
+        names, rows = _sheet(path)
+        return pl.DataFrame(
+            {name: [self._text(row[place]) for row in rows] for place, name in enumerate(names)},
+            schema=dict.fromkeys(names, pl.String),
+        )
+
+    def names(self, path: Path) -> list[str]:
+        """Return the names in the first row; no other cell is looked at."""
+        return _sheet(path)[0]
+
+    def bytes_in_memory(self, path: Path) -> int:
+        """Guess from above."""
+        return _OF_A_BYTE * path.stat().st_size
+
+    def _text(self, value: Any) -> str | None:
+        """Return what a cell says; None for an empty one, and for a mark of a missing value."""
+        if isinstance(value, str):
+            text: str | None = value or None
+        elif isinstance(value, bool):
+            text = str(value).lower()
+        elif isinstance(value, (int, float)):
+            number = canonical_text(value)
+            text = None if number is None else self.dialect.written(number)
+        else:
+            text = canonical_text(value)
+        return None if text in self.dialect.missing else text
+
+
+def _sheet(path: Path) -> tuple[list[str], list[list[Any]]]:
+    """Return the names and the rows of the first sheet; empty rows at its end are none.
+
+    Raises DataRefused if it cannot be read, or its first row does not name the columns; nothing of it is quoted.
+    """
+    workbook_of = _calamine()
+    try:
+        with workbook_of(path) as workbook:
+            rows = workbook.get_sheet_by_index(0).to_python(skip_empty_area=False)
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException:  # noqa: BLE001 - a panic of the library is no Exception, and what it says may quote a cell
+        raise DataRefused(f"{path}: the file is damaged, or no Excel file as its name says") from None
+    while rows and all(cell == "" for cell in rows[-1]):
+        rows.pop()
+    if not rows:
+        raise DataRefused(f"{path}: the first sheet is empty; expected a first row that names the columns, and rows")
+    names = [canonical_text(cell) or "" for cell in rows[0]]
+    while names and not names[-1] and all(row[len(names) - 1] == "" for row in rows):
+        names.pop()  # a column that was emptied
+    if not all(isinstance(cell, str) and cell.strip() for cell in rows[0][: len(names)]):
+        raise DataRefused(
+            f"{path}: the first row of the first sheet does not name each column; write their names there"
+        )
+    if len(set(names)) < len(names):
+        raise DataRefused(
+            f"{path}: the first row of the first sheet has a name that occurs twice; name each column once"
+        )
+    return names, rows[1:]
+
+
+def _calamine() -> Any:
+    """Return what opens a workbook.
+
+    Raises PreconditionFailed if the library is not there.
+    """
+    try:
+        from python_calamine import CalamineWorkbook
+    except ImportError:
+        raise PreconditionFailed(
+            "Excel files are read by python-calamine: pip install 'quorate[excel]'; or save as CSV UTF-8"
+        ) from None
+    return CalamineWorkbook.from_path

@@ -1,0 +1,153 @@
+"""Excel files: each cell is of the type that its own cell in the file has, and no private one changes another."""
+
+from __future__ import annotations
+
+import builtins
+import datetime as dt
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape
+from zipfile import ZipFile
+
+import polars as pl
+import pytest
+
+from quorate.data import column_names, read_cells, read_data
+from quorate.data.column_kinds import column_kinds
+from quorate.data.dialect import Dialect
+from quorate.data.given_kinds import GivenKinds
+from quorate.errors import DataRefused, PreconditionFailed
+from quorate.run.schema import Schema
+
+pytest.importorskip("python_calamine")
+
+MAIN = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+PACKAGE = 'xmlns="http://schemas.openxmlformats.org/package/2006/'
+PARTS = {
+    "[Content_Types].xml": f'<Types {PACKAGE}content-types"><Default Extension="xml" ContentType="application/xml"/>'
+    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/></Types>',
+    "_rels/.rels": f'<Relationships {PACKAGE}relationships"><Relationship Id="r1" Type="{OFFICE}/officeDocument" '
+    'Target="xl/workbook.xml"/></Relationships>',
+    "xl/workbook.xml": f'<workbook {MAIN} xmlns:r="{OFFICE}"><sheets><sheet name="a" sheetId="1" r:id="r1"/></sheets>'
+    "</workbook>",
+    "xl/_rels/workbook.xml.rels": f'<Relationships {PACKAGE}relationships">'
+    f'<Relationship Id="r1" Type="{OFFICE}/worksheet" Target="sheet.xml"/>'
+    f'<Relationship Id="r2" Type="{OFFICE}/styles" Target="styles.xml"/></Relationships>',
+    "xl/styles.xml": f'<styleSheet {MAIN}><cellXfs count="2"><xf numFmtId="0"/><xf numFmtId="14"/></cellXfs>'
+    "</styleSheet>",
+}
+
+
+def excel(path: Path, rows: list[tuple[Any, ...]]) -> Path:
+    """Write a workbook of one sheet: numbers, truth values, days and texts; None is no cell."""
+
+    def cell(value: Any, at: str) -> str:
+        if value is None:
+            return ""
+        if isinstance(value, bool):
+            return f'<c r="{at}" t="b"><v>{int(value)}</v></c>'
+        if isinstance(value, dt.date):
+            return f'<c r="{at}" s="1"><v>{(value - dt.date(1899, 12, 30)).days}</v></c>'
+        if isinstance(value, str):
+            return f'<c r="{at}" t="inlineStr"><is><t xml:space="preserve">{escape(value)}</t></is></c>'
+        return f'<c r="{at}"><v>{value!r}</v></c>'
+
+    lines = "".join(
+        f'<row r="{at}">{"".join(cell(value, f"{chr(65 + place)}{at}") for place, value in enumerate(row))}</row>'
+        for at, row in enumerate(rows, start=1)
+    )
+    with ZipFile(path, "w") as archive:
+        for name, text in PARTS.items():
+            archive.writestr(name, text)
+        archive.writestr("xl/sheet.xml", f"<worksheet {MAIN}><sheetData>{lines}</sheetData></worksheet>")
+    return path
+
+
+NAMES = ("age", "temperature", "seen", "zip", "smokes", "ill")
+ROWS = [
+    (39, 38.8, dt.date(2023, 8, 23), "09001", True, "no"),
+    (50, None, dt.date(2023, 9, 1), "10002", False, "yes"),
+    (17, 36.6, None, "09001", None, "no"),
+]
+
+
+def test_each_cell_has_its_own_type(tmp_path: Path) -> None:
+    path = excel(tmp_path / "t.xlsx", [NAMES, *ROWS, (None, None)])
+    assert column_names(path) == list(NAMES)
+    table = read_data(path, label="ill")
+    assert table.X.schema == {  # type: ignore[union-attr]
+        "age": pl.Int64, "temperature": pl.Float64, "seen": pl.String, "zip": pl.String, "smokes": pl.Boolean,
+    }  # fmt: skip
+    assert table.X.rows() == [
+        (39, 38.8, "2023-08-23", "09001", True),
+        (50, None, "2023-09-01", "10002", False),
+        (17, 36.6, None, "09001", None),
+    ]
+    assert column_kinds(table.X).kinds["seen"] == "date"
+    cells = read_cells(path, label="ill", n_features=5)
+    assert cells.X.rows()[0] == ("39", "38.8", "2023-08-23", "09001", "true")
+    _, usable = Schema.of(table.X).parsed(cells.X)
+    assert usable.all()
+
+
+@pytest.mark.parametrize("odd", [(None,) * 6, ("old", "warm", "soon", 9001, 3, 7), (1e300, True, 5, None, "x", "")])
+@pytest.mark.parametrize("place", range(4))
+def test_no_row_changes_how_another_is_read(tmp_path: Path, odd: tuple[Any, ...], place: int) -> None:
+    pool = read_data(excel(tmp_path / "public.xlsx", [NAMES, *ROWS]), drop=["ill"]).X
+    schema = Schema.of(pool)
+
+    def parsed(rows: list[tuple[Any, ...]]) -> list[str]:
+        cells = read_cells(excel(tmp_path / "t.xlsx", [NAMES, *rows]), label="ill", n_features=5)
+        read, usable = schema.parsed(cells.X)
+        return [repr((row, fits)) for row, fits in zip(read.rows(), usable, strict=True)]  # type: ignore[union-attr]
+
+    without, found = parsed(ROWS), parsed([*ROWS[:place], odd, *ROWS[place:]])
+    last_is_empty = place == 3 and set(odd) == {None}
+    assert (found if last_is_empty else found[:place] + found[place + 1 :]) == without
+
+
+def test_numbers_and_texts_are_one_in_the_dialect_of_the_run(tmp_path: Path) -> None:
+    dialect = Dialect(decimal=",", thousands=".", date_format="dd.mm.yyyy", missing=("k.A.", "-999"))
+    rows = [("dose", "day", "n"), (1.5, "23.08.2023", -999), ("2.000,5", "01.09.2023", 7), ("k.A.", None, 8)]
+    path = excel(tmp_path / "t.xlsx", rows)
+    table = read_data(path, dialect=dialect).X
+    assert table["n"].to_list() == [None, 7, 8]
+    kinds = column_kinds(table, GivenKinds(dialect=dialect))
+    assert kinds.kinds == {"dose": "number", "day": "date", "n": "number"}
+    assert kinds(table)["dose"].to_list()[:2] == [1.5, 2000.5]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([], "the first sheet is empty"),
+        ([("a", "a"), (1, 2)], "a name that occurs twice"),
+        ([("a", None), (1, 2)], "does not name each column"),
+        ([(7, 8), (1, 2)], "does not name each column"),
+    ],
+)
+def test_a_sheet_without_names_is_one_line_that_quotes_nothing(tmp_path: Path, rows: Any, words: str) -> None:
+    with pytest.raises(DataRefused, match=words) as refusal:
+        read_data(excel(tmp_path / "t.xlsx", rows))
+    assert "7" not in str(refusal.value).replace(str(tmp_path), "")
+
+
+def test_what_is_no_workbook_and_a_library_that_is_not_there_are_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "t.xlsx"
+    path.write_bytes(b"PK\x03\x04 patient Ann Miller")
+    with pytest.raises(DataRefused, match="the file is damaged, or no Excel file") as refusal:
+        read_data(path)
+    assert "Ann" not in str(refusal.value)
+    real = builtins.__import__
+
+    def missing(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name == "python_calamine":
+            raise ImportError(name)
+        return real(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", missing)
+    with pytest.raises(PreconditionFailed, match=r"pip install 'quorate\[excel\]'"):
+        read_data(path)
