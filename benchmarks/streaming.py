@@ -6,10 +6,12 @@ writes a Parquet file of so many rows (by default 10 million; ten columns of num
 everything that `quorate check` does and through sharding for 20,000 teachers, and tells CPU time, the clock and the
 most memory that was taken.
 
-    python -m benchmarks.streaming direct [ROWS]
+    python -m benchmarks.streaming direct [ROWS] [MAP]
 
 writes a Parquet file of 25 columns (by default 2 million rows) and takes it through `quorate run` by the direct method,
-its own process each time: a row a record, and four rows a person. Its last lines are those of docs/limitations.md.
+its own process each time: a row a record, and four rows a person. MAP is `[method] feature_map`, by default "linear";
+"auto" is a run's default. Beside it, a pass of scikit-learn's SGDClassifier over the same file, which promises nothing.
+Its last lines are those of docs/limitations.md.
 """
 
 from __future__ import annotations
@@ -71,7 +73,7 @@ n_records = {units}
 
 [method]
 by = "direct"
-feature_map = "linear"
+feature_map = "{feature_map}"
 
 [budget]
 epsilon = 1.0
@@ -108,7 +110,23 @@ def write(root: Path, n_rows: int, memory: float) -> Path:
     return root
 
 
-def write_direct(root: Path, n_rows: int) -> Path:
+PEER = """\
+import sys
+import numpy as np
+import polars as pl
+from sklearn.linear_model import SGDClassifier
+from sklearn.preprocessing import StandardScaler
+
+root, columns, at_once = sys.argv[1], [f"x{at}" for at in range(int(sys.argv[2]))], 1 << 16
+scaler = StandardScaler().fit(pl.read_parquet(f"{root}/public.parquet").select(columns).to_numpy())
+model, scan = SGDClassifier(loss="log_loss"), pl.scan_parquet(f"{root}/private.parquet")
+for start in range(0, scan.select(pl.len()).collect().item(), at_once):
+    part = scan.slice(start, at_once).collect()
+    model.partial_fit(scaler.transform(part.select(columns).to_numpy()), part["label"].to_numpy(), ["no", "yes"])
+"""
+
+
+def write_direct(root: Path, n_rows: int, feature_map: str = "linear") -> Path:
     """Write two folders of direct runs on one table: `records`, and `persons` of four rows on average."""
     rng = np.random.default_rng(0)
     parts = root / "parts"
@@ -126,17 +144,17 @@ def write_direct(root: Path, n_rows: int) -> Path:
         table(2_000, seed=2**31, columns=DIRECT_COLUMNS).write_parquet(root / name / "public.parquet")
         whose = 'unit = "person"' if name == "persons" else 'drop = ["person"]'
         units = n_rows // ROWS_OF_A_PERSON if name == "persons" else n_rows
-        (root / name / "quorate.toml").write_text(DIRECT.format(units=units, whose=whose))
+        (root / name / "quorate.toml").write_text(DIRECT.format(units=units, whose=whose, feature_map=feature_map))
     return root
 
 
-def run_direct(root: Path) -> tuple[float, float, float]:
-    """Go a run in a process of its own; return seconds of CPU, seconds by the clock, and the most megabytes."""
+def measured(*command: str) -> tuple[float, float, float]:
+    """Call a command; return seconds of CPU, seconds by the clock, and the most megabytes."""
     begun = time.perf_counter()
-    child = subprocess.Popen([sys.executable, "-m", "quorate", "run", str(root)], stdout=subprocess.DEVNULL)
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, used = os.wait4(child.pid, 0)
     if status:
-        raise SystemExit(f"quorate run {root} ended with status {status}")
+        raise SystemExit(f"{command} ended with status {status}")
     return used.ru_utime + used.ru_stime, time.perf_counter() - begun, used.ru_maxrss / 1024
 
 
@@ -195,19 +213,21 @@ CURVES = (
 )  # fmt: skip
 
 
-def main_direct(n_rows: int) -> None:
+def main_direct(n_rows: int, feature_map: str = "linear") -> None:
     with tempfile.TemporaryDirectory() as folder:
-        root = write_direct(Path(folder, "runs"), n_rows)
+        root = write_direct(Path(folder, "runs"), n_rows, feature_map)
         size = (root / "records" / "private.parquet").stat().st_size / 1e6
         print(f"{n_rows:,} rows of {DIRECT_COLUMNS} columns, a Parquet file of {size:,.0f} MB, {os.cpu_count()} cores")
-        for name in ("records", "persons"):
-            cpu, clock, most = run_direct(root / name)
+        sides = {name: [sys.executable, "-m", "quorate", "run", str(root / name)] for name in ("records", "persons")}
+        sides["SGDClassifier"] = [sys.executable, "-c", PEER, str(root / "records"), str(DIRECT_COLUMNS)]
+        for name, command in sides.items():
+            cpu, clock, most = measured(*command)
             print(f"{name}: {cpu:,.0f} s of CPU, {clock:,.0f} s by the clock, {most:,.0f} MB at the most", flush=True)
 
 
 def main() -> None:
     if sys.argv[1:2] == ["direct"]:
-        main_direct(int(float(sys.argv[2])) if len(sys.argv) > 2 else 2_000_000)
+        main_direct(int(float(sys.argv[2])) if len(sys.argv) > 2 else 2_000_000, *sys.argv[3:4])
         return
     n_rows = int(float(sys.argv[1])) if len(sys.argv) > 1 else 10_000_000
     with tempfile.TemporaryDirectory() as folder:

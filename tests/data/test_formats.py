@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+import gzip
+import sqlite3
+import tracemalloc
+from contextlib import closing
+
+import numpy as np
 import polars as pl
 import pytest
+from scipy import sparse
+from sklearn.datasets import dump_svmlight_file
 
-from quorate.data import TableFormat, column_names, formats, read_batches, read_data, read_table, register_format
+from quorate.data import (
+    TableFormat,
+    column_names,
+    formats,
+    read_batches,
+    read_cells,
+    read_data,
+    read_table,
+    register_format,
+)
+from quorate.data.database import DatabaseQuery
+from quorate.data.reading import bytes_held
 from quorate.errors import InvalidParameter
 
 
@@ -68,3 +87,32 @@ def test_a_suffix_is_small_letters_after_a_dot(suffixes):
 def test_what_cannot_read_is_no_format():
     with pytest.raises(InvalidParameter, match="read method"):
         register_format("csv")
+
+
+@pytest.mark.parametrize("name", ["rows.npz", "rows.svm", "rows.svm.gz"])
+def test_what_a_file_of_sparse_rows_takes_in_memory_is_known_by_its_size(name, tmp_path):
+    X = sparse.random_array((20_000, 50), density=0.2, format="csr", rng=np.random.default_rng(0))
+    y = np.arange(20_000) % 2
+    path = tmp_path / name
+    if name == "rows.npz":
+        np.savez_compressed(path, data=X.data, indices=X.indices, indptr=X.indptr, shape=X.shape, y=y)
+    else:
+        opened = gzip.open if name.endswith(".gz") else open
+        with opened(path, "wb") as file:
+            dump_svmlight_file(sparse.csr_matrix(X), y, file, zero_based=False)
+    tracemalloc.start()
+    try:
+        read_cells(path, label="y", n_features=50, memory=0)
+        most = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert most <= bytes_held(path) <= 8 * most
+
+
+def test_a_query_of_a_file_takes_some_of_its_size_and_a_table_that_is_read_in_parts_nothing(tmp_path):
+    with closing(sqlite3.connect(tmp_path / "a.db")) as database, database:
+        database.execute("create table visits as select 1 as age, 'no' as ill")
+    query = DatabaseQuery("sqlite:///a.db", "select * from visits", "[data] private", tmp_path)
+    assert bytes_held(query) == 10 * (tmp_path / "a.db").stat().st_size
+    (tmp_path / "visits.csv").write_text("age,ill\n39,no\n")
+    assert bytes_held(tmp_path / "visits.csv") == 0

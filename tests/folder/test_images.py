@@ -20,6 +20,9 @@ from sklearn.datasets import load_digits
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, load
 from quorate.data.images import ImageForm, private_images, public_images, read_image
 from quorate.errors import DataRefused, PreconditionFailed
+from quorate.folder import tables
+from quorate.folder.direct_run import read_direct
+from quorate.run import usable_rows
 
 IMAGES, LABELS = load_digits(return_X_y=True)
 KEPT = LABELS < 2
@@ -119,6 +122,26 @@ def test_what_a_private_file_holds_changes_no_other_row(what: str, tmp_path: Pat
     assert (after[7] == 0).all()
     alone = private_images(tmp_path / "scans", ["3.pgm"], form, missing=0.0)
     assert (alone[0] == before[3]).all()
+
+
+def test_images_that_memory_does_not_hold_give_the_integers_of_those_that_it_does(
+    make_run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_run(**{"data.images": "scans", **DIRECT, "run.unsafe_noise_seed": 5})
+    folder(root)
+    (root / "scans" / "3.pgm").write_bytes(b"rubbish")
+    (root / "scans" / "4.pgm").unlink()
+    held = read_direct(root).task
+    monkeypatch.setattr(tables, "CELLS_IN_MEMORY", 0)
+    monkeypatch.setattr(usable_rows, "CELLS", 256 * 100)
+    parted = read_direct(root).task
+    assert parted.fingerprint == held.fingerprint
+    weights = held.plan.start + 1.0
+    sums = [task.units().reveal().summing(task.plan.grid)(weights) for task in (held, parted)]
+    assert (sums[0] == sums[1]).all()
+    (root / "scans" / "7.pgm").write_bytes(pgm(IMAGES[8]))
+    with pytest.raises(PreconditionFailed, match=r"an image in .*scans was changed while it was read; start again"):
+        parted.units()
 
 
 def zipped() -> bytes:

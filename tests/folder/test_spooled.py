@@ -114,9 +114,12 @@ def test_a_check_says_what_a_large_file_takes_and_no_json_does(
     assert "one core" not in told
     monkeypatch.setattr(direct_run, "IN_MEMORY", 0)
     monkeypatch.setattr(direct_run, "disk_usage", lambda _: type("Usage", (), {"free": 3})())
-    assert "where 0 MB are free: make room, or the run is refused before its charge" in " ".join(
-        cli("check", root)[1].split()
-    )
+    monkeypatch.setattr(direct_run, "allowed_memory", lambda _: 1)
+    monkeypatch.setattr(direct_run, "bytes_held", lambda _: 10**10)
+    said = " ".join(cli("check", root)[1].split())
+    assert "where 0 MB are free: make room, or the run is refused before its charge" in said
+    assert "11 GB of memory" in said
+    assert "This machine allows 0 MB of memory: take one with more, or save the table as Parquet" in said
 
 
 def released(root: Path) -> list[Any]:

@@ -111,6 +111,40 @@ def private_images(folder: Path, names: Sequence[Any], form: ImageForm, *, missi
     return rows
 
 
+class ImageRows:
+    """What :func:`private_images` returns, with missing numbers infinite, read a slice of rows at a time.
+
+    `folder`, `names`, `form`: as there. Raises PreconditionFailed by a slice, if one of its files is another one than
+    when this was made.
+    """
+
+    def __init__(self, folder: Path, names: Sequence[Any], form: ImageForm) -> None:
+        self._folder, self._names, self._form = folder, names, form
+        self.shape = (len(names), form.size)
+        self._states = [_state(folder, name) for name in names]
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"ImageRows({self._form.size} numbers)"
+
+    def __getitem__(self, rows: slice) -> FloatArray:
+        names = self._names[rows]
+        images = private_images(self._folder, names, self._form, missing=float("inf"))
+        if [_state(self._folder, name) for name in names] != self._states[rows]:
+            raise PreconditionFailed(f"an image in {self._folder} was changed while it was read; start again")
+        return images
+
+
+def _state(folder: Path, name: Any) -> tuple[int, int, int] | None:
+    try:
+        found = (folder / name.strip()).stat()
+    except Exception:  # noqa: BLE001 - whatever a private name is, it is no file
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
 def read_image(folder: Path, name: Any, *, only: ImageForm | None = None) -> Any | None:
     """Read one image: ``(height, width)`` or ``(height, width, 3)`` numbers; None for what is none.
 

@@ -161,6 +161,12 @@ def read_cells(
     return found.read_each(_place(path), label=label, unit=unit, n_features=n_features)
 
 
+def bytes_held(path: str | Path | DatabaseQuery) -> int:
+    """Guess from above the memory of a file that :func:`read_cells` can read as a whole alone; 0 for other files."""
+    guess = getattr(format_for(path), "bytes_held", None)
+    return 0 if guess is None else int(guess(_place(path)))
+
+
 def _parted(known: TableFormat, path: Path, kept: Sequence[str], *, label: str, unit: str | None) -> Table:
     """Return a table that is read part by part; the columns of labels and of ids are held."""
     import polars as pl

@@ -14,7 +14,7 @@ import numpy as np
 
 from quorate.arguments import count, for_shell, shown
 from quorate.data import PublicPool, encode_labels, take
-from quorate.data.reading import has_named_columns
+from quorate.data.reading import bytes_held, has_named_columns
 from quorate.direct.config import DirectConfig
 from quorate.direct.facts import direct_draft, direct_facts
 from quorate.direct.flow import run_rounds
@@ -61,6 +61,7 @@ from quorate.run.facts import RunMetadata
 from quorate.run.look import Look, Names
 from quorate.run.progress import PARTS, duration
 from quorate.run.remarks import Note
+from quorate.run.resources import allowed_memory
 from quorate.run.usable_rows import PrivateTable, UsableRows
 from quorate.types import Secret, Watch
 
@@ -233,31 +234,44 @@ def size_notes(run: DirectRun) -> tuple[Note, ...]:
     for the terminal of its owner: the size of a private file is in no JSON, log or report.
     """
     data, task = run.settings.data, run.task
-    if not isinstance(data.private, Path) or not _is_large(data):
+    file = _file_of(data)
+    if file is None or not _is_large(data):
         return ()
-    size = data.private.stat().st_size
+    size = file.stat().st_size
     each = _OF_A_CELL * max(task.schema.pool.shape[1], 1)
-    if isinstance(data.public, Path) and task.has_pool and data.public.suffix == data.private.suffix:
+    if isinstance(data.public, Path) and task.has_pool and data.public.suffix == file.suffix:
         each = data.public.stat().st_size / task.n_public
     rows = size / max(each, 1.0)
     cpu, kept = _of_a_row(task)
     seconds, stored = rows * cpu, int(rows * kept)
     disk = stored if stored > IN_MEMORY else 0
-    memory = _AT_LEAST + _OF_A_ROW * rows + min(stored, IN_MEMORY)
+    held = bytes_held(data.private)
+    memory = _AT_LEAST + _OF_A_ROW * rows + min(stored, IN_MEMORY) + held
     place = run.folder.private if run.folder.private.is_dir() else run.folder.root
     free = disk_usage(place).free
     words = (
-        f"{data.private.name} has {_bytes(size)}: expect about {duration(seconds)} of one core, {_bytes(memory)} of "
+        f"{file.name} has {_bytes(size)}: expect about {duration(seconds)} of one core, {_bytes(memory)} of "
         f"memory and {_bytes(disk) if disk else 'nothing'} on the disk of private/"
     )
     if disk > free:
         words += f", where {_bytes(free)} are free: make room, or the run is refused before its charge"
+    if memory > (machine := 4 * allowed_memory(None)):
+        words += f". This machine allows {_bytes(machine)} of memory: take one with more"
+        words += ", or save the table as Parquet, which is read in parts" if held else ""
     return (Note("size-of-the-run", words),)
 
 
 def _is_large(data: DataSettings) -> bool:
     """Tell whether to go through the private rows takes a while: by the size of a file; of a query, nobody knows."""
-    return not isinstance(data.private, Path) or data.private.stat().st_size >= LARGE_FILE
+    file = _file_of(data)
+    return file is None or file.stat().st_size >= LARGE_FILE
+
+
+def _file_of(data: DataSettings) -> Path | None:
+    """Return the file of the private rows; None where they are with a server."""
+    if isinstance(data.private, Path):
+        return data.private
+    return data.private.file if data.private.is_sqlite else None
 
 
 def _of_a_row(task: DirectTask) -> tuple[float, float]:

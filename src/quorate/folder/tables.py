@@ -13,7 +13,7 @@ import numpy as np
 from quorate.data import PublicPool, families, is_frame, read_cells, read_data
 from quorate.data.columns import listed, nearest, other_columns
 from quorate.data.formats import Table, nearly, require_column
-from quorate.data.images import ImageForm, private_images, public_images
+from quorate.data.images import ImageForm, ImageRows, private_images, public_images
 from quorate.data.reading import column_names, has_named_columns
 from quorate.data.rows import Rows, columns
 from quorate.data.unit_ids import only_whole_ids
@@ -59,7 +59,8 @@ def read_private(data: DataSettings, public: Table | None, *, memory: int, works
         refuse_other_columns(data, read.X, data.private, public.X)
         return read
     table = read_data(data.private, drop=data.drop, text=text, **how)
-    return replace(table, X=_private(data, table.X, public.X, missing=0.0))
+    names, form = _files(data, table.X, data.private), _form_of(public.X.shape[1:])
+    return replace(table, X=private_images(_folder(data), names, form, missing=0.0))
 
 
 def read_private_cells(data: DataSettings, public: PublicPool | None, *, n_features: int) -> Table:
@@ -73,7 +74,10 @@ def read_private_cells(data: DataSettings, public: PublicPool | None, *, n_featu
             refuse_other_columns(data, table.X, data.private, public.rows())
         return table
     shape = () if public is None or public.image_shape is None else public.image_shape
-    return replace(table, X=_private(data, table.X, np.empty((0, *shape)), missing=float("inf")))
+    names, form = _files(data, table.X, data.private), _form_of(shape)
+    if len(names) * form.size * np.dtype(np.float64).itemsize > CELLS_IN_MEMORY:
+        return replace(table, X=ImageRows(_folder(data), names, form))
+    return replace(table, X=private_images(_folder(data), names, form, missing=float("inf")))
 
 
 def read_public(
@@ -159,10 +163,8 @@ def _as_text(data: DataSettings) -> tuple[str, ...]:
     return data.as_text if data.images is None else (*data.as_text, data.image_column)
 
 
-def _private(data: DataSettings, table: Rows, images: Any, *, missing: float) -> Any:
-    shape = images.shape[1:]
-    form = ImageForm(shape[0], shape[1], shape[2] if len(shape) == 3 else 1)
-    return private_images(_folder(data), _files(data, table, data.private), form, missing=missing)
+def _form_of(shape: tuple[int, ...]) -> ImageForm:
+    return ImageForm(shape[0], shape[1], shape[2] if len(shape) == 3 else 1)
 
 
 def _folder(data: DataSettings) -> Path:

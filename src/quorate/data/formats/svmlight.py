@@ -17,6 +17,7 @@ from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import FloatArray
 
 _BLOCK = 1 << 12  # lines that are read together
+_COPIES, _UNPACKED = 3, 5  # what a byte of text takes, and a byte of packed text unpacks to
 
 
 class Svmlight:
@@ -47,6 +48,10 @@ class Svmlight:
         with np.errstate(invalid="ignore"):
             whole = y.astype(np.int64)
         return Table(X=short_indices(sparse.csr_array(X)), y=whole if np.array_equal(whole, y) else y)
+
+    def bytes_held(self, path: Path) -> int:
+        """Guess from above what reading it takes in memory: its text, its lines and their numbers."""
+        return _COPIES * path.stat().st_size * (_UNPACKED if path.suffix in (".gz", ".xz") else 1)
 
     def read_each(self, path: Path, *, label: str | None, unit: str | None, n_features: int) -> Table:
         """Return features and labels, each line read by itself; of one that is no row both are missing."""
