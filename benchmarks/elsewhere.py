@@ -181,7 +181,7 @@ def measured(name: str, *, quick: bool, rounds: int, as_it_comes: bool) -> dict[
     import joblib  # whose hash is of values alone: equal objects of two processes may be pickled otherwise
 
     from quorate.ensemble import ClassifierTeacher
-    from quorate.ensemble.workers import end_workers
+    from quorate.ensemble.workers.workers import end_workers
 
     n = 130 if quick else 1000
     rng = np.random.default_rng(0)

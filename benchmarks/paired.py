@@ -72,7 +72,7 @@ def cpu_seconds(*, processes: bool) -> float:
         return time.process_time()
     from joblib.externals.loky import get_reusable_executor
 
-    from quorate.ensemble.workers import end_workers
+    from quorate.ensemble.workers.workers import end_workers
 
     get_reusable_executor().shutdown(wait=True)
     end_workers()

@@ -32,7 +32,7 @@ from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import calibrate_sigma
 from quorate.data import load_adult, load_mushroom, public_encoder
 from quorate.errors import PreconditionFailed
-from quorate.experiments.measured import standard_error
+from quorate.experiments.measurement import standard_error
 from quorate.experiments.sources import folder_of_files, found, mnist
 from quorate.labelling import Released
 from quorate.mechanisms import NoisyCounts

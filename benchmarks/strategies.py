@@ -13,7 +13,7 @@ import sys
 import numpy as np
 
 from quorate.experiments.linear_ensemble import LinearEnsemble
-from quorate.experiments.measured import standard_error
+from quorate.experiments.measurement import standard_error
 from quorate.experiments.sources import a9a, mushroom, split
 from quorate.labelling.active import CoreSet, Disagreement, KMeans, Margin, OracularCAL, Random
 

@@ -31,7 +31,7 @@ ROWS = 100
 
 def with_worker() -> float:
     """CPU seconds of this process, of the worker that is kept, and of all that either forked and that ended."""
-    from quorate.ensemble.workers import isolated_map
+    from quorate.ensemble.workers.workers import isolated_map
 
     ((_, used),) = isolated_map(_used, lambda number: number, [0], n_jobs=1, batch=1)
     own = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -108,7 +108,7 @@ def solver_alone(n_teachers: int, n_columns: int, *, is_sparse: bool):
     def prepare(quick: bool) -> Work:
         from sklearn.linear_model import LogisticRegression
 
-        from quorate.ensemble.equivalent import fit_to_optimum
+        from quorate.ensemble.linear.equivalent import fit_to_optimum
 
         X, y = shards_of(20 if quick else n_teachers, n_columns, is_sparse=is_sparse)
 

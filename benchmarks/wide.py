@@ -20,7 +20,7 @@ from sklearn.linear_model import LogisticRegression
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting.figures import several
 from quorate.errors import PreconditionFailed
-from quorate.experiments.measured import standard_error
+from quorate.experiments.measurement import standard_error
 from quorate.experiments.sources import Split, a9a, folder_of_files, found, imdb, mnist, mushroom, split
 
 EPSILONS = (0.5, 1.0, 2.0)

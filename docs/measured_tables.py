@@ -20,7 +20,7 @@ import quorate
 from quorate.experiments import table4
 from quorate.experiments.few_labels.draws import LearningTask, Size
 from quorate.experiments.few_labels.experiment import reproduce_few_labels
-from quorate.experiments.measured import Experiment
+from quorate.experiments.measurement import Experiment
 
 DOCS = Path(__file__).parent
 KEPT = DOCS / "figures" / "measured.json"

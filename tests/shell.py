@@ -25,7 +25,7 @@ from pathlib import Path
 
 from quorate.accounting.event import OWN_KINDS
 from quorate.cli import main
-from quorate.ensemble.workers import end_workers
+from quorate.ensemble.workers.workers import end_workers
 from quorate.ledger import uncounted
 
 CLIENT = """

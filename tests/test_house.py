@@ -127,7 +127,7 @@ def test_nothing_is_pickled_but_what_goes_through_a_pipe_to_our_own_worker() -> 
         "ensemble/functions.py",
         "ensemble/training.py",
         "ensemble/training_elsewhere.py",
-        "ensemble/exchange.py",
+        "ensemble/workers/cluster/exchange.py",
         "ensemble/trial.py",
     }
 

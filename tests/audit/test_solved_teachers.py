@@ -13,8 +13,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from quorate.audit import audit_shards
-from quorate.ensemble.equivalent import is_equivalent
-from quorate.ensemble.newton import InColumns, minimise
+from quorate.ensemble.linear.equivalent import is_equivalent
+from quorate.ensemble.linear.newton import InColumns, minimise
 
 K, N = 4, 160
 

@@ -93,7 +93,8 @@ class Terminal(io.StringIO):
 
 
 def test_what_is_not_given_is_asked_for(tables: Path, cli: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    typed = ["public.csv", "il", "ill", "", "no,yes", "person", "6000", "5,9", "5000", "9000", "lots", "1.5", ""]
+    typed = ["public.csv", "il", "ill", "", "no,yes", "person", "6000", "5,9", "5000", "9000"]
+    typed += ["lots", "9000", "n", "1.5", ""]
     monkeypatch.setattr("sys.stdin", Terminal("\n".join(typed) + "\n"))
     code, out, err = cli("init", "run", "--from", "private.csv")
     assert code == 0, err
@@ -103,11 +104,13 @@ def test_what_is_not_given_is_asked_for(tables: Path, cli: Any, monkeypatch: pyt
     assert "n_rows must be at least n_records" in out
     assert "epsilon: expected a number" in out
     assert "suggested: 1e-5, at most" in out
+    assert "is above 10, and promises little" in out
+    assert "tossing a coin is right in 500. Is it meant so" in out
     document = tomllib.loads((tables / "run" / "quorate.toml").read_text(encoding="utf-8"))
     assert document["budget"] == {"epsilon": 1.5, "delta": 1e-5}
     assert (document["data"]["n_records"], document["data"]["n_rows"]) == (6_000, 9_000)
     assert document["method"] == {"by": "votes"}
-    assert "next: quorate check run" in out
+    assert "next: quorate plan run" in out
 
 
 ROW = b"P17,Ann Miller,HIV,1951\nP18,Bob Smith,none,1960\n"
@@ -363,3 +366,15 @@ def test_a_column_that_looks_like_an_id_of_persons_is_asked_about(tmp_path: Path
     code, out, err = cli("init", tmp_path / "with", *options, "--unit", "patient")
     assert code == 0, err
     assert "whose row it is?" not in out
+
+
+def test_an_epsilon_that_promises_nothing_is_answered_with_a_question(tmp_path: Path, cli: Any) -> None:
+    (tmp_path / "private.csv").write_bytes(HEADER)
+    options = ("--from", tmp_path / "private.csv", "--label", "ill", "--n-records", 21_110, "--yes")
+    code, out, err = cli("init", tmp_path / "run", *options, "--epsilon", 21_110)
+    assert code == 0, err
+    assert "is that meant? " in out
+    assert "epsilon is the number that was given for rows or units; " in out
+    code, out, _ = cli("init", tmp_path / "other", *options, "--epsilon", 1)
+    assert (code, "is that meant?" in out) == (0, False)
+    assert "next: quorate check" in out.replace("edit it, then ", "")

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from math import hypot
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.optimize import brentq
 
 from quorate import PrivateLogisticRegression, PublicPool
@@ -18,9 +20,10 @@ from quorate.direct.budgets import PlannedBudgets
 from quorate.direct.contribution_check import check_contributions, faults_of, made_up
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import DirectSettings, PoolMoments, most_dimensions, settings_for
-from quorate.direct.plan import feature_map_for, plan_direct
+from quorate.direct.plan import default_map, feature_map_for, plan_direct
 from quorate.direct.rounds import Descent, averaged_rounds
 from quorate.direct.shrinkage import RoundNoise, error_variances, shrunk
+from quorate.ledger import Ledger
 from quorate.report import render_text
 
 RNG = np.random.default_rng(0)
@@ -227,3 +230,38 @@ def test_a_fit_learns_what_is_not_linear_and_says_how() -> None:
     assert fit.score(X[3_000:], y[3_000:]) > 0.8
     said = " ".join(render_text(fit.facts()).replace("│", " ").split())
     assert "what a Gaussian kernel and a product of kernels" in said
+
+
+# --- the default ---------------------------------------------------------------------------------------------------
+
+
+def test_the_default_follows_from_what_columns_hold() -> None:
+    rng = np.random.default_rng(9)
+    indicators, pixels = rng.integers(0, 2, (50, 20)).astype(float), rng.integers(0, 17, (50, 64)).astype(float)
+    lists = {n: np.eye(n + 1)[rng.integers(0, n, 400)] for n in (4, 40)}
+    assert default_map(POOL) == "kernels"
+    assert default_map(indicators) == default_map(sparse.csr_matrix(POOL)) == "linear"
+    assert default_map(pixels) == "both"
+    assert default_map(lists[4], [(0, 5)]) == "kernels"
+    assert default_map(lists[40], [(0, 41)]) == "linear"
+    assert default_map(np.hstack([POOL[:50], indicators])) == "kernels"
+
+
+def test_a_fit_that_left_its_map_open_goes_on_with_the_default_that_it_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The ledger alone knows of it: no plan is kept beside a fit."""
+    X = np.random.default_rng(10).normal(size=(300, 2))
+    y, pool = (X[:, 0] > 0).astype(int)[:240], PublicPool(X[240:])
+    how = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "n_records": 240}
+    with monkeypatch.context() as before:
+        before.setattr("quorate.direct.begun.default_map", lambda pool, categories: "both")
+        begun = PrivateLogisticRegression(**how, ledger=tmp_path / "begun.db").fit(X[:240], y, public=pool)
+    again = PrivateLogisticRegression(**how, ledger=tmp_path / "begun.db").fit(X[:240], y, public=pool)
+    assert type(again.plan_.coordinates.feature_map).__name__ == "StackedMap"
+    assert (again.predict_proba(X) == begun.predict_proba(X)).all()
+    for _ in range(2):  # a fit of today finds its own charge again
+        new = PrivateLogisticRegression(**how, ledger=tmp_path / "new.db").fit(X[:240], y, public=pool)
+        assert isinstance(new.plan_.coordinates.feature_map, ResidualMap)
+    with Ledger(tmp_path / "new.db") as ledger:
+        assert sum(entry["kind"] == "reserved" for entry in ledger.export()) == 1

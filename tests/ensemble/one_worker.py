@@ -8,10 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from quorate.ensemble import remote
-from quorate.ensemble.environment import environment
-from quorate.ensemble.exchange import take_each
-from quorate.ensemble.remote import RemoteResult, RemoteTask, do_remotely
+from quorate.ensemble.workers.cluster import remote
+from quorate.ensemble.workers.cluster.exchange import take_each
+from quorate.ensemble.workers.cluster.remote import RemoteResult, RemoteTask, do_remotely, environment
 from quorate.errors import PreconditionFailed
 
 

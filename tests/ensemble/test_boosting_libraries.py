@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from quorate import PrivateClassifier, PublicPool, check
 from quorate.ensemble import ClassifierTeacher
-from quorate.ensemble.one_thread import on_one_thread
+from quorate.ensemble.teachers.classifier import on_one_thread
 from quorate.errors import PreconditionFailed
 from quorate.voting.models import built_in, model_of
 

@@ -20,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from quorate.ensemble import ClassifierTeacher, PriorMatchingTeacher, as_teacher, dump_voters, load_voters
-from quorate.ensemble.scores import _score
+from quorate.ensemble.votes import _score
 from quorate.errors import InvalidParameter
 from quorate.release.model_digest import described
 from quorate.types import Secret

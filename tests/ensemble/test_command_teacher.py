@@ -26,9 +26,9 @@ from quorate.ensemble import (
     train_teachers,
     with_classes,
 )
-from quorate.ensemble.command import process
-from quorate.ensemble.command.files import CommandFailed, read_votes, spellings
-from quorate.ensemble.command.words import last_words
+from quorate.ensemble.teachers.command import process
+from quorate.ensemble.teachers.command.files import CommandFailed, read_votes, spellings
+from quorate.ensemble.teachers.command.process import last_words
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.release.model_digest import described
 from quorate.types import Secret

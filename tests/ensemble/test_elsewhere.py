@@ -14,14 +14,15 @@ import pytest
 from sortedcontainers import SortedList
 from tests.ensemble.one_worker import OneWorker, in_this_process
 
-from quorate.ensemble import DaskScheduler, elsewhere, environment, exchange, remote, scheduler
-from quorate.ensemble.elsewhere import batches_of, map_elsewhere
-from quorate.ensemble.environment import environment as environment_here
-from quorate.ensemble.exchange import Stored, check_folder, put, put_each, take, take_each
-from quorate.ensemble.isolation import Lost, in_children
-from quorate.ensemble.pool import import_path
-from quorate.ensemble.remote import RemoteResult, RemoteTask, do_remotely
-from quorate.ensemble.workers import isolated_map
+from quorate.ensemble import DaskScheduler
+from quorate.ensemble.workers.cluster import elsewhere, exchange, remote, scheduler
+from quorate.ensemble.workers.cluster.elsewhere import batches_of, map_elsewhere
+from quorate.ensemble.workers.cluster.exchange import Stored, check_folder, put, put_each, take, take_each
+from quorate.ensemble.workers.cluster.remote import RemoteResult, RemoteTask, do_remotely
+from quorate.ensemble.workers.cluster.remote import environment as environment_here
+from quorate.ensemble.workers.isolation import Lost, in_children
+from quorate.ensemble.workers.pool import import_path
+from quorate.ensemble.workers.workers import isolated_map
 from quorate.errors import Interrupted, InvalidParameter, PreconditionFailed
 
 MARKER = b"a-private-diagnosis"
@@ -170,7 +171,7 @@ def test_a_worker_set_up_otherwise_is_refused_in_one_line(folder: Path) -> None:
     task = task_for(folder, echo, [b""], environment={**here, "BLAS kernels": "Z80"})
     with pytest.raises(PreconditionFailed, match=r"BLAS kernels .* there and Z80 here.*OPENBLAS_CORETYPE"):
         do_remotely(task)
-    assert environment.unlike(here) == []
+    assert remote.unlike(here) == []
 
 
 @pytest.mark.heavy
@@ -188,14 +189,12 @@ def test_what_the_teacher_itself_is_made_of_must_be_the_same_everywhere(folder: 
     assert sent[0].environment["sortedcontainers"] == version("sortedcontainers")
 
     altered = sent[0]._replace(environment={**sent[0].environment, "sortedcontainers": "0.1"})
-    assert environment.unlike(altered.environment) == [
-        f"sortedcontainers {version('sortedcontainers')} there and 0.1 here"
-    ]
+    assert remote.unlike(altered.environment) == [f"sortedcontainers {version('sortedcontainers')} there and 0.1 here"]
 
 
 @pytest.mark.heavy
 def test_a_module_is_traced_to_every_distribution_that_the_standard_library_names() -> None:
-    mine = environment._distributions()
+    mine = remote._distributions()
     for module, names in packages_distributions().items():
         assert set(names) <= {each.metadata["Name"] for each in mine[module]}
 
@@ -476,7 +475,7 @@ def test_one_that_dies_when_all_is_done_is_not_missed_and_a_task_that_cannot_beg
 def test_an_event_loop_says_nothing_of_a_connection_of_ours_and_all_else(caplog: pytest.LogCaptureFixture) -> None:
     import logging
 
-    from quorate.ensemble.scheduler import _quiet
+    from quorate.ensemble.workers.cluster.scheduler import _quiet
 
     distributed: dict[str, Any] = {"__name__": "distributed.client"}
     exec("def send(): raise OSError('comm closed')", distributed)  # noqa: S102 - a frame of Dask's
@@ -498,7 +497,7 @@ def test_an_event_loop_says_nothing_of_a_connection_of_ours_and_all_else(caplog:
 def test_dask_is_silent_while_connected_and_speaks_again_after_it() -> None:
     import logging
 
-    from quorate.ensemble.scheduler import _quiet
+    from quorate.ensemble.workers.cluster.scheduler import _quiet
 
     pytest.importorskip("distributed")
     spoke = logging.getLogger("distributed.worker")

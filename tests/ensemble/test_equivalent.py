@@ -31,11 +31,10 @@ from quorate.ensemble import (
     teacher_seed,
     train_chunk,
 )
-from quorate.ensemble import equivalent as under_test
-from quorate.ensemble.classifier import set_random_states
-from quorate.ensemble.equivalent import fit_to_optimum, is_equivalent
-from quorate.ensemble.newton import InColumns, InRows, minimise
-from quorate.ensemble.softmax import SoftmaxInColumns, SoftmaxInRows
+from quorate.ensemble.linear import equivalent as under_test
+from quorate.ensemble.linear.equivalent import fit_to_optimum, is_equivalent
+from quorate.ensemble.linear.newton import InColumns, InRows, SoftmaxInColumns, SoftmaxInRows, minimise
+from quorate.ensemble.teachers.classifier import set_random_states
 from quorate.errors import InvalidParameter
 from quorate.types import Secret
 

@@ -14,7 +14,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.ensemble import CommandTeacher, FunctionTeacher, as_teacher, train_teachers, with_classes
-from quorate.ensemble.function_teacher import FUNCTION_IS_STATED, codes_of
+from quorate.ensemble.teachers.function import FUNCTION_IS_STATED, codes_of
 from quorate.errors import InvalidParameter
 from quorate.types import Secret
 from quorate.voting.scope import TEACHER_IS_STATED

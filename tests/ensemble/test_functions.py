@@ -20,8 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.ensemble import hash_shards
-from quorate.ensemble.discrete_values import LONGEST, decode_value, encode_value
-from quorate.ensemble.functions import function_values, portable, split_rows
+from quorate.ensemble.functions import LONGEST, decode_value, encode_value, function_values, portable, split_rows
 from quorate.errors import InvalidParameter
 from quorate.types import Secret
 

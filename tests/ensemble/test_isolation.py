@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from quorate.ensemble import isolation
-from quorate.ensemble.isolation import Lost, in_children, one_thread_each, seed_global_generators
+from quorate.ensemble.workers import isolation
+from quorate.ensemble.workers.isolation import Lost, in_children, one_thread_each, seed_global_generators
 
 
 def noisy(item: int) -> bytes:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from tests.processes import Tree, on_linux, start
 
-from quorate.ensemble.lifetime import MARK, end_marked, new_mark
+from quorate.ensemble.workers.lifetime import MARK, end_marked, new_mark
 
 pytestmark = on_linux
 
@@ -131,7 +131,7 @@ def test_what_a_teacher_left_running_ends_with_it(tmp_path):
     """It has its own process group, and its resource tracker is let clean up."""
     code = (
         "import pathlib, subprocess, sys\n"
-        "from quorate.ensemble.isolation import in_children\n"
+        "from quorate.ensemble.workers.isolation import in_children\n"
         "def left(item):\n"
         "    import joblib, numpy\n"
         "    joblib.Parallel(n_jobs=2, max_nbytes=10)(joblib.delayed(numpy.sum)(numpy.ones(9)) for _ in range(2))\n"

@@ -91,7 +91,7 @@ def test_too_few_and_too_many_shard_numbers_are_found():
 
 def test_a_row_that_two_teachers_get_is_found(monkeypatch):
     """What the teachers get is looked at, and not only what was assigned."""
-    module = "quorate.ensemble.partition_check.rows_of_shards"
+    module = "quorate.ensemble.partition.rows_of_shards"
     monkeypatch.setattr(module, lambda assigned, n, numbers: {number: np.arange(12) for number in numbers})
     assert faults(sound()) == {PartitionFault.ROW_NOT_IN_ONE_SHARD}
 

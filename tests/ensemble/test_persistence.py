@@ -19,8 +19,8 @@ from sklearn.svm import LinearSVC
 
 from quorate.deferred import skops
 from quorate.ensemble import AbstainingVoter, ClassifierTeacher, ConstantVoter, dump_voters, load_voters
-from quorate.ensemble.linear_storage import dump_linear, is_linear_file
-from quorate.ensemble.prior_matching import PriorMatchingTeacher
+from quorate.ensemble.persistence import dump_linear, is_linear_file
+from quorate.ensemble.teachers.prior_matching import PriorMatchingTeacher
 from quorate.errors import PreconditionFailed
 from quorate.types import Secret
 

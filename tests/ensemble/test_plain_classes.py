@@ -15,7 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.ensemble import ClassifierTeacher, check_unfitted, not_looked_into
-from quorate.ensemble.classifier import set_random_states
+from quorate.ensemble.teachers.classifier import set_random_states
 from quorate.errors import InvalidParameter
 from quorate.outcomes import Outcome
 

@@ -20,7 +20,7 @@ from quorate.ensemble import (
     load_voters,
     train_teachers,
 )
-from quorate.ensemble.prior_matching import matching_threshold
+from quorate.ensemble.teachers.prior_matching import matching_threshold
 from quorate.errors import InvalidParameter
 from quorate.types import Secret
 

@@ -13,13 +13,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from quorate.ensemble import AbstainingVoter, ConstantVoter, Ensemble, count_votes
-from quorate.ensemble.classifier import ClassifierTeacher, ClassifierVoter
-from quorate.ensemble.function_teacher import FunctionVoter
-from quorate.ensemble.largest_number import largest_number
-from quorate.ensemble.prior_matching import MatchedVoter
-from quorate.ensemble.row_by_row import by_halves
-from quorate.ensemble.scores import gather_scores
-from quorate.ensemble.votes import votes_of_prompt
+from quorate.ensemble.ensemble import largest_number
+from quorate.ensemble.teachers.classifier import ClassifierTeacher, ClassifierVoter
+from quorate.ensemble.teachers.function import FunctionVoter
+from quorate.ensemble.teachers.prior_matching import MatchedVoter
+from quorate.ensemble.teachers.teacher import by_halves
+from quorate.ensemble.votes import gather_scores, votes_of_prompt
 from quorate.types import Secret
 
 POISON = 1e39  # finite, and beyond a 32-bit float

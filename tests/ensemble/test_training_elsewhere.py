@@ -14,8 +14,8 @@ from sklearn.tree import DecisionTreeClassifier
 from tests.ensemble.one_worker import OneWorker, in_this_process
 
 from quorate.ensemble import AbstainingVoter, ClassifierTeacher, train_elsewhere, train_teachers, training_elsewhere
-from quorate.ensemble.elsewhere import map_elsewhere
-from quorate.ensemble.remote import do_remotely
+from quorate.ensemble.workers.cluster.elsewhere import map_elsewhere
+from quorate.ensemble.workers.cluster.remote import do_remotely
 from quorate.types import Secret
 
 cloudpickle.register_pickle_by_value(sys.modules[__name__])

@@ -26,7 +26,7 @@ from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from quorate.data.rows import is_plain_float_matrix
 from quorate.ensemble import AbstainingVoter, ClassifierTeacher, ClassifierVoter, ConstantVoter, Ensemble, count_votes
 from quorate.ensemble import votes as votes_module
-from quorate.ensemble.linear import LinearVoters, votes_of_linear
+from quorate.ensemble.linear.voters import LinearVoters, votes_of_linear
 from quorate.errors import InvalidParameter
 from quorate.types import Secret
 

@@ -13,8 +13,8 @@ from weakref import WeakSet
 import polars as pl
 import pytest
 
-from quorate.ensemble.isolation import Lost, in_children, polars_threads
-from quorate.ensemble.workers import end_workers, isolated_map
+from quorate.ensemble.workers.isolation import Lost, in_children, polars_threads
+from quorate.ensemble.workers.workers import end_workers, isolated_map
 
 KEPT: list[bytearray] = []
 

@@ -16,7 +16,8 @@ from sklearn.base import clone
 from tests.estimators.small_task import POOL, X, Y, classifier
 
 from quorate import PublicPool
-from quorate.ensemble import DaskScheduler, training_elsewhere, workers
+from quorate.ensemble import DaskScheduler, training_elsewhere
+from quorate.ensemble.workers import workers
 from quorate.voting import trained
 
 pytestmark = pytest.mark.several_fits

@@ -27,14 +27,14 @@ from quorate.experiments.few_labels.draws import (
     learning_curves,
 )
 from quorate.experiments.few_labels.experiment import FewLabels, reproduce_few_labels
-from quorate.experiments.few_labels.pays import ALPHAS, EPSILONS, cells, measured
+from quorate.experiments.few_labels.fits import ALPHAS, EPSILONS, cells, measured
 from quorate.experiments.few_labels.rectangle import DATA as RECTANGLE
 from quorate.experiments.few_labels.rectangle import DIRECT, LISTED, RULED, RULED_CUTS, ruled
 from quorate.experiments.few_labels.rectangle import MAJORITY as LARGER
 from quorate.experiments.few_labels.rectangle import SANITIZED as SANITIZED_RECTANGLE
 from quorate.experiments.few_labels.tables import TABLES, as_markdown
 from quorate.experiments.few_labels.vc import classes
-from quorate.experiments.measured import Experiment
+from quorate.experiments.measurement import Experiment
 from quorate.learners import ExponentialLearner, NoisyThreshold
 from quorate.learners.concepts import Threshold, Thresholds
 

@@ -12,7 +12,7 @@ from quorate.errors import PreconditionFailed
 from quorate.experiments import mnist as module
 from quorate.experiments import public_features, reproduce_mnist
 from quorate.experiments.convolutional import convolutional, torch_is_there
-from quorate.experiments.measured import scored
+from quorate.experiments.measurement import scored
 from quorate.experiments.mnist import (
     DEFAULT,
     KERNEL,

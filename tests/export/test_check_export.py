@@ -25,8 +25,8 @@ from quorate.errors import PreconditionFailed
 from quorate.export import checked, container
 from quorate.export.checked import check_export
 from quorate.export.container import UnsafePackageError, read_package, zipped
+from quorate.export.contents import as_json
 from quorate.export.cover import cover_sheet
-from quorate.export.metadata import as_json
 from quorate.export.package import Package, export_package
 from quorate.export.receipt import ExportReceipt, sum_of
 from quorate.outcomes import Outcome

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.ensemble.prompted.stand_in import endpoint
+from tests.ensemble.teachers.prompted.stand_in import endpoint
 from tests.export.test_check_export import Files, edited, fails, fitted
 from tests.folder.test_prompted import write
 

@@ -17,10 +17,9 @@ from tests.export.test_check_export import Files, covered, edited, fails, fitted
 from quorate.export import checked, container
 from quorate.export.checked import check_export, check_files
 from quorate.export.container import UnsafePackageError, read_package, unpacked, zipped
-from quorate.export.found import passed
-from quorate.export.metadata import as_json
+from quorate.export.contents import as_json
+from quorate.export.file_checks import is_pickle, passed
 from quorate.export.package import Package, export_package
-from quorate.export.pickle_checks import is_pickle
 from quorate.outcomes import Outcome
 
 
@@ -169,11 +168,11 @@ def test_a_sparse_matrix_in_a_model_is_no_harm(honest: Files) -> None:
 
 @pytest.mark.heavy
 def test_inner_zip_files_share_one_bound(honest: Files, monkeypatch: pytest.MonkeyPatch) -> None:
-    from quorate.export import pickle_checks
+    from quorate.export import file_checks
 
     bomb = zipped({"0.npy": bytes(1 << 20)})
     files = fitted({**honest, "labels.csv": bomb, "audit.json": bomb})
-    monkeypatch.setattr(pickle_checks, "MOST_MODEL_BYTES", (1 << 20) + (1 << 19))
+    monkeypatch.setattr(file_checks, "MOST_MODEL_BYTES", (1 << 20) + (1 << 19))
     assert "unpacks to more than" in failing(files)["pickle"]
 
 

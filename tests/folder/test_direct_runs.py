@@ -25,6 +25,7 @@ from quorate.folder.prepared import budget_of
 from quorate.folder.published import read_facts
 from quorate.folder.settings import read_settings, settings_from
 from quorate.folder.status import State, read_status
+from quorate.folder.template import Answers, filled
 from quorate.ledger import Ledger
 from quorate.report import Facts
 
@@ -547,11 +548,24 @@ def test_what_is_not_looked_at_is_said_where_the_owner_can_still_look(make_direc
     assert "refused" not in check.evidence
 
 
+def test_the_file_that_init_writes_takes_the_direct_method_by_one_line(tmp_path: Path) -> None:
+    known = Answers(
+        private="private.csv", public="public.csv", label="ill", classes=("no", "yes"), unit="patient",
+        n_records=400, n_rows=900, epsilon=1.0, delta=1e-5, by="direct",
+    )  # fmt: skip
+    (tmp_path / "quorate.toml").write_text(filled(known), encoding="utf-8")
+    assert read_settings(tmp_path / "quorate.toml").method.by == "direct"
+    changed = filled(known).replace('declined = "drop"', 'declined = "random"').replace('count = "auto"', "count = 9")
+    (tmp_path / "quorate.toml").write_text(changed, encoding="utf-8")
+    with pytest.raises(InvalidParameter, match=r"\[teachers\] count and \[student\] declined are for votes"):
+        read_settings(tmp_path / "quorate.toml")
+
+
 def test_all_that_is_for_the_other_method_is_named_at_once(make_direct: Any, cli: Any) -> None:
     changes = {"teachers.count": 5, "mechanism.queries": 9, "student.model": "forest", "run.n_jobs": 2}
     code, _, said = cli("check", make_direct(**changes))
     assert code == 2
-    assert "[teachers], [mechanism], [student] and [run] n_jobs are for votes of teachers" in said
+    assert "[teachers] count, [mechanism] queries, [student] model and [run] n_jobs are for votes of teachers" in said
     code, _, said = cli("check", make_direct("other", **{"method.by": "votes", "method.clip": 1.0}))
     assert code == 2
     assert "[method] rounds and [method] clip are for the direct method" in said

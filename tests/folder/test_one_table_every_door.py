@@ -20,7 +20,7 @@ import pytest
 import quorate
 from quorate.data import row_digests
 from quorate.errors import DataRefused, PreconditionFailed
-from quorate.export.metadata import metadata
+from quorate.export.contents import metadata
 from quorate.export.package import export_files
 from quorate.folder.batch import load_run, read_evaluation
 from quorate.folder.direct_run import read_direct

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.ensemble.prompted.stand_in import BAD, Endpoint, endpoint, send, well
+from tests.ensemble.teachers.prompted.stand_in import BAD, Endpoint, endpoint, send, well
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.cli import main
 from quorate.ensemble import ChatTeacher
-from quorate.ensemble.prompted import endpoint as endpoint_module
-from quorate.ensemble.prompted import teacher as teacher_module
-from quorate.ensemble.prompted.teacher import ENDPOINT_IS_STATED, REHEARSED
+from quorate.ensemble.teachers.prompted import endpoint as endpoint_module
+from quorate.ensemble.teachers.prompted import teacher as teacher_module
+from quorate.ensemble.teachers.prompted.teacher import ENDPOINT_IS_STATED, REHEARSED
 from quorate.errors import PreconditionFailed, TeachersSilent, act
 from quorate.folder.batch import execute, load_run
 from quorate.folder.paid_estimate import estimate_for_plan

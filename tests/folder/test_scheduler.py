@@ -22,8 +22,8 @@ from tests.processes import Tree, on_linux, start
 from quorate import PublicPool
 from quorate.cli import main
 from quorate.ensemble import DaskScheduler
-from quorate.ensemble.elsewhere import map_elsewhere
-from quorate.ensemble.isolation import Lost
+from quorate.ensemble.workers.cluster.elsewhere import map_elsewhere
+from quorate.ensemble.workers.isolation import Lost
 from quorate.folder.batch import execute, load_run
 from quorate.ledger import Ledger
 from quorate.voting import trained
@@ -299,7 +299,7 @@ def test_a_client_that_is_killed_leaves_no_teacher_behind_and_the_run_goes_on(
 def test_a_worker_of_another_version_is_refused_in_one_line_and_nothing_is_charged(
     cluster: Cluster, here: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from quorate.ensemble import scheduler
+    from quorate.ensemble.workers.cluster import scheduler
 
     root = copied(here, tmp_path / "run")
     monkeypatch.setattr(scheduler, "environment", lambda: {"numpy": "0.1"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,11 +15,11 @@ import pytest
 from tests.folder.test_direct_resume import execute_killed
 from tests.folder.test_direct_runs import SMALL
 
-from quorate.direct import spool
+from quorate.direct import descend, spool
 from quorate.folder import direct_run, tables
 from quorate.folder.direct_run import execute_direct, read_direct
 from quorate.ledger import Ledger
-from quorate.run import usable_rows
+from quorate.run import progress, usable_rows
 
 
 def no_room(*_: Any) -> NoReturn:
@@ -64,6 +65,39 @@ def test_a_run_that_was_killed_goes_on_from_its_rounds_with_a_spool_of_its_own(
     monkeypatch.setattr(tables, "CELLS_IN_MEMORY", 1 << 28)
     execute_direct(read_direct(whole), command="quorate run")
     assert released(killed) == released(whole)
+
+
+def test_each_pass_over_a_large_file_is_told_from_its_first_row_on_and_where_a_killed_run_goes_on(
+    make_spooled: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_spooled(**{"method.rounds": 6})
+    monkeypatch.setattr(direct_run, "LARGE_FILE", 100)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(descend, "release", killed_after(3, descend.release))
+        code, _, said = cli("run", root)
+    first, *later = said.splitlines()
+    assert code == 6
+    assert first == "reading private rows (100)"
+    assert re.fullmatch(r"reading private rows: \d+ of 100, about \d+ s left", later[0])
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_LINES", 60.0)
+    resumed = cli("run", root)[2]
+    assert resumed.startswith("reading private rows (100)\nreading them as at first (100)\n")
+    assert "gradient rounds (6, 3 of them done before)" in resumed
+    monkeypatch.setattr(direct_run, "LARGE_FILE", 1 << 24)
+    assert "private rows" not in cli("run", root)[2]
+
+
+def killed_after(rounds: int, release: Any) -> Any:
+    left = [rounds]
+
+    def released(*given: Any, **how: Any) -> Any:
+        left[0] -= 1
+        if left[0] < 0:
+            raise KeyboardInterrupt
+        return release(*given, **how)
+
+    return released
 
 
 @pytest.mark.heavy

@@ -28,8 +28,9 @@ CLAIMED = {
     "votes-run": "add, remove or replace one record",
     "votes-command": "add, remove or replace one record",
     "direct-relation": "add or remove one record",
+    "direct-default-map": "add or remove one record",
 }
-STATED = {"direct-relation"}  # begun when a relation could be chosen
+STATED = {"direct-relation", "direct-default-map"}  # begun when a relation could be chosen
 MADE_WITH = dict(line.split() for line in (ARCHIVES / "versions.txt").read_text(encoding="utf-8").splitlines())
 VERSION = importlib.metadata.version
 HOW = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "rounds": 5, "n_records": 240}

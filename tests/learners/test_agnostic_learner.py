@@ -13,12 +13,18 @@ import pytest
 from quorate.accounting import ApproxDP
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter
 from quorate.learners import ExponentialLearner, GenericLearner, NoisyThreshold
-from quorate.learners.agnostic.base import errs_little_on_any_rows, learner_error, priced
-from quorate.learners.agnostic.bound import agnostic_error, consistent_error, disagreement, relabelling_error
+from quorate.learners.agnostic.bound import (
+    agnostic_error,
+    consistent_error,
+    disagreement,
+    errs_little_on_any_rows,
+    learner_error,
+    priced,
+    relabelling_error,
+)
 from quorate.learners.agnostic.learner import AgnosticLearner, AgnosticPlan
 from quorate.learners.agnostic.prediction import AgnosticPrediction
-from quorate.learners.agnostic.price import AgnosticPrice, affordable_learner
-from quorate.learners.agnostic.relabelling import choice_at, relabelled_sample
+from quorate.learners.agnostic.price import AgnosticPrice, affordable_learner, choice_at, relabelled_sample
 from quorate.learners.agnostic.search import best_split, least_rows, rows_for
 from quorate.learners.agnostic.subsampled import SubsampledAgnostic
 from quorate.learners.base.choice_bound import growth_of

@@ -20,10 +20,9 @@ from sklearn.exceptions import NotFittedError
 from quorate.accounting import ApproxDP, PureDP, Repeated
 from quorate.accounting import epsilon as composed_epsilon
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerIntegrityError, SecretRefused
-from quorate.learners.agnostic.hypotheses import votes_of
 from quorate.learners.agnostic.prediction import AgnosticPrediction
 from quorate.learners.agnostic.price import AgnosticPrice
-from quorate.learners.agnostic.voting import PredictionPlan, plan_predictions, voting_error
+from quorate.learners.agnostic.voting import PredictionPlan, plan_predictions, votes_of, voting_error
 from quorate.learners.concepts import SymmetricDifference, Thresholds
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import PrivatePrediction

@@ -24,8 +24,7 @@ from hypothesis import strategies as st
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.errors import InvalidParameter
-from quorate.learners.amplification.counts import largest_count, smallest_count
-from quorate.learners.amplification.price import Price, worst_of
+from quorate.learners.amplification.price import Price, largest_count, smallest_count, worst_of
 from quorate.learners.amplification.with_replacement import (
     bns15_claim_4_5,
     cheapest_with_replacement,
@@ -34,8 +33,8 @@ from quorate.learners.amplification.with_replacement import (
     with_replacement_by_profile,
 )
 from quorate.learners.amplification.without_replacement import bns15_claim_4_3, without_replacement
-from quorate.learners.label_boost.price import bns15_lemma_4_1, relabelling
-from quorate.learners.sub_sampling.price import bns15_claim_5_7, bns15_subsampling, subsampling
+from quorate.learners.label_boost.schedule import bns15_lemma_4_1, relabelling
+from quorate.learners.sub_sampling.learner import bns15_claim_5_7, bns15_subsampling, subsampling
 
 NEAR = 1e-7  # of a linear program's value
 

@@ -28,19 +28,19 @@ from quorate.learners.amplification.price import Price
 from quorate.learners.amplification.with_replacement import bns15_claim_4_5, with_replacement
 from quorate.learners.amplification.without_replacement import bns15_claim_4_3, without_replacement
 from quorate.learners.concepts import Thresholds
+from quorate.learners.label_boost.constants import PaperConstants, TightConstants
 from quorate.learners.label_boost.learner import BoostPlan
-from quorate.learners.label_boost.paper import PaperConstants
-from quorate.learners.label_boost.price import bns15_lemma_4_1, relabelling
 from quorate.learners.label_boost.schedule import (
     BoostSchedule,
+    BoostTask,
     Round,
+    bns15_lemma_4_1,
     iteration_accuracy,
     largest_relabelled,
     price_of,
+    relabelling,
     rows_to_generalise,
 )
-from quorate.learners.label_boost.task import BoostTask
-from quorate.learners.label_boost.tight import TightConstants
 from quorate.learners.sanitizers import Tree
 from quorate.learners.transformed_learner import BaseFit
 from quorate.ledger import Budget, Ledger

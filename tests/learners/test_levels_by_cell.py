@@ -20,7 +20,7 @@ from quorate.errors import InvalidParameter
 from quorate.learn.request import LearnRequest
 from quorate.learn.rule import _rows
 from quorate.learners import Binning
-from quorate.learners.cell_values import value_of
+from quorate.learners.binning import value_of
 
 CUTS: dict[str, Any] = {"age": (30, 40), "smoker": ("true",), "flag": (1,), "code": ("1", "A")}
 CELLS = {

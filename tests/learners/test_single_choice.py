@@ -16,8 +16,8 @@ from quorate.learners import (
     LabelBoost,
     SubsampledAgnostic,
 )
+from quorate.learners.base.choice_bound import chosen
 from quorate.learners.concepts import FiniteClass
-from quorate.learners.single_choice import chosen
 from quorate.mechanisms import Exponential, PermuteAndFlip
 from quorate.noise import SeededNoise
 

@@ -16,7 +16,7 @@ from quorate.errors import DataRefused, InvalidParameter, LedgerMismatch
 from quorate.learners import UNLABELLED, ExponentialLearner, SubSampling
 from quorate.learners.amplification.price import Price
 from quorate.learners.concepts import Thresholds
-from quorate.learners.sub_sampling.price import bns15_claim_5_7, subsampling
+from quorate.learners.sub_sampling.learner import bns15_claim_5_7, subsampling
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
 

@@ -70,6 +70,16 @@ def test_the_same_point_in_other_words_of_json_is_the_same_query(serve: Serve) -
 
 
 @pytest.mark.heavy
+@pytest.mark.parametrize(("threshold", "label"), [(0.001, "yes"), (0.999, "no")])
+def test_the_model_answers_from_the_threshold_that_the_run_chose(
+    serve: Serve, own_run: Callable[..., Path], threshold: float, label: str
+) -> None:
+    run = serve(own_run(**{"method.by": "direct", "student.decision_threshold": threshold}))
+    told = run.post({"rows": rows(6)}).json()
+    assert {(point["by"], point["label"]) for point in told["answers"]} == {("model", label)}
+
+
+@pytest.mark.heavy
 def test_when_nothing_is_left_the_student_answers_marked_as_such(serve: Serve) -> None:
     run = serve()
     run.post({"rows": rows(10)})

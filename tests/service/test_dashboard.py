@@ -21,8 +21,7 @@ from tests.report.test_page import Page as Parsed
 from tests.service.conftest import Serve, rows, running
 
 from quorate.service.answers import Point, Standing
-from quorate.service.dashboard import Page, State
-from quorate.service.history import MOMENTS, Drawing, History, Line
+from quorate.service.dashboard import MOMENTS, Drawing, History, Line, Page, State
 from quorate.service.records import Records
 
 NOW = "2026-03-04T12:00:00+00:00"

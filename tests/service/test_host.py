@@ -35,12 +35,10 @@ from quorate.folder.online import ask
 from quorate.ledger import Budget, Ledger
 from quorate.ledger.files import AnchorFile
 from quorate.release.files import write_atomically
-from quorate.service import Client, Refused, connections
-from quorate.service.connections import descriptors_for, impatient
+from quorate.service import Client, Refused, server
 from quorate.service.keys import FILE, KeyFile
-from quorate.service.log import Log
-from quorate.service.records import Records
-from quorate.service.server import _logged
+from quorate.service.records import Log, Records
+from quorate.service.server import _logged, descriptors_for, impatient
 
 # --- the log -----------------------------------------------------------------------------------------------------
 
@@ -95,7 +93,7 @@ def test_after_a_line_that_was_cut_off_the_next_one_begins_anew(monkeypatch: pyt
             raise OSError(errno.ENOSPC, "full")
         return real(descriptor, content)
 
-    monkeypatch.setattr("quorate.service.log.os.write", write)
+    monkeypatch.setattr("quorate.service.records.os.write", write)
     log = Log(writer)
     log.write("one")
     log.write("two")
@@ -303,13 +301,13 @@ def test_the_limit_on_open_files_is_raised_as_far_as_connections_need_it(limit: 
     free = limit(40)
     most = descriptors_for(300)
     assert most >= free + 300
-    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= most + connections.SPARE
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] >= most + server.SPARE
 
 
 def test_no_connection_has_a_descriptor_beyond_the_bound_and_what_is_closed_makes_room() -> None:
     with ExitStack() as stack:
         clients = [stack.enter_context(socket.socket()) for _ in range(6)]
-        [bound] = connections.listening("127.0.0.1", 0, most=10**6)
+        [bound] = server.listening("127.0.0.1", 0, most=10**6)
         stack.enter_context(bound).listen(16)
         bound.settimeout(20)
         for client in clients:

@@ -19,8 +19,8 @@ from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax
 from quorate.noise import SeededNoise
 from quorate.service.app import Served, Service, create_app
+from quorate.service.dashboard import History
 from quorate.service.features import Column, Features
-from quorate.service.history import History
 from quorate.service.keys import KeyFile
 from quorate.service.records import Records
 from quorate.service.settings import ServiceSettings

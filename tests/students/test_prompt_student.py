@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from tests.ensemble.prompted.stand_in import BAD, endpoint
+from tests.ensemble.teachers.prompted.stand_in import BAD, endpoint
 
 from quorate.accounting import Guarantee
 from quorate.ensemble import ChatEndpoint

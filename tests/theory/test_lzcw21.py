@@ -44,7 +44,7 @@ from quorate.theory import (
     lzcw21_theorem_22_shape,
     lzcw21_theorem_28_shape,
 )
-from quorate.theory.lzcw21_table_1 import ALGORITHMS, SETTINGS
+from quorate.theory.lzcw21 import ALGORITHMS, SETTINGS
 
 few = settings(max_examples=25)
 

@@ -30,7 +30,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from quorate import PublicPool
 from quorate.ensemble import CommandTeacher
-from quorate.ensemble.isolation import seed_global_generators
+from quorate.ensemble.workers.isolation import seed_global_generators
 from quorate.errors import QuorateError
 from quorate.noise import SeededNoise
 from quorate.types import Secret

@@ -18,7 +18,7 @@ from quorate.data.identity import fingerprint
 from quorate.data.unit_ids import slot_bytes
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.estimators.label_private_classifier import CLASSES_WERE_READ
-from quorate.export.scope_checks import scope_differs
+from quorate.export.paper_checks import scope_differs
 from quorate.folder.external_votes import release_votes
 from quorate.folder.votes_file import VotesFile
 from quorate.learners.fit_charge import LABELLED_IS_PUBLIC

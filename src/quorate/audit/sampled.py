@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from quorate.arguments import count, real
 from quorate.audit.attacks import as_matrix, best_guess, scores
 from quorate.audit.claims import Claim
-from quorate.ensemble.lifetime import stay_whatever_it_holds
+from quorate.ensemble.workers.lifetime import stay_whatever_it_holds
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import DECLINED, StreamMechanism
 from quorate.noise import NoiseSource, OSNoise, SeededNoise

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quorate.cli.mechanisms import fields_of, mechanism_class, mechanism_fields
-from quorate.cli.options import as_json, number, print_json, whole
+from quorate.cli.options import as_json, fields_of, mechanism_class, mechanism_fields, number, print_json, whole
 from quorate.errors import InvalidParameter
 from quorate.run.progress import progress
 

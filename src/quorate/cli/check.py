@@ -43,6 +43,7 @@ def command(run: Path, rehearse: bool, look: bool, as_json: bool) -> None:
     from quorate.report.notation import under_label
     from quorate.run.check_result import CheckResult, Words
     from quorate.run.look import NO_LOOK
+    from quorate.run.progress import progress
 
     if settings.method.by == "auto":
         from quorate.folder.planned import settings_to_run
@@ -51,7 +52,8 @@ def command(run: Path, rehearse: bool, look: bool, as_json: bool) -> None:
             run, keep=False, tell=None if as_json else click.echo, before=None if as_json else say_before
         )
     method = METHODS[settings.method.by]
-    read = method.read(run, begin=False, settings=settings)
+    with progress(quiet=as_json) as watch:
+        read = method.read(run, begin=False, settings=settings, watch=watch)
     found = method.check(read)
     done = was_charged(read)
     result = CheckResult(

@@ -46,7 +46,7 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
         raise PreconditionFailed(f"{path} exists already; edit it, or choose another folder")
     from quorate.folder.template import TEMPLATE, filled
 
-    text, left = TEMPLATE, ["[data]", "[budget] epsilon", "[budget] delta"]
+    text, left, following = TEMPLATE, ["[data]", "[budget] epsilon", "[budget] delta"], "check"
     if private is not None:
         from quorate.folder.begin import Begun
 
@@ -55,6 +55,7 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
             begun = _asked_or_nothing(begun)
         answers = begun.answers(folder)
         text, left = filled(answers), answers.lacking
+        following = "plan" if begun.can_be_planned else "check"
         for line in begun.told():
             click.echo(line)
     elif any(value is not None for value in given.values()):
@@ -67,7 +68,7 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
     if left:
         decision = "; there is no default for epsilon, it is your decision" * ("[budget] epsilon" in left)
         click.echo(f"to fill in: {', '.join(left)}{decision}")
-    click.echo(f"next: {'edit it, then ' if left else ''}quorate check {for_shell(folder)}")
+    click.echo(f"next: {'edit it, then ' if left else ''}quorate {following} {for_shell(folder)}")
 
 
 def _asked_or_nothing(begun: Begun) -> Begun:
@@ -100,7 +101,11 @@ def _asked(begun: Begun) -> Begun:
             if not typed.strip():
                 break
             try:
-                begun = begun.with_answer(key, typed.strip())
+                answered = begun.with_answer(key, typed.strip())
             except QuorateError as refusal:
                 click.echo(str(refusal))
+                continue
+            if (doubt := answered.doubt(key)) and not click.confirm(f"{doubt}. Is it meant so", default=False):
+                continue
+            begun = answered
     return begun

@@ -71,7 +71,8 @@ def command(
         settings = _with_scheduler(settings_to_run(run, keep=True, before=None if as_json else say_before), options)
     method, read = METHODS[settings.method.by], None
     with charged_as(lambda: charged_so_far(run, read)):
-        read = method.read(run, settings=settings)
+        with progress(quiet=as_json) as watch:
+            read = method.read(run, settings=settings, watch=watch)
         if not as_json:
             for caution in method.cautions(read):
                 if caution.severity != "note":  # for before a choice: `check` says it

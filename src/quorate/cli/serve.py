@@ -53,9 +53,8 @@ def command(
     from quorate.folder.folder import RunFolder
     from quorate.service.app import Service
     from quorate.service.keys import KeyFile
-    from quorate.service.log import Log
     from quorate.service.open_run import opened
-    from quorate.service.records import Records
+    from quorate.service.records import Log, Records
     from quorate.service.server import check_certificate, serve
 
     check_certificate(settings)

@@ -20,8 +20,7 @@ def command(run: Path, as_json: bool) -> None:
     """Say how far RUN (default: here) is, what was spent and what is left."""
     from quorate.accounting.figures import at_least, at_most
     from quorate.folder.status import read_status
-    from quorate.report.baseline import scored
-    from quorate.report.sentences import SEEDED, counted, raised
+    from quorate.report.sentences import SEEDED, counted, raised, scored
 
     status = read_status(run)
     if as_json:

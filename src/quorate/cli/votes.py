@@ -1,20 +1,221 @@
-"""``quorate votes``: votes made elsewhere, released or analysed. No vote is ever printed."""
+"""``quorate votes``: votes made elsewhere or at several sites, released or analysed. No vote is ever printed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import click
 
-from quorate.cli.mechanisms import fields_of, mechanism_class, mechanism_fields
-from quorate.cli.options import as_json, number, print_json, whole
-from quorate.cli.sites import combine, keys, sign, verify
+from quorate.arguments import for_shell
+from quorate.cli.options import as_json, fields_of, mechanism_class, mechanism_fields, number, print_json, whole
 
 if TYPE_CHECKING:
+    from quorate.folder.sites.combined import Combined, SitesReleased
+    from quorate.folder.sites.signed_votes import Statement
     from quorate.folder.votes_file import VotesFile
     from quorate.mechanisms import Mechanism
+
+_PATH = click.Path(dir_okay=False, path_type=Path)
+
+
+@click.command(name="keys")
+@click.argument("site")
+@click.option(
+    "--to", "folder", type=click.Path(file_okay=False, path_type=Path), default=".", help="Where SITE.key is written."
+)
+def keys(site: str, folder: Path) -> None:
+    """Make the pair of keys of SITE: SITE.key stays there and signs; what is printed is for the aggregator.
+
+    The private key is not encrypted: its file is readable by its owner alone.
+    """
+    from quorate.errors import PreconditionFailed
+    from quorate.folder.sites.signed_votes import new_key, word
+    from quorate.release.files import write_atomically
+
+    path = folder / f"{word('SITE', site)}.key"
+    if path.exists():
+        raise PreconditionFailed(f"{path} exists already; another key would make every file that it signed worthless")
+    private, public = new_key()
+    folder.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, private, mode=0o600)
+    click.echo(f"wrote {path}, which stays at the site", err=True)
+    click.echo(public)
+
+
+@click.command(name="sign")
+@click.argument("file", type=_PATH)
+@click.option("--site", required=True, help="Who signs.")
+@click.option("--key", type=_PATH, required=True, help="The site's private key.")
+@click.option("--queries", type=_PATH, required=True, help="The public rows that were voted on.")
+@click.option("--label", help="Its column that is no feature, if it is there: the aggregator's [data] label.")
+@click.option("--classes", required=True, help="Every class there may be, with commas: no,yes")
+@click.option("--round", "round_", required=True, help="The word that all sites have agreed on for this release.")
+@click.option("--unit", default="record", show_default=True, help="Whose data one teacher saw alone.")
+@click.option(
+    "--neighbours",
+    type=click.Choice(["add-remove-replace", "replace"]),
+    required=True,
+    help="Which change of a unit changes one teacher alone: replace for a balanced partition, or K read from the data.",
+)
+@click.option(
+    "--kind", type=click.Choice(["auto", "counts", "labels"]), default="auto", help="A column a class, or a teacher."
+)
+@click.option("--n-teachers", type=whole, help="Number of teachers, where some abstain.")
+@click.option("--to", "signed", type=_PATH, required=True, help="The file that is handed over.")
+def sign(
+    file: Path,
+    site: str,
+    key: Path,
+    queries: Path,
+    label: str | None,
+    classes: str,
+    round_: str,
+    unit: str,
+    neighbours: Literal["add-remove-replace", "replace"],
+    kind: Literal["auto", "counts", "labels"],
+    n_teachers: int | None,
+    signed: Path,
+) -> None:
+    """Sign the votes of FILE for an aggregator. The signed file holds votes: it is private, and not encrypted."""
+    from quorate.data import check_classes
+    from quorate.errors import DataRefused, PreconditionFailed
+    from quorate.folder.sites import signed_votes
+    from quorate.folder.sites.queries import read_queries
+    from quorate.folder.votes_file import read_votes
+    from quorate.release.files import write_atomically
+
+    if not key.exists():
+        raise PreconditionFailed(f"there is no key {key}; make a pair with: quorate votes keys {for_shell(site)}")
+    named = check_classes([each.strip() for each in classes.split(",")])
+    votes = read_votes(file, classes=named, kind=kind, n_teachers=n_teachers)
+    rows = read_queries(queries, label=label)
+    if rows.n != votes.n_queries:
+        raise DataRefused(f"{file} has not one row of votes for each row of {queries}")
+    said = signed_votes.Statement(
+        site=site,
+        round=round_,
+        unit=unit,
+        neighbours=neighbours,
+        classes=votes.classes,
+        queries=rows.digest,
+        n_teachers=votes.n_teachers,
+        time=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    )
+    write_atomically(signed, signed_votes.sign(votes, said, key.read_bytes()), mode=0o600)
+    click.echo(f"wrote {signed}: {_told(said, votes.n_queries)}")
+
+
+@click.command(name="verify")
+@click.argument("signed", type=_PATH)
+@click.option("--key", required=True, help="The site's public key: ed25519:...")
+@as_json
+def verify(signed: Path, key: str, as_json: bool) -> None:
+    """Verify the signature of a site's file, and say what the site states."""
+    from quorate.errors import PreconditionFailed
+    from quorate.folder.sites.signed_votes import verified
+
+    if not signed.exists():
+        raise PreconditionFailed(f"there is no file {signed}")
+    found = verified(signed.read_bytes(), key, name=signed.name)
+    said = found.statement
+    if as_json:
+        shown = {
+            name: getattr(said, name)
+            for name in ("site", "round", "unit", "neighbours", "queries", "n_teachers", "time")
+        }
+        print_json({**shown, "classes": list(said.classes), "n_queries": found.votes.n_queries})
+        return
+    click.echo(f"signed by the key given: {_told(said, found.votes.n_queries)}")
+
+
+@click.command(name="combine")
+@click.argument("folder", type=click.Path(file_okay=False, path_type=Path))
+@click.option("--check", is_flag=True, help="Verify and price; release nothing.")
+@click.option("--to", "outbox", type=click.Path(file_okay=False, path_type=Path), help="Export to a new folder, too.")
+@as_json
+def combine(folder: Path, check: bool, outbox: Path | None, as_json: bool) -> None:
+    """Add up the votes of the sites that FOLDER/quorate.toml lists, release labels, and fit a student.
+
+    Each file must be signed by its site's key, and be about the same public rows, classes, unit and round. The same
+    votes are charged once.
+    """
+    from quorate.folder.sites import combined as sites
+
+    combined = sites.combine(folder)
+    if check and outbox is not None:
+        sites.refuse_export(combined, outbox)
+    done = None if check else sites.release_combined(folder, combined, to=outbox)
+    if as_json:
+        print_json({**_planned(combined), **({} if done is None else _released(combined, done))})
+        return
+    for word, line in [*_planned_lines(combined), *([] if done is None else _released_lines(combined, done))]:
+        click.echo(f"{word:<10} {line}")
+    if check:
+        click.echo(f"\nNothing was charged. Next: quorate votes combine {for_shell(folder)}")
+
+
+def _planned(combined: Combined) -> dict[str, Any]:
+    from quorate.voting.facts import told
+
+    return {
+        "sites": [each.site for each in combined.statements],
+        "n_teachers": combined.votes.n_teachers,
+        "max_sites_per_unit": combined.settings.votes.max_sites_per_unit,
+        "mechanism": told(combined.mechanism),
+    }
+
+
+def _planned_lines(combined: Combined) -> list[tuple[str, str]]:
+    from quorate.accounting.figures import at_most, several
+    from quorate.voting.facts import told
+
+    agreed, (epsilon, delta) = combined.settings.votes, combined.settings.share
+    teachers = f"{several(combined.votes.n_teachers, 'teacher')} of {several(len(combined.statements), 'site')}"
+    return [
+        *(("site", _told(each, combined.votes.n_queries)) for each in combined.statements),
+        ("votes", f"{teachers}; one {agreed.unit} may be at {agreed.max_sites_per_unit} of them"),
+        ("by", told(combined.mechanism)),
+        ("spend", f"ε = {at_most(epsilon, 6)}, δ = {at_most(delta, 6)} for any one {agreed.unit}"),
+    ]
+
+
+def _released(combined: Combined, done: SitesReleased) -> dict[str, Any]:
+    from quorate.voting.facts import answers_of
+
+    return {
+        **answers_of(done.released, len(combined.votes.classes)).numbers,
+        "epsilon": done.guarantee.epsilon,
+        "delta": done.guarantee.delta,
+        "caveats": list(done.guarantee.caveats),
+        "accuracy": None if done.score is None else done.score.accuracy,
+        "exported": [str(path) for path in done.exported],
+    }
+
+
+def _released_lines(combined: Combined, done: SitesReleased) -> list[tuple[str, str]]:
+    from quorate.report.sentences import counted
+    from quorate.voting.facts import answers_of
+
+    answers = answers_of(done.released, len(combined.votes.classes))
+    lines = [("queries", counted(answers)), ("guarantee", str(done.guarantee))]
+    lines += [("caveat", caveat) for caveat in done.guarantee.caveats]
+    if done.score is not None:
+        lines.append(("student", f"accuracy {100 * done.score.accuracy:.1f} % on {done.score.n_rows:,} public rows"))
+    return lines + [("wrote", str(path)) for path in done.exported]
+
+
+def _told(said: Statement, n_queries: int) -> str:
+    from quorate.accounting.figures import several
+
+    changes = {"add-remove-replace": "added, removed or replaced", "replace": "replaced"}[said.neighbours]
+    return (
+        f"{said.site}, {several(said.n_teachers, 'teacher')} on {n_queries:,} public rows, each {said.unit} "
+        f"({changes}) in one teacher, round {said.round}, signed {said.time}"
+    )
+
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 

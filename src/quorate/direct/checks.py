@@ -8,7 +8,7 @@ from quorate.direct.task import DirectTask
 from quorate.ledger import Ledger
 from quorate.outcomes import Outcome
 from quorate.report import Check
-from quorate.report.checks import name_of
+from quorate.report.facts import name_of
 from quorate.run.checks import audit_not_run, chain, classes, exact_noise, seed
 
 LEFT_OUT = "Is a row that cannot be used left out, and never refused?"

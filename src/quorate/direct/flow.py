@@ -14,10 +14,9 @@ from quorate.direct.model import published_model
 from quorate.direct.task import DirectTask
 from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge, guarantee_of
+from quorate.run.progress import PARTS, in_parts
 from quorate.run.stage_store import NoStages, StageStore, coordinates_stage
 from quorate.types import Watch
-
-PARTS = 100  # in which it is told how far the coordinates are: no number of rows is shown
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,10 +50,7 @@ def run_rounds(
     check_contributions(task.plan, task.public_rows, unit=task.unit)
     if stages.keeps and task.has_pool and not task.stored:
         stages.save(coordinates_stage(task.plan_key), task.plan_key, task.kept_plan())
-    see("coordinates", 0, PARTS)
-    units = task.units(
-        folder=stages.private, watch=lambda done, total: see("coordinates", PARTS * done // total, PARTS)
-    )
+    units = task.units(folder=stages.private, watch=in_parts(watch, "coordinates"))
     see("coordinates", PARTS, PARTS)
     reservation = charge.reserve(ledger)
     with unwarned():  # as an error, a warning would end what is charged by now

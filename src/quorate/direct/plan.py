@@ -29,8 +29,9 @@ from quorate.data.feature_maps import (
     tree_map,
 )
 from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates
+from quorate.data.feature_maps.product_kernel import columns_of
 from quorate.data.feature_maps.residual import longest_features
-from quorate.data.feature_maps.scale import has_spread
+from quorate.data.feature_maps.scale import has_spread, holds_one_quantity
 from quorate.data.rows import kind
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import WITHOUT_POOL, DirectSettings, PoolMoments, settings_for
@@ -181,6 +182,25 @@ class DirectPlan:
         return np.zeros((self.coordinates.n_coordinates, self.n_outputs))
 
 
+def default_map(pool: Any, categories: Sequence[tuple[int, int]] = ()) -> FeatureMapName:
+    """Return the feature map of an encoded public pool ``(n_public, n_columns)`` of which nothing is said.
+
+    Linear where rows are sparse or all columns are words or indicators that came as such; linear beside a Gaussian
+    kernel where numbers are one quantity at many places, as pixels are; else linear beside what kernels add to it.
+    `categories` are the first and one past the last column of the indicators of each category.
+    """
+    if kind(pool) == "sparse":
+        return "linear"
+    if has_numbers(pool):
+        return "both" if holds_one_quantity(pool) else "kernels"
+    return "kernels" if columns_of(pool, categories)[1] else "linear"
+
+
+def default_map_before(pool: Any) -> FeatureMapName:
+    """Return the feature map of a run that left it open, begun before kernels were the default of tables."""
+    return "both" if kind(pool) != "sparse" and has_numbers(pool) else "linear"
+
+
 def feature_map_for(
     name: FeatureMapName,
     pool: Any,
@@ -191,9 +211,8 @@ def feature_map_for(
 ) -> FeatureMap:
     """Return a feature map fitted on the encoded public pool ``(n_public, n_columns)``.
 
-    ``"auto"`` is linear where all columns are indicators or words, and linear beside a Gaussian kernel where the
-    table has numbers. `rows` says in words what a row of the pool is. `categories` are the first and one past the
-    last column of the indicators of each category. `patches` are those of public images, where
+    ``"auto"`` is that of :func:`default_map`. `rows` says in words what a row of the pool is. `categories` are the
+    first and one past the last column of the indicators of each category. `patches` are those of public images, where
     others ask for them too.
     """
     one_of("feature_map", name, FEATURE_MAPS)
@@ -203,7 +222,7 @@ def feature_map_for(
             "where a column names files of images, their folder as images"
         )
     if name == "auto":
-        name = "both" if kind(pool) != "sparse" and has_numbers(pool) else "linear"
+        name = default_map(pool, categories)
     if name == "linear":
         return LinearMap.fit(pool, rows=rows)
     if kind(pool) == "sparse":

@@ -23,7 +23,7 @@ from quorate.data.unit_ids import refuse_floating_ids
 from quorate.deferred import sparse
 from quorate.direct.begun import BegunRun
 from quorate.direct.config import DirectConfig, charge_beginning, schema_of, with_images
-from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct, plan_without_pool
+from quorate.direct.plan import DirectPlan, default_map_before, feature_map_for, plan_direct, plan_without_pool
 from quorate.direct.relation import ChosenRelation
 from quorate.direct.spool import units_of
 from quorate.direct.statements import FITTED_IS_STATED, POOL_IS_STATED, REMEDY
@@ -36,11 +36,12 @@ from quorate.release import Charge
 from quorate.release.guarantee import ALL_OR_NONE
 from quorate.release.session import LedgerTerms
 from quorate.release.target import GRADIENT_ROUND, client_of, floor_budget
+from quorate.run.progress import in_parts
 from quorate.run.schema import Schema
 from quorate.run.stage_store import NoStages, StageStore
 from quorate.run.unit import unit_of
 from quorate.run.usable_rows import PrivateTable, UsableRows, Watching, labels_and_slots
-from quorate.types import Secret
+from quorate.types import Secret, Watch
 
 _MADE_UP = 48  # rows
 
@@ -236,6 +237,7 @@ def prepare_direct(
     noise: NoiseSource,
     stages: StageStore | None = None,
     terms: LedgerTerms | None = None,
+    watch: Watch | None = None,
 ) -> DirectTask:
     """Check all that may be refused, which are public facts alone, and fix everything before the first round.
 
@@ -246,6 +248,7 @@ def prepare_direct(
     `noise`: where privacy noise comes from.
     `stages`, `terms`: where the plan of an earlier process may be found; those of the ledger to charge, by default of a
         new one.
+    `watch`: ``watch(stage, done, total)``, of each pass over the private rows.
 
     Raises InvalidParameter, DataRefused if an argument, the pool or the columns are wrong. No private value decides on
     it; PreconditionFailed if the ledger's earlier charges are for a change of one unit that this run cannot be for.
@@ -257,7 +260,7 @@ def prepare_direct(
     schema = schema_of(config, X, public)
     _refuse_forms(X, y, groups, public)
     table = PrivateTable.of(schema, X)
-    digests, records = table.known()
+    digests, records = table.known(in_parts(watch, "private rows"))
     labels, slots = labels_and_slots(y, groups, len(digests), codes=lambda part: codes_of(part, classes))
     private = UsableRows.of(table, labels, slots, grouped=groups is not None)
     n_units = declared or max(private.n_slots, 1)
@@ -271,14 +274,16 @@ def prepare_direct(
         facts=facts,
         terms=terms or LedgerTerms(),
         client=client_of(seeded=noise.seeded),
+        has_pool=public is not None,
         named=lambda key: charge_beginning(key, data, unit, **named),
     )
-    key, kept, relation, schema = begun.found(n_was_read=declared is None, unit=unit)
+    key, kept, relation, schema, feature_map = begun.found(n_was_read=declared is None, unit=unit)
     facts |= {"neighbours": relation.noise, "rho": rho_of(epsilon, delta, config.composition)}
-    plan, schema = _planned(config, schema, public, kept, facts)
+    plan, schema = _planned(replace(config, feature_map=feature_map), schema, public, kept, facts)
     if kept is not None and public is not None:
         table = PrivateTable(schema, table.X)
-        digests, records = table.known()  # again: what can be scaled follows from the encoder that was kept
+        again = in_parts(watch, "private rows again")
+        digests, records = table.known(again)  # again: what can be scaled follows from the encoder that was kept
         data = table.fingerprint(digests, labels, slots, fingerprint_key)
     return DirectTask(
         schema=schema,
@@ -311,6 +316,8 @@ def _planned(
         plan, encoder = load_plan(kept)
         return plan, replace(schema, encoder=encoder)
     encoded, name = schema.numbers(schema.pool), config.feature_map if isinstance(config.feature_map, str) else "linear"
+    if name == "auto":  # a later default has its name in the key, and here
+        name = default_map_before(encoded)
     feature_map = feature_map_for(name, encoded, rows=schema.words, categories=schema.indicator_blocks)  # type: ignore[arg-type]
     return plan_direct(feature_map, encoded, **how), schema
 

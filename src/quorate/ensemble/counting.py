@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quorate.ensemble.teachers import ABSTAINED
+from quorate.ensemble.teachers.teacher import ABSTAINED
 
 if TYPE_CHECKING:
     from quorate.types import IntArray

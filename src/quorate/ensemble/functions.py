@@ -2,20 +2,27 @@
 
 The values are votes. A shard's vote is a function of its own rows, the public function, and a seed derived from the
 run's key and the shard's number; so one changed unit changes one vote, whatever the function is.
+
+Each value of a discrete range has one canonical text, so that equal values can be counted whoever computed them. A
+value is a string, an integer, a truth value, or a tuple or frozenset of values, and is written with its type: ``1``,
+``True`` and ``"1"`` are three values. A float is none of them: two shards would hardly ever agree on one. Round it to
+an integer first.
 """
 
 from __future__ import annotations
 
+import json
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+import numpy as np
+
 from quorate.arguments import count, real
 from quorate.data.fixed_types import fixed_labels, label_array
-from quorate.ensemble.discrete_values import decode_value, encode_value
-from quorate.ensemble.isolation import Lost, in_children, one_thread_each, seed_global_generators
 from quorate.ensemble.partition import rows_of_shards
 from quorate.ensemble.training import rows_alone
-from quorate.ensemble.workers import isolated_map
+from quorate.ensemble.workers.isolation import Lost, in_children, one_thread_each, seed_global_generators
+from quorate.ensemble.workers.workers import isolated_map
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.types import Secret, derive
 
@@ -23,6 +30,75 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from quorate.types import IntArray
+
+DiscreteValue: TypeAlias = "str | int | bool | tuple[Any, ...] | frozenset[Any]"
+
+LONGEST = 65_536  # characters of the canonical text
+DEEPEST = 16  # tuples within tuples
+
+
+def encode_value(value: object) -> str:
+    """Return the canonical text of a value.
+
+    `value`: numpy's integers, truth values and strings are taken as Python's. Returns: ASCII; equal for equal values of
+    the same type, and different otherwise. Raises TypeError if the value is of no discrete type: a float, a list, None,
+    …; ValueError if it is nested too deeply, or its text is longer than ``LONGEST`` characters.
+    """
+    text = json.dumps(_told(value, DEEPEST), separators=(",", ":"), ensure_ascii=True)
+    if len(text) > LONGEST:
+        raise ValueError("the value is too long to be counted")
+    return text
+
+
+def decode_value(text: str) -> DiscreteValue:
+    """Return the value that a canonical text stands for.
+
+    Raises ValueError if the text is not one that :func:`encode_value` writes.
+    """
+    try:
+        value = _read(json.loads(text), DEEPEST)
+    except (TypeError, KeyError, RecursionError):
+        raise ValueError("not the canonical text of a value") from None
+    if encode_value(value) != text:
+        raise ValueError("not the canonical text of a value")
+    return value
+
+
+def _told(value: object, depth: int) -> list[Any]:
+    if depth < 0:
+        raise ValueError("the value is nested too deeply to be counted")
+    match value:
+        case bool() | np.bool_():
+            return ["bool", bool(value)]
+        case int() | np.integer():
+            return ["int", hex(int(value))]  # decimal digits of a huge integer take Python quadratic time
+        case str():
+            return ["str", str.__str__(value)]
+        case tuple():
+            return ["tuple", [_told(each, depth - 1) for each in value]]
+        case frozenset():
+            return ["frozenset", sorted((_told(each, depth - 1) for each in value), key=json.dumps)]
+        case _:
+            raise TypeError(f"{type(value).__name__} is no discrete type")
+
+
+def _read(told: Any, depth: int) -> DiscreteValue:
+    if depth < 0 or not isinstance(told, list) or len(told) != 2:
+        raise ValueError("not the canonical text of a value")
+    match told:
+        case ["bool", bool(value)]:
+            return value
+        case ["int", str(digits)]:
+            return int(digits, 16)
+        case ["str", str(text)]:
+            return text
+        case ["tuple", list(parts)]:
+            return tuple(_read(each, depth - 1) for each in parts)
+        case ["frozenset", list(parts)]:
+            return frozenset(_read(each, depth - 1) for each in parts)
+        case _:
+            raise ValueError("not the canonical text of a value")
+
 
 #: The canonical text of each shard's value, ``(n_shards,)``; None where the shard abstains.
 Values: TypeAlias = "list[str | None]"

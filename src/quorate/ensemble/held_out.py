@@ -1,18 +1,35 @@
-"""Held-out private rows: which ones a teacher, or a student, is not trained on. Units go whole to either side."""
+"""Held-out private rows, and statistics of them as Secrets: errors of teachers, and outcomes of a released model.
+
+Units go whole to either side. The errors are those of teachers on held-out parts of their own shards: each is an
+integer on a public grid of steps 1/G, and one changed unit changes one shard, so one of the K numbers, by at most G.
+Each unit counts once, by the share of its rows. The mistakes of the ensemble itself are no such statistic. Where votes
+are close, one changed teacher may flip the plurality on every private row, and the count of mistakes moves by all.
+
+The outcomes are those of a model that is already released, one contribution a unit: counts on the same grid, to which
+each unit adds exactly G, by the shares of its rows. A person with a thousand rows weighs what a person with one does.
+"""
 
 from __future__ import annotations
 
+from functools import partial
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from quorate.arguments import real
-from quorate.errors import DataRefused
+from quorate.arguments import count, real
+from quorate.data.rows import n_rows, take, width
+from quorate.ensemble.partition import rows_of_shards
+from quorate.ensemble.teachers.classifier import ClassifierVoter
+from quorate.ensemble.teachers.teacher import ABSTAINED, AbstainingVoter, Teacher, Voter
+from quorate.ensemble.training import Progress, rows_alone, train_chunk
+from quorate.ensemble.workers.isolation import Lost, in_children, one_thread_each, seed_global_generators
+from quorate.ensemble.workers.workers import isolated_map
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.types import Secret, derive
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -105,3 +122,272 @@ def _ranks(unit_keys: Sequence[bytes], key: Secret[bytes]) -> dict[bytes, int]:
         slot: int.from_bytes(blake2b(slot, key=split_key, digest_size=32).digest(), "big")
         for slot in dict.fromkeys(unit_keys)
     }
+
+
+_EXAMS = 16  # teachers examined by one task
+
+
+def teacher_errors(
+    teacher: Teacher,
+    X: Any,
+    y_codes: IntArray,
+    unit_keys: Sequence[bytes],
+    shards: Secret[IntArray],
+    *,
+    n_teachers: int,
+    n_classes: int,
+    key: Secret[bytes],
+    grid: int = 1000,
+    share: float = 0.3,
+    n_jobs: int = 1,
+    teacher_cpu_seconds: float | None = None,
+    progress: Progress | None = None,
+) -> Secret[IntArray]:
+    """Train each teacher on part of its shard and take its error on the rest, in steps of 1/G.
+
+    Parameters
+    ----------
+    teacher, X, y_codes, shards, n_teachers, n_classes, key, n_jobs, teacher_cpu_seconds, progress
+        As in :func:`~quorate.ensemble.train_chunk`.
+    unit_keys : sequence of bytes, (n_rows,)
+        Canonical bytes of each row's unit.
+    grid : int, default 1000
+        G ≥ 1.
+    share : float, default 0.3
+        Part of each shard's units that is held out.
+
+    Returns
+    -------
+    Secret[IntArray], (K,)
+        Whole numbers 0..G: G times the mean, over the held-out units of the shard, of the share of a unit's rows that
+        the teacher gets wrong. An abstention is a mistake. A teacher that has no held-out unit, or fails, has G.
+
+    Raises
+    ------
+    InvalidParameter, DataRefused, PreconditionFailed
+        As :func:`~quorate.ensemble.train_chunk`; nothing about a single row is told.
+
+    Notes
+    -----
+    Privacy: an entry is a function of one shard, the teacher's number and the run's key. One changed unit changes one
+    entry, within 0..G: their sum has sensitivity G. It is a Secret until a mechanism releases it.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from quorate.ensemble import ClassifierTeacher, hash_shards
+    >>> key, unit_keys = Secret(bytes(32)), [bytes([row]) for row in range(60)]
+    >>> X = np.arange(120.0).reshape(60, 2)
+    >>> errors = teacher_errors(ClassifierTeacher(GaussianNB()), X, np.arange(60) // 30, unit_keys,
+    ...                         hash_shards(unit_keys, 3, key), n_teachers=3, n_classes=2, key=key)
+    >>> errors.reveal().shape
+    (3,)
+    """
+    grid, n_teachers = count("grid", grid, at_least=1), count("n_teachers", n_teachers, at_least=1)
+    shard_of = shards.reveal()
+    if not len(unit_keys) == len(shard_of) == len(y_codes) == n_rows(X):
+        raise DataRefused("the private rows, labels, units and shards differ in number; pass one of each per row")
+    held = held_out_in_shards(unit_keys, shards, share, key).reveal()
+    learned, kept = np.flatnonzero(~held), np.flatnonzero(held)
+    voters = train_chunk(
+        teacher,
+        take(X, learned),
+        y_codes[learned],
+        Secret(shard_of[learned]),
+        numbers=range(n_teachers),
+        n_teachers=n_teachers,
+        n_classes=n_classes,
+        key=key,
+        n_jobs=n_jobs,
+        teacher_cpu_seconds=teacher_cpu_seconds,
+        progress=progress,
+    ).reveal()
+    errors = np.full(n_teachers, grid, dtype=np.int64)
+    if learned.size == 0 or kept.size == 0:
+        return Secret(errors)
+    check_codes(y_codes, n_classes)
+    rows = rows_of_shards(shard_of[kept], n_teachers, range(n_teachers))
+    able = [
+        number for number in range(n_teachers) if rows[number].size and not isinstance(voters[number], AbstainingVoter)
+    ]
+
+    def exam(number: int) -> _Exam:
+        mine = kept[rows[number]]
+        units = {slot: unit for unit, slot in enumerate(dict.fromkeys(unit_keys[row] for row in mine))}
+        unit_of = np.array([units[unit_keys[row]] for row in mine], dtype=np.int64)
+        return _Exam(voters[number], rows_alone(X, mine), y_codes[mine], unit_of)
+
+    together = all(bool(getattr(voters[number], "keeps_no_global_state", False)) for number in able)
+    work = partial(_examine_batch, grid, together, teacher_cpu_seconds)
+    for number, result in isolated_map(work, exam, able, n_jobs=n_jobs, batch=_EXAMS):
+        if result is not None:
+            errors[number] = min(max(int.from_bytes(result, "big"), 0), grid)
+    return Secret(errors)
+
+
+class _Exam(NamedTuple):
+    """What a worker needs to examine one teacher."""
+
+    voter: Voter
+    X: Any
+    y: IntArray
+    unit_of: IntArray
+
+
+def _examine_batch(grid: int, together: bool, cpu_seconds: float | None, exams: list[_Exam]) -> list[bytes | Lost]:
+    with one_thread_each():
+        return in_children(partial(_examine, grid), exams, together=together, cpu_seconds=cpu_seconds)
+
+
+def _examine(grid: int, exam: _Exam) -> bytes:
+    seed_global_generators(0)
+    votes = np.asarray(exam.voter.vote(exam.X))
+    wrong = votes != exam.y if votes.shape == exam.y.shape else np.ones(exam.y.shape, dtype=np.bool_)
+    shares = np.bincount(exam.unit_of, weights=wrong) / np.bincount(exam.unit_of)
+    return int(np.rint(grid * shares.mean())).to_bytes(8, "big")
+
+
+_UNITS = 256  # units that one task looks at
+
+
+def unit_outcomes(
+    model: Any,
+    X: Any,
+    y_codes: IntArray,
+    unit_keys: Sequence[bytes],
+    *,
+    classes: Sequence[Any],
+    grid: int = 1,
+    by_class: bool = True,
+    n_jobs: int = 1,
+    cpu_seconds: float | None = None,
+) -> Secret[IntArray]:
+    """Count how a released model does on private rows, each unit once.
+
+    Parameters
+    ----------
+    model : object
+        ``predict(X)`` gives labels of `classes`. It must be public already: a student, or any model that was released.
+    X : array, CSR matrix or frame, (n_rows, n_features)
+        Private rows that the model was not trained on.
+    y_codes : IntArray, (n_rows,)
+        Class codes, 0..C-1.
+    unit_keys : sequence of bytes, (n_rows,)
+        Canonical bytes of each row's unit.
+    classes : sequence of str, int or bool
+        The declared classes.
+    grid : int, default 1
+        G. With 1 every unit must have one row.
+    by_class : bool, default True
+        Whether right and wrong are counted for every true class.
+    n_jobs, cpu_seconds
+        Worker processes, and the CPU time after which a unit's prediction counts as mistaken.
+
+    Returns
+    -------
+    Secret[IntArray]
+        ``(2C,)`` if `by_class`: right in class 0, wrong in class 0, right in class 1, …; else ``(2,)``: right, wrong.
+        Steps of 1/G; each unit adds exactly G, split by the shares of its rows with the largest remainders rounded up.
+
+    Raises
+    ------
+    InvalidParameter
+        If the model has no ``predict`` or predicts other classes.
+    DataRefused
+        If the tables do not match, or G is 1 and a unit has several rows.
+    PreconditionFailed
+        If the model cannot be sent to a worker process.
+
+    Notes
+    -----
+    Privacy: the model sees one unit at a time, in a process whose output leads nowhere. So one unit cannot change what
+    is predicted for another, not by rounding in a batch, by an exception, or by a model that looks at all rows of
+    a call; what fails is a mistake of that unit alone. One changed unit moves non-negative steps that add up to G.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> model = DummyClassifier(strategy="constant", constant="no").fit([[0.0], [1.0]], ["no", "yes"])
+    >>> unit_outcomes(model, np.zeros((3, 1)), np.array([0, 0, 1]), [b"ann", b"bob", b"cleo"],
+    ...               classes=["no", "yes"]).reveal().tolist()
+    [2, 0, 0, 1]
+    """
+    grid, n_classes = count("grid", grid, at_least=1), len(classes)
+    if not n_rows(X) == len(y_codes) == len(unit_keys):
+        raise DataRefused("the private rows, their labels and their units differ in number; pass one of each per row")
+    check_codes(y_codes, n_classes)
+    if getattr(model, "n_features_in_", width(X)) != width(X):
+        raise DataRefused("the private rows have not as many columns as the model was fitted on; give the same columns")
+    known = _codes_of_labels(model, classes)
+    rows_of_unit: dict[bytes, list[int]] = {}
+    for row, slot in enumerate(unit_keys):
+        rows_of_unit.setdefault(slot, []).append(row)
+    units = [np.array(rows, dtype=np.int64) for rows in rows_of_unit.values()]
+    if grid == 1 and len(units) != len(unit_keys):
+        raise DataRefused("a unit has several rows; choose a grid of many steps, for example grid=1000")
+    # A ClassifierVoter knows which libraries keep nothing in the process; it is not asked to vote.
+    together = ClassifierVoter(model, np.arange(n_classes)).keeps_no_global_state
+    work = partial(_predict_batch, model, known, together, cpu_seconds)
+
+    def rows_of(unit: int) -> Any:
+        return None if unit < 0 else rows_alone(X, units[unit])
+
+    if [result for _, result in isolated_map(work, rows_of, [-1], n_jobs=1, batch=1)] != [b""]:
+        raise PreconditionFailed(
+            f"the model ({type(model).__name__}) cannot be sent to a worker process. Its code must be importable, or "
+            "defined in the main script; keep open files, locks and connections out of it"
+        )
+    table = np.zeros(2 * n_classes, dtype=np.int64)
+    for unit, result in isolated_map(work, rows_of, range(len(units)), n_jobs=n_jobs, batch=_UNITS):
+        truth = y_codes[units[unit]]
+        codes = np.frombuffer(result or b"", dtype=np.int64)
+        right = codes == truth if codes.shape == truth.shape else np.zeros(truth.shape, dtype=np.bool_)
+        cells = np.bincount(2 * truth + ~right, minlength=2 * n_classes)
+        table += on_grid(cells if by_class else _over_classes(cells, n_classes), grid, table.size)
+    return Secret(table if by_class else table[:2])
+
+
+def on_grid(parts: IntArray, grid: int, size: int) -> IntArray:
+    """Round the shares ``parts / sum(parts)`` to steps of 1/G that add up to exactly G.
+
+    Every share is rounded down, and the steps left over go to the largest remainders, to the first where they tie. So
+    no step is further than 1/G from its share.
+    """
+    total = int(parts.sum())
+    floors, remainders = np.divmod(parts * grid, total)
+    steps = np.zeros(size, dtype=np.int64)
+    steps[: parts.size] = floors
+    steps[np.argsort(-remainders, kind="stable")[: grid - int(floors.sum())]] += 1
+    return steps
+
+
+def _predict_batch(
+    model: Any, known: Mapping[Any, int], together: bool, cpu_seconds: float | None, units: list[Any]
+) -> list[bytes | Lost]:
+    with one_thread_each():
+        return in_children(partial(_predict, model, known), units, together=together, cpu_seconds=cpu_seconds)
+
+
+def _predict(model: Any, known: Mapping[Any, int], X: Any) -> bytes:
+    if X is None:  # the question whether the model travels at all
+        return b""
+    seed_global_generators(0)
+    labels = np.asarray(model.predict(X)).reshape(-1).tolist()
+    return np.array([known.get(label, ABSTAINED) for label in labels], dtype=np.int64).tobytes()
+
+
+def _codes_of_labels(model: Any, classes: Sequence[Any]) -> dict[Any, int]:
+    if not hasattr(model, "predict"):
+        raise InvalidParameter(f"model must have predict(X), got {type(model).__name__}")
+    known = {label: code for code, label in enumerate(classes)}
+    theirs = getattr(model, "classes_", None)
+    if theirs is not None and not all(label in known for label in np.asarray(theirs).tolist()):
+        raise InvalidParameter(
+            "the model predicts labels outside the declared classes; give the classes it was fitted for"
+        )
+    return known
+
+
+def _over_classes(cells: IntArray, n_classes: int) -> IntArray:
+    over: IntArray = cells.reshape(n_classes, 2).sum(axis=0)
+    return over

@@ -12,20 +12,20 @@ import numpy as np
 from quorate.arguments import count, real
 from quorate.data.fixed_types import fixed_labels, fixed_types
 from quorate.data.rows import kind, n_rows, take, width
-from quorate.ensemble.bare_linear import BareLinearTeacher, bare, read_voter
-from quorate.ensemble.classifier import ClassifierTeacher
 from quorate.ensemble.ensemble import Ensemble
-from quorate.ensemble.isolation import (
+from quorate.ensemble.linear.bare import BareLinearTeacher, bare, read_voter
+from quorate.ensemble.partition import rows_of_shards
+from quorate.ensemble.teachers.classifier import ClassifierTeacher
+from quorate.ensemble.teachers.prior_matching import PriorMatchingTeacher
+from quorate.ensemble.teachers.teacher import AbstainingVoter, Teacher, Voter
+from quorate.ensemble.workers.isolation import (
     Lost,
     in_children,
     load_what_children_need,
     one_thread_each,
     seed_global_generators,
 )
-from quorate.ensemble.partition import rows_of_shards
-from quorate.ensemble.prior_matching import PriorMatchingTeacher
-from quorate.ensemble.teachers import AbstainingVoter, Teacher, Voter
-from quorate.ensemble.workers import isolated_map
+from quorate.ensemble.workers.workers import isolated_map
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.types import Secret, derive
 

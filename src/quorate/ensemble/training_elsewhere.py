@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from quorate.arguments import count
 from quorate.data.rows import kind, n_rows, width
-from quorate.ensemble.bare_linear import read_voter
-from quorate.ensemble.elsewhere import TASK, map_elsewhere
+from quorate.ensemble.linear.bare import read_voter
 from quorate.ensemble.partition import rows_of_shards
 from quorate.ensemble.training import (
     Shard,
@@ -21,13 +20,14 @@ from quorate.ensemble.training import (
     train_batch,
     voter_of,
 )
+from quorate.ensemble.workers.cluster.elsewhere import TASK, map_elsewhere
 from quorate.types import Secret
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from quorate.ensemble.scheduler import DaskScheduler
-    from quorate.ensemble.teachers import Teacher, Voter
+    from quorate.ensemble.teachers.teacher import Teacher, Voter
+    from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
     from quorate.types import IntArray
 
 

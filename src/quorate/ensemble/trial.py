@@ -8,8 +8,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from quorate.ensemble.isolation import Lost, in_children, one_thread_each, seed_global_generators
-from quorate.ensemble.workers import isolated_map
+from quorate.ensemble.workers.isolation import Lost, in_children, one_thread_each, seed_global_generators
+from quorate.ensemble.workers.workers import isolated_map
 from quorate.errors import InvalidParameter, PreconditionFailed
 
 if TYPE_CHECKING:

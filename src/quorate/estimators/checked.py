@@ -20,6 +20,7 @@ from quorate.release.charge import check_affordable
 from quorate.run.check_result import CheckResult
 from quorate.run.look import NO_LOOK, Look
 from quorate.run.remarks import note_on_declared_units, note_on_unseen_rows, notes_on_pool, remarks
+from quorate.students.scores import Judged
 from quorate.types import Secret
 from quorate.voting.flow import schedule
 from quorate.voting.foreseen import foreseen, steps_of
@@ -53,8 +54,9 @@ def check(
         What ``fit`` would be given.
     evaluation : (X, y), optional
         *Public* rows with labels, 40 at least. Where teachers vote, the fit is rehearsed on them, with shards, noise
-        and student as they would be: ``found["expected"]`` has the accuracy to expect, and a caution says where it is
-        no better than the commonest class. It takes some seconds.
+        and student as they would be: ``found["expected"]`` has the accuracy to expect, and where a class is rare the
+        score that suits it; a caution says where that is no better than always saying the commonest class. It takes
+        some seconds.
     look : bool
         Whether to look at the private rows, for you alone: how many labels, ids and cells of each column can be used,
         and how the rows compare with the public ones. It is printed with the rest, and is nowhere else. It is outside
@@ -117,7 +119,12 @@ def check(
 
 
 def check_of_teachers(
-    task: Task, given: GivenLedger, *, evaluation: tuple[Any, Any] | None = None, look: bool = False
+    task: Task,
+    given: GivenLedger,
+    *,
+    evaluation: tuple[Any, Any] | None = None,
+    look: bool = False,
+    shares: tuple[float | None, ...] | None = None,
 ) -> CheckResult:
     """Say what a task of teachers would do and cost on a ledger.
 
@@ -141,7 +148,9 @@ def check_of_teachers(
         private_notes=private_notes(task),
         look=look_at_votes(task) if look else NO_LOOK,
     )
-    return result if evaluation is None else result.expecting(*expected_of(task, *evaluation))
+    if evaluation is None:
+        return result
+    return result.expecting(*expected_of(task, *evaluation, Judged(shares=shares)))
 
 
 def check_of_rounds(task: DirectTask, given: GivenLedger, *, look: Secret[Look | None] = NO_LOOK) -> CheckResult:

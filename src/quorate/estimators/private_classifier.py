@@ -337,4 +337,5 @@ class PrivateClassifier(VotedClassifier):
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
         task = self._task(X, y, public=public, groups=groups, begin=False)
         refuse_rows_as_units(task)
-        return check_of_teachers(task, self.ledger, **how)
+        shares = self._class_shares(task.inputs.classes)
+        return check_of_teachers(task, self.ledger, shares=shares, **how)

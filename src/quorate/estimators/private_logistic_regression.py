@@ -72,8 +72,9 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         What the classifier is linear in: rows scaled to length one, features of a Gaussian kernel told by the pool,
         or both side by side; "kernels" is rows scaled to length one, and what a Gaussian kernel and a product of
         kernels of single columns add to them; for counts the additive chi-squared kernel, for tables with steps the
-        leaves of random trees, for square grey images their patches, all learned from the pool. "auto" is linear where
-        all columns are indicators or words, and both where there are numbers. A transformer is fitted by you on public
+        leaves of random trees, for square grey images their patches, all learned from the pool. "auto" is "kernels"
+        for numbers and for categories of at most 32 values, both side by side where numbers are one quantity, as pixels
+        are, and linear for indicators and words. A transformer is fitted by you on public
         rows, and what it makes of a row is scaled to length one; it sees one private row at a time, and a row that it
         fails on is left out. It must be of parts that skops loads without being told to trust them, since the published
         model holds it.

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator
 from quorate.accounting import Guarantee
 from quorate.accounting.figures import at_least, at_most
 from quorate.ledger import Ledger
-from quorate.report.element import Markup, element
+from quorate.report.html import Markup, element
 from quorate.report.sentences import bound
 from quorate.stored_names import stored_as
 

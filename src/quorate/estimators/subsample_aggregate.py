@@ -15,8 +15,7 @@ from quorate.data import check_features, fingerprint, is_frame, n_rows, slot_byt
 from quorate.data.identity import as_list
 from quorate.data.unit_keys import count_units
 from quorate.ensemble import Partition, partition_rows
-from quorate.ensemble.discrete_values import DiscreteValue, decode_value
-from quorate.ensemble.functions import function_values, portable, split_rows
+from quorate.ensemble.functions import DiscreteValue, decode_value, function_values, portable, split_rows
 from quorate.errors import DataRefused, InvalidParameter, SecretRefused
 from quorate.estimators.checked import refuse_public
 from quorate.estimators.columns import note_columns

@@ -1,7 +1,7 @@
 """The papers' experiments on public data, with their figures beside ours.
 
 Here belongs what reproduces a figure of a paper, behind ``quorate reproduce``: its data, its repetitions and its rows.
-What others could use belongs in the room of its subject. Begin with :mod:`~quorate.experiments.measured`, then
+What others could use belongs in the room of its subject. Begin with :mod:`~quorate.experiments.measurement`, then
 :mod:`~quorate.experiments.table4`.
 """
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from quorate.experiments.by_name import EXPERIMENTS
     from quorate.experiments.few_labels import reproduce_few_labels
     from quorate.experiments.margins import reproduce_margins
-    from quorate.experiments.measured import Experiment, Measured
+    from quorate.experiments.measurement import Experiment, Measured
     from quorate.experiments.mnist import reproduce_mnist
     from quorate.experiments.table4 import reproduce_table4
     from quorate.experiments.writers import reproduce_writers

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from quorate.experiments.few_labels import reproduce_few_labels
 from quorate.experiments.margins import reproduce_margins
-from quorate.experiments.measured import Experiment
+from quorate.experiments.measurement import Experiment
 from quorate.experiments.mnist import reproduce_mnist
 from quorate.experiments.table4 import reproduce_table4
 from quorate.experiments.writers import reproduce_writers

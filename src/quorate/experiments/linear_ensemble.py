@@ -14,7 +14,7 @@ import numpy as np
 from quorate.accounting import Repeated, calibrate_sigma
 from quorate.data import n_rows
 from quorate.ensemble import ClassifierTeacher, count_votes, hash_shards, train_teachers
-from quorate.experiments.measured import Scored, scored
+from quorate.experiments.measurement import Scored, scored
 from quorate.experiments.sources import Split
 from quorate.labelling import Pool, Released, label, label_adaptively
 from quorate.labelling.active import Strategy

@@ -25,7 +25,7 @@ from quorate.ensemble import (
     high_margin_curve,
     train_teachers,
 )
-from quorate.experiments.measured import Experiment, Measured, standard_error
+from quorate.experiments.measurement import Experiment, Measured, standard_error
 from quorate.report import Axis, Chart
 from quorate.types import FloatArray, IntArray, Secret
 

@@ -28,7 +28,7 @@ from quorate.estimators import PrivateClassifier
 from quorate.experiments import noisy_gradient_descent, public_features
 from quorate.experiments.convolutional import NO_TORCH as NOT_INSTALLED
 from quorate.experiments.convolutional import convolutional, torch_is_there
-from quorate.experiments.measured import Experiment, Measured, Scored, scored, summed
+from quorate.experiments.measurement import Experiment, Measured, Scored, scored, summed
 from quorate.experiments.sources import Split, folder_of_files, mnist
 from quorate.labelling import DataDependentRelease, label, release_data_dependent_total
 from quorate.ledger import Budget, Ledger

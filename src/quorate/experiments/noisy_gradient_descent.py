@@ -28,7 +28,7 @@ from quorate.arguments import count, one_of, real
 from quorate.data import PublicPool
 from quorate.deferred import special
 from quorate.estimators import PrivateLogisticRegression
-from quorate.experiments.measured import Scored, scored
+from quorate.experiments.measurement import Scored, scored
 from quorate.experiments.sources import Split
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray

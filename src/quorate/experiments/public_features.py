@@ -14,7 +14,7 @@ from quorate.data import PublicPool
 from quorate.data.feature_maps import PoolDirections
 from quorate.estimators import PrivateClassifier
 from quorate.experiments.convolutional import NO_TORCH, torch_is_there
-from quorate.experiments.measured import Scored, scored
+from quorate.experiments.measurement import Scored, scored
 from quorate.experiments.sources import Split
 from quorate.students import VoteShareStudent
 from quorate.types import FloatArray

@@ -28,7 +28,7 @@ from quorate.errors import InvalidParameter
 from quorate.estimators import PrivateClassifier
 from quorate.experiments import noisy_gradient_descent
 from quorate.experiments.linear_ensemble import LinearEnsemble, logistic
-from quorate.experiments.measured import Experiment, Measured, Scored, scored, summed
+from quorate.experiments.measurement import Experiment, Measured, Scored, scored, summed
 from quorate.experiments.sources import LabelledTable, Split, a9a, folder_of_files, imdb, mushroom, real_sim, split
 from quorate.labelling.active import OracularCAL, Random
 from quorate.report import Axis, Chart

@@ -16,7 +16,7 @@ from quorate.direct.config import DirectConfig
 from quorate.direct.descend import descend
 from quorate.direct.model import published_model
 from quorate.direct.task import DirectTask, prepare_direct
-from quorate.experiments.measured import Experiment, Scored, scored, summed
+from quorate.experiments.measurement import Experiment, Scored, scored, summed
 from quorate.experiments.mnist import DEFAULT, DELTA, N_PUBLIC, direct_score, upright, votes
 from quorate.experiments.noisy_gradient_descent import PLAIN
 from quorate.experiments.sources import LabelledTable, Split, folder_of_files, found, mnist

@@ -14,30 +14,30 @@ from pathlib import Path
 from typing import Any, Final
 
 from quorate.errors import PreconditionFailed
-from quorate.export import content_checks, model_checks, paper_checks, pickle_checks
+from quorate.export import file_checks, paper_checks
 from quorate.export.container import MOST_BYTES, UnsafePackageError, read_package
 from quorate.export.contents import MANIFEST, ONNX, SKOPS
-from quorate.export.found import Found, failed, not_run, passed
+from quorate.export.file_checks import Found, failed, not_run, passed
 from quorate.export.receipt import sum_of
 from quorate.outcomes import Outcome
-from quorate.report.checks import Check, name_of
+from quorate.report.facts import Check, name_of
 
 _QUESTIONS: Final[tuple[tuple[str, str, Callable[[Mapping[str, bytes]], Found]], ...]] = (
-    ("manifest", "Does the package say what it holds, in a form that this version reads?", content_checks.manifest),
-    ("sums", "Is every file, byte for byte, the one that the manifest names?", content_checks.sums),
-    ("files", "Does it hold every file of its kind, and no other?", content_checks.files),
-    ("pickle", "Is it free of pickles, which run code when they are opened?", pickle_checks.pickles),
+    ("manifest", "Does the package say what it holds, in a form that this version reads?", file_checks.manifest),
+    ("sums", "Is every file, byte for byte, the one that the manifest names?", file_checks.sums),
+    ("files", "Does it hold every file of its kind, and no other?", file_checks.files),
+    ("pickle", "Is it free of pickles, which run code when they are opened?", file_checks.pickles),
     ("schema", "Is guarantee.json a guarantee, in a form that this version reads?", paper_checks.schema),
     ("seed", "Was the noise secret, with no seed given?", paper_checks.seed),
     ("values", "Do guarantee, report, card, metadata and cover sheet say what the values say?", paper_checks.values),
     ("prices", "Do ε, δ and whom the guarantee protects follow from what was charged?", paper_checks.prices),
     ("receipt", "Is the receipt of this very run, and of the files that it published?", paper_checks.receipt),
     ("versions", "Are the versions told, and are they those of the run?", paper_checks.versions),
-    ("skops", "Does the model open without any type that would have to be trusted?", model_checks.skops_model),
+    ("skops", "Does the model open without any type that would have to be trusted?", file_checks.skops_model),
     (
         "onnx",
         "Is the ONNX model made of standard operators alone, with the inputs that are told?",
-        model_checks.onnx_model,
+        file_checks.onnx_model,
     ),
 )
 

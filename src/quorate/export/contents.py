@@ -1,10 +1,14 @@
-"""Names of the files of a package, and what each of them is."""
+"""Names of the files of a package, what each of them is, and the metadata that a registry stores beside a model."""
 
 from __future__ import annotations
 
-from typing import Final
+import json
+from collections.abc import Collection
+from typing import Any, Final
 
 from quorate.folder import published
+from quorate.report import Facts
+from quorate.report.plain import as_json as plain
 
 FORMAT: Final = "quorate export 1"
 MANIFEST, METADATA, VERSIONS, COVER = "manifest.json", "metadata.json", "versions.json", "COVER-SHEET.md"
@@ -43,3 +47,69 @@ NEEDED: Final = {
     for kind, card in CARDS.items()
 }
 OPTIONAL: Final = frozenset({SKOPS, ONNX, PROMPT, "labels.csv", "audit.json"})
+
+
+def metadata(facts: Facts, onnx: Any, files: Collection[str], model_version: Any) -> dict[str, Any]:
+    """Return the metadata of a package.
+
+    `facts`: of the run; every figure comes from them. `onnx`: what is told of the converted model, where there is one.
+    `files`: names in the package. `model_version`: as whoever packed it chose.
+    """
+    score, origin = facts.utility.student, facts.provenance
+    columns = () if facts.student_file is None else facts.student_file.known_columns
+    return {
+        "name": origin.run,
+        "version": model_version,
+        "task": "classification",
+        "classes": list(facts.setup.classes),
+        "student": facts.setup.student if facts.fitted is None else facts.fitted.name,
+        "method": "votes of teachers" if facts.rounds is None else "the direct method",
+        "files": [name for name in (SKOPS, ONNX) if name in files],
+        "onnx": onnx,
+        # Not there where an earlier version made the run, whose packages stay as they are.
+        **({"columns": [{**plain(column), "cells": column.words} for column in columns]} if columns else {}),
+        "guarantee": json.loads(facts.guarantee.to_json()),
+        "metrics": None
+        if score is None
+        else {
+            "public_rows": score.n_rows,
+            "accuracy": score.accuracy,
+            "balanced_accuracy": score.balanced_accuracy,
+            "accuracy_of_the_commonest_class": score.commonest,
+            **({} if score.chosen is None else {score.chosen.scoring: score.chosen.value}),
+        },
+        "ledger_head": origin.ledger_head,
+        "ledger_entries": origin.ledger_entries,
+        "started": origin.started,
+        "versions": dict(origin.versions),
+    }
+
+
+def as_json(tree: Any) -> bytes:
+    """Return a tree as the files of a package hold it."""
+    return (json.dumps(tree, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def differing(content: bytes, facts: Facts, files: Collection[str]) -> str | None:
+    """Name what metadata say otherwise than the values that they are made from; None where they are the same bytes.
+
+    `content`: the metadata that were handed over. `facts`: the values. `files`: names in the package. The version of
+    the model and what is told of the ONNX model stand in no other file, and are taken as they are: the former must be a
+    text, and the latter be told exactly where there is such a model.
+    """
+    try:
+        told = json.loads(content.decode("utf-8"))
+    except (ValueError, RecursionError):
+        return "everything"
+    if not isinstance(told, dict):
+        return "everything"
+    version, onnx = told.get("version"), told.get("onnx")
+    if not isinstance(version, str):
+        return "the version"
+    if not isinstance(onnx, dict if ONNX in files else type(None)):
+        return "ONNX"
+    again = metadata(facts, onnx, files, version)
+    for name in (*again, *(name for name in told if name not in again)):
+        if name not in told or name not in again or as_json(told[name]) != as_json(again[name]):
+            return repr(name)
+    return None if as_json(again) == content else "one thing twice, or in another order or writing,"

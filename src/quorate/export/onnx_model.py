@@ -15,6 +15,7 @@ import numpy as np
 from quorate.ambient import unwarned
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows, take
 from quorate.errors import PreconditionFailed
+from quorate.folder.opened_student import untrusted_types
 
 #: Two classes whose probabilities differ by less are a tie: single precision, in which ONNX holds trees, decides it.
 TIE: Final = 1e-5
@@ -269,3 +270,19 @@ def _compared(
             f"(largest difference of a probability {largest:.2g})",
         )
     return len(differ), ties, largest
+
+
+def opened(content: bytes) -> Any:
+    """Open a student that this run published, whose sum was compared; parts of scikit-learn are trusted.
+
+    Raises PreconditionFailed if it holds types of another package; they are named.
+    """
+    import skops.io
+
+    unknown = untrusted_types(content)
+    others = [name for name in unknown if name.partition(".")[0] not in ("sklearn", "numpy", "scipy")]
+    if others:
+        raise PreconditionFailed(
+            f"the student holds the types {', '.join(others)}, which are not opened to convert them; leave ONNX out"
+        )
+    return skops.io.loads(content, trusted=unknown)

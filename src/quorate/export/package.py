@@ -20,9 +20,8 @@ from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.export import receipt as receipts
 from quorate.export.checked import check_files
 from quorate.export.container import zipped
-from quorate.export.contents import CARDS, COVER, FORMAT, MANIFEST, METADATA, ONNX, SKOPS, VERSIONS
+from quorate.export.contents import CARDS, COVER, FORMAT, MANIFEST, METADATA, ONNX, SKOPS, VERSIONS, as_json, metadata
 from quorate.export.cover import cover_sheet
-from quorate.export.metadata import as_json, metadata
 from quorate.export.onnx_model import onnx_student
 from quorate.export.receipt import ExportReceipt, sum_of
 from quorate.folder.folder import RunFolder
@@ -149,7 +148,7 @@ def _receipt(root: Path, facts: Facts, published: Mapping[str, str]) -> ExportRe
 
 def _student_and_pool(root: Path, published: Mapping[str, bytes]) -> tuple[Any, Any]:
     """Return the student, and the public rows as it takes them."""
-    from quorate.export.skops_file import opened
+    from quorate.export.onnx_model import opened
     from quorate.folder.settings import settings_of
     from quorate.folder.student_rows import public_rows_of
 

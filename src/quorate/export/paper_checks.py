@@ -1,4 +1,4 @@
-"""Checks of the paperwork: guarantee, values, report, receipt, prices."""
+"""Checks of the paperwork: guarantee and scope, values, report, receipt, prices."""
 
 from __future__ import annotations
 
@@ -14,18 +14,42 @@ from quorate.accounting.figures import at_most, several
 from quorate.accounting.neighbouring import Neighbouring
 from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed, QuorateError
 from quorate.export import receipt as receipts
-from quorate.export.content_checks import kind_of, read_json
-from quorate.export.contents import CARDS, COVER, MANIFEST, METADATA, PROMPT, VERSIONS
+from quorate.export.contents import CARDS, COVER, MANIFEST, METADATA, PROMPT, VERSIONS, differing
 from quorate.export.cover import cover_sheet
-from quorate.export.found import Found, failed, not_run, passed
-from quorate.export.metadata import differing
+from quorate.export.file_checks import Found, failed, kind_of, not_run, passed, read_json
 from quorate.export.receipt import ExportReceipt, receipt_for, sum_of
-from quorate.export.scope_checks import scope_differs
 from quorate.folder.published import NAMES
 from quorate.ledger.budget import Budget, Composition, spent_totals
 from quorate.ledger.chain import verify
 from quorate.ledger.pricing import check_prices, costs_more
+from quorate.ledger.scope import combined_scope
+from quorate.release.guarantee import EARLIER, NOT_CLAIMED, weakest_that_holds
 from quorate.report import Facts, model_card, render_html, render_json
+
+
+def scope_differs(receipt: ExportReceipt, guarantee: Guarantee) -> str | None:
+    """Say how a guarantee differs from what the scopes of its charges promise together.
+
+    `receipt`: with one charge at least. `guarantee`: that is said to follow from it. Returns: a sentence; None where
+    unit and change are those of the charges, and no caveat of theirs is left out.
+    """
+    stated = [charge.scope for charge in receipt.charges if charge.scope is not None]
+    if not stated:
+        return "No charge says whose data it protects, so that no guarantee follows."
+    try:
+        scope = weakest_that_holds(combined_scope(stated))
+    except QuorateError as error:
+        return f"The charges promise nothing together: {error}."
+    if (guarantee.unit, guarantee.neighbours) != (scope.unit, scope.neighbours):
+        return (
+            f"The charges protect one {scope.unit} ({scope.neighbours}), and the guarantee speaks of one "
+            f"{guarantee.unit} ({guarantee.neighbours})."
+        )
+    needed = list(scope.caveats)
+    needed += [NOT_CLAIMED] * (len(stated) < len(receipt.charges)) + [EARLIER] * (len(receipt.charges) > 1)
+    missing = next((caveat for caveat in needed if caveat not in guarantee.caveats), None)
+    return None if missing is None else f"The guarantee leaves out a caveat of its charges: {missing}."
+
 
 _GUARANTEE: Final = "guarantee.json"
 _FACTS: Final = "facts.json"

@@ -36,7 +36,7 @@ from quorate.folder.loaded import LoadedRun
 from quorate.folder.published import FACTS, publish_files
 from quorate.outcomes import Outcome
 from quorate.report import Check, Facts, render_html, render_json, said_of_sight, said_of_sizes
-from quorate.report.checks import name_of
+from quorate.report.facts import name_of
 from quorate.types import Watch
 from quorate.voting.task import Task
 

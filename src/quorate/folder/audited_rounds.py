@@ -11,7 +11,7 @@ from quorate.direct.contribution_check import check_contributions
 from quorate.errors import PreconditionFailed
 from quorate.folder.audited import RUNS, RunAudit
 from quorate.folder.direct_run import DirectRun
-from quorate.report.checks import name_of
+from quorate.report.facts import name_of
 from quorate.types import Watch
 
 ALONE = (

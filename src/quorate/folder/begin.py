@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from quorate.accounting.budget_cautions import epsilon_caution
 from quorate.arguments import count, real
 from quorate.data import column_kinds, column_names, read_data
 from quorate.data.column_kinds import FEWEST_ROWS, ColumnKinds
@@ -109,12 +110,12 @@ class Begun:
         }
         changed: dict[str, Any] = {key: read[key](typed)}
         if key == "public":
-            shown = dialect_of_public(changed["public"])
+            written_as = dialect_of_public(changed["public"])
             changed |= {
-                "dialect": shown.dialect,
-                "said_of_dialect": shown.said,
-                "names": tuple(column_names(self.private, shown.dialect)),
-                "public_names": tuple(column_names(changed["public"], shown.dialect)),
+                "dialect": written_as.dialect,
+                "said_of_dialect": written_as.said,
+                "names": tuple(column_names(self.private, written_as.dialect)),
+                "public_names": tuple(column_names(changed["public"], written_as.dialect)),
             }
             _refuse_other_columns(self.private, changed["names"], changed["public"].name, changed["public_names"])
         made = replace(self, **changed)
@@ -143,6 +144,21 @@ class Begun:
         if key == "delta":
             return f"suggested: {self._suggested_delta()}"
         return ""
+
+    def doubt(self, key: str) -> str:
+        """Return what makes an answer doubtful, in public words; "" where nothing does."""
+        if key != "epsilon" or self.epsilon is None:
+            return ""
+        found = epsilon_caution(self.epsilon, self.delta or suggested_delta(self.n_records)[0], "person")
+        same = "epsilon is the number that was given for rows or units; " * (
+            self.epsilon in (self.n_records, self.n_rows)
+        )
+        return (same + found.words.removesuffix(". Choose a smaller one, such as 1")) if found.applies else ""
+
+    @property
+    def can_be_planned(self) -> bool:
+        """Whether the planner has the public facts that it needs."""
+        return self.public is not None and self.n_records is not None
 
     def default(self, key: str) -> str:
         """Return what is taken where nothing is typed; public facts alone."""
@@ -238,6 +254,8 @@ class Begun:
                 f"is {listed(self.likely_units)} whose row it is? One person may have several rows, and without [data] "
                 f'unit the guarantee is for one row. If so, write unit = "{one}" under [data]'
             )
+        if doubt := self.doubt("epsilon"):
+            told.append(f"is that meant? {doubt}")
         if self.texts_alone:
             told.append(
                 'by = "auto", since on texts alone the direct method was mostly ahead of votes: quorate plan compares '

@@ -33,10 +33,16 @@ class Direct(Method):
     """Noisy gradient rounds on the private rows themselves."""
 
     def read(
-        self, root: Path, *, begin: bool = True, settings: Settings | None = None, rehearse: bool = True
+        self,
+        root: Path,
+        *,
+        begin: bool = True,
+        settings: Settings | None = None,
+        rehearse: bool = True,
+        watch: Watch | None = None,
     ) -> DirectRun:
         """Read the run."""
-        return direct_run.read_direct(root, begin=begin, settings=settings)
+        return direct_run.read_direct(root, begin=begin, settings=settings, watch=watch)
 
     @one_thread()
     def check(self, run: DirectRun) -> dict[str, Any]:

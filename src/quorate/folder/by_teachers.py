@@ -31,7 +31,13 @@ class Teachers(Method):
     """Teachers vote, a mechanism answers, a student is published."""
 
     def read(
-        self, root: Path, *, begin: bool = True, settings: Settings | None = None, rehearse: bool = True
+        self,
+        root: Path,
+        *,
+        begin: bool = True,
+        settings: Settings | None = None,
+        rehearse: bool = True,
+        watch: Watch | None = None,
     ) -> LoadedRun:
         """Read the run."""
         with in_settings():
@@ -58,7 +64,7 @@ class Teachers(Method):
                 "--rehearse plays on public rows with labels; name a table of them: [data] evaluation"
             )
         with in_settings():
-            return expected_of(run.task, run.evaluation.X, run.evaluation.truth)
+            return expected_of(run.task, run.evaluation.X, run.evaluation.truth, run.settings.data.judged)
 
     def private_notes(self, run: LoadedRun) -> Secret[tuple[notes.Note, ...]]:
         """Return what there is to say about the private table, to its owner alone."""

@@ -44,12 +44,14 @@ def chosen(document: Mapping[str, Any], choice: Mapping[str, Any]) -> dict[str, 
     >>> asked = {"method": {"by": "auto"}, "teachers": {"model": "forest"}, "run": {"n_jobs": 2}}
     >>> chosen(asked, {"method": {"by": "votes"}, "teachers": {"count": 20}})["teachers"]
     {'model': 'forest', 'count': 20}
-    >>> chosen(asked, {"method": {"by": "direct"}})
-    {'method': {'by': 'direct'}, 'run': {}}
+    >>> chosen({**asked, "student": {"decision_threshold": 0.2}}, {"method": {"by": "direct"}})
+    {'method': {'by': 'direct'}, 'run': {}, 'student': {'decision_threshold': 0.2}}
     """
     made = {name: dict(section) if isinstance(section, Mapping) else section for name, section in document.items()}
     if choice["method"]["by"] == "direct":  # which refuses what belongs to teachers
+        kept = {key: value for key, value in made.get("student", {}).items() if key == "decision_threshold"}
         made = {name: section for name, section in made.items() if name not in _OF_TEACHERS}
+        made |= {"student": kept} if kept else {}
         for key in ("n_jobs", "jobs", "allow_hopeless", "scheduler", "plain_tcp", "shared_folder"):
             made.get("run", {}).pop(key, None)
         made.get("data", {}).pop("n_rows", None)

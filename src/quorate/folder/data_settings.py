@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from quorate.errors import InvalidParameter
 from quorate.folder.section import Label, Section
-from quorate.students.scores import check_class_shares, check_scoring
+from quorate.students.scores import Judged, check_class_shares, check_scoring
 
 if TYPE_CHECKING:
     from quorate.data.database import DatabaseQuery
@@ -66,6 +66,11 @@ class DataSettings:
         """The file of public rows, for a method that cannot do without."""
         assert self.public is not None  # noqa: S101 - settings without it are refused for such a method
         return self.public
+
+    @property
+    def judged(self) -> Judged:
+        """What models are judged by."""
+        return Judged(scoring=self.score, shares=self.class_shares)
 
     @property
     def kinds(self) -> GivenKinds:
@@ -200,6 +205,14 @@ def _class_shares(data: Section, classes: tuple[Label, ...]) -> tuple[float | No
     names = {str(name).lower() if isinstance(name, bool) else str(name): name for name in classes}
     named = {names.get(name, name): share for name, share in given.items()} if isinstance(given, dict) else given
     return check_class_shares(named, classes, name="[data] class_shares")
+
+
+def declared_shares(data: DataSettings) -> dict[Label, float] | None:
+    """Return the declared shares by the names of the classes."""
+    shares = data.class_shares
+    if shares is None:
+        return None
+    return {name: share for name, share in zip(data.classes, shares, strict=True) if share is not None}
 
 
 def source(data: Section, key: str, folder: Path) -> Source:

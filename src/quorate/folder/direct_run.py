@@ -57,7 +57,7 @@ from quorate.release.target import noise_and_key
 from quorate.report import Facts, Utility
 from quorate.run.facts import RunMetadata
 from quorate.run.look import Look, Names
-from quorate.run.progress import duration
+from quorate.run.progress import PARTS, duration
 from quorate.run.remarks import Note
 from quorate.run.usable_rows import PrivateTable, UsableRows
 from quorate.types import Secret, Watch
@@ -92,13 +92,15 @@ class DirectRun(PreparedRun):
         return self.task.charge_on(ledger)
 
 
-def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = None) -> DirectRun:
+def read_direct(
+    root: Path, *, begin: bool = True, settings: Settings | None = None, watch: Watch | None = None
+) -> DirectRun:
     """Read a run's settings and files, and fix everything that the rounds follow from.
 
     `root`: the run's folder. `begin`: whether a run that has no folders yet gets them; where not, nothing is written.
     `settings`: what :func:`~quorate.folder.settings.settings_of` has read for this folder; read here where it is not
-    given. Raises PreconditionFailed, InvalidParameter, DataRefused what is wrong, in one line; nothing was charged. No
-    private row decides on it.
+    given. `watch`: ``watch(stage, done, total)``, where the private file is large. Raises PreconditionFailed,
+    InvalidParameter, DataRefused what is wrong, in one line; nothing was charged. No private row decides on it.
     """
     folder = RunFolder(root)
     folder.refuse_wrong_ledger()
@@ -107,6 +109,9 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
     refuse_unknown_drop(data)
     public = None if data.public is None else pool_of(data, read_pool(data))
     declared, n_features = _declared(settings, public)
+    watch = watch if _is_large(data) else None
+    if watch is not None:
+        watch("private rows", 0, PARTS)  # before the labels, which lie in the whole of a text
     private = read_private_cells(data, public, n_features=n_features)
     if begin:
         folder.make()
@@ -136,6 +141,7 @@ def read_direct(root: Path, *, begin: bool = True, settings: Settings | None = N
         noise=noise,
         stages=FolderStages(folder.private),
         terms=folder.terms(settings.budget.composition),
+        watch=watch,
     )
     return DirectRun(folder, settings, task, None if data.evaluation is None else _evaluation(data, task))
 
@@ -224,8 +230,9 @@ def size_notes(run: DirectRun) -> tuple[Note, ...]:
     for the terminal of its owner: the size of a private file is in no JSON, log or report.
     """
     data, task = run.settings.data, run.task
-    if not isinstance(data.private, Path) or (size := data.private.stat().st_size) < LARGE_FILE:
+    if not isinstance(data.private, Path) or not _is_large(data):
         return ()
+    size = data.private.stat().st_size
     each = _OF_A_CELL * max(task.schema.pool.shape[1], 1)
     if isinstance(data.public, Path) and task.has_pool and data.public.suffix == data.private.suffix:
         each = data.public.stat().st_size / task.n_public
@@ -243,6 +250,11 @@ def size_notes(run: DirectRun) -> tuple[Note, ...]:
     if disk > free:
         words += f", where {_bytes(free)} are free: make room, or the run is refused before its charge"
     return (Note("size-of-the-run", words),)
+
+
+def _is_large(data: DataSettings) -> bool:
+    """Tell whether to go through the private rows takes a while: by the size of a file; of a query, nobody knows."""
+    return not isinstance(data.private, Path) or data.private.stat().st_size >= LARGE_FILE
 
 
 def _of_a_row(task: DirectTask) -> tuple[float, float]:

@@ -25,11 +25,19 @@ class Method(ABC):
     """All that a method does for the commands of a folder; a `run` is what its :meth:`read` returned."""
 
     @abstractmethod
-    def read(self, root: Path, *, begin: bool = True, settings: Settings | None = None, rehearse: bool = True) -> Any:
+    def read(
+        self,
+        root: Path,
+        *,
+        begin: bool = True,
+        settings: Settings | None = None,
+        rehearse: bool = True,
+        watch: Watch | None = None,
+    ) -> Any:
         """Read settings and files, and check all that may be refused; nothing private is fitted, and nothing charged.
 
         A model of the user's own is tried on public rows, unless `rehearse` is False: for whoever only reads what a run
-        has made.
+        has made. `watch`: as in :meth:`execute`, where the private rows are gone through for that.
         """
 
     @abstractmethod

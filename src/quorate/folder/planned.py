@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from quorate.ambient import one_thread
+from quorate.arguments import for_shell
 from quorate.data import PublicPool, column_names
 from quorate.data.formats import nearly
 from quorate.data.reading import has_named_columns
@@ -17,7 +18,7 @@ from quorate.direct.plan import FEATURE_MAPS, FeatureMapName
 from quorate.direct.relation import ChosenRelation, choose_relation
 from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError
 from quorate.folder.choice import chosen, in_words, keep_choice
-from quorate.folder.data_settings import DataSettings
+from quorate.folder.data_settings import DataSettings, declared_shares
 from quorate.folder.folder import RunFolder
 from quorate.folder.prepared import unit_word
 from quorate.folder.run_settings import refuse_more_than_the_cap
@@ -30,6 +31,7 @@ from quorate.planning.plan import Plan
 from quorate.planning.planned import plan
 from quorate.voting.models import model_of, student_of
 
+_BY_OF_FIRST = {"direct": "direct", "votes": "auto"}  # what has a run go the way of the first row
 TAKES_A_WHILE = "Rehearsing on public rows: this takes up to half a minute, and with thousands of images longer."
 
 
@@ -87,6 +89,8 @@ def plan_folder(
             evaluation=evaluation,
             rehearse=rehearse,
             feature_map=_feature_map(settings),
+            scoring=data.score,
+            class_shares=declared_shares(data),
             **models_of(settings, root),
             **how,
         )
@@ -267,3 +271,18 @@ def _public(settings: Settings) -> PublicPool:
     if not data.public.exists():
         raise PreconditionFailed(f"[data] public names {data.public}, and there is no such file")
     return pool_of(data, read_pool(data))
+
+
+def how_to_take(root: Path, made: Plan) -> str:
+    """Say which line of ``quorate.toml`` has a run go the way of the first row; "" where none does.
+
+    `root`: the run's folder. `made`: its plan.
+    """
+    by = _BY_OF_FIRST.get(made.first.way, "")
+    document = tomllib.loads((root / "quorate.toml").read_text(encoding="utf-8-sig"))
+    now = document.get("method", {}).get("by", "votes")
+    if not by or made.first.cannot:
+        return ""
+    if now in (by, "auto"):
+        return f"quorate run {for_shell(root)} goes the way of the first row."
+    return f'To go the way of the first row, write by = "{by}" under [method]; then quorate check {for_shell(root)}.'

@@ -29,6 +29,7 @@ from quorate.folder.folder import RunFolder
 from quorate.folder.prompt_section import KEYS, prompt_fields
 from quorate.folder.run_settings import RunSettings, refuse_more_than_the_cap, run_settings
 from quorate.folder.section import Section
+from quorate.folder.template import as_init_writes
 from quorate.labelling.active import NAMES
 from quorate.students.decision_threshold import DecisionThreshold, check_decision_threshold, require_pool
 from quorate.voting.models import DEFAULT_TEACHER, METHODS, SHARES, TEACHER_MODELS
@@ -43,10 +44,8 @@ _VOTES_BEFORE = "teachers"  # what `init` wrote of 0.2.0.dev0 for "votes"; folde
 _OF_EITHER = {"votes": ("by",), "auto": ("by", "neighbours")}  # keys of [method] that need not be the direct one's
 _OF_THE_PLANNER = {"teachers": ("count",), "mechanism": ("name", "queries", "strategy")}
 _OF_BOTH = {"decision_threshold"}  # keys of sections of teachers that hold for both methods
-_OF_TEACHERS = (
-    ("teachers", None), ("mechanism", None), ("student", None), ("run", "n_jobs"), ("run", "jobs"), ("run", "memory"),
-    ("run", "scheduler"), ("run", "plain_tcp"), ("run", "shared_folder"), ("run", "allow_hopeless"), ("data", "n_rows"),
-)  # fmt: skip
+_SECTIONS_OF_TEACHERS = ("teachers", "mechanism", "student")
+_RUN_OF_TEACHERS = ("n_jobs", "jobs", "memory", "scheduler", "plain_tcp", "shared_folder", "allow_hopeless")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -272,13 +271,7 @@ def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSetting
     if by == "auto":
         _refuse_what_is_chosen(document)
     if by == "direct":
-        given = [(section, key, document.get(section, {})) for section, key in _OF_TEACHERS]
-        others = [
-            f"[{section}]" if key is None else f"[{section}] {key}"
-            for section, key, there in given
-            if (key is None and set(there) - _OF_BOTH) or key in there
-        ]
-        if others:
+        if others := _changed_for_teachers(document):
             _refuse_of_other_method(others, "votes of teachers", 'and [method] by = "direct" has none', 'by = "votes"')
     elif more := [f"[method] {key}" for key in method.given if key not in _OF_EITHER[by] and not _is_open(key, method)]:
         _refuse_of_other_method(more, "the direct method", "and this run has teachers", '[method] by = "direct"')
@@ -295,6 +288,18 @@ def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSetting
         clip=method.optional("clip", lambda key: real(f"[method] {key}", method.given[key], above=0)),
         neighbours=method.choice("neighbours", ("auto", "add-or-remove", "replace")),  # type: ignore[arg-type]
     )
+
+
+def _changed_for_teachers(document: Mapping[str, Any]) -> list[str]:
+    """Name what the owner wrote for teachers; what stands there as `init` writes it says nothing, nor does n_rows."""
+    written = as_init_writes()
+    others = [
+        f"[{section}] {key}"
+        for section in _SECTIONS_OF_TEACHERS
+        for key, value in document.get(section, {}).items()
+        if key not in _OF_BOTH and value != written[section].get(key)
+    ]
+    return [*others, *(f"[run] {key}" for key in _RUN_OF_TEACHERS if key in document.get("run", {}))]
 
 
 def _is_open(key: str, method: Section) -> bool:

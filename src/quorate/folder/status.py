@@ -15,9 +15,9 @@ from quorate.folder.settings import Settings, read_settings
 from quorate.ledger import Ledger, Reservation
 from quorate.release.guarantee import spent_of
 from quorate.release.target import GRADIENT_ROUND, LABEL, ONLINE_ANSWER, TUNING, is_closed
-from quorate.report.baseline import baseline
+from quorate.report.facts import Rounds
 from quorate.report.plain import as_json
-from quorate.report.rounds import Rounds
+from quorate.report.sentences import baseline
 from quorate.report.spending import AnswerCounts, BudgetRaise, raises_of
 from quorate.report.utility import Score
 from quorate.run.stage_store import CALLED, CHUNK, COORDINATES, FINISHED, PROMPTED

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
@@ -43,8 +44,8 @@ classes = ["no", "yes"]        # every label there may be, declared: reading the
 
 [method]
 by = "votes"                   # "votes" of teachers on public rows; "direct" fits a linear model on the private rows
-#                              # themselves, and takes feature_map, text, rounds and clip here: then leave out
-#                              # [teachers], [mechanism], [student] and n_jobs; "auto" is the first row of quorate plan
+#                              # themselves, and takes feature_map, text, rounds and clip here; what stands below of
+#                              # teachers then says nothing; "auto" is the first row of quorate plan
 # neighbours = "auto"          # "direct": epsilon is for "add-or-remove" or "replace" of a unit; "auto" is the first
 #                              # where n_records is declared
 
@@ -127,6 +128,17 @@ class Answers:
             "[budget] epsilon": self.epsilon, "[budget] delta": self.delta,
         }  # fmt: skip
         return [key for key, value in needed.items() if value is None or value == ()]
+
+
+def as_init_writes() -> dict[str, Any]:
+    """Return the sections of a new file, by their names.
+
+    Examples
+    --------
+    >>> as_init_writes()["student"]
+    {'model': 'auto', 'declined': 'drop'}
+    """
+    return tomllib.loads(TEMPLATE)
 
 
 def filled(answers: Answers) -> str:

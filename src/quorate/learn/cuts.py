@@ -15,7 +15,7 @@ from quorate.data.dates import are_dates
 from quorate.data.identity import as_list, is_same_table
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners import Binning
-from quorate.learners.cell_values import value_of
+from quorate.learners.binning import value_of
 
 _LOOKED_AT = 1_000  # values of a column
 

@@ -8,8 +8,7 @@ from typing import Any
 from quorate.accounting import Guarantee
 from quorate.outcomes import Caution
 from quorate.report import sentences
-from quorate.report.element import Markup, element
-from quorate.report.layout import document, section
+from quorate.report.html import Markup, document, element, section
 from quorate.report.stylesheet import STYLE
 
 

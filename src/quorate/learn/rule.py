@@ -33,7 +33,7 @@ from quorate.learners import (
     NoisyThreshold,
     PrivateLearner,
 )
-from quorate.learners.cell_values import value_of
+from quorate.learners.binning import value_of
 from quorate.learners.concepts import Intervals, Rectangles, Stumps, Thresholds
 from quorate.learners.concepts.protocol import ConceptClass
 from quorate.learners.sample import Sample, read_sample

@@ -1,12 +1,18 @@
-"""A public binning step: columns of a table become levels, by cuts that are declared or told by a public pool."""
+"""A public binning step: columns of a table become levels, by cuts that are declared or told by a public pool.
+
+Which columns to cut is told by public rows alone: those that say most about all the others. What one cell of a private
+table says is a rule for that cell alone, whatever type its column has.
+"""
 
 from __future__ import annotations
 
+import datetime as dt
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from itertools import pairwise, product
-from math import prod
+from math import inf, isnan, prod
 from typing import Any, Self
 
 import numpy as np
@@ -17,9 +23,9 @@ from quorate.arguments import count, real
 from quorate.data.cell_text import each, is_missing
 from quorate.data.columns import column, listed
 from quorate.data.identity import as_list
-from quorate.data.rows import columns, spoken_name
+from quorate.data.rows import columns, spoken_name, with_text_names
+from quorate.data.written_numbers import number
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners.cell_values import value_of
 from quorate.learners.concepts.intervals import Interval
 from quorate.learners.concepts.protocol import Concept
 from quorate.learners.concepts.rectangles import Rectangle
@@ -27,6 +33,27 @@ from quorate.learners.concepts.stumps import Stump
 from quorate.learners.concepts.thresholds import Threshold
 from quorate.stored_names import stored_as
 from quorate.types import IntArray
+
+
+def value_of(cell: Any) -> float | str | None:
+    """Return the canonical value of a cell: a number if it reads as one, otherwise its text, or None for no value.
+
+    How a cell is held does not count: a truth value, the whole number 1, and the texts "true", "1" and "1.0" are one
+    value, since which of them a column holds may hang on one cell of another row. Spaces around a text do not count,
+    an empty text and "nan" are no value, and neither is what is no single value.
+    """
+    found = number(cell)
+    if not isnan(found):
+        return found + 0.0
+    if is_missing(cell):
+        return None
+    if isinstance(cell, (int, Fraction)):  # beyond the floats
+        return inf if cell > 0 else -inf
+    if not isinstance(cell, (str, dt.date, dt.time)):
+        return None
+    text = str(cell).strip().removesuffix(" 00:00:00")  # a day, which one time of another row makes a moment
+    return None if text.lower().lstrip("+-") in ("", "nan") else text
+
 
 #: What a column is cut by: numbers, increasing; or texts, one level each and level 0 for all others.
 Cuts = Sequence[float] | Sequence[str]
@@ -250,3 +277,93 @@ def _range_told(name: str, cuts: tuple[Any, ...], levels: tuple[int, int]) -> st
     parts = [f"at least {cuts[low - 1]:g}"] if low > 0 else []
     parts += [f"below {cuts[high]:g}"] if high < len(cuts) else []
     return f"{name} is {' and '.join(parts)}"
+
+
+def telling_columns(
+    pool: Any, n_columns: int, *, columns: Sequence[str] | None = None, levels: int = 4
+) -> tuple[str, ...]:
+    r"""Return the columns of public rows that together say most about all other columns; no label is looked at.
+
+    Parameters
+    ----------
+    pool : pandas or polars frame
+        Public rows, without their labels.
+    n_columns : int
+        How many are chosen, at least 1.
+    columns : sequence of str, optional
+        Among which; all columns of the pool by default: then those with a single value are left out, and
+        those of other things than numbers or words (dates, and both mixed).
+    levels : int, default 4
+        Each column is cut into at most so many, as :meth:`Binning.from_pool` cuts it.
+
+    Raises
+    ------
+    InvalidParameter, DataRefused
+        If there are not so many columns, or an argument is out of range.
+
+    Notes
+    -----
+    One after the other, the column c is taken for which :math:`\sum_j I(X_j; X_S)` is largest: S are the columns
+    chosen so far and c, j goes through all others, and I is the mutual information of their levels among the rows, less
+    what independent columns would show in so few of them, :math:`(|X_j| - 1)(|X_S| - 1)/2n` (Miller 1955). Of equals
+    the first is taken. It is a rule for somebody who has no labels to spare: a column that says nothing about the
+    others may still be the one that tells the label.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> random = np.random.default_rng(0)
+    >>> size = random.integers(0, 4, 500)
+    >>> pool = pd.DataFrame({"noise": random.random(500), "size": size, "weight": size * 10 + 1, "price": size // 2})
+    >>> telling_columns(pool, 1)
+    ('size',)
+    """
+    n_columns = count("n_columns", n_columns, at_least=1)
+    if not hasattr(pool, "columns"):
+        raise InvalidParameter(
+            f"pool must be a pandas or polars frame, whose columns have names, got a {type(pool).__name__}"
+        )
+    pool = with_text_names(pool, "pool")
+    names = [spoken_name(name) for name in (pool.columns if columns is None else columns)]
+    cut: dict[str, IntArray] = {}
+    for name in names:
+        try:
+            cut[name] = Binning.from_pool(pool, [name], levels=levels).transform(pool)[:, 0]
+        except DataRefused:
+            if columns is not None:
+                raise
+    cut = {name: values for name, values in cut.items() if values.min() < values.max()}
+    if len(cut) < n_columns:
+        raise InvalidParameter(
+            f"n_columns must be at most {len(cut)}, the columns with several values, got {n_columns}"
+        )
+    chosen: list[str] = []
+    together = np.zeros(len(next(iter(cut.values()))), dtype=np.int64)
+    for _ in range(n_columns):
+        said = {
+            name: sum(
+                _shared(_joined(together, values), other) for j, other in cut.items() if j != name and j not in chosen
+            )
+            for name, values in cut.items()
+            if name not in chosen
+        }
+        best = max(said, key=lambda name: said[name])
+        chosen.append(best)
+        together = _joined(together, cut[best])
+    return tuple(chosen)
+
+
+def _joined(one: IntArray, other: IntArray) -> IntArray:
+    """Number the pairs of two columns."""
+    found: IntArray = np.unique(one * (int(other.max()) + 1) + other, return_inverse=True)[1].astype(np.int64)
+    return found
+
+
+def _shared(one: IntArray, other: IntArray) -> float:
+    """Return the mutual information of two columns of levels, in nats, corrected for the number of rows."""
+    table = np.zeros((int(one.max()) + 1, int(other.max()) + 1))
+    np.add.at(table, (one, other), 1.0 / len(one))
+    rows, columns = table.sum(axis=1), table.sum(axis=0)
+    seen = table > 0
+    information = float((table[seen] * np.log(table[seen] / np.outer(rows, columns)[seen])).sum())
+    return information - float(((rows > 0).sum() - 1) * ((columns > 0).sum() - 1)) / (2 * len(one))

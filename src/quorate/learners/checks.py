@@ -6,8 +6,7 @@ from collections.abc import Iterable
 
 from quorate.accounting import ApproxDP
 from quorate.accounting.figures import at_most, several
-from quorate.learners.fit_charge import REPLACE_ONE_RECORD
-from quorate.learners.plan import Plan
+from quorate.learners.fit_charge import REPLACE_ONE_RECORD, Plan
 from quorate.learners.sample import Sample
 from quorate.outcomes import Caution
 from quorate.run.check_result import CheckResult

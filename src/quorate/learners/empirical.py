@@ -10,10 +10,9 @@ import numpy as np
 
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
-from quorate.learners.amplification.counts import largest_count, smallest_count
-from quorate.learners.amplification.price import Price
-from quorate.learners.amplification.random_subsets import random_draws
+from quorate.learners.amplification.price import Price, largest_count, smallest_count
 from quorate.learners.amplification.with_replacement import cheapest_with_replacement
+from quorate.learners.amplification.without_replacement import random_draws
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner

@@ -1,4 +1,7 @@
-"""The charge of a fit: one key for each attempt, so that a finished fit is never charged twice."""
+"""The charge of a fit: one key for each attempt, so that a finished fit is never charged twice.
+
+**What is public about a fit before it begins: its calibrated parameters, and the rows that its theorem asks for.**
+"""
 
 from __future__ import annotations
 
@@ -9,15 +12,82 @@ from hashlib import blake2b
 from itertools import count as numbers
 from typing import Any, Final
 
-from quorate.accounting import Neighbouring
+from quorate.accounting import ApproxDP, Neighbouring, PureDP
 from quorate.accounting.neighbouring import N_IS_PUBLIC
 from quorate.errors import BudgetExhausted
 from quorate.learners.inner_learner import is_learner, without_ledger
-from quorate.learners.plan import Plan, delta_of
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.release import Charge
 from quorate.release.model_digest import described
 from quorate.stored_names import stored_as
+
+
+@stored_as("quorate.learners.plan.Plan")
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """The calibrated parameters of one fit: public, and fixed before any private row is used.
+
+    Learners add fields of their own.
+
+    Parameters
+    ----------
+    event : PureDP or ApproxDP
+        Price of the whole fit, as proven; what the ledger is charged.
+    told : str
+        What is released and how, in a phrase, for ``guarantee_.mechanism``.
+    n_labels : int
+        How many labels the learner will look at.
+    caveats : tuple of str
+        What else the guarantee rests on; empty for most.
+    cautions : tuple of str
+        Why the error bound does not hold here, if it does not; privacy holds all the same.
+
+    Examples
+    --------
+    >>> Plan(event=PureDP(1.0), told="one of 7 concepts", n_labels=100).caveats
+    ()
+    """
+
+    event: PureDP | ApproxDP
+    told: str
+    n_labels: int
+    caveats: tuple[str, ...] = ()
+    cautions: tuple[str, ...] = ()
+
+
+def delta_of(plan: Plan) -> float:
+    """Return δ of a plan's event.
+
+    Examples
+    --------
+    >>> delta_of(Plan(event=ApproxDP(1.0, 1e-6), told="one of 7 concepts", n_labels=100))
+    1e-06
+    """
+    return plan.event.delta if isinstance(plan.event, ApproxDP) else 0.0
+
+
+@stored_as("quorate.learners.plan.RowsNeeded")
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RowsNeeded:
+    """How many rows a learner's theorem asks for.
+
+    Parameters
+    ----------
+    labelled, unlabelled : int
+        Rows with and without a label.
+    theorem : str
+        Whose statement it is, for messages: "BNS15 Theorem 3.3".
+
+    Examples
+    --------
+    >>> RowsNeeded(labelled=500, unlabelled=20_000, theorem="BNS15 Theorem 3.3").labelled
+    500
+    """
+
+    labelled: int
+    unlabelled: int
+    theorem: str
+
 
 #: What a fit reserves one answer for: its concept.
 PURPOSE: Final = "learner"

@@ -17,8 +17,7 @@ from quorate.accounting.budget_cautions import budget_cautions
 from quorate.arguments import count, one_of
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError, act
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.fit_charge import PURPOSE, REPLACE_ONE_RECORD, charge_of, in_own_words
-from quorate.learners.plan import Plan, RowsNeeded, delta_of
+from quorate.learners.fit_charge import PURPOSE, REPLACE_ONE_RECORD, Plan, RowsNeeded, charge_of, delta_of, in_own_words
 from quorate.learners.sample import (
     UNLABELLED,
     CodedLabels,

@@ -50,14 +50,18 @@ def at_each_epsilon(facts: PublicFacts, first: PlanRow, expect: Expectation) -> 
     played_less = None
     if first.expected is not None:
         played_less = expect(facts, [replace(first, expected=None)])[0].expected
-    luck = 0.0 if first.expected is None or played_less is None else first.expected.accuracy - played_less.accuracy
+    luck, scored_luck = 0.0, 0.0
+    if first.expected is not None and played_less is not None:
+        luck = first.expected.accuracy - played_less.accuracy
+        if first.expected.scored is not None and played_less.scored is not None:
+            scored_luck = first.expected.scored.value - played_less.scored.value
     told = []
     for epsilon in EPSILONS:
         if math.isclose(epsilon, facts.epsilon):  # the first row itself, as it stands in the plan
             told.append((epsilon, first))
             continue
         row = _at(facts, epsilon, first, expect)
-        told.append((epsilon, row if row.expected is None else replace(row, expected=row.expected.moved(luck))))
+        told.append((epsilon, _moved(row, luck, scored_luck)))
     return rising(
         [
             AtEpsilon(
@@ -71,6 +75,10 @@ def at_each_epsilon(facts: PublicFacts, first: PlanRow, expect: Expectation) -> 
         facts.epsilon,
         first.expected,
     )
+
+
+def _moved(row: PlanRow, luck: float, scored_luck: float) -> PlanRow:
+    return row if row.expected is None else replace(row, expected=row.expected.moved(luck, scored_by=scored_luck))
 
 
 def _at(facts: PublicFacts, epsilon: float, first: PlanRow, expect: Expectation) -> PlanRow:
@@ -105,13 +113,19 @@ def rising(told: Sequence[AtEpsilon], own: float, expected: Expected | None) -> 
     if expected is None:
         return tuple(told)
     above, below = list(told), list(told)
-    best = worst = expected.accuracy
+    best, worst = expected, expected
     for number, each in enumerate(above):
         if each.epsilon > own and each.expected is not None:
-            best = max(best, each.expected.accuracy)
-            above[number] = replace(each, expected=each.expected.moved(best - each.expected.accuracy))
+            above[number] = replace(each, expected=(best := _no_worse(each.expected, best, better=max)))
     for number, each in reversed(list(enumerate(below))):
         if each.epsilon < own and each.expected is not None:
-            worst = min(worst, each.expected.accuracy)
-            below[number] = replace(each, expected=each.expected.moved(worst - each.expected.accuracy))
+            below[number] = replace(each, expected=(worst := _no_worse(each.expected, worst, better=min)))
     return tuple(high if high.epsilon > own else low for low, high in zip(below, above, strict=True))
+
+
+def _no_worse(one: Expected, other: Expected, *, better: Callable[[float, float], float]) -> Expected:
+    """Return what is expected at one ε, moved where another one's figure is `better`."""
+    scored_by = 0.0
+    if one.scored is not None and other.scored is not None and better(one.merit, other.merit) != one.merit:
+        scored_by = other.scored.value - one.scored.value
+    return one.moved(better(one.accuracy, other.accuracy) - one.accuracy, scored_by=scored_by)

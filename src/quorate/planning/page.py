@@ -9,14 +9,24 @@ from quorate.accounting import trade_off, trade_off_of
 from quorate.planning.crossing import MATTERS, Crossing
 from quorate.planning.plan import Plan
 from quorate.planning.plan_row import PlanRow
-from quorate.planning.text import ROUGHLY, epsilons_in_words, epsilons_of, method_of, name_of, odds, task
-from quorate.report import drawing
+from quorate.planning.text import (
+    ROUGHLY,
+    always,
+    at_epsilon,
+    epsilons_in_words,
+    epsilons_of,
+    method_of,
+    name_of,
+    odds,
+    task,
+)
+from quorate.report import html
 from quorate.report.chart import Axis, Chart
-from quorate.report.element import Child, Markup, element, join
-from quorate.report.layout import document, pairs, section, table
+from quorate.report.html import Child, Markup, document, element, join, pairs, section, table
 from quorate.report.notation import percent, visible
 from quorate.report.stylesheet import STYLE
 from quorate.run.expected import Expected
+from quorate.students.scores import SCORE_WORDS
 
 SHOWN = (0.2, 0.6, 1.0)  # margins in the table
 LINES = 5  # ways in a picture
@@ -38,7 +48,7 @@ def plan_page(plan: Plan, *, paid: str = "") -> str:
     )
     body = element(
         "body",
-        drawing.textures(),
+        html.textures(),
         element(
             "header",
             element("p", "quorate · plan", class_="eyebrow"),
@@ -63,9 +73,10 @@ def _made_of(paid: str) -> str:
 
 
 def _rows(plan: Plan) -> tuple[Child, ...]:
+    by_accuracy = plan.scoring == "accuracy"
     heads = (
         "Way",
-        "#Expected",
+        "#Expected" if by_accuracy else f"#Expected {SCORE_WORDS[plan.scoring]}",
         "#Teachers",
         "#Queries",
         "Noise",
@@ -74,8 +85,9 @@ def _rows(plan: Plan) -> tuple[Child, ...]:
     )
     rows = [_row(row, "~ " if plan.is_brief(row) else "") for row in plan.answering]
     roughly = f" ~: {ROUGHLY}." if any(plan.is_brief(row) for row in plan.answering) else ""
-    share = "unknown" if plan.commonest is None else percent(plan.commonest)
-    bar = None if plan.commonest is None else drawing.bar(plan.commonest, fill="ink-3")
+    beside = None if plan.commonest is None else always(plan)
+    share = "unknown" if beside is None else percent(beside) if by_accuracy else f"{beside:.3f}"
+    bar = None if beside is None else html.bar(beside, fill="ink-3")
     rows.append(("Always the commonest class", join(share, bar), "", "", "", "", *("" for _ in SHOWN)))
     first = f"{name_of(plan.first)}: {plan.first.why}."
     return (
@@ -109,8 +121,11 @@ def _row(row: PlanRow, mark: str) -> tuple[Child, ...]:
 
 
 def _expected(expected: Expected, mark: str) -> Markup:
+    if (scored := expected.scored) is not None:
+        ends = f"{scored.low:.3f} to {scored.high:.3f}"
+        return join(f"{mark}{scored.value:.3f}", element("small", ends), html.bar(scored.value))
     figure, range_ = f"{mark}{percent(expected.accuracy)}", element("small", _range(expected))
-    return join(figure, range_, drawing.bar(expected.accuracy))
+    return join(figure, range_, html.bar(expected.accuracy))
 
 
 def _range(expected: Expected) -> str:
@@ -148,7 +163,7 @@ def _labels(plan: Plan) -> tuple[Child, ...]:
     for style, row in enumerate(_ways(plan)):
         if row.probabilities is not None:
             chart.line(row.probabilities.margins, row.probabilities.truth, _short(row), style, marks=None)
-    return (drawing.chart(chart), element("p", "Exact, from the discrete noise that each mechanism draws."))
+    return (html.chart(chart), element("p", "Exact, from the discrete noise that each mechanism draws."))
 
 
 def _short(row: PlanRow) -> str:
@@ -163,7 +178,7 @@ def _epsilon(plan: Plan) -> tuple[Child, ...]:
             f"{each.epsilon:g}",
             *(("" if each.n_teachers is None else f"{each.n_teachers:,}",) if voting else ()),
             f"{each.worlds:,}",
-            "—" if each.expected is None else str(each.expected),
+            at_epsilon(each),
         )
         for each in plan.by_epsilon
     ]
@@ -172,30 +187,32 @@ def _epsilon(plan: Plan) -> tuple[Child, ...]:
         f"{way[:1].upper()}{way[1:]}. Told apart: of 1,000 equally likely pairs of worlds that differ in one "
         f"{plan.facts.unit}, the number that the best observer names rightly, at most on average, by ε and δ alone; a "
         "coin names 500.",
-        ("ε", *(("#Teachers",) if voting else ()), "#Told apart", "#Expected accuracy"),
+        ("ε", *(("#Teachers",) if voting else ()), "#Told apart", f"#Expected {SCORE_WORDS[plan.scoring]}"),
         rows,
     )
     said = tuple(element("p", f"{words[:1].upper()}{words[1:]}.") for words in epsilons_in_words(plan))
     if len(known) < 2:
         return (*said, told)
-    ends = [each.expected for each in known if each.expected is not None]
-    least = min((*(each.low for each in ends), plan.commonest or 1.0))
+    ends = [each.expected.ends for each in known if each.expected is not None]
+    beside, word = None if plan.commonest is None else always(plan), SCORE_WORDS[plan.scoring]
+    least = min((*(low for _, low, _ in ends), 1.0 if beside is None else beside))
+    most = max((*(high for _, _, high in ends), 1.0, beside or 0.0))
     chart = _chart(
-        "Expected accuracy by ε",
+        f"Expected {word} by ε",
         Axis("ε", known[0].epsilon, known[-1].epsilon, log=True, ticks=tuple(each.epsilon for each in known)),
-        Axis("accuracy", max(0.0, least - 0.03), 1.0),
+        Axis(word, max(0.0, least - 0.03), most),
         "A curve that rises with ε, with a range, and a line for the commonest class.",
         legend="bottom right",
         prefix="epsilon-",
     )
     at = [each.epsilon for each in known]
-    chart.line(at, [each.accuracy for each in ends], "expected", 0, marks=None)
-    chart.line(at, [each.high for each in ends], "range, above", 4, marks=0)
-    chart.line(at, [each.low for each in ends], "range, below", 5, marks=0)
-    if plan.commonest is not None:
-        chart.rule(y=plan.commonest)
-        chart.words(at[0], plan.commonest, "the commonest class", move=(6, -6))
-    return (drawing.chart(chart), *said, told)
+    chart.line(at, [value for value, _, _ in ends], "expected", 0, marks=None)
+    chart.line(at, [high for _, _, high in ends], "range, above", 4, marks=0)
+    chart.line(at, [low for _, low, _ in ends], "range, below", 5, marks=0)
+    if beside is not None:
+        chart.rule(y=beside)
+        chart.words(at[0], beside, "the commonest class", move=(6, -6))
+    return (html.chart(chart), *said, told)
 
 
 def _attacker(plan: Plan) -> tuple[Child, ...]:
@@ -213,7 +230,7 @@ def _attacker(plan: Plan) -> tuple[Child, ...]:
         curve = trade_off(event)
         chart.line(curve.false_alarms, curve.misses, "what the first row's release leaves", 0, marks=0)
     words = f"{odds(plan)[:1].upper()}{odds(plan)[1:]}."
-    return (drawing.chart(chart), element("p", visible(words)))
+    return (html.chart(chart), element("p", visible(words)))
 
 
 def _from(crossing: Crossing) -> str:

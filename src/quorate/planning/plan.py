@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -15,6 +16,7 @@ from quorate.planning.plan_row import PlanRow
 from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
 from quorate.plugins import PLAN_ROWS, every
 from quorate.run.public_facts import PublicFacts
+from quorate.students.scores import SCORE_WORDS
 
 CLOSE = 0.01  # accuracies that differ by less are told as the same
 #: By which labels that are not the true ones are wrong about votes and the direct method: the root mean square on the
@@ -67,15 +69,19 @@ class Plan:
         return None if event is None else min(self.worlds, worlds_told_apart_by(delta(event, 0.0)))
 
     @property
+    def scoring(self) -> str:
+        """What rows are put in order by."""
+        scored = None if self.first.expected is None else self.first.expected.scored
+        return "accuracy" if scored is None else scored.scoring
+
+    @property
     def nothing_changes_above(self) -> float | None:
         """The least ε of the table that is as good as the largest, but for :data:`CLOSE`; None where none is known."""
         known = [each for each in self.by_epsilon if each.expected is not None]
         if len(known) < 2:
             return None
-        best = max(each.expected.accuracy for each in known if each.expected is not None)
-        return next(
-            each.epsilon for each in known if each.expected is not None and each.expected.accuracy >= best - CLOSE
-        )
+        best = max(each.expected.merit for each in known if each.expected is not None)
+        return next(each.epsilon for each in known if each.expected is not None and each.expected.merit >= best - CLOSE)
 
     @property
     def nothing_is_learned_below(self) -> float | None:
@@ -84,9 +90,7 @@ class Plan:
             return None
         known = [each for each in self.by_epsilon if each.expected is not None]
         learns = [
-            each.epsilon
-            for each in known
-            if each.expected is not None and each.expected.accuracy > self.commonest + CLOSE
+            each.epsilon for each in known if each.expected is not None and each.expected.gain(self.commonest) > CLOSE
         ]
         return learns[0] if learns and learns[0] > known[0].epsilon else None
 
@@ -185,8 +189,8 @@ def in_order(facts: PublicFacts, rows: Sequence[PlanRow]) -> tuple[PlanRow, ...]
     return (replace(ordered[0], why=_reason(facts, ordered)), *ordered[1:]) if ordered else ()
 
 
-def _accuracy(row: PlanRow) -> float:
-    return 0.0 if row.expected is None else row.expected.accuracy
+def _merit(row: PlanRow) -> float:
+    return -math.inf if row.expected is None else row.expected.merit
 
 
 _MOSTLY = {  # where labels do not tell, by the tables of docs/how-to/which-method.md and docs/planner.md
@@ -212,7 +216,7 @@ def _mostly_ahead(facts: PublicFacts) -> str:
 def _standing(facts: PublicFacts, row: PlanRow) -> float:
     """What is expected, with what the other method has to be ahead by."""
     favoured = row.expected is not None and row.expected.other_labels and row.way == _mostly_ahead(facts)
-    return _accuracy(row) + BETWEEN_METHODS * favoured
+    return _merit(row) + BETWEEN_METHODS * favoured
 
 
 def _brief(row: PlanRow, rows: Sequence[PlanRow]) -> bool:
@@ -251,10 +255,14 @@ def _reason(facts: PublicFacts, ordered: Sequence[PlanRow]) -> str:
         in_full = [row for row in rest if not _brief(row, ordered)]
         if not in_full:
             return "no other row was rehearsed in full" if rest else "nothing else could be compared with it"
-        ahead = first.expected.accuracy - max(map(_accuracy, in_full))
+        ahead = first.expected.merit - max(map(_merit, in_full))
         of = "" if len(in_full) == len(rest) else "of the rows that were rehearsed in full "
         if ahead < 0:
             return f"{_MOSTLY[first.way].format(unit=facts.unit)}, {_TOO_CLOSE.format(of, 100 * -ahead)}"
+        if first.expected.scored is not None:
+            word = SCORE_WORDS[first.expected.scored.scoring]
+            close = f"but the next row's is less than {CLOSE:g} behind it" if ahead < CLOSE else f"{ahead:.3f} ahead"
+            return f"{of}its expected {word} is the best, {close}"
         if ahead < CLOSE:
             return f"{of}its expected accuracy is the highest, but the next row's is less than {CLOSE:g} below it"
         return f"{of}its expected accuracy is the highest, {100 * ahead:.1f} points above the next row's"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields
 from typing import Any, Literal
 
@@ -34,6 +34,7 @@ from quorate.run.expected import BASES
 from quorate.run.facts import name_of
 from quorate.run.pool_cautions import few_rows_caution
 from quorate.run.public_facts import PublicFacts
+from quorate.students.scores import SCORE_WORDS, Judged, check_class_shares, check_scoring
 from quorate.voting.models import DEFAULT_TEACHER, teacher_named
 
 NOTHING_BY_RULES = (
@@ -71,6 +72,8 @@ def plan(
     rehearse: Literal["auto", "labels", "rules", "synthetic", "no"] = "auto",
     learning_curve: Sequence[tuple[float, float]] | LearningCurve | None = None,
     commonest: float | None = None,
+    scoring: str | None = None,
+    class_shares: Mapping[Any, float] | None = None,
 ) -> Plan:
     """Compare what a budget can buy, before anything is spent.
 
@@ -126,6 +129,11 @@ def plan(
         thousand rows or more for the direct method.
     commonest : float, optional
         Share of the commonest class, as you know it from elsewhere; it makes what a curve tells more exact.
+    scoring : str, optional
+        What labelled public rows judge the rows by, as for :meth:`quorate.PrivateClassifier.facts`; by default what
+        suits how rare their classes are.
+    class_shares : mapping, optional
+        As for :class:`quorate.PrivateClassifier`; it needs `classes`.
 
     Returns
     -------
@@ -164,8 +172,10 @@ def plan(
     commonest = _share_of_commonest(commonest, facts.n_classes)
     curve = _curve(learning_curve, facts.n_classes)
     used = Models(teacher, student, feature_map, models_of(models))
+    judged = Judged(scoring=check_scoring(scoring), shares=check_class_shares(class_shares, told or ()))
     if curve is None:
-        rehearsals = rehearsals_of(facts, side, told, used, how=rehearse, y_public=y_public, evaluation=evaluation)
+        labels = {"y_public": y_public, "evaluation": evaluation}
+        rehearsals = rehearsals_of(facts, side, told, used, how=rehearse, judged=judged, **labels)
     else:
         rehearsals = rehearsals_as_hard(facts, side, told, used, how=rehearse, commonest=commonest, basis=curve.basis)
     made = plan_votes(
@@ -177,7 +187,17 @@ def plan(
         n_labelled=n_labelled,
     )
     basis = _notes_of_curve(curve, rehearsals, made.first, side, how=rehearse) if curve else notes_of(rehearsals)
-    return _printed(made, [*basis, *_few_rows(facts, "rules" if curve else rehearse), *_note_on_teachers(teacher)])
+    notes = [*basis, *_no_gain(made), *_few_rows(facts, "rules" if curve else rehearse), *_note_on_teachers(teacher)]
+    return _printed(made, notes)
+
+
+def _no_gain(made: Plan) -> tuple[str, ...]:
+    """Say that even the best row is expected to be no better than always saying the commonest class."""
+    expected = made.first.expected
+    if expected is None or expected.other_labels or made.commonest is None or expected.gain(made.commonest) > 0:
+        return ()
+    score = SCORE_WORDS[made.scoring]
+    return (f"by {score}, no row is expected to be better than always saying the commonest class; nothing is bought",)
 
 
 class PrintedPlan(Plan):

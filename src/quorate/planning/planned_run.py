@@ -15,7 +15,9 @@ from quorate.planning.rehearsal.material import Material
 from quorate.planning.rehearsal.rehearsal import Effort, Rehearsal
 from quorate.planning.vote_rows import Grid, vote_rows
 from quorate.report import ExpectedScore
+from quorate.report.utility import ChosenScore
 from quorate.run.expected import BASES, Expected
+from quorate.students.scores import Judged
 from quorate.types import IntArray
 from quorate.voting.task import Task
 
@@ -73,12 +75,15 @@ class PlannedRun:
         )
 
 
-def rehearsed(task: Task, row: PlanRow, rows: Any, codes: IntArray) -> tuple[Expected | None, float]:
+def rehearsed(
+    task: Task, row: PlanRow, rows: Any, codes: IntArray, judged: Judged | None = None
+) -> tuple[Expected | None, float]:
     """Rehearse a plan's row on labelled public rows: what is to be expected of the student, and of the commonest class.
 
     `task`: what is to be done; its private rows are not looked at. `row`: teachers, queries and noise. `rows`, `codes`:
-    public, with the pool's columns in its order. Returns: none where the rows are too few for the shards, or where
-    nothing tells how many rows a teacher has. Accuracy of always saying the commonest class.
+    public, with the pool's columns in its order. `judged`: by what score; by default accuracy. Returns: none where the
+    rows are too few for the shards, or where nothing tells how many rows a teacher has. Accuracy of always saying the
+    commonest class.
     """
     see = task.views
     material = Material(
@@ -92,6 +97,8 @@ def rehearsed(task: Task, row: PlanRow, rows: Any, codes: IntArray) -> tuple[Exp
         classes=task.inputs.classes,
         basis="labelled public rows",
         schema=None,
+        scoring="accuracy" if judged is None else judged.by(codes, len(task.inputs.classes)),
+        shares=None if judged is None else judged.shares,
         one_unit=see.numbers.directions is not None,
     )
     facts = task.facts
@@ -103,10 +110,11 @@ def rehearsed(task: Task, row: PlanRow, rows: Any, codes: IntArray) -> tuple[Exp
     return told.expected, material.commonest
 
 
-def expected_of(task: Task, X: Any, y: Any) -> tuple[Expected | None, float]:
+def expected_of(task: Task, X: Any, y: Any, judged: Judged | None = None) -> tuple[Expected | None, float]:
     """Return what is to be expected of a task's student, rehearsed on labelled public rows, and of the commonest class.
 
-    `task`: what is to be done. `X`, `y`: *Public* rows, at least 40. Raises DataRefused if they do not fit the pool, or
+    `task`: what is to be done. `X`, `y`: *Public* rows, at least 40. `judged`: by what score; by default by what suits
+    how rare their classes are. Raises DataRefused if they do not fit the pool, or
     private rows are among them; InvalidParameter if they are too few, or the number of private units is not known.
     """
     if task.facts.rows is None:
@@ -115,12 +123,23 @@ def expected_of(task: Task, X: Any, y: Any) -> tuple[Expected | None, float]:
     codes = encode_labels(y, task.inputs.classes, name="evaluation labels")
     refuse_private_rows(rows, task.inputs.records(), name="evaluation")
     task = task.without_private_rows()
-    return rehearsed(task, row_of(task), rows, codes)
+    return rehearsed(task, row_of(task), rows, codes, judged or Judged())
 
 
 def expected_score(expected: Expected) -> ExpectedScore:
     """Return what was expected as a report has it."""
-    return ExpectedScore(accuracy=expected.accuracy, low=expected.low, high=expected.high, basis=BASES[expected.basis])
+    scored, chosen = expected.scored, None
+    if scored is not None:
+        chosen = ChosenScore(
+            scoring=scored.scoring, value=scored.value, low=scored.low, high=scored.high, baseline=scored.baseline
+        )
+    return ExpectedScore(
+        accuracy=expected.accuracy,
+        low=expected.low,
+        high=expected.high,
+        basis=BASES[expected.basis],
+        chosen=chosen,
+    )
 
 
 def row_of(task: Task) -> PlanRow:

@@ -36,6 +36,7 @@ from quorate.run.pool_cautions import few_rows_caution
 from quorate.run.public_facts import PublicFacts
 from quorate.run.schema import Schema
 from quorate.students import as_student
+from quorate.students.scores import Judged
 from quorate.types import IntArray, Secret
 from quorate.voting.inputs import Inputs, PrivateRows, Views, directions_of_images, look
 from quorate.voting.models import DEFAULT_TEACHER, default_teacher, is_linear, teacher_named
@@ -161,6 +162,7 @@ def rehearsals_of(
     models: Models,
     *,
     how: str,
+    judged: Judged,
     y_public: Any,
     evaluation: tuple[Any, ...] | None,
 ) -> tuple[Rehearsal, ...]:
@@ -184,7 +186,7 @@ def rehearsals_of(
         )
     effort = _effort(facts, models)
     if how in ("auto", "labels"):
-        material = labelled_material(side, classes, models, y_public=y_public, evaluation=evaluation)
+        material = labelled_material(side, classes, models, judged=judged, y_public=y_public, evaluation=evaluation)
         return (Rehearsal(material=material, facts=facts, effort=effort),)
     basis: Basis = "synthetic rows" if how == "synthetic" else "rules on the pool"
     return _by_rules(facts, side, classes, models, [rule_of(number) for number in range(RULES)], basis)
@@ -252,6 +254,7 @@ def labelled_material(
     classes: Sequence[Any],
     models: Models,
     *,
+    judged: Judged | None = None,
     y_public: Any = None,
     evaluation: tuple[Any, ...] | None = None,
 ) -> Material:
@@ -273,7 +276,8 @@ def labelled_material(
         made = pool_material(side, np.arange(len(codes)), codes, **told)
     else:
         made = _material(side, (*side.shown(rows), side.schema.parsed(rows)[0]), codes, None, **told)
-    made = replace(made, groups=groups)
+    judged = judged or Judged(scoring="accuracy")
+    made = replace(made, groups=groups, scoring=judged.by(codes, len(classes)), shares=judged.shares)
     names = _compared_by_default(side, models.teacher) if models.compared is None else models.compared
     own = DEFAULT_TEACHER if models.teacher is None else models.teacher  # which is compared with others, not itself
     return replace(made, others={name: _with_teachers(made, side, rows, name) for name in names if name != own})

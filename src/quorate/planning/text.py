@@ -13,6 +13,7 @@ from quorate.planning.plan import Plan
 from quorate.planning.plan_row import PlanRow
 from quorate.report.notation import TERMINAL, percent, shortened, under_label
 from quorate.run.expected import BASES
+from quorate.students.scores import SCORE_WORDS
 
 MOST_ROWS = 12  # that can answer; the rest are in the JSON and the page
 ROUGHLY = "rehearsed once, so that its figure is rough: it comes after the rows that were rehearsed in full"
@@ -63,11 +64,19 @@ def _rows(plan: Plan) -> list[str]:
     lines = [_HEAD, "─" * TERMINAL, *(_row(row, "~" if plan.is_brief(row) else " ") for row in able[:MOST_ROWS])]
     if len(able) > MOST_ROWS:
         lines.append(f" and {several(len(able) - MOST_ROWS, 'row')} more: --json or --html shows them")
-    share = "— no labels" if plan.commonest is None else f"{plan.commonest:.3f}"
+    share = "— no labels" if plan.commonest is None else f"{always(plan):.3f}"
     lines += [f" {'always the commonest class':<62}{share}", "─" * TERMINAL]
+    if plan.scoring != "accuracy":
+        lines += _words("expected", f"{SCORE_WORDS[plan.scoring]}, since a class is rare or it was asked for")
     if any(plan.is_brief(row) for row in able):
         lines += _words("~", ROUGHLY)
     return lines
+
+
+def always(plan: Plan) -> float:
+    """Return the score of always saying the commonest class, by what the plan's rows are put in order."""
+    scored = None if plan.first.expected is None else plan.first.expected.scored
+    return (plan.commonest or 0.0) if scored is None else scored.baseline
 
 
 def _row(row: PlanRow, mark: str) -> str:
@@ -81,7 +90,11 @@ def _row(row: PlanRow, mark: str) -> str:
 
 def _range(row: PlanRow) -> str:
     found = row.expected
-    return "" if found is None else f"{found.accuracy:.3f} ({found.low:.2f}–{found.high:.2f})"
+    if found is None:
+        return ""
+    if (scored := found.scored) is not None:
+        return f"{scored.value:.3f} ({scored.low:.2f}–{scored.high:.2f})"
+    return f"{found.accuracy:.3f} ({found.low:.2f}–{found.high:.2f})"
 
 
 def _number(n: int | None) -> str:
@@ -201,8 +214,8 @@ def _epsilons(plan: Plan) -> list[str]:
     if not any(each.expected is not None for each in plan.by_epsilon):
         return []
     lines = ["", *(f"  {line}" for line in wrap(f"{epsilons_of(plan)}:", TERMINAL - 2))]
-    lines += [f"  {'ε':<8}{'teachers':>9}  expected accuracy"]
-    lines += [f"  {each.epsilon:<8g}{_number(each.n_teachers):>9}  {_at(each)}" for each in plan.by_epsilon]
+    lines += [f"  {'ε':<8}{'teachers':>9}  expected {SCORE_WORDS[plan.scoring]}"]
+    lines += [f"  {each.epsilon:<8g}{_number(each.n_teachers):>9}  {at_epsilon(each)}" for each in plan.by_epsilon]
     lines += [line for words in epsilons_in_words(plan) for line in _words("", words)]
     return [*lines, ""]
 
@@ -215,8 +228,11 @@ def epsilons_of(plan: Plan) -> str:
     return f"{method_of(first)} by ε; the number of teachers is chosen for each ε, and differs by row"
 
 
-def _at(each: AtEpsilon) -> str:
-    return "—" if each.expected is None else str(each.expected)
+def at_epsilon(each: AtEpsilon) -> str:
+    """Return what is expected at one ε; the head of its column names the score."""
+    if each.expected is None:
+        return "—"
+    return str(each.expected) if each.expected.scored is None else each.expected.scored.figures
 
 
 def epsilons_in_words(plan: Plan) -> tuple[str, ...]:

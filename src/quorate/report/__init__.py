@@ -18,7 +18,7 @@ Examples
 ...                       left_delta=1e-5, answers_left=12),
 ...     answers=AnswerCounts(asked=100, per_class=[80, 20]),
 ...     checks=[Check(code="shards", question="Does each patient belong to one teacher?", outcome="passed",
-...                   evidence="One vote can change.", ran="quorate.ensemble.partition_check.check_partition")],
+...                   evidence="One vote can change.", ran="quorate.ensemble.partition.check_partition")],
 ...     provenance=Provenance(run="ward 7", started="2026-08-21T10:00:00Z", command="quorate run",
 ...                           seeded=False, noise="operating system", ledger_head="9f2c", ledger_entries=3))
 >>> print(render_text(facts, width=72, outputs=Outputs(report="run/public/report.html")), end="")
@@ -45,11 +45,9 @@ from quorate.accounting import miss_rate, worlds_told_apart
 from quorate.deferred import on_demand
 
 if TYPE_CHECKING:
-    from quorate.report.audited import said_of_sight, said_of_sizes
     from quorate.report.card import model_card
     from quorate.report.chart import Axis, Chart
-    from quorate.report.checks import Check
-    from quorate.report.facts import Facts, Provenance, Setup, render_json
+    from quorate.report.facts import Check, Facts, Provenance, Rounds, Setup, render_json
     from quorate.report.findings import (
         AttackCurve,
         Audit,
@@ -63,8 +61,8 @@ if TYPE_CHECKING:
         StageLine,
     )
     from quorate.report.internal import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
+    from quorate.report.measurement import said_of_sight, said_of_sizes
     from quorate.report.page import render_html
-    from quorate.report.rounds import Rounds
     from quorate.report.spending import AnswerCounts, BudgetRaise, ExPost, Part, Spending
     from quorate.report.student_file import StudentFile
     from quorate.report.text import Outputs, render_text

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from quorate.accounting.figures import at_least, at_most, plural, several
-from quorate.report import drawing, sentences
-from quorate.report.element import Child, element, join
-from quorate.report.facts import Facts
+from quorate.report import html, sentences
+from quorate.report.facts import Facts, Rounds
 from quorate.report.findings import Choice
-from quorate.report.layout import pairs, table
+from quorate.report.html import Child, element, join, pairs, table
 from quorate.report.notation import percent
-from quorate.report.rounds import Rounds
 
 CHOICE_HEADS: tuple[str, ...] = ("#Noise on each number",)
 COUNTS_ANSWERS = False
@@ -49,7 +47,7 @@ def spending(facts: Facts) -> tuple[Child, ...]:
             ("Purpose", "Mechanism", "#Noise on each number", "#Paid for", "#Drawn", "#Stored", "#Share of ε"),
             (
                 (
-                    join(drawing.swatch(place), part.purpose),
+                    join(html.swatch(place), part.purpose),
                     part.mechanism,
                     at_least(rounds.noise),
                     f"{part.reserved:,}",

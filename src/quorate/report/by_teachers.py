@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from quorate.accounting.figures import at_least, at_most, several
 from quorate.outcomes import Outcome
-from quorate.report import drawing, sentences
-from quorate.report.element import Child, element, join
+from quorate.report import html, sentences
 from quorate.report.facts import Facts
 from quorate.report.findings import Choice
-from quorate.report.layout import table
+from quorate.report.html import Child, element, join, table
 from quorate.report.notation import columns, percent, shortened, visible
 from quorate.report.spending import Part
 
@@ -81,7 +80,7 @@ def _asked(facts: Facts) -> str:
 
 
 def _part(place: int, part: Part, spent: float) -> tuple[Child, ...]:
-    name = join(drawing.swatch(place), part.purpose)
+    name = join(html.swatch(place), part.purpose)
     form = f"{part.mechanism} ({part.form})" if part.form else part.mechanism
     lost = element("small", f"{part.interrupted:,} interrupted") if part.interrupted else None
     declined = join(f"{part.declined:,}", lost)

@@ -8,10 +8,10 @@ from typing import Any
 
 from quorate.accounting.figures import at_most, several
 from quorate.report import sentences
-from quorate.report.baseline import balanced, commonest_class, decides, expectation, judged, verdict
 from quorate.report.facts import Facts
 from quorate.report.method import words_of
 from quorate.report.notation import escaped, percent, shortened, visible, wilson_interval
+from quorate.report.sentences import balanced, commonest_class, decides, expectation, judged, verdict
 from quorate.report.student_file import how_to_use
 from quorate.report.utility import Score
 

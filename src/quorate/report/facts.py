@@ -6,20 +6,153 @@ that. The rest of the room turns the tree into words and pictures and sees nothi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from json import JSONDecodeError, dumps, loads
-from typing import Any
+from typing import Any, ClassVar
 
 from quorate.accounting import Guarantee
 from quorate.errors import InvalidParameter
-from quorate.report.checks import Check
+from quorate.outcomes import Outcome
 from quorate.report.findings import AttackCurve, Audit, Choice, Fitted
 from quorate.report.notation import escaped
 from quorate.report.plain import Plain, as_json, read, require
-from quorate.report.rounds import Rounds
 from quorate.report.spending import AnswerCounts, Spending
 from quorate.report.student_file import StudentFile
 from quorate.report.utility import Utility
+from quorate.stored_names import stored_name
+
+LOOKED = (Outcome.PASSED, Outcome.FAILED)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Check(Plain):
+    """One question about how a run was made. A question that nothing looked into is never "passed".
+
+    Parameters
+    ----------
+    code : str
+        What programs decide by: ``"shards"``, ``"classes"``, ``"preprocessing"``, ``"outside"``, ``"noise"``,
+        ``"seed"``, ``"chain"``, ``"audit"``, ``"shard audit"``; of direct runs ``"contributions"``,
+        ``"private rows"``, ``"public pool"``, ``"evaluation rows"``.
+    question : str
+        What was asked; yes is good.
+    outcome : Outcome
+        How it was answered.
+    evidence : str
+        What was seen and what follows from it, in a sentence or two. Public.
+    ran : str or None
+        The function that looked, with its module; None where none did.
+    remedy : str or None
+        What the owner can do where the answer is not yes.
+
+    Raises
+    ------
+    InvalidParameter
+        An outcome that takes a function that ran has none, or one that takes none has one.
+
+    Examples
+    --------
+    >>> check = Check(code="seed", question="Is the noise free of a seed?", outcome="passed",
+    ...               evidence="Nobody can draw the same noise again.", ran="quorate.run.checks.seed")
+    >>> check.holds, check.outcome
+    (True, <Outcome.PASSED: 'passed'>)
+    >>> Check(code="shards", question="Is each patient in one shard?", outcome="passed", evidence="…")
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: check 'shards': only a function that ran can end in passed or failed; name it
+    """
+
+    code: str
+    question: str
+    outcome: Outcome
+    evidence: str
+    ran: str | None = None
+    remedy: str | None = None
+
+    @property
+    def holds(self) -> bool:
+        """Whether the answer is yes: something looked, or the code has no other way."""
+        return self.outcome in (Outcome.PASSED, Outcome.BY_CONSTRUCTION)
+
+    def _check(self) -> None:
+        require(
+            (self.outcome in LOOKED) == (self.ran is not None),
+            f"check {self.code!r}: only a function that ran can end in passed or failed; "
+            + ("name it" if self.ran is None else "leave out ran"),
+        )
+
+
+def name_of(function: Callable[..., Any]) -> str:
+    """Return the name that facts have for the function that ran a check, wherever its file moves.
+
+    Examples
+    --------
+    >>> name_of(require)
+    'quorate.report.plain.require'
+    """
+    return stored_name(function)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Rounds(Plain):
+    """The settings of noisy gradient rounds, all of them public facts, and what became of the rounds.
+
+    Parameters
+    ----------
+    feature_map : str
+        What the model is linear in, in words.
+    n_coordinates : int
+        Numbers that a row has in public coordinates.
+    effective_dimension, ridge : float
+        d(κ) and κ.
+    clip : float
+        B: the length that the gradient of one unit is cut off at.
+    noise : float
+        Standard deviation on each number of a round, in the unit of the gradient.
+    rounds, stored, interrupted : int
+        T, the rounds that the model rests on, and those that were drawn and lost when a process ended.
+    rate, momentum : float
+        η, and the share of a step that is kept for the next.
+    n_units : int
+        n₀, the number of units that a step is divided by.
+    residual_ridge : float or None
+        κ of what kernels add to linear features, which is whitened by itself; None where there is one whitening.
+    averaged : float or None
+        The share of the rounds, the last ones, whose weights were averaged; None for half of them.
+    shrunk : bool or None
+        Whether weights were shrunk by their known error afterwards; None for no.
+
+    Examples
+    --------
+    >>> Rounds(feature_map="rows scaled to length one", n_coordinates=40, effective_dimension=21.5, ridge=0.01,
+    ...        clip=2.1, noise=14.2, rounds=12, stored=12, interrupted=0, rate=4.0, momentum=0.0, n_units=6000).rounds
+    12
+    """
+
+    feature_map: str
+    n_coordinates: int
+    effective_dimension: float
+    ridge: float
+    clip: float
+    noise: float
+    rounds: int
+    stored: int
+    interrupted: int
+    rate: float
+    momentum: float
+    n_units: int
+    residual_ridge: float | None = None
+    averaged: float | None = None
+    shrunk: bool | None = None
+
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("residual_ridge", "averaged", "shrunk")
+
+    def _check(self) -> None:
+        require(min(self.rounds, self.n_coordinates, self.n_units) >= 1, "rounds, n_coordinates and n_units are >= 1")
+        require(min(self.stored, self.interrupted) >= 0, "stored and interrupted are counts, expected >= 0")
+        require(self.stored + self.interrupted <= self.rounds, "a round is stored or lost, once")
+        require(self.clip > 0 and self.noise > 0, "clip and noise are > 0")
+
 
 FORMAT = 2  #: version of the JSON form; others are refused
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from quorate.accounting.figures import several
 from quorate.errors import InvalidParameter
-from quorate.report import drawing
+from quorate.report import html
 from quorate.report.chart import Axis, Chart
-from quorate.report.element import Child, Markup, element
-from quorate.report.layout import table
+from quorate.report.html import Child, Markup, element, table
 from quorate.report.notation import percent
 from quorate.report.plain import Plain
 
@@ -165,7 +164,7 @@ def _margins(internal: InternalFacts) -> tuple[Child, ...]:
     title = f"Margins of the queries, from 0 to {widest:,} votes, in steps of {wide:,}."
     return (
         element("h3", "Margins"),
-        element("figure", drawing.columns(title, heights), element("figcaption", title)),
+        element("figure", html.columns(title, heights), element("figcaption", title)),
     )
 
 
@@ -247,7 +246,7 @@ def _quality(internal: InternalFacts) -> tuple[Child, ...]:
 
 
 def _figure(chart: Chart, caption: str) -> Markup:
-    return element("figure", drawing.chart(chart), element("figcaption", caption))
+    return element("figure", html.chart(chart), element("figcaption", caption))
 
 
 def _teachers(internal: InternalFacts) -> tuple[Child, ...]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Protocol
 
 from quorate.report import by_rounds, by_teachers
-from quorate.report.element import Child
 from quorate.report.facts import Facts
 from quorate.report.findings import Choice
+from quorate.report.html import Child
 
 
 class Words(Protocol):

@@ -4,15 +4,57 @@ from __future__ import annotations
 
 from typing import Literal, overload
 
+from quorate.accounting.figures import several
 from quorate.errors import InvalidParameter, SecretRefused
-from quorate.report import audited, drawing, measured, origin, promised, sentences
-from quorate.report.element import Child, Markup, element, join
-from quorate.report.facts import Facts
+from quorate.report import html, measurement, promises, sentences
+from quorate.report.facts import Facts, render_json
+from quorate.report.html import Child, Markup, document, element, join, pairs, section
 from quorate.report.internal import NOT_FOR_RELEASE, InternalFacts, owners_section
-from quorate.report.layout import document, section
+from quorate.report.method import words_of
 from quorate.report.notation import visible
 from quorate.report.stylesheet import STAMPED, STYLE
 from quorate.types import Secret
+
+LONGEST_BLOCK = 120_000  #: characters of JSON that a page takes in
+
+
+def provenance(facts: Facts) -> tuple[Child, ...]:
+    """Return who trusts whom, where the data come from, and what would be needed to check this page."""
+    setup, origin = facts.setup, facts.provenance
+    block = render_json(facts)
+    holder: Child = element("p", "The machine-readable block is longer than a page can take; it is the JSON edition.")
+    if len(block) <= LONGEST_BLOCK:
+        holder = element(
+            "details", element("summary", "This report as JSON"), element("pre", element("code", block_text(block)))
+        )
+    return (
+        pairs(
+            (
+                ("Trust model", setup.trust_model),
+                ("Data collection", setup.data_collection or "not stated by the owner"),
+                *origin.registry,
+            )
+        ),
+        pairs(
+            (
+                words_of(facts).models(facts),
+                ("For an engineer", element("code", facts.guarantee.for_engineer())),
+                ("Started", origin.started),
+                ("Noise", f"{origin.noise} — {sentences.SEEDED}" if facts.seeded else origin.noise),
+                ("Versions", ", ".join(f"{name} {version}" for name, version in origin.versions) or "—"),
+                ("Command", element("code", origin.command)),
+                (f"Ledger head ({several(origin.ledger_entries, 'entry')})", element("code", origin.ledger_head)),
+                *((name, element("code", digest)) for name, digest in (*origin.hashes, *origin.public_digests)),
+            ),
+            class_="pairs small",
+        ),
+        holder,
+    )
+
+
+def block_text(block: str) -> Markup:
+    """Return JSON as the text of an element: its line breaks stay, and what is invisible is already an escape."""
+    return Markup("\n".join(join(line) for line in block.split("\n")))
 
 
 @overload
@@ -74,24 +116,24 @@ def _page(facts: Facts, owners: tuple[Markup, ...], *, stamps: tuple[str, ...]) 
     stamp = " · ".join(stamps) or None
     title = " · ".join((f"{facts.provenance.run}: privacy report", *stamps))
     parts: tuple[tuple[str, str, tuple[Child, ...] | None], ...] = (
-        ("guarantee", "Privacy guarantee", promised.guarantee(facts)),
-        ("composition", "Unit of privacy, composition", promised.unit_and_composition(facts)),
-        ("mechanisms", "Mechanisms", promised.mechanisms(facts)),
-        ("implementation", "Implementation", promised.implementation(facts)),
-        ("utility", "Utility", measured.utility(facts)),
-        ("audit", "Audit", audited.audit(facts)),
-        ("sensitivity", "Sensitivity of the choice", measured.sensitivity(facts)),
-        ("provenance", "Trust model, data collection, provenance", origin.provenance(facts)),
+        ("guarantee", "Privacy guarantee", promises.guarantee(facts)),
+        ("composition", "Unit of privacy, composition", promises.unit_and_composition(facts)),
+        ("mechanisms", "Mechanisms", promises.mechanisms(facts)),
+        ("implementation", "Implementation", promises.implementation(facts)),
+        ("utility", "Utility", measurement.utility(facts)),
+        ("audit", "Audit", measurement.audit(facts)),
+        ("sensitivity", "Sensitivity of the choice", measurement.sensitivity(facts)),
+        ("provenance", "Trust model, data collection, provenance", provenance(facts)),
     )
     body = element(
         "body",
-        drawing.textures(),
+        html.textures(),
         None if stamp is None else element("aside", stamp, class_="banner"),
         element(
             "header",
             element("p", "quorate · privacy report", class_="eyebrow"),
             element("h1", facts.provenance.run),
-            promised.at_a_glance(facts),
+            promises.at_a_glance(facts),
             class_="top",
         ),
         element(

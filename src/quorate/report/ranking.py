@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from quorate.report import drawing
-from quorate.report.element import Child, element
+from quorate.report import html
 from quorate.report.facts import Facts
-from quorate.report.layout import table
+from quorate.report.html import Child, element, table
 from quorate.report.notation import percent, shortened, visible
 from quorate.report.utility import OperatingPoint
 
@@ -37,13 +36,13 @@ def ranking(facts: Facts) -> tuple[Child, ...]:
             "div",
             _figure(
                 roc,
-                drawing.unit_square(
+                html.unit_square(
                     roc, [(0.0, 0.0), *((p.false_alarms, p.recall) for p in curve), (1.0, 1.0)], chance=((0, 0), (1, 1))
                 ),
             ),
             _figure(
                 precision,
-                drawing.unit_square(
+                html.unit_square(
                     precision, [(p.recall, p.precision) for p in curve], chance=((0, found.share), (1, found.share))
                 ),
             ),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from quorate.report.element import Markup
+from quorate.report.html import Markup
 
 _LIGHT = """
   --paper: #fcfbf8; --ink: #1c2227; --muted: #56606a; --line: #dedad1; --track: #ebe7de;

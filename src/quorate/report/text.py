@@ -8,11 +8,11 @@ from textwrap import wrap
 from quorate.errors import InvalidParameter
 from quorate.outcomes import Outcome
 from quorate.report import sentences
-from quorate.report.baseline import baseline, decides, expectation, scored
 from quorate.report.facts import Facts
 from quorate.report.method import words_of
 from quorate.report.notation import columns, percent, shortened, visible
 from quorate.report.plain import Plain
+from quorate.report.sentences import baseline, decides, expectation, scored
 
 NARROWEST = 40  #: columns; below that a table cannot be read
 _LABEL = 12  # columns of the first column

@@ -232,12 +232,17 @@ def rehearsal_caution(expected: Expected | None, commonest: float) -> Caution:
     return caution(
         REHEARSED_AT_THE_COMMONEST,
         Severity.SERIOUS,
-        f"rehearsed on public rows, the student is right for {expected}, and always saying their commonest class for "
-        f"{100 * commonest:.1f} %: the budget would be spent for nothing. Raise epsilon, bring more private rows, or "
-        "try another method or model (quorate plan compares them)"
-        if expected.accuracy <= commonest
+        f"rehearsed on public rows, the student {_beside(expected, commonest)}: the budget would be spent for nothing. "
+        "Raise epsilon, bring more private rows, or try another method or model (quorate plan compares them)"
+        if expected.gain(commonest) <= 0
         else None,
     )
+
+
+def _beside(expected: Expected, commonest: float) -> str:
+    if (scored := expected.scored) is not None:
+        return f"has {scored}, and always saying their commonest class {scored.baseline:.3f}"
+    return f"is right for {expected}, and always saying their commonest class for {100 * commonest:.1f} %"
 
 
 def rows_caution(facts: PublicFacts) -> Caution:

@@ -15,6 +15,7 @@ from quorate.run.cautions import rehearsal_caution
 from quorate.run.expected import BASES, Expected
 from quorate.run.look import NO_LOOK, Look
 from quorate.run.remarks import Note
+from quorate.students.scores import SCORE_WORDS
 from quorate.types import Secret
 
 SEEDED_LINE = "seeded noise: reproducible, therefore not private, so no promise holds. Remove unsafe_noise_seed"
@@ -76,8 +77,12 @@ class CheckResult:
         found = rehearsal_caution(expected, commonest)
         heard = (found,) if found.applies else ()
         line = "not known: a shard has more rows than half of the labelled public ones"
+        beside = f"{100 * commonest:.1f} %"
         if expected is not None:
             line = f"accuracy {expected}, {BASES[expected.basis]}"
+            if (scored := expected.scored) is not None:
+                line = f"{expected}; accuracy {100 * expected.accuracy:.1f} %; {BASES[expected.basis]}"
+                beside = f"{SCORE_WORDS[scored.scoring]} {scored.baseline:.3f}, accuracy {beside}"
         return replace(
             self,
             found={
@@ -88,7 +93,7 @@ class CheckResult:
             },
             steps=(
                 *self.steps,
-                ("expect", f"{line}; always saying the commonest class: {100 * commonest:.1f} %"),
+                ("expect", f"{line}; always saying the commonest class: {beside}"),
             ),
             cautions=(*self.cautions, *heard),
         )

@@ -7,7 +7,7 @@ from quorate.mechanisms import Mechanism, is_own
 from quorate.noise import NoiseSource
 from quorate.outcomes import Outcome
 from quorate.report import Check
-from quorate.report.checks import name_of
+from quorate.report.facts import name_of
 from quorate.stored_names import stored_as
 
 AUDIT = "audit"

@@ -26,10 +26,13 @@ STAGES = {
     "labels": "releasing labels",
     "student": "fitting the student",
     "shards": "changing one unit",
+    "private rows": "reading private rows",
+    "private rows again": "reading them as at first",  # by the encoder that the run began with
     "coordinates": "reading coordinates",
     "rounds": "gradient rounds",
 }
 SECONDS_BETWEEN_LINES = 5.0
+PARTS = 100  # in which it is told how far a pass over private rows is: no number of them is shown
 
 
 def wanted(verbose: object) -> bool:
@@ -59,7 +62,8 @@ class PlainLines:
                 return
             self._last = self._clock()
             self._begun[stage] = (self._last, done)
-            self._write(f"{name} ({total})")
+            before = f", {done} of them done before" if done else ""
+            self._write(f"{name} ({total}{before})")
             return
         now, (begun, first) = self._clock(), self._begun[stage]
         if done >= total or done <= first or now - self._last < SECONDS_BETWEEN_LINES:
@@ -67,6 +71,14 @@ class PlainLines:
         self._last = now
         left = (now - begun) / (done - first) * (total - done)
         self._write(f"{name}: {done} of {total}, about {duration(left)} left")
+
+
+def in_parts(watch: Watch | None, stage: str) -> Callable[[int, int], None] | None:
+    """Return what hears of rows and tells of parts, beginning with none; None where nobody looks."""
+    if watch is None:
+        return None
+    watch(stage, 0, PARTS)
+    return lambda done, total: watch(stage, PARTS * done // total, PARTS)
 
 
 def duration(seconds: float) -> str:

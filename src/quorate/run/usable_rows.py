@@ -103,12 +103,12 @@ class PrivateTable:
             return framed
         return isinstance(self.X, (list, tuple)) or len(getattr(self.X, "shape", ())) > 0
 
-    def known(self) -> tuple[PackedDigests, PrivateRecords]:
+    def known(self, watch: Watching | None = None) -> tuple[PackedDigests, PrivateRecords]:
         """Return the digest of every row, and by what those that can be used are known again, in one pass."""
         digests: list[NDArray[np.uint8]] = []
 
         def usable_rows() -> Iterator[Rows]:
-            for _, rows, usable in self.parsed():
+            for _, rows, usable in self.parsed(watch=watch):
                 read = typed(rows)
                 digests.append(pack(row_digests(read) if len(usable) else []).array)
                 yield take(read, np.flatnonzero(usable))

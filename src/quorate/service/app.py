@@ -19,9 +19,8 @@ from starlette.responses import Response
 from quorate.errors import LedgerBusy, LedgerIntegrityError
 from quorate.service import openapi
 from quorate.service.answers import Answers, Point
-from quorate.service.dashboard import Page
+from quorate.service.dashboard import History, Page
 from quorate.service.features import Features
-from quorate.service.history import History
 from quorate.service.keys import Key, KeyFile, Scope
 from quorate.service.problems import Problem
 from quorate.service.records import METRICS_TYPE, Records

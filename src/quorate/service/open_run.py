@@ -13,7 +13,7 @@ from typing import Any
 from quorate.arguments import shown
 from quorate.data.rows import Rows, is_frame
 from quorate.ensemble import Ensemble
-from quorate.ensemble.largest_number import largest_number
+from quorate.ensemble.ensemble import largest_number
 from quorate.errors import SeededNoiseRefused
 from quorate.folder.batch import load_run
 from quorate.folder.folder import RunFolder
@@ -26,8 +26,8 @@ from quorate.ledger import Ledger
 from quorate.release.guarantee import spent_of
 from quorate.service.answers import Standing
 from quorate.service.app import Served
+from quorate.service.dashboard import History
 from quorate.service.features import Features
-from quorate.service.history import History
 from quorate.service.models import check_models, note_models, open_student, predictor
 from quorate.service.settings import ServiceSettings
 from quorate.service.votes import CurrentRows, EnsembleAnswers, ModelAnswers

@@ -25,13 +25,12 @@ from typing import TYPE_CHECKING
 from quorate.deferred import on_demand
 
 if TYPE_CHECKING:
-    from quorate.students.answers import AutoStudent, as_student
     from quorate.students.declared import class_probabilities, fit_student
     from quorate.students.noisy_labels import NoiseAwareStudent
     from quorate.students.prompt_student import PromptStudent
     from quorate.students.semi_supervised import SelfTraining, SpreadLabels
     from quorate.students.student import Declined, LabelStudent, Student, StudentData
-    from quorate.students.values import VoteShareStudent
+    from quorate.students.values import AutoStudent, VoteShareStudent, as_student
     from quorate.students.voting_class import VotingClass
 
 __all__ = [

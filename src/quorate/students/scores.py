@@ -21,7 +21,8 @@ from quorate.types import FloatArray, IntArray
 
 #: What ``score`` and ``scoring`` may be.
 SCORINGS: Final = ("accuracy", "balanced_accuracy", "roc_auc", "average_precision", "f1", "log_loss")
-_BY_PROBABILITIES: Final = ("roc_auc", "average_precision", "log_loss")
+#: Those that a model without probabilities does not have.
+BY_PROBABILITIES: Final = ("roc_auc", "average_precision", "log_loss")
 #: How they are written where people read them.
 SCORE_WORDS: Final = {
     "accuracy": "accuracy", "balanced_accuracy": "balanced accuracy", "roc_auc": "ROC-AUC",
@@ -110,6 +111,23 @@ def rarer(shares: Sequence[float | None]) -> int:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Judged:
+    """What a model is judged by.
+
+    `scoring`: the name of a score; None leaves it to how rare the classes are. `shares`: of the classes, as declared;
+    by default those of labelled public rows.
+    """
+
+    scoring: str | None = None
+    shares: tuple[float | None, ...] | None = None
+
+    def by(self, codes: IntArray, n_classes: int) -> str:
+        """Return the name of the score for labelled public rows with these codes."""
+        counts = np.bincount(codes, minlength=n_classes) / max(len(codes), 1)
+        return self.scoring or default_scoring(self.shares or counts.tolist())
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class ScoredRows:
     """What a model says of labelled public rows.
 
@@ -144,7 +162,7 @@ class ScoredRows:
         return cls(
             truth=np.asarray(truth),
             predicted=predicted,
-            probabilities=_probabilities(model, X, classes),
+            probabilities=probabilities_of(model, X, classes),
             n_classes=len(classes),
             positive=rarer(seen) if len(classes) == 2 else 0,
         )
@@ -242,7 +260,7 @@ def is_better(scoring: str, one: float, other: float) -> bool:
     return one < other if scoring == "log_loss" else one > other
 
 
-def _probabilities(model: Any, X: Any, classes: Sequence[Any]) -> FloatArray | None:
+def probabilities_of(model: Any, X: Any, classes: Sequence[Any]) -> FloatArray | None:
     """Return the probabilities of the declared classes; of a model that has none, nothing."""
     if not hasattr(model, "predict_proba"):
         return None

@@ -10,7 +10,7 @@ import numpy as np
 from quorate.ambient import unwarned
 from quorate.arguments import count, one_of, real
 from quorate.data import n_rows, take
-from quorate.ensemble.unfitted import may_have
+from quorate.ensemble.teachers.unfitted import may_have
 from quorate.errors import InvalidParameter
 from quorate.stored_names import stored_as
 from quorate.students.declared import class_probabilities, fit_student, spread

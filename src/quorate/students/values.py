@@ -1,4 +1,7 @@
-"""Students of noisy votes: the noise is public, so a vote share can be learned as a function of the point."""
+"""Students of noisy votes: the noise is public, so a vote share can be learned as a function of the point.
+
+The default student learns from noisy votes where they were released, and from labels elsewhere.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ from quorate.mechanisms import Mechanism
 from quorate.stored_names import stored_as
 from quorate.students.share_models import ProcessShares, TreeShares, fit_process_shares, fit_tree_shares
 from quorate.students.shares import VoteShares, fit_on_vote_shares, fit_vote_shares
-from quorate.students.student import EstimatorStudent, LabelStudent, StudentData
+from quorate.students.student import EstimatorStudent, LabelStudent, Student, StudentData
 from quorate.types import FloatArray
 
 SHARES = ("linear", "kernel", "gaussian-process", "trees", "smooth", "auto")
@@ -205,3 +208,57 @@ def gain(of_simple: FloatArray, of_rival: FloatArray) -> float:
     """
     gains = of_simple - of_rival
     return float(gains.mean() - gains.std(ddof=1) / math.sqrt(len(gains)))
+
+
+@stored_as("quorate.students.answers.AutoStudent")
+@dataclass(frozen=True)
+class AutoStudent(EstimatorStudent):
+    """Make the most of whatever was released: what a bare classifier given as ``student=`` does.
+
+    Parameters
+    ----------
+    estimator : estimator, optional
+        Any scikit-learn classifier. By default the model of the vote shares that predicts noisy votes best, linear or
+        curved (``shares="smooth"`` of :class:`VoteShareStudent`), and where no votes were released a logistic
+        regression.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> AutoStudent(GaussianNB()).learner
+    GaussianNB()
+    """
+
+    @property
+    def compares_models(self) -> bool:
+        """Whether models of the votes are compared, which takes many fits."""
+        return self.estimator is None
+
+    def settled(self, data: StudentData) -> EstimatorStudent:
+        """Return what learns from answers like these, with the model that it would choose by them."""
+        if self.estimator is None and data.released.holds_values and len(data.answered) > 0:
+            return VoteShareStudent(shares="smooth").settled(data)
+        return self
+
+    def fit(self, data: StudentData) -> Any:
+        """Learn as :class:`VoteShareStudent` or :class:`LabelStudent` would."""
+        values = data.released.holds_values and len(data.answered) > 0
+        if not values:
+            return LabelStudent(self.learner).fit(data)
+        if self.estimator is None:
+            return VoteShareStudent(shares="smooth").fit(data)
+        return VoteShareStudent(self.estimator).fit(data)
+
+
+def as_student(given: Any) -> Student:
+    """Return a student as it is, and a bare classifier, or None, as one that learns from whatever is released.
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> as_student(GaussianNB())
+    AutoStudent(estimator=GaussianNB())
+    >>> as_student(LabelStudent())
+    LabelStudent(estimator=None)
+    """
+    return given if isinstance(given, Student) else AutoStudent(given)

@@ -2,7 +2,7 @@
 
 Here belongs a bound or a formula that a paper states, with its source, and nothing that knows a mechanism, a ledger
 or a row. What a run is set up with by default stands in :mod:`quorate.planning`. Begin with
-:mod:`~quorate.theory.cutoff`.
+:mod:`~quorate.theory.lzcw21_cutoff`.
 
 A function is named for the paper and the number of the statement, and has its constants as printed. ``_shape`` ends the
 name of one that a paper gives up to constants (and logarithms, where it says so): the constant is 1. Where a printed
@@ -46,11 +46,16 @@ if TYPE_CHECKING:
         bns15_theorem_4_16_shape,
     )
     from quorate.theory.btt18 import (
+        MisclassificationShape,
+        btt18_advanced_composition_shape,
         btt18_algorithm_2_teachers,
         btt18_lemma_3_3,
         btt18_lemma_3_3_counted,
+        btt18_queries_gained_shape,
         btt18_theorem_2_5,
         btt18_theorem_3_2_rate,
+        btt18_theorem_3_4_shape,
+        btt18_theorem_3_5_shape,
     )
     from quorate.theory.btt18_learner import (
         btt18_claim_4_1,
@@ -61,13 +66,10 @@ if TYPE_CHECKING:
         btt18_remark_3_shape,
         btt18_theorem_4_2_shape,
         btt18_theorem_4_3_shape,
-    )
-    from quorate.theory.btt18_rates import (
-        MisclassificationShape,
-        btt18_advanced_composition_shape,
-        btt18_queries_gained_shape,
-        btt18_theorem_3_4_shape,
-        btt18_theorem_3_5_shape,
+        btt18a_theorem_2,
+        hrs16_convex,
+        hrs16_convex_parameters,
+        hrs16_non_convex,
     )
     from quorate.theory.btt18a import (
         btt18a_agreeing_parts,
@@ -75,9 +77,8 @@ if TYPE_CHECKING:
         btt18a_theorem_3_11,
         btt18a_theorem_3_11_at_any_epsilon,
     )
-    from quorate.theory.cutoff import btt18_cutoff, cutoff_for_mean_error
-    from quorate.theory.disagreement import disagreement_coefficient
     from quorate.theory.lwy25 import (
+        disagreement_coefficient,
         lwy25_claim_3_2_others_shape,
         lwy25_claim_3_2_relabelled_shape,
         lwy25_lemma_2_5_shape,
@@ -86,9 +87,13 @@ if TYPE_CHECKING:
         lwy25_theorem_3_6_shape,
         lwy25_theorem_4_2_shape,
     )
-    from quorate.theory.lzcw21_active import (
+    from quorate.theory.lzcw21 import (
+        Table1Rate,
         lzcw21_answers_shape,
+        lzcw21_example_1,
+        lzcw21_example_2,
         lzcw21_gaussian_teachers,
+        lzcw21_table_1_shape,
         lzcw21_theorem_22_alpha_shape,
         lzcw21_theorem_22_shape,
     )
@@ -106,6 +111,8 @@ if TYPE_CHECKING:
         lzcw21_theorem_28_shape,
     )
     from quorate.theory.lzcw21_cutoff import (
+        btt18_cutoff,
+        cutoff_for_mean_error,
         lzcw21_lemma_3,
         lzcw21_lemma_3_at_any_epsilon,
         lzcw21_lemma_46,
@@ -115,9 +122,6 @@ if TYPE_CHECKING:
         lzcw21_theorem_5_cutoff,
         lzcw21_theorem_5_cutoff_by_concentration,
     )
-    from quorate.theory.lzcw21_table_1 import Table1Rate, lzcw21_table_1_shape
-    from quorate.theory.lzcw21_voting import lzcw21_example_1, lzcw21_example_2
-    from quorate.theory.sgd_stability import btt18a_theorem_2, hrs16_convex, hrs16_convex_parameters, hrs16_non_convex
 
 __all__ = [
     "btt18_cutoff",

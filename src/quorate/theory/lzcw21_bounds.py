@@ -343,7 +343,7 @@ def lzcw21_theorem_28_shape(n_rows: int, n_queries: int, vc_dimension: int, epsi
 
     Notes
     -----
-    For the K of :func:`~quorate.theory.lzcw21_active.lzcw21_gaussian_teachers` with ℓ = m. At τ = 1 it asks for
+    For the K of :func:`~quorate.theory.lzcw21.lzcw21_gaussian_teachers` with ℓ = m. At τ = 1 it asks for
     :math:`n = d^{3/2}/(\varepsilon\alpha^{3/2})` private rows; the second of the paper's contributions says
     :math:`d^{3/2}/(\varepsilon\alpha)`, which neither this nor Table 1 gives.
 

@@ -16,7 +16,7 @@ from quorate.errors import PreconditionFailed
 from quorate.ledger import Ledger
 from quorate.outcomes import Outcome
 from quorate.report import Check
-from quorate.report.checks import name_of
+from quorate.report.facts import name_of
 from quorate.run.checks import audit_not_run, chain, classes, noise, seed
 from quorate.types import IntArray, Secret
 from quorate.voting.task import Task

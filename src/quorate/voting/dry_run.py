@@ -25,12 +25,12 @@ from quorate.ensemble import (
     TrialFailed,
     tried,
 )
-from quorate.ensemble.class_names import fit_named
-from quorate.ensemble.classifier import ClassifierVoter
-from quorate.ensemble.plain_classes import is_plain
-from quorate.ensemble.prompted.teacher import REHEARSED
+from quorate.ensemble.teachers.class_names import fit_named
+from quorate.ensemble.teachers.classifier import ClassifierVoter
+from quorate.ensemble.teachers.plain_classes import is_plain
+from quorate.ensemble.teachers.prompted.teacher import REHEARSED
+from quorate.ensemble.teachers.unfitted import parts
 from quorate.ensemble.training import rows_alone
-from quorate.ensemble.unfitted import parts
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released
 from quorate.labelling.active import History, Strategy

@@ -42,7 +42,7 @@ from quorate.data.feature_maps.patches import has_patches
 from quorate.data.fixed_types import absent_marks, fixed_types
 from quorate.data.labels import Label
 from quorate.data.rows import Rows, texts_like
-from quorate.ensemble.largest_number import largest_number
+from quorate.ensemble.ensemble import largest_number
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.students.student import EstimatorStudent, Student
 from quorate.types import IntArray, Secret

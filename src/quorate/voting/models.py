@@ -284,7 +284,7 @@ def student_of(model: str, *, method: str, shares: str, folder: Path) -> Student
 
 def scores_asked_for(mechanism: Any, *, prior_matching: bool) -> Callable[[Any, Any], Any] | None:
     """Return how scores of a fitted teacher are asked for; None where a run looks at its classes alone."""
-    from quorate.ensemble.prior_matching import positive_scores
+    from quorate.ensemble.teachers.prior_matching import positive_scores
     from quorate.mechanisms import for_runs
 
     if prior_matching:

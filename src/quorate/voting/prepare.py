@@ -28,8 +28,8 @@ from quorate.ensemble import (
     check_unfitted,
     with_classes,
 )
-from quorate.ensemble.pool import refuse_daemon
-from quorate.ensemble.unfitted import may_have
+from quorate.ensemble.teachers.unfitted import may_have
+from quorate.ensemble.workers.pool import refuse_daemon
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.labelling.active import Strategy
 from quorate.mechanisms import Mechanism, check_declared, check_own, for_runs, is_own

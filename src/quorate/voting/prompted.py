@@ -18,7 +18,7 @@ from quorate.data import take
 from quorate.data.rows import n_rows
 from quorate.ensemble import ChatTeacher, Ensemble
 from quorate.ensemble.counting import add_votes
-from quorate.ensemble.prompted import Unanswered
+from quorate.ensemble.teachers.prompted import Unanswered
 from quorate.ensemble.votes import votes_of_prompt
 from quorate.errors import TeachersSilent
 from quorate.run.stage_store import PROMPTED, NoStages, StageStore

@@ -25,7 +25,7 @@ from quorate.ensemble import (
     as_teacher,
     change_of_one_teacher,
 )
-from quorate.ensemble.equivalent import is_equivalent
+from quorate.ensemble.linear.equivalent import is_equivalent
 from quorate.errors import PreconditionFailed
 from quorate.labelling import distinct
 from quorate.labelling.active import Strategy

@@ -75,6 +75,10 @@ RUNS = {
 
 #: The same, of runs that state a relation: begun by the code that asked for one first.
 STATED = {"direct-relation": ({"data": DECLARED, "epsilon": 1.0, "method": ADDED, "run": ""}, 3)}
+#: The same, of a run that left its feature map to the package, which then took "both" for tables with numbers.
+BY_DEFAULT = {
+    "direct-default-map": ({"data": DECLARED, "epsilon": 1.0, "method": 'by = "direct"\nrounds = 5', "run": ""}, 3)
+}
 
 AT_A_BLOCK = """
 import os, signal, sys
@@ -169,7 +173,7 @@ if __name__ == "__main__":
     from quorate import PrivateLogisticRegression
 
     stated = "neighbours" in inspect.signature(PrivateLogisticRegression).parameters
-    for name, (settings, block) in (STATED if stated else RUNS).items():
+    for name, (settings, block) in ({**STATED, **BY_DEFAULT} if stated else RUNS).items():
         with TemporaryDirectory() as place:
             Path(place, "run").mkdir()
             folder(Path(place, "run"), settings)

@@ -19,7 +19,7 @@ from quorate.learners.concepts import (
     Thresholds,
     relabelling_scores_by_erm,
 )
-from quorate.learners.concepts.box_relabelling import refuse_table
+from quorate.learners.concepts.boxes import refuse_table
 from quorate.learners.concepts.weighing import unit_scores
 
 
@@ -111,7 +111,7 @@ def test_columns_of_thousands_of_values_are_blocked_alike(monkeypatch):
     concepts = Rectangles(10, 2)
     T, W, labels = rng.integers(0, 1024, (9, 2)), rng.integers(0, 1024, (60, 2)), rng.integers(0, 2, 60)
     _, scores = concepts.relabelling_scores(T, W, labels)
-    monkeypatch.setattr("quorate.learners.concepts.box_relabelling._BLOCK_CELLS", 1)
+    monkeypatch.setattr("quorate.learners.concepts.boxes._SCORES_AT_ONCE", 1)
     assert concepts.relabelling_scores(T, W, labels)[1].tolist() == scores.tolist()
 
 

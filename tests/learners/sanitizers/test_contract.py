@@ -13,7 +13,7 @@ from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.concepts import FiniteClass, Intervals, PointFunctions, Rectangles, Stumps, Thresholds
 from quorate.learners.sanitizers import BLR, MWEM, Boxes, Medians, Tree, XorQueries
 from quorate.learners.sanitizers.budget import least_scale, share
-from quorate.learners.sanitizers.symmetric_difference_queries import public_domain
+from quorate.learners.sanitizers.queries import public_domain
 from quorate.noise import OSNoise, SeededNoise
 
 CORNERS = ((0.0, 0.5), (1.0, 0.5), (1.0, 2.0), (3.0, 2.0))

@@ -14,7 +14,7 @@ from quorate.errors import InvalidParameter
 from quorate.learners.concepts import Intervals, Rectangles, Thresholds
 from quorate.learners.sanitizers import MWEM, XorQueries, mwem
 from quorate.learners.sanitizers.mwem import multiplicative_weights
-from quorate.learners.sanitizers.synthetic import rounded_weights
+from quorate.learners.sanitizers.noisy_tree import rounded_weights
 from quorate.noise import SeededNoise
 
 FALSE_ALARM = 1e-6

@@ -13,8 +13,7 @@ from quorate.audit import PureClaim, audit_mechanism
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.concepts import Intervals, Rectangles, Thresholds
 from quorate.learners.sanitizers import Tree, TreePlan, noisy_prefix_counts, noisy_tree
-from quorate.learners.sanitizers.noisy_tree import as_monotone
-from quorate.learners.sanitizers.synthetic import quantile_points
+from quorate.learners.sanitizers.noisy_tree import as_monotone, quantile_points
 from quorate.noise import SeededNoise
 
 QUIET = SeededNoise(0)  # where the noise is scripted

@@ -25,6 +25,7 @@ from quorate.types import FloatArray
 
 MANTISSA_BITS = 53
 BLOCK = 2**12  # sparse rows that are scaled at once
+_AT_ONCE = 2**14  # exponentials: what a core holds near itself
 
 _LOG2_E = 1.4426950408889634
 _LN2_HIGH = 0.6931471803691238  # 33 bits, so that its products with |k| < 2^20 are exact
@@ -39,15 +40,19 @@ def exp(x: FloatArray) -> FloatArray:
     = k \log 2 + r` with :math:`|r| \le \tfrac12 \log 2`, and Taylor's sum of 13 terms for :math:`e^r`, whose remainder
     is below :math:`0.35^{13}/13! < 2^{-52}`.
     """
-    x = np.minimum(np.maximum(x, -700.0), 700.0)
-    k = np.rint(x * _LOG2_E)
-    r = x - k * _LN2_HIGH
-    r -= k * _LN2_LOW
-    total = np.full_like(r, _TAYLOR[-1])
-    for coefficient in _TAYLOR[-2::-1]:
-        total *= r
-        total += coefficient
-    return np.ldexp(total, k.astype(np.int64))
+    result = np.minimum(np.maximum(x, -700.0), 700.0)
+    flat = result.reshape(-1)
+    for start in range(0, flat.size, _AT_ONCE):
+        part = flat[start : start + _AT_ONCE]
+        k = np.rint(part * _LOG2_E)
+        part -= k * _LN2_HIGH
+        part -= k * _LN2_LOW
+        total = np.full_like(part, _TAYLOR[-1])
+        for coefficient in _TAYLOR[-2::-1]:
+            total *= part
+            total += coefficient
+        np.ldexp(total, k.astype(np.int32), out=part)
+    return np.asarray(result)
 
 
 def to_grid(x: Any, bits: int) -> Any:

@@ -48,7 +48,7 @@ class PoolScale:
         """Read the units off the dense public pool ``(n_public, n_columns)``."""
         indicator, varied = ((pool == 0) | (pool == 1)).all(axis=0), has_spread(pool)
         kept = indicator | ~varied
-        if is_one_quantity(pool[:, ~kept]):
+        if holds_one_quantity(pool):
             low, high = pool[:, ~kept].min(), pool[:, ~kept].max()
             return cls(np.where(indicator, 0.0, low), np.where(indicator, 1.0, high - low))
         return cls(np.where(indicator, 0.0, means(pool, varied)), np.where(kept, 1.0, deviations(pool)))
@@ -171,6 +171,19 @@ def has_numbers(pool: FloatArray) -> bool:
     (False, True)
     """
     return bool((~((pool == 0) | (pool == 1)).all(axis=0) & has_spread(pool)).any())
+
+
+def holds_one_quantity(pool: FloatArray) -> bool:
+    """Tell whether the numbers of the dense pool are one quantity; columns of 0 and 1, or without spread, do not count.
+
+    Examples
+    --------
+    >>> pixels = np.random.default_rng(0).integers(0, 4, (50, 16)).astype(float)
+    >>> holds_one_quantity(pixels), holds_one_quantity(pixels[:, :9])
+    (True, False)
+    """
+    indicator = ((pool == 0) | (pool == 1)).all(axis=0)
+    return is_one_quantity(pool[:, ~indicator & has_spread(pool)])
 
 
 def is_one_quantity(columns: FloatArray) -> bool:

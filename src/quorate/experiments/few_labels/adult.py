@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from quorate.data import load_adult
 from quorate.experiments.few_labels.draws import Size, drawn
-from quorate.experiments.measured import Measured, Scored, scored, summed
+from quorate.experiments.measurement import Measured, Scored, scored, summed
 from quorate.learners import UNLABELLED, GenericLearner
 from quorate.learners.concepts import Concept, ConceptClass, FiniteClass, Rectangles, Stump, Thresholds
 from quorate.learners.concepts.protocol import Points

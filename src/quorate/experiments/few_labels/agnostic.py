@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from quorate.experiments.few_labels.draws import LearningTask, Size, drawn, fewest_rows, rows_asked
-from quorate.experiments.measured import Measured, standard_error
+from quorate.experiments.measurement import Measured, standard_error
 from quorate.learners import AgnosticLearner, NoisyThreshold, PrivateLearner, SubsampledAgnostic, SubSampling
 from quorate.learners.concepts import Threshold, Thresholds
 from quorate.types import FloatArray, Watch

@@ -10,7 +10,7 @@ import numpy as np
 from quorate.experiments.few_labels.agnostic import excess_errors
 from quorate.experiments.few_labels.domain import cluster
 from quorate.experiments.few_labels.draws import drawn
-from quorate.experiments.measured import Measured, standard_error
+from quorate.experiments.measurement import Measured, standard_error
 from quorate.learners import (
     UNLABELLED,
     AgnosticLearner,

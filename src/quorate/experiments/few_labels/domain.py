@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from quorate.experiments.few_labels.draws import Population, Size, chooser, labels_needed, learning_curves, rows_asked
-from quorate.experiments.measured import Measured, standard_error
+from quorate.experiments.measurement import Measured, standard_error
 from quorate.learners import ExponentialLearner, GenericLearner, NoisyThreshold, PrivateLearner
 from quorate.learners.concepts import Threshold, Thresholds
 from quorate.learners.sanitizers import Tree

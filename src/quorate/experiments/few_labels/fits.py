@@ -1,11 +1,15 @@
-"""Every class with every learner on 20,000 rows: it fits, or the refusal names what does."""
+"""Every class with every learner on 20,000 rows: it fits, or the refusal names what does.
+
+Which construction asks for fewer labels than the base learner alone is told by theorem in every cell, and by a run.
+"""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 from typing import Any, Final
 
@@ -13,7 +17,9 @@ import numpy as np
 
 from quorate.errors import QuorateError
 from quorate.experiments.few_labels.adult import coarse_stumps
-from quorate.experiments.measured import Measured
+from quorate.experiments.few_labels.domain import cluster
+from quorate.experiments.few_labels.draws import chooser, drawn, rows_asked
+from quorate.experiments.measurement import Measured
 from quorate.learners import (
     UNLABELLED,
     AgnosticLearner,
@@ -27,6 +33,7 @@ from quorate.learners import (
     SubsampledAgnostic,
     SubSampling,
 )
+from quorate.learners.amplification.price import smallest_count
 from quorate.learners.concepts import FiniteClass, Intervals, PointFunctions, Rectangles, Stumps, Thresholds
 from quorate.learners.concepts.protocol import ConceptClass
 from quorate.learners.sanitizers import MWEM, Boxes, Tree
@@ -152,3 +159,179 @@ def every_class_with_every_learner(*, seed: int, watch: Watch | None = None) -> 
     if watch:
         watch("every class with every learner", 1, 1)
     return rows
+
+
+PAYS = "labels of a construction, and of its base learner alone"
+BITS, BETA = 32, 0.1
+EPSILONS, ALPHAS = (1.0, 0.1, 0.01), (0.1, 0.01)
+GRID = Thresholds(bits=BITS)
+
+#: Unlabelled rows of a run: enough for the tree's noise on points in a cluster, and far fewer than the theorem's.
+UNLABELLED_ROWS = {1.0: 60_000, 0.1: 300_000, 0.01: 3_000_000}
+_SHARED = 4  # labelled samples for one sanitized table
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Cell:
+    """One construction at one ε and α.
+
+    `name`: of the construction. `learner`: as it is asked. `alone`: the base learner at the price and the error of the
+    whole. `any_labels`: whether both are asked for labels that no concept explains. `case`: where it pays, in words;
+    what is known where it does not.
+    """
+
+    name: str
+    learner: Any
+    alone: NoisyThreshold
+    any_labels: bool = False
+    case: str = "not known"
+
+
+def base_at(epsilon: float, alpha: float) -> NoisyThreshold:
+    """Return the base learner of this part."""
+    return NoisyThreshold(concepts=GRID, epsilon=epsilon, alpha=alpha, beta=BETA)
+
+
+def cells(epsilon: float, alpha: float) -> list[Cell]:
+    """Return every construction at one ε and α."""
+    alone = base_at(epsilon, alpha)
+    asked: dict[str, Any] = {"epsilon": epsilon, "alpha": alpha, "beta": BETA}
+    inner = base_at(4.0 if epsilon >= 1 else 1.0, alpha)  # an ε* above ε is what a secret sample buys
+    base: dict[str, Any] = {"base": base_at(1.0, alpha)}
+    boost = LabelBoost(**base, **asked)
+    return [
+        Cell(
+            name="GenericLearner, Tree",
+            learner=GenericLearner(concepts=GRID, sanitizer=Tree(), **asked),
+            alone=alone,
+            case="fine grids with unlabelled rows",
+        ),
+        Cell(
+            name=f"SubSampling, base ε = {inner.epsilon:g}",
+            learner=SubSampling(base=inner, epsilon=epsilon),
+            alone=alone,
+            case="many rows, and labels that are asked for",
+        ),
+        Cell(
+            name="LabelBoost",
+            learner=boost,
+            alone=alone,
+            case=f"by theorem, a base learner that needs {pays_from(boost):,} labels or more; none is shipped, no run",
+        ),
+        Cell(
+            name="EmpiricalLearner",
+            learner=EmpiricalLearner(base=base_at(1.0, alpha), epsilon=epsilon),
+            alone=alone,
+            case="not known: it buys a bound for the rows as they are",
+        ),
+        Cell(
+            name="AgnosticLearner",
+            learner=AgnosticLearner(**base, **asked),
+            alone=alone,
+            any_labels=True,
+            case=against_a_subsample(epsilon, alpha),
+        ),
+        Cell(name="SubsampledAgnostic", learner=SubsampledAgnostic(**base, **asked), alone=alone, any_labels=True),
+        Cell(
+            name="AgnosticPrediction, 1 query",
+            learner=AgnosticPrediction(concepts=GRID, **asked),
+            alone=alone,
+            any_labels=True,
+        ),
+    ]
+
+
+def pays_from(boost: LabelBoost) -> int:
+    """Return from how many rows of its base learner on LabelBoost asks for fewer labels than so many."""
+
+    def fewer(n_base: int) -> bool:
+        return LabelBoost(**boost.get_params(deep=False) | {"base_rows": n_base}).rows_needed().labelled < n_base
+
+    return smallest_count(fewer, 1_000)
+
+
+def against_a_subsample(epsilon: float, alpha: float) -> str:
+    """Say where LWY25's transformation beats the one before it, for a base learner that needs a true concept."""
+    asked: dict[str, Any] = {"base": base_at(1.0, alpha), "epsilon": epsilon, "alpha": alpha, "beta": BETA}
+    rows = [_labels(partial(rows_asked, kind(**asked))) for kind in (AgnosticLearner, SubsampledAgnostic)]
+    if rows[0] is None or rows[1] is None or rows[0] >= rows[1]:
+        return "not known"
+    return (
+        f"a base that needs a true concept: {rows[1] / rows[0]:.1f} times fewer rows than a subsample; none is shipped"
+    )
+
+
+def which_pays(*, repeats: int, seed: int, watch: Watch | None = None) -> list[Measured]:
+    """Return the labels of every construction and of its base alone, with a run where the construction pays."""
+    rows, stage, done = [], "which pays", 0
+    for epsilon in EPSILONS:
+        for alpha in ALPHAS:
+            for cell in cells(epsilon, alpha):
+                if watch:
+                    watch(stage, done, len(EPSILONS) * len(ALPHAS) * 7)
+                rows.append(_row(cell, epsilon, alpha, repeats=repeats, seed=seed))
+                done += 1
+    if watch:
+        watch(stage, done, done)
+    return rows
+
+
+def _labels(rows_needed: Callable[[], Any]) -> int | None:
+    try:
+        return int(rows_needed().labelled)
+    except QuorateError:
+        return None
+
+
+def _row(cell: Cell, epsilon: float, alpha: float, *, repeats: int, seed: int) -> Measured:
+    own = _labels(partial(rows_asked, cell.learner))
+    alone = _labels(cell.alone.agnostic_rows_needed if cell.any_labels else cell.alone.rows_needed)
+    pays = own is not None and alone is not None and own < alone
+    errors = measured(cell, own or 0, epsilon, repeats=repeats, seed=seed) if pays else None
+    in_all = None if own is None else own + rows_asked(cell.learner).unlabelled
+    return Measured(
+        data=PAYS,
+        method=cell.name,
+        epsilon=epsilon,
+        delta=0.0,
+        n_queries=None,
+        repeats=repeats if pays else 0,
+        accuracy_mean=None,
+        accuracy_se=None,
+        balanced_accuracy_mean=None,
+        more={
+            "alpha": alpha,
+            "labels_of_theorem": None if own is None else float(own),
+            "rows_of_theorem": None if in_all is None else float(in_all),
+            "labels_of_base_alone": None if alone is None else float(alone),
+            "pays": float(pays),
+            "error_mean": None if errors is None else errors[0],
+            "error_of_base_mean": None if errors is None else errors[1],
+            "case": cell.case,  # type: ignore[dict-item]  # the one text among the figures
+        },
+    )
+
+
+def measured(cell: Cell, n_labels: int, epsilon: float, *, repeats: int, seed: int) -> tuple[float, float]:
+    """Return mean errors with the construction's labels: of the construction, and of the base learner with as many."""
+    found = []
+    for repeat in range(-(-repeats // _SHARED)):
+        rng = np.random.default_rng([seed, repeat, n_labels])
+        population = cluster(BITS, rng)
+        pick = _picked(cell.learner, population, n_labels, epsilon, rng, seed + repeat)
+        for number in range(_SHARED):
+            points, labels = population.sample(n_labels, rng)
+            alone = drawn(cell.alone, points, labels, seed + 1_000 * repeat + number)
+            found.append([population.error(pick(points, labels, number)), population.error(alone)])
+    means = np.array(found).mean(axis=0)
+    return float(means[0]), float(means[1])
+
+
+def _picked(learner: PrivateLearner, population: Any, n_labels: int, epsilon: float, rng: Any, seed: int) -> Any:
+    if isinstance(learner, GenericLearner):
+        unlabelled, _ = population.sample(UNLABELLED_ROWS[epsilon], rng)
+        return chooser(learner, unlabelled, n_labels, seed)
+    assert isinstance(learner, SubSampling)  # noqa: S101  no other construction pays
+    needs = rows_asked(learner)
+    points, labels = population.sample(needs.labelled + needs.unlabelled, rng)
+    return lambda _points, _labels, number: drawn(learner, points, labels, seed + 1_000_003 * number)

@@ -20,7 +20,7 @@ import polars as pl
 
 from quorate.data import load_adult
 from quorate.experiments.few_labels.draws import Size, drawn
-from quorate.experiments.measured import Measured, Scored, scored, summed
+from quorate.experiments.measurement import Measured, Scored, scored, summed
 from quorate.experiments.noisy_gradient_descent import public_coordinates
 from quorate.experiments.sources import Split
 from quorate.learners import (

@@ -8,8 +8,7 @@ from typing import Any, TypeAlias
 from quorate.experiments.few_labels.adult import ALL_LABELS, MAJORITY, PRIVATE, SAME_LABELS
 from quorate.experiments.few_labels.agnostic import BASE_ON_SUBSAMPLE, DIRECT, REALIZABLE, SUBSAMPLED, TRANSFORMED
 from quorate.experiments.few_labels.domain import CLUSTERED, EVERY_CUT, GENERIC, SPREAD, WHOLE_CLASS
-from quorate.experiments.few_labels.fits import FITS
-from quorate.experiments.few_labels.pays import PAYS
+from quorate.experiments.few_labels.fits import FITS, PAYS
 from quorate.experiments.few_labels.rectangle import DATA as RECTANGLE
 from quorate.experiments.few_labels.rectangle import DIRECT as DIRECT_METHOD
 from quorate.experiments.few_labels.rectangle import LISTED, RULED, RULED_CUTS

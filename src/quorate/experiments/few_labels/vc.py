@@ -9,7 +9,7 @@ import numpy as np
 from quorate.errors import InvalidParameter
 from quorate.experiments.few_labels.domain import ALPHA, GENERIC, WHOLE_CLASS
 from quorate.experiments.few_labels.draws import Population, Size, labels_needed, learning_curves, rows_asked
-from quorate.experiments.measured import Measured, standard_error
+from quorate.experiments.measurement import Measured, standard_error
 from quorate.learners import ExponentialLearner, GenericLearner, PrivateLearner
 from quorate.learners.concepts import Intervals, Rectangles, Thresholds
 from quorate.learners.concepts.protocol import ConceptClass

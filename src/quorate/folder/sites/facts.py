@@ -21,7 +21,7 @@ from quorate.noise import NoiseSource
 from quorate.outcomes import Outcome
 from quorate.release.guarantee import spent_of
 from quorate.report import AnswerCounts, Check, Facts, Fitted, Part, Provenance, Score, Setup, Spending, Utility
-from quorate.report.checks import name_of
+from quorate.report.facts import name_of
 from quorate.report.spending import raises_of
 from quorate.run.attacker import attack_curve
 from quorate.run.checks import audit_not_run, chain, exact_noise, seed

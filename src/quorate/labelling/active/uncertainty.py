@@ -14,7 +14,7 @@ from quorate.ambient import unwarned
 from quorate.arguments import count
 from quorate.data import take
 from quorate.data.canonical import row_digests
-from quorate.ensemble.unfitted import may_have
+from quorate.ensemble.teachers.unfitted import may_have
 from quorate.errors import InvalidParameter
 from quorate.labelling.active.strategy import History, Strategy
 from quorate.stored_names import stored_as

@@ -1,20 +1,29 @@
-"""From a private learner that needs a true concept to one that needs none (LWY25, Algorithm 2)."""
+"""From a private learner that needs a true concept to one that needs none (LWY25, Algorithm 2).
+
+The transformations to any labels share against which theorem of the base learner they are held (:class:`AnyLabels`).
+"""
 
 from __future__ import annotations
 
+from abc import ABCMeta, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
 from quorate.arguments import count, one_of, real
-from quorate.errors import InvalidParameter
-from quorate.learners.agnostic.any_labels import AnyLabels
-from quorate.learners.agnostic.base import NOT_EMPIRICAL, errs_little_on_any_rows, learner_error, priced
-from quorate.learners.agnostic.bound import EVENTS, agnostic_error
-from quorate.learners.agnostic.price import AgnosticPrice
-from quorate.learners.agnostic.relabelling import MOST_CANDIDATES, choice_at, relabelled_sample
+from quorate.errors import InvalidParameter, QuorateError
+from quorate.learners.agnostic.bound import (
+    EVENTS,
+    NOT_EMPIRICAL,
+    agnostic_error,
+    agnostic_rows,
+    errs_little_on_any_rows,
+    learner_error,
+    priced,
+)
+from quorate.learners.agnostic.price import MOST_CANDIDATES, AgnosticPrice, choice_at, relabelled_sample
 from quorate.learners.agnostic.search import (
     LARGEST_TARGET,
     AgnosticSplit,
@@ -28,12 +37,44 @@ from quorate.learners.agnostic.search import (
 from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.base.exponential import MECHANISMS, Selection, check_labelled
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.plan import Plan, RowsNeeded
+from quorate.learners.fit_charge import Plan, RowsNeeded
 from quorate.learners.private_learner import PrivateLearner
 from quorate.learners.sample import UNLABELLED, CodedLabels
-from quorate.learners.transformed_learner import BaseFit
+from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.noise import NoiseSource
 from quorate.stored_names import stored_as
+
+
+class ProvenSplit(Protocol):
+    """How a budget is split, and the error that is proven of it."""
+
+    @property
+    def excess(self) -> float:
+        """The error beyond the best concept's, but for a probability β; no bound above 1."""
+
+
+class AnyLabels(TransformedLearner, metaclass=ABCMeta):
+    """A learner made from one for true concepts, whose theorem takes any labels.
+
+    So the base learner alone is asked for what it needs with any labels, where it can do with those. And whether the
+    whole needs more is told by the error that is proven at so many labels, without a search for the least number.
+    """
+
+    alpha: float
+
+    @abstractmethod
+    def _split(self, n_rows: int, epsilon: float, delta: float) -> ProvenSplit:
+        """Return the best split for so many rows; raise DataRefused where there is none."""
+
+    def _asked_alone(self, alone: PrivateLearner) -> RowsNeeded:
+        return agnostic_rows(alone)
+
+    def _asks_for_more_than(self, n_labels: int, epsilon: float, delta: float) -> bool:
+        try:
+            return self._split(max(n_labels, 2), epsilon, delta).excess > self.alpha
+        except QuorateError:  # so few rows cannot be relabelled
+            return True
+
 
 _THEOREM = "LWY25 Theorem 3.6, every constant stated,"
 

@@ -18,15 +18,13 @@ from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, SecretRefused, act
 from quorate.labelling import Memo
 from quorate.labelling.questions import distinct
-from quorate.learners.agnostic.hypotheses import PURPOSE, Hypotheses
-from quorate.learners.agnostic.relabelling import MOST_CANDIDATES, choice_at, relabelled_sample
+from quorate.learners.agnostic.price import MOST_CANDIDATES, choice_at, relabelled_sample
 from quorate.learners.agnostic.search import LARGEST_TARGET, least_rows, refuse_plan, relabels, rows_for, short_of
-from quorate.learners.agnostic.voting import PredictionPlan, plan_predictions
+from quorate.learners.agnostic.voting import PURPOSE, Hypotheses, PredictionPlan, plan_predictions
 from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.base.exponential import MECHANISMS, Selection
 from quorate.learners.concepts.protocol import Concept, ConceptClass
-from quorate.learners.fit_charge import LABELLED_IS_PUBLIC, REPLACE_ONE_RECORD
-from quorate.learners.plan import RowsNeeded
+from quorate.learners.fit_charge import LABELLED_IS_PUBLIC, REPLACE_ONE_RECORD, RowsNeeded
 from quorate.learners.sample import UNLABELLED, Sample, read_sample, refuse_groups, two_classes
 from quorate.ledger import Budget, GuaranteeScope
 from quorate.noise import NoiseSource

@@ -16,7 +16,7 @@ import numpy as np
 
 from quorate.errors import DataRefused, InvalidParameter, QuorateError
 from quorate.learners.agnostic.price import AgnosticPrice, affordable_learner
-from quorate.learners.amplification.counts import largest_count, smallest_count
+from quorate.learners.amplification.price import largest_count, smallest_count
 from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.concepts.protocol import ConceptClass
 from quorate.noise.source import MAX_SCALE

@@ -11,26 +11,24 @@ import numpy as np
 
 from quorate.arguments import count, real
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners.agnostic.any_labels import AnyLabels
-from quorate.learners.agnostic.base import (
+from quorate.learners.agnostic.bound import (
     NOT_EMPIRICAL,
+    Growth,
     LearnerError,
     errs_little_on_any_rows,
     learner_error,
     priced,
 )
-from quorate.learners.agnostic.bound import Growth
+from quorate.learners.agnostic.learner import AnyLabels
 from quorate.learners.agnostic.search import LARGEST_TARGET, rows_for, short_of
-from quorate.learners.amplification.counts import largest_count
-from quorate.learners.amplification.price import Price
-from quorate.learners.amplification.random_subsets import random_arrangement
-from quorate.learners.amplification.without_replacement import without_replacement
+from quorate.learners.amplification.price import Price, largest_count
+from quorate.learners.amplification.without_replacement import random_arrangement, without_replacement
 from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.base.exponential import check_labelled
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.label_boost.price import relabelling
-from quorate.learners.label_boost.procedure import relabelled
-from quorate.learners.plan import Plan, RowsNeeded
+from quorate.learners.fit_charge import Plan, RowsNeeded
+from quorate.learners.label_boost.learner import relabelled
+from quorate.learners.label_boost.schedule import relabelling
 from quorate.learners.private_learner import PrivateLearner
 from quorate.learners.sample import UNLABELLED, CodedLabels
 from quorate.learners.transformed_learner import BaseFit
@@ -139,7 +137,7 @@ class SubsampledAgnostic(AnyLabels):
 
     Notes
     -----
-    Privacy: :func:`~quorate.learners.label_boost.price.relabelling` of the base learner's price, amplified by
+    Privacy: :func:`~quorate.learners.label_boost.schedule.relabelling` of the base learner's price, amplified by
     :func:`~quorate.learners.amplification.without_replacement.without_replacement`.
 
     References

@@ -9,22 +9,33 @@ of the rows, and pure releases chosen adaptively compose exactly as randomized r
 :func:`quorate.accounting.epsilon` gives at :math:`\delta_A`, which grows as
 :math:`\sqrt{n_{queries} \log(1/\delta_A)}`; at :math:`\delta_A = 0` it is :math:`n_{queries}\,\varepsilon_p`. That
 the transcript is drawn piece by piece changes nothing: the relabelled rows are drawn once, before the first answer.
+
+**The secret hypotheses of private predictions, after a fit: they vote, and each new point is charged once.**
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from math import exp, log, sqrt
+from typing import Any
+
+import numpy as np
 
 from quorate.accounting import PureDP, Repeated
 from quorate.accounting import epsilon as composed_epsilon
+from quorate.errors import BudgetExhausted
+from quorate.labelling import Memo
 from quorate.learners.agnostic.bound import EVENTS, Growth, consistent_error, disagreement, relabelling_error
 from quorate.learners.agnostic.price import AgnosticPrice
 from quorate.learners.agnostic.search import best_split
+from quorate.learners.concepts.protocol import Concept
 from quorate.mechanisms import PrivatePrediction
+from quorate.noise import NoiseSource
+from quorate.release import Account, DrawnBlock
 from quorate.stored_names import stored_as
+from quorate.types import IntArray, Secret
 
 _WRONG_SHARES = (0.2, 0.27, 1 / 3, 0.4)  # t
 _ERRORS = tuple(2.0**-k for k in (1, 2, 3, 5, 8, 12))  # the α for which LWY25 would take r hypotheses
@@ -172,3 +183,47 @@ def plan_predictions(
         n_hypotheses=voting(split.price, share, exact)[1],
         excess=excess(split.price, 1.0, exact),
     )
+
+
+PURPOSE = "prediction"
+
+
+@stored_as("quorate.learners.agnostic.hypotheses.Hypotheses")
+@dataclass(kw_only=True, slots=True)
+class Hypotheses:
+    """Secret concepts, and all that ``ask`` needs of a fit: nothing that is drawn or counted is a public attribute."""
+
+    concepts: Secret[tuple[Concept, ...]] = field(repr=False)
+    mechanism: PrivatePrediction
+    n_queries: int
+    noise: NoiseSource
+    account: Account
+    memo: Memo
+    drawn: int = 0
+
+    def answers(self, points: Any, drawn: DrawnBlock) -> list[int]:
+        """Let the hypotheses vote on some points, and release one label each."""
+        votes = votes_of(self.concepts.reveal(), points)
+        released: list[int] = self.mechanism.release_many(votes, drawn.noise(self.noise)).tolist()
+        return released
+
+    def refuse_more_than(self, n_new: int) -> None:
+        """Refuse to draw more answers than were charged, those that this object drew counted by itself."""
+        if self.drawn + n_new > self.n_queries:
+            left = self.n_queries - self.drawn
+            raise BudgetExhausted(
+                f"{n_new:,} new points were asked, and {left:,} of n_queries={self.n_queries:,} answers are left; ask "
+                "fewer, or fit again with more",
+                spent=self.drawn,
+                requested=n_new,
+                limit=self.n_queries,
+                unit="answers",
+            )
+
+
+def votes_of(hypotheses: tuple[Concept, ...], points: Any) -> IntArray:
+    """Count the votes for 0 and for 1, ``(n_points, 2)``."""
+    ones = np.zeros(len(points), dtype=np.int64)
+    for each in hypotheses:
+        ones += each.labels(points)
+    return np.column_stack([len(hypotheses) - ones, ones])

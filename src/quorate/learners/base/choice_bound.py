@@ -33,6 +33,8 @@ its coin's, which is the same minimum.
 and a bad concept is chosen with probability at most β if
 :math:`m \ge (\log|H| + \log 1/\beta) / (-\log(\cosh s - \alpha \sinh s))`; the best s is
 :math:`\min(\varepsilon/2, \operatorname{artanh} \alpha)`. A choice from a whole class needs no true concept.
+
+**One choice among candidates whose number may be private: a single candidate is taken without a draw.**
 """
 
 from __future__ import annotations
@@ -40,8 +42,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from math import atanh, ceil, expm1, inf, log, log1p, sinh
 
+import numpy as np
+
 from quorate.learners.concepts.protocol import ConceptClass
+from quorate.mechanisms import CandidateChoice
+from quorate.noise import NoiseSource
 from quorate.theory.bns15_bounds import sauer
+from quorate.types import IntArray
 
 
 def choice_rows(log_size: float, *, alpha: float, beta: float, epsilon: float, share: float = 0.0) -> int:
@@ -107,3 +114,12 @@ def deviation_rows(growth: Callable[[int], int], *, seen: float, true: float, be
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
     return high
+
+
+def chosen(mechanism: CandidateChoice, scores: IntArray, noise: NoiseSource) -> int:
+    """Choose one of some candidates by their ``(n_candidates,)`` int64 scores: its index.
+
+    On some private points a whole class collapses to one dichotomy. A refusal to choose would tell that; taking the one
+    there is tells no more than a choice that could not have come out otherwise.
+    """
+    return int(mechanism.release_many(scores[np.newaxis], noise)[0]) if len(scores) > 1 else 0

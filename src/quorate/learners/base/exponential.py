@@ -12,13 +12,11 @@ import numpy as np
 from quorate.accounting import PureDP
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners.base.choice_bound import agnostic_choice_rows, choice_rows
+from quorate.learners.base.choice_bound import agnostic_choice_rows, choice_rows, chosen
 from quorate.learners.concepts.domain import PublicDomain, grid, n_listed, public_dichotomies, public_domain
-from quorate.learners.concepts.enumeration import refuse_beyond
 from quorate.learners.concepts.finite import FiniteClass, Member, MemberConcepts
-from quorate.learners.concepts.protocol import Concept, ConceptClass, Concepts, Points
+from quorate.learners.concepts.protocol import Concept, ConceptClass, Concepts, Points, refuse_beyond
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
-from quorate.learners.single_choice import chosen
 from quorate.mechanisms import Exponential, PermuteAndFlip
 from quorate.noise import NoiseSource
 from quorate.stored_names import stored_as

@@ -12,9 +12,14 @@ from numpy.typing import NDArray
 from quorate.ambient import unwarned
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
-from quorate.learners.concepts.enumeration import DICHOTOMY_LIMIT, refuse_beyond, symmetric_difference_vc
-from quorate.learners.concepts.protocol import Labels, Points
-from quorate.learners.concepts.reading import real_points
+from quorate.learners.concepts.protocol import (
+    DICHOTOMY_LIMIT,
+    Labels,
+    Points,
+    real_points,
+    refuse_beyond,
+    symmetric_difference_vc,
+)
 from quorate.learners.concepts.weighing import signed_weights, unit_scores
 from quorate.stored_names import stored_as
 from quorate.theory.bns15_bounds import sauer

@@ -9,12 +9,8 @@ import numpy as np
 
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
-from quorate.learners.concepts.box_relabelling import box_scores
-from quorate.learners.concepts.box_search import heaviest_box
-from quorate.learners.concepts.boxes import BoxConcepts, tight_boxes
-from quorate.learners.concepts.enumeration import DICHOTOMY_LIMIT, refuse_beyond
-from quorate.learners.concepts.protocol import Labels, Points
-from quorate.learners.concepts.reading import grid_bits, grid_points
+from quorate.learners.concepts.boxes import BoxConcepts, box_scores, heaviest_box, tight_boxes
+from quorate.learners.concepts.protocol import DICHOTOMY_LIMIT, Labels, Points, grid_bits, grid_points, refuse_beyond
 from quorate.learners.concepts.weighing import signed_weights, unit_scores
 from quorate.stored_names import stored_as
 from quorate.types import IntArray

@@ -10,17 +10,24 @@ import numpy as np
 
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
-from quorate.learners.concepts.box_relabelling import box_scores, refuse_table
-from quorate.learners.concepts.box_search import heaviest_box, search_cells
-from quorate.learners.concepts.boxes import BoxConcepts, tight_boxes
-from quorate.learners.concepts.enumeration import (
+from quorate.learners.concepts.boxes import (
+    BoxConcepts,
+    box_scores,
+    heaviest_box,
+    refuse_table,
+    search_cells,
+    tight_boxes,
+)
+from quorate.learners.concepts.protocol import (
     DICHOTOMY_LIMIT,
+    Labels,
+    Points,
+    grid_bits,
+    grid_points,
     refuse_beyond,
     refuse_work,
     symmetric_difference_vc,
 )
-from quorate.learners.concepts.protocol import Labels, Points
-from quorate.learners.concepts.reading import grid_bits, grid_points
 from quorate.learners.concepts.weighing import signed_weights, unit_scores
 from quorate.stored_names import stored_as
 from quorate.theory.bns15_bounds import sauer
@@ -86,8 +93,8 @@ class Rectangles:
     first, then by its high end, the lowest first, then by the next column.
 
     The error is minimised by looking at every pair of ends in all columns but the last: O(n^{2ℓ-1}); what would take
-    more than :data:`~quorate.learners.concepts.enumeration.WORK_LIMIT` steps is refused, and so are scores of LWY25
-    that need more than :data:`~quorate.learners.concepts.box_relabelling.TABLE_LIMIT` entries. All refusals are
+    more than :data:`~quorate.learners.concepts.protocol.WORK_LIMIT` steps is refused, and so are scores of LWY25
+    that need more than :data:`~quorate.learners.concepts.boxes.TABLE_LIMIT` entries. All refusals are
     functions of the number of points and the grid alone.
 
     References

@@ -10,14 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.arguments import count, one_of, real
-from quorate.learners.concepts.enumeration import (
+from quorate.learners.concepts.protocol import (
     DICHOTOMY_LIMIT,
+    Labels,
+    Points,
+    real_points,
     refuse_beyond,
     refuse_work,
     symmetric_difference_vc,
 )
-from quorate.learners.concepts.protocol import Labels, Points
-from quorate.learners.concepts.reading import real_points
 from quorate.learners.concepts.weighing import gaps, over_gaps, prefix_sums, signed_weights, unit_scores
 from quorate.stored_names import stored_as
 from quorate.theory.bns15_bounds import sauer

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.arguments import count
-from quorate.learners.concepts.enumeration import DICHOTOMY_LIMIT, refuse_beyond
-from quorate.learners.concepts.protocol import Labels, Points
-from quorate.learners.concepts.reading import grid_bits, grid_points
+from quorate.learners.concepts.protocol import DICHOTOMY_LIMIT, Labels, Points, grid_bits, grid_points, refuse_beyond
 from quorate.learners.concepts.weighing import gaps, over_gaps, prefix_sums, signed_weights, unit_scores
 from quorate.stored_names import stored_as
 from quorate.types import IntArray

@@ -14,17 +14,14 @@ Each states its error with every constant, and the rows that an error asks for; 
 """
 
 from quorate.learners.sanitizers.blr import BLR, theorem_size
-from quorate.learners.sanitizers.box_plan import BoxPlan
-from quorate.learners.sanitizers.boxes import Boxes
-from quorate.learners.sanitizers.median_plan import MedianPlan
-from quorate.learners.sanitizers.medians import Medians
+from quorate.learners.sanitizers.boxes import Boxes, BoxPlan
+from quorate.learners.sanitizers.medians import MedianPlan, Medians
 from quorate.learners.sanitizers.mwem import MWEM
-from quorate.learners.sanitizers.noisy_tree import PrefixCounts, noisy_prefix_counts
+from quorate.learners.sanitizers.noisy_tree import PrefixCounts, TreePlan, noisy_prefix_counts
 from quorate.learners.sanitizers.protocol import Sanitizer
-from quorate.learners.sanitizers.symmetric_difference_queries import XorQueries
+from quorate.learners.sanitizers.queries import XorQueries
 from quorate.learners.sanitizers.tree import Tree
 from quorate.learners.sanitizers.tree_bound import interval_error, prefix_error
-from quorate.learners.sanitizers.tree_plan import TreePlan
 
 __all__ = [
     "Sanitizer",

@@ -12,16 +12,16 @@ import numpy as np
 from quorate.accounting import PureDP
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
+from quorate.learners.base.choice_bound import chosen
 from quorate.learners.concepts.domain import MAX_DOMAIN
 from quorate.learners.concepts.protocol import ConceptClass, Points
-from quorate.learners.sanitizers.least_rows import least_rows
-from quorate.learners.sanitizers.symmetric_difference_queries import (
+from quorate.learners.sanitizers.budget import least_rows
+from quorate.learners.sanitizers.queries import (
     PublicDomain,
     XorQueries,
     public_domain,
     refuse_outside,
 )
-from quorate.learners.single_choice import chosen
 from quorate.mechanisms import Exponential
 from quorate.noise import NoiseSource
 from quorate.noise.source import MAX_SCALE
@@ -154,12 +154,10 @@ class BLR:
     def net_error(self, concept_class: ConceptClass) -> float:
         r"""Return a bound on the error of the best multiset of `size` points, whatever the data are.
 
-        Notes
-        -----
-        The lesser of two. *Rounding*: :math:`|X|/(4m)`, the largest remainders rounded up
-        (:func:`~quorate.learners.sanitizers.synthetic.rounded_weights`). *Sampling*: by Hoeffding's inequality, m draws
-        from D err by more than t on one of Q queries with probability at most :math:`2Q e^{-2mt^2}`, which is below 1
-        at :math:`t = \sqrt{\ln(2Q + 1)/(2m)}`; so such draws exist.
+        Notes ----- The lesser of two. *Rounding*: :math:`|X|/(4m)`, the largest remainders rounded up
+        (:func:`~quorate.learners.sanitizers.noisy_tree.rounded_weights`). *Sampling*: by Hoeffding's inequality, m
+        draws from D err by more than t on one of Q queries with probability at most :math:`2Q e^{-2mt^2}`, which is
+        below 1 at :math:`t = \sqrt{\ln(2Q + 1)/(2m)}`; so such draws exist.
 
         Examples
         --------

@@ -10,17 +10,16 @@ import numpy as np
 
 from quorate.accounting import PureDP
 from quorate.arguments import count, real
+from quorate.learners.base.choice_bound import chosen
 from quorate.learners.concepts.protocol import ConceptClass, Points
-from quorate.learners.sanitizers.budget import least_scale, share
-from quorate.learners.sanitizers.least_rows import least_rows
-from quorate.learners.sanitizers.symmetric_difference_queries import (
+from quorate.learners.sanitizers.budget import least_rows, least_scale, share
+from quorate.learners.sanitizers.noisy_tree import rounded_weights
+from quorate.learners.sanitizers.queries import (
     PublicDomain,
     XorQueries,
     public_domain,
     refuse_outside,
 )
-from quorate.learners.sanitizers.synthetic import rounded_weights
-from quorate.learners.single_choice import chosen
 from quorate.mechanisms import Exponential
 from quorate.noise import NoiseSource, discrete_laplace
 from quorate.stored_names import stored_as

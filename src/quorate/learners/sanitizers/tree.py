@@ -10,12 +10,10 @@ from quorate.accounting import PureDP
 from quorate.arguments import count, real
 from quorate.errors import DataRefused
 from quorate.learners.concepts.protocol import ConceptClass, Points
-from quorate.learners.sanitizers.least_rows import least_rows
-from quorate.learners.sanitizers.noisy_tree import noisy_prefix_counts
-from quorate.learners.sanitizers.symmetric_difference_queries import bits_and_intervals
-from quorate.learners.sanitizers.synthetic import quantile_points
+from quorate.learners.sanitizers.budget import least_rows
+from quorate.learners.sanitizers.noisy_tree import TreePlan, noisy_prefix_counts, quantile_points
+from quorate.learners.sanitizers.queries import bits_and_intervals
 from quorate.learners.sanitizers.tree_bound import interval_error
-from quorate.learners.sanitizers.tree_plan import TreePlan
 from quorate.noise import NoiseSource
 from quorate.stored_names import stored_as
 

@@ -60,7 +60,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from quorate.learners.sanitizers.tree_plan import TreePlan
+from quorate.learners.sanitizers.noisy_tree import TreePlan
 from quorate.types import FloatArray
 
 _RATES = np.linspace(0.01, 0.995, 198)  # θλ

@@ -40,7 +40,7 @@ import numpy as np
 
 from quorate.deferred import special
 from quorate.planning.rehearsal.growth import growth
-from quorate.run.expected import Basis, Expected
+from quorate.run.expected import Basis, Expected, ExpectedValue
 from quorate.types import BoolArray, FloatArray
 
 UPPER = 0.95  # quantile at both ends: nine in ten lie within
@@ -49,6 +49,7 @@ OF_PERSONS = 0.015  # likewise: how far rows of one person resemble each other, 
 FIRST_ORDER = 0.6  # of the correction of votes: a standard deviation, for an exponent of its law between 1/2 and 2
 LAW = 0.35  # of the correction of the direct method: how far it was off
 OF_A_RUN = 0.012  # how far runs differ by their noise, where too few were played to tell
+OF_A_VALUE = 0.03  # likewise of a score that is not accuracy
 FEWEST_DEGREES = 2.0
 HALVES = 3  # of a play: the whole and two halves
 
@@ -60,12 +61,14 @@ class Played:
     `hits`: which rows were right: with the whole ensemble or all rows, with each half and, for the direct method, with
     each quarter, under the same noise. `fold`: which rows were held out. `size`: of the whole, as a share of the true
     size; at least 1 where nothing has to be corrected. `answered`: share of the queries that was answered.
+    `values`: the chosen score of the whole and the parts; none where that is accuracy.
     """
 
     hits: BoolArray = field(repr=False)
     fold: int
     size: float
     answered: float = 1.0
+    values: tuple[float, ...] = ()
 
     @property
     def whole(self) -> float:
@@ -112,6 +115,21 @@ def estimate(played: list[Played], basis: Basis, *, n_classes: int, mixed: bool 
     )
     spread = _quantile(degrees) * math.sqrt(variance)
     return Expected(accuracy=accuracy, low=max(0.0, accuracy - spread), high=min(1.0, accuracy + spread), basis=basis)
+
+
+def estimate_value(played: list[Played], scoring: str, baseline: float) -> ExpectedValue:
+    """Return what one run is expected to have of the chosen score, corrected to first order as votes are.
+
+    The range is that of single plays about their mean, which holds noise, scored rows and rows that were learned from.
+    """
+    values = np.array([each.values[0] for each in played])
+    added = [each.missing * (each.values[0] - float(np.mean(each.values[1:HALVES]))) for each in played]
+    mean, correction = float(values.mean()), float(np.mean(added))
+    of_a_run = float(values.var(ddof=1)) if len(values) > 1 else OF_A_VALUE**2
+    variance = of_a_run * (1 + 1 / len(values)) + (FIRST_ORDER * correction) ** 2 + UNKNOWN**2
+    spread = _quantile(max(FEWEST_DEGREES, len(values) - 1.0)) * math.sqrt(variance)
+    exact = ExpectedValue(scoring=scoring, value=mean, low=mean - spread, high=mean + spread, baseline=baseline)
+    return exact.moved(correction)
 
 
 def _correction(played: list[Played], observed: float, n_classes: int) -> tuple[float, list[tuple[float, float]]]:

@@ -15,6 +15,7 @@ from quorate.errors import InvalidParameter
 from quorate.run.expected import Basis
 from quorate.run.schema import Schema
 from quorate.students import Student
+from quorate.students.scores import ScoredRows, rarer
 from quorate.students.student import SharedCoordinates
 from quorate.types import FloatArray, IntArray
 
@@ -39,6 +40,7 @@ class Material:
     `direct`: what the direct method would do at a budget; None as `schema`.
     `one_unit`: whether columns of `points` have one common unit (:class:`~quorate.students.StudentData`).
     `coordinates`: how models of the shares measure the pool, which all students here share.
+    `scoring`: what students are judged by. `shares`: of the classes, as declared; by default those of `codes`.
     `others`: the same rows as teachers of another model see them, with these teachers, by the name of the model.
     """
 
@@ -56,6 +58,8 @@ class Material:
     one_unit: bool = False
     groups: IntArray | None = field(default=None, repr=False)
     coordinates: SharedCoordinates = field(default_factory=SharedCoordinates, repr=False)
+    scoring: str = "accuracy"
+    shares: tuple[float | None, ...] | None = None
     others: Mapping[str, Material] = field(default_factory=dict, repr=False)
     _along: list[FloatArray] = field(default_factory=list, repr=False)
 
@@ -80,6 +84,22 @@ class Material:
     def commonest(self) -> float:
         """Accuracy of always saying the commonest class of the labelled rows."""
         return float(np.bincount(self.codes, minlength=self.n_classes).max() / len(self.codes))
+
+    @property
+    def baseline(self) -> float | None:
+        """What the score is for always saying that class; None where these rows do not give it."""
+        return self.scored(np.full(len(self.codes), int(np.bincount(self.codes).argmax())), None).baseline(self.scoring)
+
+    def scored(self, predicted: IntArray, probabilities: FloatArray | None, held: IntArray | None = None) -> ScoredRows:
+        """Return what was said of held-out rows, or of all, to be scored as the run would be."""
+        counts = np.bincount(self.codes, minlength=self.n_classes).tolist()
+        return ScoredRows(
+            truth=self.codes if held is None else self.codes[held],
+            predicted=predicted,
+            probabilities=probabilities,
+            n_classes=self.n_classes,
+            positive=rarer(self.shares or counts) if self.n_classes == 2 else 0,
+        )
 
     @property
     def along(self) -> FloatArray:

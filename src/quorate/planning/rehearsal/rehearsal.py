@@ -13,20 +13,21 @@ from quorate.direct.budgets import Outline
 from quorate.mechanisms import Mechanism, NoisyCounts
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.rehearsal.compared import without_luck
-from quorate.planning.rehearsal.estimate import Played, estimate
+from quorate.planning.rehearsal.estimate import Played, estimate, estimate_value
 from quorate.planning.rehearsal.material import Material
-from quorate.planning.rehearsal.rounds import round_codes
+from quorate.planning.rehearsal.rounds import codes_of_logits, probabilities_of_logits, round_logits
 from quorate.planning.rehearsal.votes import (
     SampledVotes,
     Shards,
     released_data,
     right_alone,
+    said_by_student,
     sample_votes,
     settled,
-    student_codes,
 )
 from quorate.planning.vote_rows import numbers_of_teachers
 from quorate.run.public_facts import PublicFacts
+from quorate.students.scores import ScoredRows
 from quorate.types import FloatArray, IntArray
 
 REFINED = 4  # rows that are played at length, beside the recipe's own and the direct method
@@ -94,7 +95,7 @@ class Rehearsal:
         if len(rows) == 1:  # the way of a plan's first row, at another ε
             return [self._told(rows[0], self._played(facts, rows[0], "another budget"))]
         briefly = {row.key: self._told(row, self._played(facts, row, "first look")) for row in rows if self._worth(row)}
-        known = {key: row.expected.accuracy for key, row in briefly.items() if row.expected is not None}
+        known = {key: row.expected.merit for key, row in briefly.items() if row.expected is not None}
         best = {*sorted(known, key=lambda key: -known[key])[:REFINED], *(key for key in known if self._kept(key))}
         plays = {row.key: self._played(facts, row, "at length") for row in rows if row.key in best}
         told = [self._told(row, plays[row.key]) if row.key in plays else briefly.get(row.key, row) for row in rows]
@@ -113,6 +114,9 @@ class Rehearsal:
         if not played:
             return row
         expected = estimate(played, self.material.basis, n_classes=self.facts.n_classes, mixed=self.mixed)
+        baseline = self.material.baseline
+        if baseline is not None and all(each.values for each in played):
+            expected = replace(expected, scored=estimate_value(played, self.material.scoring, baseline))
         answered = row.answered if row.way != "votes" else float(np.mean([each.answered for each in played]))
         return replace(row, expected=replace(expected, rehearsals=len(played)), answered=answered)
 
@@ -154,13 +158,22 @@ class Rehearsal:
         how: dict[str, Any] = {"n_teachers": row.n_teachers, "voters": voters, "seed": self._seed(fold, repeat)}
         told = [released_data(self.material, shares, mechanism, asked, **how) for shares in sampled.ensembles]
         student = settled(self.material.student, told[0])  # the halves learn as the whole does, and need not choose
-        hits = [student_codes(self.material, student, each, held) == self.material.codes[held] for each in told]
+        said = [said_by_student(self.material, student, each, held) for each in told]
         return Played(
-            hits=np.stack(hits),
+            hits=np.stack([part.predicted == part.truth for part in said]),
+            values=self._values(said),
             fold=fold,
             size=sampled.independent / voters,
             answered=float(told[0].released.answered.mean()),
         )
+
+    def _values(self, said: Sequence[ScoredRows]) -> tuple[float, ...]:
+        """Return the chosen score of the whole and its parts; none where that is accuracy, or cannot be had."""
+        if self.material.scoring == "accuracy":
+            return ()
+        values = [part.score(self.material.scoring) for part in said]
+        known = tuple(value for value in values if value is not None)
+        return known if len(known) == len(values) else ()
 
     def _asked(self, n_queries: int, mechanism: Mechanism) -> tuple[IntArray, Mechanism]:
         """Return the rows to ask; where fewer are asked than in the run, with as much less noise in each."""
@@ -219,12 +232,13 @@ class Rehearsal:
         parts = [trained_on, *halves, *(quarters if all(map(len, quarters)) else ())]  # one person is not divided
         rows_each = (facts.rows or 1) / (facts.n_records or 1)
         codes, how = self.material.codes, dict[str, Any](rows_each=rows_each, seed=self._seed(fold, repeat))
-        hits = [
-            round_codes(outline, z, codes, part, held, share=len(part) / len(trained_on), **how) == codes[held]
-            for part in parts
+        logits = [
+            round_logits(outline, z, codes, part, held, share=len(part) / len(trained_on), **how) for part in parts
         ]
+        said = [self.material.scored(codes_of_logits(told), probabilities_of_logits(told), held) for told in logits]
         return Played(
-            hits=np.stack(hits),
+            hits=np.stack([part.predicted == part.truth for part in said]),
+            values=self._values(said),
             fold=fold,
             size=len(trained_on) / (facts.rows or len(trained_on)),
         )

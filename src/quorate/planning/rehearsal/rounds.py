@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from quorate.deferred import special
 from quorate.direct.budgets import Outline
 from quorate.direct.rounds import Descent, PrivateUnits
 from quorate.noise import NoiseSource, discrete_gaussian
@@ -34,6 +35,36 @@ def round_codes(
     seed: int,
 ) -> IntArray:
     """Go all rounds on rows that play the private ones, and predict the held-out rows: codes ``(n_held,)``.
+
+    Arguments are those of :func:`round_logits`.
+    """
+    logits = round_logits(plan, z, codes, trained_on, held, rows_each=rows_each, share=share, seed=seed)
+    return codes_of_logits(logits)
+
+
+def codes_of_logits(logits: FloatArray) -> IntArray:
+    """Return the likeliest class of each row."""
+    return np.asarray(logits[:, 0] > 0 if logits.shape[1] == 1 else logits.argmax(axis=1), dtype=np.int64)
+
+
+def probabilities_of_logits(logits: FloatArray) -> FloatArray:
+    """Return ``(n_rows, n_classes)`` probabilities."""
+    both = np.column_stack([np.zeros(len(logits)), logits[:, 0]]) if logits.shape[1] == 1 else logits
+    return np.asarray(special.softmax(both, axis=1))
+
+
+def round_logits(
+    plan: Outline,
+    z: FloatArray,
+    codes: IntArray,
+    trained_on: IntArray,
+    held: IntArray,
+    *,
+    rows_each: float,
+    share: float,
+    seed: int,
+) -> FloatArray:
+    """Go all rounds on rows that play the private ones; return logits ``(n_held, n_outputs)`` of the held-out rows.
 
     `plan`: settings and noise of the true run.
     `z`: integer coordinates of all labelled rows.
@@ -59,8 +90,7 @@ def round_codes(
         for _ in range(plan.settings.rounds):
             drawn = _drawn(plan.sigma, n_units / plan.n_units, start.shape, noise)
             descent.take(summing(descent.weights) + drawn)
-        scores = z[held] @ plan.shrunk(descent.result(), n_units, descent.n_rounds)
-    return np.asarray(scores[:, 0] > 0 if plan.n_outputs == 1 else scores.argmax(axis=1), dtype=np.int64)
+        return np.asarray(np.ldexp(z[held] @ plan.shrunk(descent.result(), n_units, descent.n_rounds), -plan.grid.bits))
 
 
 def _drawn(sigma: float, times: float, shape: tuple[int, ...], noise: NoiseSource) -> IntArray:

@@ -20,7 +20,7 @@ from quorate.ambient import unwarned
 from quorate.data.rows import take
 from quorate.deferred import special
 from quorate.ensemble import ABSTAINED
-from quorate.ensemble.linear import votes_of_linear
+from quorate.ensemble.linear.voters import votes_of_linear
 from quorate.ensemble.training import rows_alone
 from quorate.labelling.released import ReleaseBuilder
 from quorate.mechanisms import Mechanism, QueryMechanism, StreamMechanism
@@ -28,6 +28,7 @@ from quorate.planning.rehearsal.material import Material
 from quorate.release.target import noise_and_key
 from quorate.run.public_facts import PublicFacts
 from quorate.students import Student, StudentData
+from quorate.students.scores import BY_PROBABILITIES, ScoredRows, probabilities_of
 from quorate.types import FloatArray, IntArray
 
 MOST_SEEN = 0.95  # of the pool's rows in a shard, beyond which too few teachers are left that have not seen a row
@@ -232,9 +233,12 @@ def settled(student: Student, data: StudentData) -> Student:
         return student if choose is None else choose(data)
 
 
-def student_codes(material: Material, student: Student, data: StudentData, held: IntArray) -> IntArray:
-    """Fit a student, and return the codes that it says of held-out rows, ``(n_held,)``."""
+def said_by_student(material: Material, student: Student, data: StudentData, held: IntArray) -> ScoredRows:
+    """Fit a student, and return what it says of held-out rows, with probabilities where the score takes them."""
+    rows = take(material.rows[1], held)
     with unwarned():
-        predicted = np.asarray(student.fit(data).predict(take(material.rows[1], held)))
-    codes = {each: code for code, each in enumerate(material.classes)}
-    return np.array([codes[each] for each in predicted.tolist()])
+        model = student.fit(data)
+        predicted = np.asarray(model.predict(rows))
+        told = probabilities_of(model, rows, material.classes) if material.scoring in BY_PROBABILITIES else None
+    places = {name: code for code, name in enumerate(material.classes)}
+    return material.scored(np.array([places[name] for name in predicted.tolist()]), told, held)

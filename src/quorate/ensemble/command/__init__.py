@@ -1,9 +1,0 @@
-"""Teachers that are commands: a program reads a shard from a file and writes its votes into another.
-
-``teacher`` says what is called with which arguments, ``files`` what stands in the files, ``place`` where they lie and
-how they are removed, ``process`` how long a command may take and what of it is ended.
-"""
-
-from quorate.ensemble.command.teacher import CommandTeacher, CommandVoter
-
-__all__ = ["CommandTeacher", "CommandVoter"]

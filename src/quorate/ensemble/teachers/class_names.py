@@ -1,0 +1,321 @@
+"""Parameters that name a class, such as ``class_weight={"yes": 5}``: they mean the same class on every shard.
+
+A teacher learns from the labels of its own shard, in which a class may be missing, and which are numbered 0..k-1: some
+learners take nothing else, and parts of others number labels by themselves. So parameters are numbered with them: keys
+of classes that a shard has, but for those that it lacks, which scikit-learn would refuse; and numbers in the order of
+the classes (which is scikit-learn's, sorted), for the classes at hand. Where a class stands in what nobody here can
+number, such as a scorer, the classifier is given the declared labels themselves.
+
+All of it is a function of the classifier, the declared classes and the one shard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from inspect import signature
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.ensemble.teachers.plain_classes import attributes, is_plain
+from quorate.ensemble.teachers.unfitted import parts
+from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
+
+BY_CLASS = ("class_weight", "class_weights", "sampling_strategy")  # a dict with a key for each class
+IN_ORDER = ("priors", "class_prior", "class_weights", "criterion__weight")  # a number for each class, in their order
+OF_ONE = ("pos_label", "constant", "outlier_label")  # a class
+OF_THE_SECOND = "scale_pos_weight"  # of boosting libraries, for two classes
+NUMBERS_ALONE = ("xgboost", "skorch")  # libraries that take whole numbers from 0 on and nothing else
+TRIED = ("param_grid", "param_distributions")  # what a search tries, by the path of a parameter
+
+
+def names_classes(estimator: Any, classes: Sequence[Any]) -> bool:
+    """Tell whether a parameter of an unfitted classifier, or of a part of it, names a class.
+
+    Raises InvalidParameter if weights are given for what is none of the classes, or for the second of more than two.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> names_classes(LogisticRegression(class_weight="balanced"), ["no", "yes"])
+    False
+    >>> names_classes(LogisticRegression(class_weight={"yes": 5}), ["no", "yes"])
+    True
+    >>> names_classes(LogisticRegression(class_weight={"Yes": 5}), ["no", "yes"])
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: class_weight of LogisticRegression names 'Yes', which is none of the classes ...
+    """
+    declared = tuple(classes)
+    named = [_names_one(place, declared) for place in _places(estimator)]
+    return any(named) or (not _takes_numbers_alone(estimator) and _needs_labels(estimator, declared))
+
+
+def fit_named(
+    estimator: Any, X: Any, codes: NDArray[np.int64], classes: Sequence[Any]
+) -> tuple[Any, NDArray[np.int64]]:
+    """Fit a classifier of which a parameter names a class on one shard.
+
+    `estimator`: an unfitted copy for this shard alone; its parameters are changed. `X`, `codes`: the shard; codes are
+    places in `classes`, two different ones at least. `classes`: the declared classes. Returns: what predicts 0..k-1,
+    and the class code of each, in the order of its probabilities.
+    """
+    declared, present = list(classes), np.unique(codes).tolist()
+    alone, order = _takes_numbers_alone(estimator), declared
+    if not alone:
+        order = sorted(declared)
+        present.sort(key=declared.__getitem__)
+    # A network has an output for each declared class, whatever a shard has.
+    as_declared = any(_library(part) == "skorch" for part in parts(estimator))
+    shown = {declared[code]: code if as_declared else at for at, code in enumerate(present)}
+    if not alone and _needs_labels(estimator, declared):
+        shown = {declared[code]: declared[code] for code in present}
+        labels = np.asarray(declared)[codes]
+    else:
+        labels = np.array([shown[declared[code]] for code in codes.tolist()], dtype=np.int64)
+    at_hand = _AtHand(shown, tuple(order))
+    for place in list(_places(estimator)):
+        value = at_hand.value(place)
+        if value is not place.value:
+            place.put(value)
+    estimator.fit(X, labels)
+    plain = list(shown.values()) == list(range(len(present)))
+    return estimator if plain else LabelledEstimator(estimator, list(shown.values())), np.array(present, np.int64)
+
+
+@stored_as("quorate.ensemble.class_names.LabelledEstimator")
+class LabelledEstimator:
+    """A classifier that was fitted on labels, as one that was fitted on 0..k-1.
+
+    `estimator`: fitted. `labels`: what it predicts, in the order of its probabilities.
+    """
+
+    def __init__(self, estimator: Any, labels: list[Any]) -> None:
+        self.estimator = estimator
+        self.labels = labels
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Return the place of each predicted label; -1 for one that it never saw."""
+        predicted, place = np.asarray(self.estimator.predict(X)), {label: at for at, label in enumerate(self.labels)}
+        places = [place.get(label, -1) for label in predicted.reshape(-1).tolist()]
+        return np.array(places, dtype=np.int64).reshape(predicted.shape)
+
+    def __getattr__(self, name: str) -> Any:
+        """Scores and probabilities are the classifier's own."""
+        if name in {"decision_function", "predict_proba"}:
+            return getattr(self.estimator, name)
+        raise AttributeError(name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A parameter: whose, what it is called, what it holds, and how it is set.
+
+    `numbered` says that whoever has it is given 0..k-1 by the ensemble that it is a part of, in place of labels; and
+    `paired` that it is given pairs of classes, 0 and 1, of which it is told as such.
+    """
+
+    owner: Any
+    name: str
+    value: Any
+    numbered: bool
+    paired: bool
+    put: Callable[[Any], None] = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _AtHand:
+    """The classes of one shard: what each of them is shown as, and all declared ones in the order of what is shown."""
+
+    shown: Mapping[Any, Any]
+    order: tuple[Any, ...]
+
+    def value(self, place: _Place) -> Any:
+        """Return a parameter as the labels at hand have it; itself where nothing of it changes."""
+        shown, value = self.shown, place.value
+        if place.paired:
+            return value
+        if place.numbered:
+            shown = {label: number for number, label in enumerate(each for each in self.order if each in self.shown)}
+        if place.name in BY_CLASS and isinstance(value, Mapping):
+            kept = {shown[label]: each for label, each in _by_label(value, self.order).items() if label in shown}
+            return kept or (None if place.name == "class_weight" else kept)
+        if place.name in OF_ONE and _is_one_of(value, self.order):
+            return shown.get(value, value)
+        lacks = len(shown) < len(self.order) and _library(place.owner) != "skorch"
+        if place.name in IN_ORDER and lacks and np.shape(value) == (len(self.order),):
+            of_these = np.asarray(value, dtype=np.float64)[[label in shown for label in self.order]]
+            return of_these / of_these.sum() if place.name in {"priors", "class_prior"} else of_these
+        return value
+
+
+def _names_one(place: _Place, declared: tuple[Any, ...]) -> bool:
+    """Tell whether a parameter names a class by what it is called; refuse weights that are for none."""
+    name, value, owner = place.name, place.value, type(place.owner).__name__
+    if name == OF_THE_SECOND and len(declared) > 2 and value not in (None, 1):
+        raise InvalidParameter(
+            f"{name}={value!r} of {owner} is the weight of the second of two classes, and there are {len(declared)}; "
+            "leave it out"
+        )
+    if place.paired:  # of two classes, which is 1 hangs on their order
+        return name in (*BY_CLASS, *IN_ORDER, *OF_ONE) and value is not None and not isinstance(value, str)
+    if name in BY_CLASS and isinstance(value, Mapping):
+        numbers = place.numbered and all(type(key) is int and 0 <= key < len(declared) for key in value)
+        strange = [key for key in value if not _is_one_of(key, declared)]
+        if strange and not numbers:
+            raise InvalidParameter(
+                f"{name} of {owner} names {strange[0]!r}, which is none of the classes {list(declared)}; name each "
+                "class as classes= does"
+            )
+        return True
+    if name in OF_ONE:
+        return _is_one_of(value, declared)
+    return name in IN_ORDER and value is not None
+
+
+def _by_label(weights: Mapping[Any, Any], order: tuple[Any, ...]) -> Mapping[Any, Any]:
+    """Return weights by declared class, where they were given by its number."""
+    if all(_is_one_of(key, order) for key in weights):
+        return weights
+    return {order[key]: weight for key, weight in weights.items()}
+
+
+def _needs_labels(estimator: Any, declared: Sequence[Any]) -> bool:
+    """Tell whether a class that is a text stands in what is not numbered here, or a function is asked about classes.
+
+    What stands there by default names no class, though one may be called the same.
+    """
+
+    def holds(value: Any, *, lists: bool) -> bool:
+        if isinstance(value, Mapping):
+            return any(holds(each, lists=lists) for each in (*value, *value.values()))
+        if lists and isinstance(value, list | tuple):
+            return any(holds(each, lists=lists) for each in value)
+        return isinstance(value, str) and value in declared
+
+    return any(
+        callable(value) if _last(name) in BY_CLASS else holds(value, lists=not hasattr(part, "fit"))
+        for part in parts(estimator)  # a model's list of texts names columns
+        for name, value in _parameters(part)
+        if _last(name) not in OF_ONE and name not in TRIED and not _is_default(part, name, value)
+    )
+
+
+def _is_default(part: Any, name: str, value: Any) -> bool:
+    try:
+        parameter = signature(type(part)).parameters.get(name)
+    except (TypeError, ValueError):  # a class that does not say
+        return False
+    return isinstance(value, str) and parameter is not None and bool(parameter.default == value)
+
+
+def _places(
+    model: Any, numbered: bool = False, paired: bool = False, within: frozenset[int] = frozenset()
+) -> Iterator[_Place]:
+    """Yield every parameter of a model and of the models in it that learn from its labels."""
+    from sklearn.frozen import FrozenEstimator
+
+    if id(model) in within or isinstance(model, FrozenEstimator):
+        return
+    inside = {"numbered": numbered or _numbers_labels(model), "paired": paired or _pairs_classes(model)}
+    within = within | {id(model)}
+    for name, value in _parameters(model):
+        if name in TRIED:
+            yield from _places_tried(model, value, numbered, paired, within)
+            continue
+        yield _Place(model, _last(name), value, numbered, paired, partial(_put, model, name))
+        for part in _models(value):
+            yield from _places(part, **inside, within=within)
+
+
+def _places_tried(search: Any, tried: Any, numbered: bool, paired: bool, within: frozenset[int]) -> Iterator[_Place]:
+    """Yield what a search tries, as parameters of the parts that it is tried in."""
+    if isinstance(tried, list | tuple):
+        for grid in tried:
+            yield from _places_tried(search, grid, numbered, paired, within)
+        return
+    for path, candidates in tried.items() if isinstance(tried, dict) else ():
+        owner, of_owner = search.estimator, {"numbered": numbered, "paired": paired}
+        inside = {"numbered": numbered or _numbers_labels(owner), "paired": paired or _pairs_classes(owner)}
+        for step in str(path).split("__")[:-1]:
+            owner = owner.get_params(deep=True).get(step) if hasattr(owner, "get_params") else None
+            of_owner = inside
+            inside = {
+                "numbered": inside["numbered"] or _numbers_labels(owner),
+                "paired": inside["paired"] or _pairs_classes(owner),
+            }
+        for at, value in enumerate(candidates if isinstance(candidates, list | tuple) else ()):
+            yield _Place(owner, _last(str(path)), value, **of_owner, put=partial(_put_tried, tried, path, at))
+            for part in _models(value):
+                yield from _places(part, **inside, within=within)
+
+
+def _put(model: Any, name: str, value: Any) -> None:
+    if hasattr(model, "set_params"):
+        model.set_params(**{name: value})
+    else:
+        setattr(model, name, value)
+
+
+def _put_tried(grid: dict[str, Any], path: str, at: int, value: Any) -> None:
+    candidates = list(grid[path])
+    candidates[at] = value
+    grid[path] = candidates
+
+
+def _parameters(part: Any) -> Iterator[tuple[str, Any]]:
+    if isinstance(part, type):
+        return
+    if hasattr(part, "get_params"):
+        yield from part.get_params(deep=False).items()
+    elif is_plain(part) or callable(part):
+        yield from attributes(part).items()
+
+
+def _models(value: Any) -> Iterator[Any]:
+    """Yield the models in a parameter: itself, and those in lists of names and models."""
+    if isinstance(value, list | tuple):
+        for each in value:
+            yield from _models(each)
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _models(each)
+    elif hasattr(value, "fit") and not isinstance(value, type):
+        yield value
+
+
+def _numbers_labels(model: Any) -> bool:
+    """Tell whether a model gives those in it 0..k-1 in place of labels, as some of scikit-learn's ensembles do."""
+    from sklearn.ensemble import BaggingClassifier, StackingClassifier, VotingClassifier
+
+    return isinstance(model, BaggingClassifier | StackingClassifier | VotingClassifier)
+
+
+def _pairs_classes(model: Any) -> bool:
+    """Tell whether a model gives those in it problems of two classes of its own making."""
+    from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier, OutputCodeClassifier
+
+    return isinstance(model, OneVsOneClassifier | OneVsRestClassifier | OutputCodeClassifier)
+
+
+def _takes_numbers_alone(estimator: Any) -> bool:
+    return any(_library(part) in NUMBERS_ALONE for part in parts(estimator))
+
+
+def _last(name: str) -> str:
+    return name if name in IN_ORDER else name.rpartition("__")[2]
+
+
+def _is_one_of(value: Any, declared: Sequence[Any]) -> bool:
+    try:
+        return value in set(declared)
+    except TypeError:  # no class is a list
+        return False
+
+
+def _library(part: Any) -> str:
+    module = getattr(part, "__module__", None) or type(part).__module__
+    return str(module).partition(".")[0]

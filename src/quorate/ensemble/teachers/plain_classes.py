@@ -1,0 +1,219 @@
+"""Classes with ``fit`` and ``predict`` that know nothing of scikit-learn: how one is copied, and where it has learned.
+
+scikit-learn copies an estimator by ``get_params`` and asks for its tags. A class that has neither is made anew from
+its constructor's arguments, which it has to keep, each under its own name: a deep copy would take along whatever it has
+learned, and nothing would tell. As a step of a Pipeline, which asks its steps for tags and clones them, it is wrapped.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from inspect import Parameter, signature
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.metaestimators import available_if
+
+from quorate.stored_names import stored_as
+
+# Values that can be held against each other by ``==``.
+_ATOMS = (type(None), bool, int, float, complex, str, bytes, tuple, list, dict, set, frozenset)
+
+
+def is_plain(part: Any) -> bool:
+    """Tell whether `part` is an object with ``fit`` that scikit-learn cannot copy or ask for tags.
+
+    Examples
+    --------
+    >>> from sklearn.dummy import DummyClassifier
+    >>> is_plain(DummyClassifier()), is_plain(0)
+    (False, False)
+    """
+    if isinstance(part, type) or not hasattr(part, "fit"):
+        return False
+    return not (hasattr(part, "get_params") and hasattr(part, "__sklearn_tags__"))
+
+
+def made_anew(model: Any, **changed: Any) -> Any | None:
+    """Return a new instance with the same constructor arguments, but for those in `changed` that it takes.
+
+    `model`: an instance of a plain class. `**changed`: arguments in place of its own; one that the constructor does not
+    name is left out. Returns: none where an argument is not kept under its own name, or the constructor refuses them.
+
+    Examples
+    --------
+    >>> class Nearest:
+    ...     def __init__(self, k=3):
+    ...         self.k = k
+    >>> made_anew(Nearest(5)).k
+    5
+    """
+    names = constructor_arguments(model)
+    if names is None or not all(hasattr(model, name) for name in names):
+        return None
+    arguments = {name: changed[name] if name in changed else getattr(model, name) for name in names}
+    try:
+        return type(model)(**deepcopy(arguments))
+    except Exception:  # noqa: BLE001 - the user's own constructor, before any row is there
+        return None
+
+
+def why_not_made_anew(model: Any) -> str | None:
+    """Say why :func:`made_anew` makes nothing of `model`; None where it makes one.
+
+    Examples
+    --------
+    >>> class Nearest:
+    ...     def __init__(self, k=3):
+    ...         self._k = k
+    >>> why_not_made_anew(Nearest(5))
+    "it keeps no attribute 'k' with the argument of that name"
+    """
+    names = constructor_arguments(model)
+    if names is None:
+        return "its constructor takes more than it names (*args, **kwargs, or arguments by position alone)"
+    if (hidden := next((name for name in names if not hasattr(model, name)), None)) is not None:
+        return f"it keeps no attribute {hidden!r} with the argument of that name"
+    return "its constructor refuses the arguments that it has kept" if made_anew(model) is None else None
+
+
+def constructor_arguments(model: Any) -> tuple[str, ...] | None:
+    """Name what the constructor takes; None where it takes more than it names, or positions alone."""
+    initial = type(model).__init__
+    if initial is object.__init__:
+        return ()
+    try:
+        parameters = list(signature(initial).parameters.values())[1:]
+    except (TypeError, ValueError):
+        return None
+    more = (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    return None if any(each.kind in more for each in parameters) else tuple(each.name for each in parameters)
+
+
+def learned_attribute(model: Any) -> str | None:
+    """Name an attribute that a new instance with the same arguments would not have, or have otherwise.
+
+    Objects of one type are held to be the same: two generators made alike differ, and have learned nothing.
+
+    Examples
+    --------
+    >>> class Nearest:
+    ...     def fit(self, X, y):
+    ...         self.rows = X
+    ...         return self
+    >>> learned_attribute(Nearest()), learned_attribute(Nearest().fit([[1.0]], [0]))
+    (None, 'rows')
+    """
+    new = made_anew(model)
+    if new is None:
+        return None
+    before = attributes(new)
+    for name, value in attributes(model).items():
+        if name not in before or not _alike(value, before[name]):
+            return name
+    return None
+
+
+def attributes(model: Any) -> dict[str, Any]:
+    """Return the attributes of an object, those in its ``__dict__`` and those in slots.
+
+    Examples
+    --------
+    >>> from fractions import Fraction
+    >>> attributes(Fraction(1, 2))
+    {'_numerator': 1, '_denominator': 2}
+    """
+    of = [getattr(kind, "__slots__", ()) for kind in type(model).__mro__]
+    slots = [name for each in of for name in ((each,) if isinstance(each, str) else each) if isinstance(name, str)]
+    in_slots = {name: getattr(model, name) for name in slots if name != "__dict__" and hasattr(model, name)}
+    return {**in_slots, **getattr(model, "__dict__", {})}
+
+
+def _alike(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        return bool(one.shape == other.shape and one.dtype == other.dtype and one.tobytes() == other.tobytes())
+    if not isinstance(one, _ATOMS):
+        return True
+    try:
+        return bool(one == other) or repr(one) == repr(other)  # NaN is no equal of itself
+    except Exception:  # noqa: BLE001 - an array within a list, say: it is no constructor's plain value
+        return repr(one) == repr(other)
+
+
+def _has(method: str) -> Any:
+    return lambda step: hasattr(step.model, method)
+
+
+@stored_as("quorate.ensemble.plain_step.PlainStep")
+class PlainStep(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
+    """What scikit-learn needs of a step, around an object of a plain class.
+
+    `model`: with ``fit``, and ``predict`` or ``transform``; it stays as it is. `random_state`: handed to a model that
+    has one.
+    """
+
+    def __init__(self, model: Any, random_state: int | None = None) -> None:
+        self.model = model
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any = None) -> PlainStep:
+        """Fit a new one."""
+        self.fitted_ = seeded(self.model, self.random_state)
+        self.fitted_.fit(X, y)
+        return self
+
+    @available_if(_has("transform"))  # type: ignore[untyped-decorator]
+    def transform(self, X: Any) -> Any:
+        """Return what the fitted object makes of rows."""
+        return self.fitted_.transform(X)
+
+    @available_if(_has("predict"))  # type: ignore[untyped-decorator]
+    def predict(self, X: Any) -> Any:
+        """Return what the fitted object predicts."""
+        return self.fitted_.predict(X)
+
+    @available_if(_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> Any:
+        """Return the fitted object's class probabilities."""
+        return self.fitted_.predict_proba(X)
+
+    @property
+    def classes_(self) -> Any:
+        """The labels that the fitted object has seen, where it says so."""
+        return self.fitted_.classes_
+
+
+def seeded(model: Any, random_state: int | None) -> Any:
+    """Return a new object of a plain class, its random state set where it has one."""
+    has_one = random_state is not None and hasattr(model, "random_state")
+    new = made_anew(model, **({"random_state": random_state} if has_one else {}))
+    if new is None:  # its constructor refuses this random state; or it has get_params, and is copied as it is
+        new = made_anew(model)
+        new = deepcopy(model) if new is None else new
+        if has_one:
+            new.random_state = random_state
+    return new
+
+
+def with_plain_steps(estimator: Any) -> Any:
+    """Return a Pipeline, search or the like in which plain classes are steps that scikit-learn can work with.
+
+    `estimator` itself is returned where there is none in it.
+    """
+    if not hasattr(estimator, "get_params") or isinstance(estimator, PlainStep):
+        return estimator
+    plain = {name: value for name, value in estimator.get_params(deep=True).items() if is_plain(value)}
+    if not plain:
+        return estimator
+    copied = deepcopy(estimator)
+    return copied.set_params(**{name: PlainStep(value) for name, value in plain.items()})
+
+
+def as_it_is(step: PlainStep) -> PlainStep:
+    """Return a step of which the object in it, which has learned, is what transforms."""
+    kept = PlainStep(step.model, step.random_state)
+    kept.fitted_ = step.model
+    return kept

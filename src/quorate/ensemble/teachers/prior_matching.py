@@ -1,0 +1,155 @@
+r"""Teachers that vote for class 1 as often, on the public pool, as their own shard holds it.
+
+A strongly regularised teacher of few rows is drawn to the larger class: where classes are unequal, all of them then
+vote for it everywhere, and no ensemble can undo that. A teacher that sets its own decision threshold so that its
+positive rate on the public pool is its shard's base rate votes for the points that it finds *relatively* likely. It
+still sees its shard, its seed and public rows alone, so the sensitivity of the votes is what it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from quorate.data.rows import n_rows
+from quorate.ensemble.teachers.classifier import ClassifierTeacher, ClassifierVoter
+from quorate.ensemble.teachers.teacher import ABSTAINED, AbstainingVoter, ConstantVoter, Voter, by_halves
+from quorate.ensemble.teachers.unfitted import may_have
+from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
+
+if TYPE_CHECKING:
+    from quorate.types import FloatArray, IntArray
+
+
+@stored_as("quorate.ensemble.prior_matching.PriorMatchingTeacher")
+@dataclass(frozen=True, eq=False)
+class PriorMatchingTeacher:
+    """Train a classifier on a shard, then let its votes on the pool match the shard's base rate.
+
+    Parameters
+    ----------
+    classifier : ClassifierTeacher
+        Whose estimator has ``decision_function`` or ``predict_proba``.
+    pool : array, CSR matrix or frame, (n_public, n_features)
+        Public points, at least one, as the teachers see them.
+
+    Raises
+    ------
+    InvalidParameter
+        If the estimator gives no scores, or the pool is empty.
+
+    Notes
+    -----
+    For two classes. The threshold lies halfway between the scores of two neighbouring pool points, so that the
+    number of points above it is the base rate times the pool, to the nearest whole number; of points with one and the
+    same score either all are above or none.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> pool = np.arange(10.0).reshape(-1, 1)
+    >>> teacher = PriorMatchingTeacher(ClassifierTeacher(LogisticRegression(C=1e-3)), pool)
+    >>> X, y = np.array([[0.0], [2.0], [3.0], [5.0], [9.0]]), np.array([0, 0, 0, 0, 1])
+    >>> teacher.classifier.train(X, y, 0).vote(pool).sum(), teacher.train(X, y, 0).vote(pool).sum()
+    (np.int64(0), np.int64(2))
+    """
+
+    classifier: ClassifierTeacher
+    pool: Any = field(repr=False)
+
+    def __post_init__(self) -> None:
+        estimator = self.classifier.estimator
+        if not (may_have(estimator, "decision_function") or may_have(estimator, "predict_proba")):
+            raise InvalidParameter(
+                f"prior matching needs scores, and the teacher ({type(estimator).__name__}) has neither "
+                "decision_function nor predict_proba; choose another teacher, or leave prior matching out"
+            )
+        if not n_rows(self.pool):
+            raise InvalidParameter("prior matching needs public points; give a pool with at least one")
+
+    @property
+    def keeps_no_global_state(self) -> bool:
+        """As for the classifier alone."""
+        return self.classifier.keeps_no_global_state
+
+    def train(self, X: Any, y: IntArray, seed: int, /) -> Voter:
+        """Train on one shard; see :class:`~quorate.ensemble.Teacher`."""
+        voter = self.classifier.train(X, y, seed)
+        if isinstance(voter, AbstainingVoter | ConstantVoter):
+            return voter
+        assert isinstance(voter, ClassifierVoter)  # noqa: S101 - what a classifier's teacher gives otherwise
+        try:
+            scores = positive_scores(voter.estimator, self.pool)
+            if scores.shape != (n_rows(self.pool),):
+                return AbstainingVoter()
+            threshold = matching_threshold(scores, float(np.mean(y == voter.codes[1])))
+        except MemoryError:
+            raise  # as in the classifier's own training
+        except Exception:  # noqa: BLE001 - to stop, or to say why, would be an output that depends on private rows
+            return AbstainingVoter()
+        return MatchedVoter(voter.estimator, voter.codes, threshold)
+
+
+@stored_as("quorate.ensemble.prior_matching.MatchedVoter")
+@dataclass(frozen=True, eq=False)
+class MatchedVoter:
+    """A trained classifier with a threshold of its own.
+
+    Parameters
+    ----------
+    estimator : object
+        Fitted on labels 0 and 1.
+    codes : IntArray, (2,)
+        The class code of each label.
+    threshold : float
+        It votes for the second where its score is above.
+    """
+
+    estimator: Any = field(repr=False)
+    codes: IntArray = field(repr=False)
+    threshold: float = field(repr=False)
+
+    @property
+    def keeps_no_global_state(self) -> bool:
+        """As for the classifier alone."""
+        return ClassifierVoter(self.estimator, self.codes).keeps_no_global_state
+
+    def vote(self, X: Any, /) -> IntArray:
+        """Return one class code per row; -1 wherever the classifier fails or gives no number."""
+        votes: IntArray = by_halves(self._scored, X, lambda n: np.full(n, ABSTAINED, dtype=np.int64))
+        return votes
+
+    def _scored(self, X: Any) -> IntArray:
+        votes = np.full(n_rows(X), ABSTAINED, dtype=np.int64)
+        scores = positive_scores(self.estimator, X)
+        if scores.shape != votes.shape:
+            raise ValueError  # as other failures; nobody is told of it
+        known = ~np.isnan(scores)
+        votes[known] = self.codes[(scores[known] > self.threshold).astype(np.int64)]
+        return votes
+
+
+def positive_scores(estimator: Any, X: Any) -> FloatArray:
+    """Return ``(n_rows,)`` scores that grow with the second class."""
+    if hasattr(estimator, "decision_function"):
+        return np.asarray(estimator.decision_function(X), dtype=np.float64)
+    return np.asarray(estimator.predict_proba(X), dtype=np.float64)[:, 1]
+
+
+def matching_threshold(scores: FloatArray, base_rate: float) -> float:
+    """Return the threshold above which a share `base_rate` of the scores lies, to the nearest number of scores.
+
+    `scores`: ``(n_scores,)``, at least one. `base_rate`: in [0, 1].
+    """
+    above = round(base_rate * len(scores))
+    if above == 0:
+        return float("inf")
+    if above == len(scores):
+        return float("-inf")
+    ordered = np.sort(scores)
+    low, high = ordered[-above - 1], ordered[-above]
+    # Halfway, but never so that rounding lifts it to the upper one; equal scores stay below together.
+    return float(min(low + (high - low) / 2, np.nextafter(high, -np.inf))) if low < high else float(high)

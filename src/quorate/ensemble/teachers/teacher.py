@@ -1,0 +1,158 @@
+"""The teacher waist: anything that turns (shard, points) into one vote or an abstention per point.
+
+Sensitivity never depends on what a teacher is. It rests on one fact alone, kept by :mod:`quorate.ensemble.training`:
+a teacher is a function of its own shard, the public side, and a seed derived from the run's key and its number.
+
+A voter that fails on several rows is asked about fewer: rows of several people wait together, and whoever sent one of
+them must not spoil the answers to all. A vote on a row is then what the voter says of that row; where it fails on a row
+by itself, it abstains there. It stays one voter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+
+from quorate.data.rows import n_rows
+from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from quorate.types import IntArray
+
+ABSTAINED = -1
+
+
+@runtime_checkable
+class Voter(Protocol):
+    """A trained teacher. It is secret: it was computed from private rows and nothing else protects them."""
+
+    def vote(self, X: Any, /) -> IntArray:
+        """Return one class code per row of `X`, ``(n_rows,)``, or ``ABSTAINED`` (-1) where it has no vote."""
+        ...
+
+
+@runtime_checkable
+class Teacher(Protocol):
+    """A way to train one voter on one shard.
+
+    What an implementation must promise: it reads nothing but its arguments and public facts, and keeps nothing
+    between calls. It may raise, crash or run out of time: then this teacher abstains, and the run goes on.
+
+    An attribute ``keeps_no_global_state = True`` says that training touches no state of the process beyond NumPy's
+    and Python's global generators. Several such teachers are trained one after the other in one process, which is
+    faster; all others get a fresh process each. ``takes_missing = True`` says that rows may have missing values,
+    ``reads_frames = True`` that a frame is to be handed over as it is. ``caveats``, a tuple of sentences, says what its
+    isolation rests on beside; the guarantee repeats them. A method ``with_classes(classes)`` is told the declared
+    classes, and returns the teacher to use; ``on_public_rows()`` returns one for a trial on public rows, which raises
+    what goes wrong in plain words.
+    """
+
+    def train(self, X: Any, y: IntArray, seed: int, /) -> Voter:
+        """Train on one shard.
+
+        Parameters
+        ----------
+        X : table or matrix, (n_rows, n_features)
+            The shard's rows, of the same kind as the private table.
+        y : IntArray, (n_rows,)
+            Class codes, 0..C-1. Not every class need be present, and the shard may be empty.
+        seed : int
+            This teacher's own seed, 0..2^63-1. All of its randomness comes from here.
+        """
+        ...
+
+
+@stored_as("quorate.ensemble.teachers.AbstainingVoter")
+@dataclass(frozen=True, slots=True)
+class AbstainingVoter:
+    """The voter of a teacher that could not be trained.
+
+    Examples
+    --------
+    >>> AbstainingVoter().vote(np.zeros((3, 2)))
+    array([-1, -1, -1])
+    """
+
+    def vote(self, X: Any, /) -> IntArray:
+        """Abstain on every row of `X`."""
+        return np.full(_n_rows(X), ABSTAINED, dtype=np.int64)
+
+
+@stored_as("quorate.ensemble.teachers.ConstantVoter")
+@dataclass(frozen=True, slots=True)
+class ConstantVoter:
+    """The voter of a shard in which only one class occurs.
+
+    Parameters
+    ----------
+    code : int
+        The class it votes for, everywhere.
+
+    Examples
+    --------
+    >>> ConstantVoter(2).vote(np.zeros((3, 2)))
+    array([2, 2, 2])
+    """
+
+    code: int = field(repr=False)
+
+    def vote(self, X: Any, /) -> IntArray:
+        """Vote for the only class on every row of `X`."""
+        return np.full(_n_rows(X), self.code, dtype=np.int64)
+
+
+def untrained(codes: IntArray) -> Voter | None:
+    """Return the voter of a shard in which these classes occur, where there is nothing to train; else None.
+
+    Examples
+    --------
+    >>> untrained(np.array([], dtype=np.int64)), untrained(np.array([3])), untrained(np.array([0, 3]))
+    (AbstainingVoter(), ConstantVoter(), None)
+    """
+    if codes.size == 0:
+        return AbstainingVoter()
+    return ConstantVoter(int(codes[0])) if codes.size == 1 else None
+
+
+def other_classes(teacher: Teacher, own: Sequence[Any], declared: Sequence[Any]) -> None:
+    """Refuse a teacher that was made for other classes: its votes would stand for others than those that are counted.
+
+    Raises InvalidParameter if the classes differ, in their order too.
+
+    Examples
+    --------
+    >>> other_classes(AbstainingVoter(), ["no", "yes"], ("no", "yes"))
+    """
+    if list(own) != list(declared) or list(map(str, own)) != list(map(str, declared)):  # True is not 1 in a file
+        raise InvalidParameter(
+            f"{type(teacher).__name__} was made for other classes than the task has; leave out classes= there"
+        )
+
+
+def _n_rows(X: Any) -> int:
+    shape = getattr(X, "shape", None)
+    return len(X) if shape is None else int(shape[0])
+
+
+def by_halves(answer: Callable[[Any], Any], X: Any, nothing: Callable[[int], Any]) -> Any:
+    """Return ``answer(X)``; where that fails, what it says of each half, down to single rows.
+
+    `answer`: from rows to one item a row; raises where it fails on any of them. `X`: about what. `nothing`: from a
+    number of rows to what stands for no answer. Raises MemoryError perhaps a neighbour took it: whoever runs the
+    teachers tries again with nothing beside this one.
+    """
+    n = n_rows(X)
+    try:
+        return answer(X)
+    except MemoryError:
+        raise
+    except Exception:  # noqa: BLE001 - a teacher's failure is an abstention, told to nobody
+        if n <= 1:
+            return nothing(n)
+    return np.concatenate([by_halves(answer, X[part], nothing) for part in (slice(0, n // 2), slice(n // 2, n))])

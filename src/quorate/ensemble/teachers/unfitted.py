@@ -1,0 +1,362 @@
+"""Refuse a model that has already learned something: it would carry every row it saw into every shard.
+
+A copy begins with its model's parameters: texts and numbers, and whatever else its owner gave. An array of weights, a
+network or an object of another library has no mark that tells whether it has learned, and from which rows; so what
+every teacher takes over is found, and whether that can be looked into.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import dis
+import enum
+import fractions
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import suppress
+from decimal import Decimal
+from functools import partial
+from inspect import isclass, isroutine
+from pathlib import Path, PurePath
+from types import CodeType, EllipsisType, FunctionType, MethodType, ModuleType
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from quorate.arguments import one_of
+from quorate.ensemble.teachers.plain_classes import (
+    attributes,
+    constructor_arguments,
+    is_plain,
+    learned_attribute,
+    made_anew,
+    why_not_made_anew,
+)
+from quorate.errors import InvalidParameter
+from quorate.stored_names import stored_as
+
+_ATOMS = (
+    type(None), bool, int, float, complex, str, bytes, np.generic, np.dtype, np.ufunc, slice, range, enum.Enum,
+    re.Pattern, PurePath, Decimal, fractions.Fraction, dt.date, dt.time, dt.timedelta, EllipsisType,
+    np.random.Generator, np.random.RandomState, ModuleType,
+)  # fmt: skip
+# Objects of other libraries that are public facts: distributions of a search, a device, the type of a number.
+_LIBRARIES = ("scipy.stats.",)
+_PACKAGES = {"site-packages", "dist-packages"}
+_OURS = Path(__file__).parents[2]
+_NAMED = {("torch", "device"), ("torch", "dtype")}
+
+
+def not_looked_into(*models: Any) -> str | None:
+    """Name the class of something that copies of these models take over, and that cannot be looked into.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> not_looked_into(LogisticRegression(C=0.5)), not_looked_into(GaussianNB(priors=np.array([0.5, 0.5])))
+    (None, 'ndarray')
+    """
+    return next((type(part).__name__ for model in models for part in carried(model) if _is_closed(part)), None)
+
+
+def carried(model: Any) -> Iterator[Any]:
+    """Yield `model` and all that a copy of it takes over, but for texts, numbers and the like.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import BaggingClassifier
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> list(carried(BaggingClassifier(GaussianNB())))
+    [BaggingClassifier(estimator=GaussianNB()), GaussianNB()]
+    """
+    yield from _carried(model, {})
+
+
+def held_by(function: Any) -> list[Any]:
+    """Return what a function brings along beside its code, classes and modules left out.
+
+    `function`: of one that belongs to an installed library, the variables of its module are not looked at.
+
+    Examples
+    --------
+    >>> def learns(X, y, depth=3, *, rate=0.5):
+    ...     return depth * rate
+    >>> held_by(partial(learns, 7))[1:], held_by(learns)
+    ([7], [3, 0.5])
+    """
+    if isinstance(function, MethodType):
+        owner = function.__self__
+        of_owner = [] if isclass(owner) or hasattr(owner, "get_params") else list(attributes(owner).values())
+        return [owner, *of_owner, function.__func__]
+    if isinstance(function, partial):
+        return [function.func, *function.args, *function.keywords.values()]
+    if not isinstance(function, FunctionType):
+        return []
+    held = [*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()]
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # it is empty as yet
+            held.append(cell.cell_contents)
+    if not _is_of_a_library(function):
+        held += [function.__globals__[name] for name in _globals_of(function.__code__) if name in function.__globals__]
+    return [value for value in held if not (isclass(value) or isinstance(value, ModuleType))]
+
+
+def _is_of_a_library(function: FunctionType) -> bool:
+    place = Path(function.__code__.co_filename)
+    installed = not _PACKAGES.isdisjoint(place.parts) or place.is_relative_to(_OURS)
+    return installed or str(function.__module__).partition(".")[0] in sys.stdlib_module_names - {"__main__"}
+
+
+def _globals_of(code: CodeType) -> list[str]:
+    """Name the variables of its module that a piece of code reads, and those of the functions within it."""
+    names = [each.argval for each in dis.get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            names += _globals_of(inner)
+    return list(dict.fromkeys(names))
+
+
+def _carried(part: Any, seen: dict[int, Any]) -> Iterator[Any]:
+    """Yield `part` and what a copy of it has from it."""
+    if id(part) in seen or isinstance(part, _ATOMS):
+        return
+    seen[id(part)] = part  # held, so that no other object takes its place in memory meanwhile
+    yield part
+    for inner in _inner(part):
+        yield from _carried(inner, seen)
+
+
+def _inner(part: Any) -> list[Any]:
+    if isclass(part) or _is_array(part):
+        return []
+    if isinstance(part, list | tuple | set | frozenset):
+        return list(part)
+    if isinstance(part, dict):
+        return [*part.keys(), *part.values()]
+    if isinstance(part, MethodType | partial | FunctionType):
+        return held_by(part)
+    if hasattr(part, "get_params"):
+        return list(part.get_params(deep=False).values())
+    if is_plain(part) and made_anew(part) is not None:
+        return [getattr(part, name) for name in constructor_arguments(part) or ()]
+    return [] if _is_public(part) else list(attributes(part).values())
+
+
+def _is_closed(part: Any) -> bool:
+    """Tell whether there is nothing of it that could be looked at."""
+    if isclass(part) or isroutine(part) or _is_public(part):
+        return False
+    if _is_array(part):
+        return True
+    if isinstance(part, list | tuple | set | frozenset | dict | partial) or hasattr(part, "get_params"):
+        return False
+    slots = any("__slots__" in vars(kind) for kind in type(part).__mro__)
+    return not (hasattr(part, "__dict__") or slots)
+
+
+def _is_array(part: Any) -> bool:
+    return not hasattr(part, "fit") and (hasattr(part, "__array__") or hasattr(part, "shape"))
+
+
+def _is_public(part: Any) -> bool:
+    kind = type(part)
+    return (kind.__module__, kind.__name__) in _NAMED or f"{kind.__module__}.".startswith(_LIBRARIES)
+
+
+Preprocessing: TypeAlias = Literal["inside", "public"]
+
+
+@stored_as("quorate.ensemble.unfitted.check_unfitted")
+def check_unfitted(estimator: Any, *, preprocessing: Preprocessing = "inside") -> None:
+    """Refuse an estimator that is fitted, in whole or in any step, and one that can be neither teacher nor student.
+
+    Parameters
+    ----------
+    estimator : object
+        Anything with ``fit`` and ``predict``: a scikit-learn classifier, a Pipeline, a search, a look-alike.
+    preprocessing : {"inside", "public"}, default "inside"
+        "inside": every step is fitted inside each teacher. "public": fitted transformers are taken as they are;
+        it is the caller's statement that they saw public data only. A fitted classifier is refused either way.
+
+    Raises
+    ------
+    InvalidParameter
+        If `estimator` or a part of it is fitted, has no ``fit`` or ``predict``, is a class instead of an instance,
+        or keeps a cache of its inputs (``memory=``), which teachers would share and which writes private rows; or is
+        of a plain class that cannot be made anew, so that whether it is fitted cannot be told.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> check_unfitted(LogisticRegression())
+    >>> check_unfitted(LogisticRegression().fit([[0.0], [1.0]], [0, 1]))
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: LogisticRegression is already fitted. If it saw private rows, every teacher ...
+    """
+    one_of("preprocessing", preprocessing, get_args(Preprocessing))
+    if isclass(estimator):
+        raise InvalidParameter(f"a model must be an instance, got the class {estimator.__name__}. Pass it with ().")
+    for method in ("fit", "predict"):
+        if not may_have(estimator, method):
+            raise InvalidParameter(
+                f"a model must have fit and predict, got {type(estimator).__name__} without {method}. "
+                "Pass a classifier, or a Pipeline that ends in one."
+            )
+    _refuse_not_made_anew(estimator)
+    for part in parts(estimator):
+        name = type(part).__name__
+        if getattr(part, "memory", None) is not None and hasattr(part, "get_params"):
+            raise InvalidParameter(
+                f"{name}(memory=…) keeps a cache. Teachers would share it, and it writes private rows to disk. "
+                "Pass memory=None."
+            )
+        if not is_fitted(part) or (preprocessing == "public" and _transforms_only(part)):
+            continue
+        if part is estimator and is_plain(part) and (learned := learned_attribute(part)) is not None:
+            raise InvalidParameter(
+                f"{name} is already fitted: it has {learned!r}, which a new {name} with the same arguments has not, or "
+                f"has otherwise. If it saw private rows, every teacher has seen every person. Pass a new {name}(...); "
+                "what it needs beside belongs in its constructor."
+            )
+        if part is estimator:
+            raise InvalidParameter(
+                f"{name} is already fitted. If it saw private rows, every teacher has seen every person. "
+                "Pass it unfitted (sklearn.base.clone)."
+            )
+        raise InvalidParameter(
+            f"this Pipeline step is already fitted: {name}. If it saw private rows, every teacher has seen every "
+            'person. Pass it unfitted, or fit it on public data and say preprocessing="public".'
+        )
+
+
+def may_have(estimator: Any, method: str) -> bool:
+    """Tell whether an unfitted model may have a method once it is fitted: its class is asked too.
+
+    Some of scikit-learn's methods are there after the fit alone; that one stays away, a rehearsal finds.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import StackingClassifier
+    >>> from sklearn.linear_model import RidgeClassifier
+    >>> may_have(StackingClassifier([("ridge", RidgeClassifier())]), "predict")
+    True
+    """
+    return any(callable(getattr(owner, method, None)) for owner in (estimator, type(estimator)))
+
+
+def check_function(function: Any, *, preprocessing: Preprocessing = "inside") -> None:
+    """Refuse a function that holds something fitted.
+
+    `function`: what it holds: the arguments of a ``functools.partial``, the owner of a method, its defaults, what it
+    closes over, the variables of its module that it reads, and the attributes of an object that is called.
+    `preprocessing`: as :func:`check_unfitted` has it. Raises InvalidParameter if something of it is fitted.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> check_function(partial(print, LogisticRegression()))
+    >>> check_function(partial(print, LogisticRegression().fit([[0.0], [1.0]], [0, 1])))
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: the function holds a fitted model: LogisticRegression. If it saw private rows, ...
+    """
+    one_of("preprocessing", preprocessing, get_args(Preprocessing))
+    for part in parts(function):
+        if is_fitted(part) and not (preprocessing == "public" and _transforms_only(part)):
+            raise InvalidParameter(
+                f"the function holds a fitted model: {type(part).__name__}. If it saw private rows, every teacher has "
+                "seen every person. Fit it inside the function, on the rows that it is called with; a step that was "
+                'fitted on public data is taken with preprocessing="public".'
+            )
+
+
+def _refuse_not_made_anew(estimator: Any) -> None:
+    """Refuse plain classes that teachers would get as deep copies, with all that they have learned."""
+    for part in carried(estimator):
+        if is_plain(part) and not hasattr(part, "get_params") and (why := why_not_made_anew(part)) is not None:
+            raise InvalidParameter(
+                f"{type(part).__name__} cannot be made anew from its constructor's arguments: {why}. So whether it has "
+                "learned something cannot be told. Keep each argument under its own name (self.size = size), or give a "
+                "function that makes the model and fits it."
+            )
+
+
+def parts(estimator: Any) -> Iterator[Any]:
+    """Yield whatever `estimator` is made of that can learn or be called, innermost first, itself last.
+
+    Parameters, lists and dicts of them, attributes of plain classes and of objects that are called, and what functions
+    hold are looked into.
+    """
+    yield from _parts(estimator, {})
+
+
+def _parts(part: Any, seen: dict[int, Any]) -> Iterator[Any]:
+    if id(part) in seen or part is None or isinstance(part, str | bytes | int | float):
+        return
+    seen[id(part)] = part  # held, so that no other object takes its place in memory meanwhile
+    if isinstance(part, list | tuple | set | frozenset):
+        inner = list(part)
+    elif isinstance(part, dict):
+        inner = list(part.values())
+    elif isinstance(part, MethodType | partial | FunctionType):
+        inner = held_by(part)
+    elif hasattr(part, "get_params") and not isclass(part):
+        inner = list(part.get_params(deep=False).values())
+    elif is_plain(part) or (callable(part) and not isclass(part) and not isroutine(part)):
+        inner = list(attributes(part).values())
+    else:
+        inner = []
+    for value in inner:
+        yield from _parts(value, seen)
+    if not isinstance(part, list | tuple | set | frozenset | dict):
+        yield part
+
+
+def is_fitted(part: Any) -> bool:
+    """Tell whether `part` has learned something, by scikit-learn's conventions.
+
+    ``sklearn.utils.validation.check_is_fitted`` takes a stateless transformer for fitted, since it may be used at
+    once; here it has learned nothing, so it may pass.
+
+    Examples
+    --------
+    >>> from sklearn.preprocessing import Normalizer, StandardScaler
+    >>> [is_fitted(step) for step in (Normalizer(), StandardScaler(), StandardScaler().fit([[0.0], [1.0]]))]
+    [False, False, True]
+    """
+    from sklearn.exceptions import NotFittedError
+
+    if isclass(part) or not hasattr(part, "fit"):
+        return False
+    if not _requires_fit(part):
+        return False
+    hook = getattr(part, "__sklearn_is_fitted__", None)
+    # A FeatureUnion's hook raises where one of its parts is not fitted; the parts are looked at by themselves.
+    with suppress(NotFittedError, AttributeError):  # AttributeError: a Pipeline's hook asks a plain class for its tags
+        if hook is not None and bool(hook()):
+            return True
+    if isinstance(initialised := getattr(part, "initialized_", None), bool):  # skorch's word, there from the beginning
+        return initialised
+    if is_plain(part) and not hasattr(part, "get_params") and learned_attribute(part) is not None:
+        return True
+    # A Pipeline's hook asks its last step only; its own attributes are looked at as well.
+    return any(name.endswith("_") and not name.startswith("__") for name in getattr(part, "__dict__", {}))
+
+
+def _requires_fit(part: Any) -> bool:
+    from sklearn.base import BaseEstimator
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.utils import get_tags
+
+    if isinstance(part, FrozenEstimator):
+        return True
+    try:
+        return bool(get_tags(part).requires_fit) if isinstance(part, BaseEstimator) else True
+    except AttributeError:  # a Pipeline asks its last step, which may be of a plain class
+        return True
+
+
+def _transforms_only(part: Any) -> bool:
+    # A clusterer predicts and still transforms; what predicts classes is a classifier, wherever it stands.
+    return hasattr(part, "transform") and not (hasattr(part, "predict") and hasattr(part, "classes_"))

@@ -1,0 +1,172 @@
+"""Worker processes: clean, one thread each, holding only the rows they were sent.
+
+Also with one job: only a process of its own keeps a crash, and what a teacher prints, away from the user's.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+from concurrent.futures import BrokenExecutor, Future
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar
+
+from quorate.arguments import count
+from quorate.ensemble.workers.cluster.elsewhere import map_elsewhere
+from quorate.ensemble.workers.isolation import Lost, polars_threads
+from quorate.ensemble.workers.pool import WorkerPool, first_done, import_path
+from quorate.errors import QuorateError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
+
+Item = TypeVar("Item")
+
+_SPENT: Final = "spent"  # what a worker says that cannot be forked from any more
+_kept: list[WorkerPool] = []  # none or one
+_choosing = Lock()  # fits in two threads share the pool that is kept
+_at_exit: list[object] = []  # whether the workers are stopped at exit
+
+
+def isolated_map(
+    work: Callable[[list[Item]], list[bytes | Lost]],
+    item: Callable[[int], Item],
+    numbers: Sequence[int],
+    *,
+    n_jobs: int,
+    batch: int,
+    scheduler: DaskScheduler | None = None,
+) -> Iterator[tuple[int, bytes | None]]:
+    """Yield ``(number, result)`` for every number, in no particular order; None for an item that failed.
+
+    `work`: run in a worker process on a batch of items; uses :func:`~quorate.ensemble.workers.isolation.in_children`
+    for each. `item`: builds the item of one number, when it is about to be sent: only batches under way are held.
+    `numbers`: which items. `n_jobs`: how many worker processes work at once. A call that asks for fewer than the last
+    one is served by some of
+        its.
+    `batch`: items sent at once.
+    `scheduler`: whose workers do it in place of processes of this machine; it decides how many items are sent at once.
+
+    An item whose process was killed from outside, or whose worker died, may have suffered for its neighbours (memory is
+    shared). It is run once more with nothing beside it, in a fresh process; if that dies too, it was its own doing.
+    """
+    n_jobs = count("n_jobs", n_jobs, at_least=1)
+    if scheduler is not None:
+        yield from map_elsewhere(scheduler, work, ((number, item(number)) for number in numbers))
+        return
+    batches = [list(numbers[start : start + batch]) for start in range(0, len(numbers), batch)]
+    alone: list[int] = []
+    for batch_numbers, results in _each_batch(work, item, batches, n_jobs=n_jobs, at_once=2 * n_jobs):
+        for position, number in enumerate(batch_numbers):
+            result = Lost.KILLED if results is None else results[position]
+            if result is Lost.KILLED:
+                alone.append(number)
+            else:
+                yield number, result if isinstance(result, bytes) else None
+    for batch_numbers, results in _each_batch(work, item, [[number] for number in alone], n_jobs=n_jobs, at_once=1):
+        result = Lost.FAILED if results is None else results[0]
+        yield batch_numbers[0], result if isinstance(result, bytes) else None
+
+
+def _each_batch(
+    work: Callable[[list[Item]], list[bytes | Lost]],
+    item: Callable[[int], Item],
+    batches: list[list[int]],
+    *,
+    n_jobs: int,
+    at_once: int,
+) -> Iterator[tuple[list[int], list[bytes | Lost] | None]]:
+    """Yield each batch with its results, or None where the worker process was lost or could not read the task."""
+    from joblib.externals.loky.process_executor import ShutdownExecutorError
+
+    waiting = list(reversed(batches))
+    under_way: dict[Future[Any], list[int]] = {}
+    pool = None
+    try:
+        while waiting or under_way:
+            pool = _pool(n_jobs)
+            most = at_once if pool.n_jobs == n_jobs else min(at_once, n_jobs)  # none waits for a worker too many
+            while waiting and len(under_way) < most:
+                numbers = waiting.pop()
+                try:
+                    under_way[pool.submit(_unless_spent, work, [item(number) for number in numbers])] = numbers
+                except (BrokenExecutor, ShutdownExecutorError):  # since it was got; the futures under way say so too
+                    waiting.append(numbers)
+                    _discard(pool)
+                    break
+            if not under_way:
+                continue
+            done = first_done(under_way, unless=pool.is_lost)
+            if not done:
+                _discard(pool)
+                yield from ((under_way.pop(future), None) for future in list(under_way))
+            for future in done:
+                try:
+                    results = _result(future)
+                except QuorateError:
+                    if pool.imports_from == import_path():
+                        raise
+                    waiting.extend(under_way.values())  # code that became importable since: workers that know of it
+                    under_way.clear()
+                    _discard(pool)
+                    break
+                if results == _SPENT:
+                    waiting.extend(under_way.values())
+                    under_way.clear()
+                    _discard(pool)
+                    break
+                yield under_way.pop(future), results
+    except BaseException:
+        # Interrupted or abandoned: nothing private goes on running.
+        if pool is not None:
+            _discard(pool)
+        raise
+
+
+def end_workers() -> None:
+    """End the worker processes that are kept, and all that they started, before returning."""
+    if _kept and _kept[0].owner == os.getpid():
+        _discard(_kept[0])
+
+
+def _pool(n_jobs: int) -> WorkerPool:
+    """Return worker processes that are kept for the next call, a new set where the last one broke or is too small.
+
+    More of them than were asked for are not ended: one that has loaded numerical libraries took seconds over it.
+    """
+    with _choosing:
+        if _kept and (_kept[0].owner != os.getpid() or _kept[0].n_jobs < n_jobs):
+            if _kept[0].owner == os.getpid():  # a forked child has no hand on its parent's workers
+                _kept[0].retire()
+            _kept.clear()
+        if not _kept:
+            if not _at_exit:
+                _at_exit.append(atexit.register(end_workers))
+            _kept.append(WorkerPool(n_jobs))
+        return _kept[0]
+
+
+def _discard(pool: WorkerPool) -> None:
+    """End a pool at once; the next call gets another."""
+    if pool in _kept:
+        _kept.remove(pool)
+    pool.end()
+
+
+def _unless_spent(
+    work: Callable[[list[Item]], list[bytes | Lost]], items: list[Item]
+) -> list[bytes | Lost] | Literal["spent"]:
+    """In a worker: do the work, unless no child may be forked here any more."""
+    return _SPENT if polars_threads() else work(items)
+
+
+def _result(future: Future[Any]) -> list[bytes | Lost] | Literal["spent"] | None:
+    try:
+        results: list[bytes | Lost] | Literal["spent"] = future.result()
+    except QuorateError:
+        raise  # a public fact, such as a teacher that no worker can import
+    except Exception:  # noqa: BLE001 - a lost worker, an item that does not travel: told to nobody, see isolated_map
+        return None
+    return results

@@ -1,0 +1,303 @@
+r"""LabelBoost with the constants that are printed in BNS15.
+
+**LabelBoost with the largest keep-rates that give the target back.** It follows BNS15's accounting of errors: iteration
+i has :math:`\alpha_i = \alpha/(10 \cdot 2^i)` and :math:`\beta_i = \beta/(4 \cdot 2^i)`, its chosen concept errs on at
+most :math:`\alpha_i` of the kept labelled rows by Claim 4.2, so on at most :math:`10\alpha_i` of the distribution by
+:func:`~quorate.learners.label_boost.schedule.rows_to_generalise`, and the last concept on at most 11α, but for 2β, by
+Lemma 4.12.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import ceil, exp, expm1, floor
+
+from quorate.errors import InvalidParameter
+from quorate.learners.amplification.price import Price, largest_count, smallest_count
+from quorate.learners.amplification.with_replacement import with_replacement
+from quorate.learners.amplification.without_replacement import bns15_claim_4_3, without_replacement
+from quorate.learners.label_boost.schedule import (
+    MOST_ROUNDS,
+    BoostSchedule,
+    BoostTask,
+    Round,
+    iteration_accuracy,
+    largest_relabelled,
+    price_of,
+    relabelling,
+    too_few_labels,
+)
+from quorate.stored_names import stored_as
+from quorate.theory.bns15_learners import bns15_algorithm_3_taken, bns15_claim_4_9_labelled
+
+
+@stored_as("quorate.learners.label_boost.paper.PaperConstants")
+@dataclass(frozen=True, slots=True)
+class PaperConstants:
+    r"""The constants of BNS15's Algorithm 3 as printed: 90000n, 30000n, 300n, 1/100, 1/300, and (1, 41δ).
+
+    For a target ε below 1 the rows are sampled once before, as Theorem 4.14 does by Claim 4.3.
+
+    `task`: with a base learner of ε <= 1 and δ at most 1/41 of the target's. Raises InvalidParameter if the printed
+    price is above the target.
+    """
+
+    task: BoostTask
+
+    def __post_init__(self) -> None:
+        if not self.task.base.epsilon <= 1:
+            raise InvalidParameter(
+                f"base must have epsilon <= 1 for the printed constants, got {self.task.base.epsilon:g}; "
+                'use constants="tight"'
+            )
+        if not self._printed.within(self.task.target):
+            raise InvalidParameter(
+                f"delta of the base learner must be at most {self.task.target.delta / self._delta_factor:.3g}: the "
+                f'printed constants multiply it by {self._delta_factor:.3g}; use constants="tight"'
+            )
+
+    @property
+    def _outer(self) -> float:
+        """The share of the rows that is kept before anything else."""
+        epsilon = self.task.target.epsilon
+        return 1.0 if epsilon >= 1 else epsilon / (3 + exp(1.0))
+
+    @property
+    def _delta_factor(self) -> float:
+        return 41 * (1.0 if self._outer == 1 else 4 * self._outer)
+
+    @property
+    def _printed(self) -> Price:
+        boosted = Price(1.0, min(1.0, 41 * self.task.base.delta))  # Lemma 4.6
+        epsilon = self.task.target.epsilon
+        return boosted if epsilon >= 1 else bns15_claim_4_3(boosted, epsilon=epsilon, n_rows=1)[1]
+
+    def price(self, schedule: BoostSchedule) -> Price:
+        """Return Lemma 4.6's (1, 41δ), or (ε, 41δ·4ε/(3 + e)) for a target below 1."""
+        return self._printed
+
+    def rows_needed(self) -> tuple[int, int]:
+        """Return Claim 4.9's labelled rows, and 90000n unlabelled ones."""
+        task = self.task
+        labelled = ceil(bns15_claim_4_9_labelled(task.vc, task.alpha, task.beta))
+        return self._before_sampling(labelled), self._before_sampling(90_000 * task.n_base)
+
+    def schedule(self, n_labelled: int, n_unlabelled: int) -> BoostSchedule:
+        """Return the printed sizes; where they run out of rows, those of one iteration on what there is."""
+        first_labelled, first_unlabelled = floor(n_labelled * self._outer), floor(n_unlabelled * self._outer)
+        rounds = self._printed_rounds(first_labelled, first_unlabelled)
+        needed = self.rows_needed()
+        proven = rounds is not None and n_labelled >= needed[0] and n_unlabelled >= needed[1]
+        if rounds is None:
+            each = self._round_on_what_there_is(first_labelled, first_unlabelled)
+            rounds = (each,) if each.relabelled > first_labelled and each.kept_labelled else ()
+        left = rounds[-1].relabelled if rounds else first_labelled
+        kept = left // 300
+        if not kept:
+            raise too_few_labels('constants="paper"', self._before_sampling(300))
+        return BoostSchedule(
+            labelled=n_labelled,
+            unlabelled=n_unlabelled,
+            first_labelled=first_labelled,
+            first_unlabelled=first_unlabelled,
+            rounds=rounds,
+            kept=kept,
+            drawn=kept,
+            proven=proven,
+        )
+
+    def _before_sampling(self, n_rows: int) -> int:
+        return n_rows if self._outer == 1 else ceil(n_rows / self._outer * (1 + 2.0**-46))
+
+    def _printed_rounds(self, labelled: int, unlabelled: int) -> tuple[Round, ...] | None:
+        """Return step 2 of Algorithm 3; None where the labelled rows do not grow or D is used up."""
+        task, rounds = self.task, list[Round]()
+        while labelled < 300 * task.n_base:
+            alpha, beta = iteration_accuracy(task.alpha, task.beta, len(rounds) + 1)
+            taken = floor(bns15_algorithm_3_taken(task.vc, alpha, beta, labelled, task.n_base))
+            if not 1 <= taken <= unlabelled:
+                return None
+            each = self._round(labelled, taken)
+            if each.relabelled <= labelled or len(rounds) == MOST_ROUNDS or not self.task.can_score(each.relabelled):
+                return None
+            rounds.append(each)
+            labelled, unlabelled = each.relabelled, unlabelled - taken
+        return tuple(rounds)
+
+    def _round(self, labelled: int, taken: int) -> Round:
+        return Round(
+            labelled=labelled, kept_labelled=labelled // 100, taken=taken, kept_taken=taken // 100, epsilon_0=1.0
+        )
+
+    def _round_on_what_there_is(self, labelled: int, unlabelled: int) -> Round:
+        kept = largest_count(self.task.can_score, labelled // 100)
+        room = largest_count(lambda rows: self.task.can_score(kept + rows), 300 * self.task.n_base)
+        taken = min(100 * room, unlabelled)
+        return Round(labelled=labelled, kept_labelled=kept, taken=taken, kept_taken=taken // 100, epsilon_0=1.0)
+
+
+_GRID = tuple(0.25 * step for step in range(1, 17))  # of ε₀: the optimum is flat
+
+
+@stored_as("quorate.learners.label_boost.tight.TightConstants")
+@dataclass(frozen=True, slots=True)
+class TightConstants:
+    r"""The largest keep-rates that give the target back in every iteration, by the tighter rules.
+
+    - The last step draws n rows from all of S, which has as many rows as
+      :func:`~quorate.learners.amplification.with_replacement.with_replacement` needs to bring the base learner to the
+      target.
+    - An iteration keeps the largest parts of S and of T for which
+      :func:`~quorate.learners.label_boost.schedule.relabelling` at the target, then
+      :func:`~quorate.learners.amplification.without_replacement.without_replacement`, is the target again:
+      :math:`r = (e^\varepsilon - 1)/(ce^\varepsilon - 1)`, with another c for S and for T.
+    - It takes as many rows as Claim 4.2 lets it relabel, and no more than the last step needs.
+    - :math:`\varepsilon_0` is the one that needs the fewest labelled rows.
+
+    `task`: any base learner whose δ is 0 if the target's is.
+    """
+
+    task: BoostTask
+
+    def price(self, schedule: BoostSchedule) -> Price:
+        """Return the price that is proven of the schedule."""
+        return price_of(schedule, self.task.base)
+
+    def rows_needed(self) -> tuple[int, int]:
+        """Return the fewest labelled rows with which the growth rule gets to the end, and what it takes then."""
+        found = _fewest_labelled(self.task)
+        return found[0], found[1]
+
+    def schedule(self, n_labelled: int, n_unlabelled: int) -> BoostSchedule:
+        """Return the sizes of the theorem; where there are too few rows, those of one iteration on what there is."""
+        task = self.task
+        rounds = _theorem_rounds(task, n_labelled, _fewest_labelled(task)[2])
+        if (
+            rounds is not None
+            and sum(each.taken for each in rounds) <= n_unlabelled
+            and all(task.can_score(each.relabelled) for each in rounds)
+        ):
+            kept = rounds[-1].relabelled if rounds else n_labelled
+            return self._filled(n_labelled, n_unlabelled, rounds, kept, task.n_base, proven=True)
+        each = self._round_on_what_there_is(n_labelled, n_unlabelled)
+        kept = n_labelled if each is None else each.relabelled
+        drawn = largest_count(lambda draws: _resampled_within(task, kept, draws), task.n_base) if kept else 0
+        if not drawn:
+            raise too_few_labels("LabelBoost", smallest_count(lambda rows: _resampled_within(task, rows, 1), 1))
+        return self._filled(n_labelled, n_unlabelled, () if each is None else (each,), kept, drawn, proven=False)
+
+    def _filled(
+        self, n_labelled: int, n_unlabelled: int, rounds: tuple[Round, ...], kept: int, drawn: int, *, proven: bool
+    ) -> BoostSchedule:
+        return BoostSchedule(
+            labelled=n_labelled,
+            unlabelled=n_unlabelled,
+            first_labelled=n_labelled,
+            first_unlabelled=n_unlabelled,
+            rounds=rounds,
+            kept=kept,
+            drawn=drawn,
+            proven=proven,
+        )
+
+    def _round_on_what_there_is(self, n_labelled: int, n_unlabelled: int) -> Round | None:
+        """Return one iteration that ends with more labelled rows than there were, up to what the base learner needs."""
+        task = self.task
+        wanted = _rows_at_the_end(task)
+        if n_labelled >= wanted or not n_unlabelled:
+            return None
+        # The exponent of the exponential mechanism is the kept rows times ε₀: the more, the fewer mistakes.
+        epsilon_0 = max(_GRID, key=lambda each: each * _keep_rate(task, each, labelled=True))
+        kept = _kept(task, n_labelled, epsilon_0, labelled=True)
+        kept = largest_count(task.can_score, kept)
+        if not kept:  # at so small an ε not one of these rows may be kept
+            return None
+        room = largest_count(lambda rows: task.can_score(kept + rows), max(0, wanted - kept))
+        taken = min(n_unlabelled, _taken_for(task, room, epsilon_0))
+        kept_taken = min(room, _kept(task, taken, epsilon_0, labelled=False))
+        if kept + kept_taken <= n_labelled:
+            return None
+        return Round(labelled=n_labelled, kept_labelled=kept, taken=taken, kept_taken=kept_taken, epsilon_0=epsilon_0)
+
+
+@lru_cache(maxsize=64)
+def _fewest_labelled(task: BoostTask) -> tuple[int, int, float]:
+    """Return the fewest labelled rows, the unlabelled rows that go with them, and the ε₀."""
+    best = (_rows_for_the_theorem(task), 0, 1.0)  # so many are enough without an iteration
+    for epsilon_0 in _GRID:
+        if _theorem_rounds(task, best[0] - 1, epsilon_0) is None:
+            continue  # no better than what is known
+
+        def grows(rows: int, epsilon_0: float = epsilon_0) -> bool:
+            return _theorem_rounds(task, rows, epsilon_0) is not None
+
+        rows = smallest_count(grows, 1)
+        rounds = _theorem_rounds(task, rows, epsilon_0) or ()
+        best = (rows, sum(each.taken for each in rounds), epsilon_0)
+    return best
+
+
+def _theorem_rounds(task: BoostTask, labelled: int, epsilon_0: float) -> tuple[Round, ...] | None:
+    """Return the iterations that lead from so many labelled rows to enough; None where they do not."""
+    enough, rounds = _rows_for_the_theorem(task), list[Round]()
+    while labelled < enough:
+        alpha, beta = iteration_accuracy(task.alpha, task.beta, len(rounds) + 1)
+        kept = _kept(task, labelled, epsilon_0, labelled=True)
+        if kept < task.rows_to_generalise(alpha, beta):
+            return None
+        room = largest_relabelled(task.vc, alpha, beta, kept, epsilon_0) - kept
+        kept_taken = floor(min(room, enough - kept))
+        if kept_taken < 1 or kept + kept_taken <= labelled or len(rounds) == MOST_ROUNDS:
+            return None
+        taken = _taken_for(task, kept_taken, epsilon_0)
+        rounds.append(
+            Round(labelled=labelled, kept_labelled=kept, taken=taken, kept_taken=kept_taken, epsilon_0=epsilon_0)
+        )
+        labelled = kept + kept_taken
+    return tuple(rounds)
+
+
+@lru_cache(maxsize=64)
+def _rows_at_the_end(task: BoostTask) -> int:
+    """Return how many labelled rows the base learner's n draws must come from to cost no more than the target."""
+    return smallest_count(lambda rows: _resampled_within(task, rows, task.n_base), 1)
+
+
+def _rows_for_the_theorem(task: BoostTask) -> int:
+    """Return how many of them the error bound asks for, too: Lemma 4.12's last use of that bound."""
+    return max(_rows_at_the_end(task), task.rows_to_generalise(task.alpha, task.beta / 2))
+
+
+def _resampled_within(task: BoostTask, n_rows: int, n_draws: int) -> bool:
+    try:
+        return with_replacement(task.base, n_rows=n_rows, n_draws=n_draws).within(task.target)
+    except InvalidParameter:  # an ε beyond any promise
+        return False
+
+
+@lru_cache(maxsize=256)
+def _relabelled(task: BoostTask, epsilon_0: float, labelled: bool) -> Price:
+    return relabelling(task.target, epsilon_0=epsilon_0, changed="labelled" if labelled else "unlabelled")
+
+
+def _keep_rate(task: BoostTask, epsilon_0: float, *, labelled: bool) -> float:
+    return expm1(task.target.epsilon) / expm1(_relabelled(task, epsilon_0, labelled).epsilon)
+
+
+def _kept(task: BoostTask, n_rows: int, epsilon_0: float, *, labelled: bool) -> int:
+    """Return how many of so many rows may be kept for the target to come back."""
+    price = _relabelled(task, epsilon_0, labelled)
+    most = min(n_rows, int(_keep_rate(task, epsilon_0, labelled=labelled) * n_rows) + 1)
+    return largest_count(lambda kept: without_replacement(price, n_rows=n_rows, n_kept=kept).within(task.target), most)
+
+
+def _taken_for(task: BoostTask, kept: int, epsilon_0: float) -> int:
+    """Return from how many rows of D so many may be kept."""
+    price = _relabelled(task, epsilon_0, labelled=False)
+    least = max(kept, int(kept / _keep_rate(task, epsilon_0, labelled=False)) - 1)
+    if not kept:
+        return least
+    return smallest_count(
+        lambda taken: without_replacement(price, n_rows=taken, n_kept=kept).within(task.target), least
+    )

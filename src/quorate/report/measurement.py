@@ -1,0 +1,328 @@
+"""The sections on what was measured: utility, also per class; how sensitive the choice of ε is; and the audit.
+
+Figures per class are small multiples: a table while it can be read, a grid of cells beyond that. The section on the
+audit sets claimed beside proved and answers beside their distribution, and says what would have been found.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from quorate.accounting.figures import at_least, at_most
+from quorate.report import html, sentences
+from quorate.report.facts import Facts
+from quorate.report.findings import Audit, Choice, FaultSize, FaultSizes
+from quorate.report.html import Child, Markup, element, join, scrolling, table
+from quorate.report.method import words_of
+from quorate.report.notation import percent, shortened, wilson_interval
+from quorate.report.ranking import ranking
+from quorate.report.sentences import balanced, commonest_class, decides, expectation, judged, verdict
+from quorate.report.utility import Score, Utility
+
+TABLE_CLASSES = 12  #: up to so many classes are shown as the rows of a table
+GRID_CLASSES = 120  #: up to so many as cells of a grid; the rest are in the JSON
+RELEASED = "Released answers, noise included: not prevalence"
+NAME_COLUMNS = 80  #: what is shown of a class name
+
+
+def per_class(facts: Facts) -> Iterable[Child]:
+    """Return released answers and recalls for each class; nothing where there is neither."""
+    n_classes = len(facts.setup.classes)
+    if facts.utility == Utility() and not words_of(facts).COUNTS_ANSWERS:
+        return ()
+    if n_classes <= TABLE_CLASSES:
+        return (_rows(facts),)
+    more, counts = n_classes - GRID_CLASSES, words_of(facts).COUNTS_ANSWERS
+    return (
+        element("p", f"Per class: recall of the student.{f' {RELEASED}.' if counts else ''}", class_="note"),
+        element("ul", *(_cell(facts, c) for c in range(min(n_classes, GRID_CLASSES))), class_="grid"),
+        element("p", f"and {more:,} more classes, in the JSON edition.", class_="note") if more > 0 else None,
+    )
+
+
+def _rows(facts: Facts) -> Markup:
+    columns = [
+        (head, score.recall)
+        for head, score in (
+            ("Recall of the student", facts.utility.student),
+            ("of released answers", facts.utility.ensemble),
+            ("without privacy", facts.utility.non_private),
+        )
+        if score is not None and score.recall
+    ]
+    counts = facts.answers.per_class
+    total = max(1, facts.answers.answered)
+    shown = words_of(facts).COUNTS_ANSWERS
+    heads = ("Class", *((RELEASED,) if shown else ()), *(head for head, _ in columns))
+    body = (
+        element(
+            "tr",
+            element("th", shortened(name, NAME_COLUMNS), scope="row"),
+            _measured(counts[c] / total, f"{counts[c]:,}", "ink-3") if shown else None,
+            *(_recall(recall[c]) for _, recall in columns),
+        )
+        for c, name in enumerate(facts.setup.classes)
+    )
+    caption = "Per class. A recall is the share of a class that is labelled right."
+    return scrolling(
+        caption,
+        element(
+            "table",
+            element("caption", caption),
+            element("thead", element("tr", *(element("th", head, scope="col") for head in heads))),
+            element("tbody", *body),
+            class_="multiples",
+        ),
+    )
+
+
+def _measured(share: float, figure: str, fill: str) -> Markup:
+    return element("td", join(html.bar(share, fill=fill), element("span", figure, class_="at")))
+
+
+def _recall(recall: float | None) -> Markup:
+    return element("td", "no rows") if recall is None else _measured(recall, percent(recall), "ink-1")
+
+
+def _cell(facts: Facts, c: int) -> Markup:
+    student = facts.utility.student
+    measured = student is not None and bool(student.recall)
+    recall = student.recall[c] if student is not None and measured else None
+    figures = (percent(recall) if recall is not None else "no rows",) if measured else ()
+    released = (f"{facts.answers.per_class[c]:,}",) if words_of(facts).COUNTS_ANSWERS else ()
+    return element(
+        "li",
+        element("span", shortened(facts.setup.classes[c], 24), class_="name"),
+        html.bar(recall or 0.0) if measured else None,
+        element("span", " · ".join((*figures, *released)), class_="at"),
+    )
+
+
+PUBLIC_IS_STATED = "That the rows measured on are public, and about nobody in the private table, is the owner's word."
+
+
+def utility(facts: Facts) -> tuple[Child, ...]:
+    """Return how good labels and student are, overall and per class."""
+    found = facts.utility
+    rows = [
+        (name, score)
+        for name, score in (
+            ("Student", found.student),
+            ("Released answers", found.ensemble),
+            ("Without privacy", found.non_private),
+        )
+        if score is not None
+    ]
+    scores: Child = element("p", "There are no public labels to measure against.")
+    if rows:
+        scores = table(
+            f"Against public labels, with a 95 % interval. {PUBLIC_IS_STATED}"
+            + (" The line without privacy is revealed by the owner and not covered." if found.non_private else ""),
+            ("Labels by", "#Accuracy", "As a bar", "#95 % interval", "#Balanced accuracy", "#Rows"),
+            (*(_score(name, score) for name, score in rows), *_always(facts)),
+        )
+    words, found_no_better, foreseen = words_of(facts), verdict(found.student), expectation(found)
+    judged_by, decided = judged(found.student), decides(facts)
+    why = words.closed(facts)
+    return (
+        element("p", words.model(facts)),
+        scores,
+        None if judged_by is None else element("p", f"Judged by {judged_by}.", class_="count"),
+        None if decided is None else element("p", f"{decided}.", class_="count"),
+        None
+        if found_no_better is None
+        else element("p", f"Beside always saying the commonest class, {found_no_better}.", class_="verdict count"),
+        None if foreseen is None else element("p", f"Expected before anything was spent: {foreseen}.", class_="count"),
+        element("p", f"{words.counted(facts)}.", class_="count"),
+        None if why is None else element("p", why, class_="note"),
+        *per_class(facts),
+        *ranking(facts),
+    )
+
+
+def _score(name: str, score: Score) -> tuple[Child, ...]:
+    low, high = (percent(end) for end in wilson_interval(score.accuracy, score.n_rows))
+    balanced = "—" if score.balanced_accuracy is None else percent(score.balanced_accuracy)
+    interval = f"{low.removesuffix(' %')} to {high}"
+    return (name, percent(score.accuracy), html.bar(score.accuracy), interval, balanced, f"{score.n_rows:,}")
+
+
+def _always(facts: Facts) -> tuple[tuple[Child, ...], ...]:
+    """Return the line of always saying the commonest class of the rows that the student was scored on."""
+    score = facts.utility.student
+    name = commonest_class(facts, score)
+    if name is None or score is None or score.commonest is None:
+        return ()
+    line = f"Always “{name}”", percent(score.commonest), html.bar(score.commonest, fill="ink-3")
+    return ((*line, "—", percent(balanced(score)), f"{score.n_rows:,}"),)
+
+
+def sensitivity(facts: Facts) -> tuple[Child, ...]:
+    """Return what other values of ε would have bought, and why the settings are what they are."""
+    recipe, words = facts.setup.recipe, words_of(facts)
+    why = (
+        (element("h3", "Why these settings"), element("ul", *(element("li", r) for r in recipe), class_="plain"))
+        if recipe
+        else ()
+    )
+    if not facts.choices:
+        return (element("p", "No other values of ε were worked out."), *why)
+    delta = facts.guarantee.delta if facts.spending.run_delta is None else facts.spending.run_delta
+    expected = any(choice.expected_accuracy is not None for choice in facts.choices)
+    rows = (
+        (
+            element("strong", f"{at_most(c.epsilon)} — this run") if c.chosen else at_most(c.epsilon),
+            *words.choice(c),
+            *(_expected(c) if expected else ()),
+        )
+        for c in facts.choices
+    )
+    return (
+        table(
+            f"At δ {sentences.delta_in_tens(delta)}, worked out before any private row is seen.",
+            ("ε", *words.CHOICE_HEADS, *(("#Expected accuracy", "As a bar") if expected else ())),
+            rows,
+        ),
+        *why,
+    )
+
+
+def _expected(choice: Choice) -> tuple[Child, Child]:
+    if choice.expected_accuracy is None:
+        return "—", ""
+    bar = html.bar(choice.expected_accuracy, fill="ink-1" if choice.chosen else "ink-3")
+    return percent(choice.expected_accuracy), bar
+
+
+def audit(facts: Facts) -> tuple[Child, ...] | None:
+    """Return claimed ε beside what attacks prove, or how to measure it, or None where neither can be said."""
+    if facts.audit is None:
+        if facts.audit_command is None:
+            return None
+        return (element("p", "Not audited yet. Run ", element("code", facts.audit_command), "."),)
+    lines = facts.audit.lines
+    longest = max(max(line.claimed_epsilon, line.lower_bound) for line in lines)
+    verdict = (
+        "What was measured contradicts what was claimed: the guarantee does not hold."
+        if facts.audit.violated and not any(line.violated for line in lines)
+        else "An attack proves more than was claimed: the guarantee does not hold."
+        if facts.audit.violated
+        else "No attack proves more than was claimed. An audit can find a fault; it cannot show that there is none."
+    )
+    return (
+        element("p", verdict, class_="verdict" if facts.audit.violated else None),
+        table(
+            "The bar is the ε that an attack proves, the mark the ε that was claimed.",
+            ("Attack", "As a bar", "#Claimed ε", "#Proved ε", "#Confidence", "#Trials"),
+            (
+                (
+                    line.attack,
+                    html.against(
+                        f"Measured at least {at_least(line.lower_bound)}, claimed {at_most(line.claimed_epsilon)}.",
+                        measured=line.lower_bound,
+                        claimed=line.claimed_epsilon,
+                        longest=longest,
+                    ),
+                    at_most(line.claimed_epsilon),
+                    at_least(line.lower_bound),
+                    percent(line.confidence).replace(".0 %", " %"),
+                    f"{line.trials:,}",
+                )
+                for line in lines
+            ),
+        ),
+        *_comparisons(facts.audit),
+        *(element("p", sentence) for sentence in said_of_sight(facts.audit.sees, facts.audit.does_not_see)),
+        *_sizes(facts.audit),
+    )
+
+
+def _comparisons(found: Audit) -> tuple[Child, ...]:
+    """Return how often answers came beside how often they should, if that was compared."""
+    if not found.comparisons:
+        return ()
+    stage = found.stage
+    return (
+        table(
+            "How often certain answers or noise came on made-up data, and how often they should.",
+            ("Answers", "What was counted", "#Observed", "#Expected", "Agrees", "#Confidence", "#Runs"),
+            (
+                (
+                    each.name,
+                    each.event,
+                    percent(each.observed),
+                    percent(each.expected),
+                    "no" if each.violated else "yes",
+                    percent(each.confidence).replace(".0 %", " %"),
+                    f"{each.trials:,}",
+                )
+                for each in found.comparisons
+            ),
+        ),
+        *(
+            ()
+            if stage is None
+            else (
+                element(
+                    "p",
+                    f"One stage was charged ε = {at_most(stage.claimed_epsilon)}. An exact sum over its noise gives a "
+                    f"privacy loss of {at_least(stage.exact_epsilon)}.",
+                ),
+            )
+        ),
+    )
+
+
+def _sizes(found: Audit) -> tuple[Child, ...]:
+    """Return how small a fault would have been found; nothing where an earlier version wrote the facts."""
+    if found.sizes is None:
+        return ()
+    return (element("p", " ".join(said_of_sizes(found.sizes))),)
+
+
+def said_of_sight(sees: Sequence[str], does_not_see: Sequence[str]) -> tuple[str, ...]:
+    """Say which kinds of fault an audit looked for, and which it did not.
+
+    Examples
+    --------
+    >>> said_of_sight(["noise that is missing"], ["votes that are counted wrongly"])
+    ('It would see: noise that is missing.', 'It cannot see: votes that are counted wrongly.')
+    """
+    said = (("It would see", sees), ("It cannot see", does_not_see))
+    return tuple(f"{begin}: {'; '.join(kinds)}." for begin, kinds in said if kinds)
+
+
+def said_of_sizes(sizes: FaultSizes) -> tuple[str, ...]:
+    """Return sentences on how small a fault an audit would have found.
+
+    Examples
+    --------
+    >>> size = FaultSize(fault="noise smaller by 12 %", attack="all 50 answers", probability=0.9)
+    >>> for sentence in said_of_sizes(FaultSizes(faults=[size], certainty=0.95)):
+    ...     print(sentence)
+    At these runs, noise smaller by 12 % would have been found with probability 0.9 or more (all 50 answers).
+    Such sizes are measured beforehand, on copies of the mechanism that have the fault, with confidence 95 %.
+    >>> said_of_sizes(FaultSizes())
+    ('No size was measured for this mechanism, so it is not known how small a fault this audit would find.',)
+    """
+    if not sizes.faults or sizes.certainty is None:
+        return ("No size was measured for this mechanism, so it is not known how small a fault this audit would find.",)
+    measured = (
+        "Such sizes are measured beforehand, on copies of the mechanism that have the fault, with confidence "
+        f"{percent(sizes.certainty).replace('.0 %', ' %')}."
+    )
+    if sizes.elsewhere is None:
+        return (*(_said(size, "At these runs", "would have been") for size in sizes.faults), measured)
+    unknown = "No size was measured at the setting of this audit, so it is not known how small a fault it would find."
+    return (
+        f"{unknown} Sizes were measured at another setting: {sizes.elsewhere}.",
+        *(_said(size, "There", "is") for size in sizes.faults),
+        measured,
+    )
+
+
+def _said(size: FaultSize, where: str, verb: str) -> str:
+    often = f"with probability {at_least(size.probability)} or more ({size.attack})"
+    if size.found:
+        return f"{where}, {size.fault} {verb} found {often}."
+    return f"{where}, not even {size.fault} is known to be found {often}."

@@ -1,0 +1,216 @@
+"""The sections on what was promised: the guarantee, its composition, the mechanisms, the implementation.
+
+Headings are the terms of NIST SP 800-226, *Guidelines for Evaluating Differential Privacy Guarantees* (2025).
+"""
+
+from __future__ import annotations
+
+from quorate.accounting.figures import at_least, at_most
+from quorate.accounting.odds import PAIRS
+from quorate.outcomes import Outcome
+from quorate.report import html, sentences
+from quorate.report.facts import Check, Facts
+from quorate.report.html import Child, Markup, element, pairs
+from quorate.report.method import words_of
+from quorate.report.notation import percent, power_of_ten, shortened
+
+OUTCOMES = (
+    "Passed and failed: a function looked. By construction: the code has no other way. Not covered: quorate cannot see "
+    "it."
+)
+
+
+def at_a_glance(facts: Facts) -> Markup:
+    """Return the line of figures under the title."""
+    setup, words = facts.setup, words_of(facts)
+    declared = () if setup.n_records is None else ((f"units, {setup.n_records_from}", f"{setup.n_records:,}"),)
+    return pairs(
+        (
+            (
+                "guarantee",
+                "none"
+                if facts.seeded
+                else f"ε ≤ {at_most(facts.guarantee.epsilon)}, δ ≤ {sentences.delta_in_tens(facts.guarantee.delta)}",
+            ),
+            ("for", shortened(facts.guarantee.neighbouring.any_one, 60)),
+            words.first_figure(facts),
+            *declared,
+            ("public rows", f"{setup.n_public:,}"),
+            ("classes", f"{len(setup.classes):,}"),
+            words.last_figure(facts),
+        ),
+        class_="glance",
+    )
+
+
+def guarantee(facts: Facts) -> tuple[Child, ...]:
+    """Return the sentence, its odds, and what it does not cover; for a seeded run, that nothing is promised."""
+    if facts.seeded:
+        return (
+            element("p", sentences.promise(facts), class_="promise"),
+            element("p", sentences.SEEDED_WHY, class_="odds"),
+        )
+    one_row = facts.guarantee.neighbouring.whose_rows
+    missing = element("ul", *(element("li", line) for line in sentences.not_protected(facts)), class_="plain halves")
+    return (
+        *((element("p", f"{one_row.capitalize()}.", class_="odds"),) if one_row else ()),
+        element("p", sentences.promise(facts), class_="promise"),
+        element("p", sentences.odds(facts), class_="odds"),
+        _pairs_of_worlds(facts),
+        *_attacker(facts),
+        element("h3", "What it does not protect"),
+        missing,
+        element("h3", "For a reviewer"),
+        element("p", facts.guarantee.for_reviewer(), class_="reviewer"),
+    )
+
+
+def _pairs_of_worlds(facts: Facts) -> Markup:
+    """Return the dots with their key: by the exact price too, where it allows less than ε and δ alone."""
+    half, allowed, exactly = PAIRS // 2, sentences.told_apart(facts), sentences.by_the_exact_price(facts)
+    right = facts.attacker.told_apart if exactly and facts.attacker is not None else None
+    if right is None or right >= allowed:
+        right, exactly = allowed, ""
+    more, wrong = f"{right - half:,} more by looking at the release, at most", "still wrong, at least"
+    beyond: tuple[Markup, ...] = ()
+    if exactly:
+        more, wrong = f"{more}, by its exact price", "still wrong by both, at least"
+        more_allowed = f"{allowed - right:,} wrong by that price, though ε and δ alone would allow them"
+        beyond = (element("span", html.dot("allowed"), more_allowed),)
+    return element(
+        "figure",
+        html.dots(
+            f"{sentences.odds(facts)} {exactly}".strip(), chance=half, told_apart=right, allowed=allowed, total=PAIRS
+        ),
+        element(
+            "figcaption",
+            element("span", html.dot("chance"), f"on average {half:,} right by tossing a coin"),
+            element("span", html.dot("gain"), more),
+            *beyond,
+            element("span", html.dot("rest"), f"{PAIRS - allowed:,} {wrong}"),
+        ),
+        class_="pairs-of-worlds",
+    )
+
+
+def _attacker(facts: Facts) -> tuple[Child, ...]:
+    """Return the trade-off curve with its words; nothing where an earlier version wrote the facts."""
+    words = sentences.attacker(facts)
+    if words is None or facts.attacker is None:
+        return ()
+    said, shows = words
+    picture = html.trade_off(f"{said} {shows}", facts.attacker)
+    told = element("div", element("p", said), element("p", shows, class_="note"))
+    return (element("h3", "The best attack on this run"), element("figure", picture, told, class_="attacker"))
+
+
+def unit_and_composition(facts: Facts) -> tuple[Child, ...]:
+    """Return the gauge: budget, charged, left; then what the unit is and how charges add up."""
+    spending, guarantee = facts.spending, facts.guarantee
+    left, spent, budget = (
+        sentences.epsilon_left(facts),
+        at_most(spending.spent_epsilon),
+        at_most(spending.budget_epsilon),
+    )
+    words = words_of(facts)
+    added = {"sum": "the ε and δ of all charges add up", "zcdp": "zCDP: the ρ of all charges add up"}
+    ex_post = spending.ex_post
+    return (
+        element(
+            "div",
+            _big(*words.big_figure(facts)),
+            _big("ε left", left, f"of {budget}; {spent} charged"),
+            _big(
+                "δ left",
+                power_of_ten(at_least(spending.left_delta)),
+                f"of {sentences.delta_in_tens(spending.budget_delta)}; "
+                f"{sentences.delta_in_tens(spending.spent_delta)} charged",
+            ),
+            class_="bigs",
+        ),
+        html.gauge(
+            f"Charged: ε {spent} of a budget of {budget}; {left} left.",
+            spent=spending.spent_epsilon,
+            budget=spending.budget_epsilon,
+        ),
+        element(
+            "p",
+            element("span", "0"),
+            element("span", f"budget ε {budget}{sentences.raised_so_often(facts)}"),
+            class_="scale",
+        ),
+        pairs(
+            (
+                ("Unit of privacy", facts.setup.unit),
+                ("Neighbouring data sets", guarantee.neighbours),
+                *((("ε, by what is compared", guarantee.figures),) if guarantee.also else ()),
+                words.where_a_unit_goes(facts),
+                ("Composition", f"{added[spending.composition]}; fixed when the ledger was opened"),
+                *(("Budget raised", line) for line in sentences.raises(facts)),
+                ("Accounting", guarantee.accounting),
+                ("Record", "in a ledger on disk" if spending.durable else "in memory: nothing durable was recorded"),
+            )
+        ),
+        None
+        if ex_post is None
+        else element(
+            "p",
+            element("strong", "Read after the fact, not the guarantee: "),
+            f"{sentences.bound(ex_post.epsilon, ex_post.delta)}. {ex_post.meaning}",
+            class_="apart",
+        ),
+    )
+
+
+def _big(name: str, figure: str, note: str) -> Markup:
+    return element(
+        "div",
+        element("p", name, class_="name"),
+        element("p", figure, class_="figure"),
+        element("p", note, class_="note"),
+    )
+
+
+def mechanisms(facts: Facts) -> tuple[Child, ...]:
+    """Return where the budget went, by purpose."""
+    parts = facts.spending.parts
+    if not parts:
+        return (element("p", "Nothing was charged."),)
+    said = "; ".join(f"{part.purpose} {percent(part.share)}" for part in parts)
+    return (
+        html.stacked(f"Share of the ε that this run was charged: {said}.", [part.share for part in parts]),
+        *words_of(facts).spending(facts),
+    )
+
+
+_MARKS = {
+    Outcome.PASSED: "yes",
+    Outcome.FAILED: "no",
+    Outcome.BY_CONSTRUCTION: "built",
+    Outcome.NOT_COVERED: "open",
+    Outcome.NOT_RUN: "open",
+}
+
+
+def implementation(facts: Facts) -> tuple[Child, ...]:
+    """Return the checks: each question, how it was answered, what was seen and which function looked."""
+    if not facts.checks:
+        return (element("p", "No checks were recorded."),)
+    items = (
+        element(
+            "li",
+            element("span", str(check.outcome), class_=_MARKS[check.outcome]),
+            element("div", element("strong", check.question), " ", element("span", *_seen(check), class_="meaning")),
+            id=f"check-{place}",
+        )
+        for place, check in enumerate(facts.checks, 1)
+    )
+    return (
+        element("p", OUTCOMES, class_="note"),
+        element("ul", *items, class_="checks"),
+    )
+
+
+def _seen(check: Check) -> tuple[Child, ...]:
+    ran = () if check.ran is None else (" Looked at by ", element("code", check.ran), ".")
+    return (check.evidence, *ran, *(() if check.remedy is None else (f" {check.remedy}",)))

@@ -1,0 +1,130 @@
+"""Where a class is rare, rows of a plan are judged by the score that suits it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+
+import quorate
+from quorate.outcomes import Outcome
+from quorate.planning.plan import in_order
+from quorate.planning.plan_row import PlanRow
+from quorate.planning.rehearsal.estimate import Played, estimate_value
+from quorate.run.cautions import rehearsal_caution
+from quorate.run.expected import Expected, ExpectedValue
+from quorate.run.public_facts import PublicFacts
+
+FACTS = PublicFacts(n_records=6_000, n_public=500, n_classes=2, width=8, epsilon=1.0, delta=1e-5)
+
+
+def expected(value: float, *, accuracy: float = 0.96, scoring: str = "roc_auc", baseline: float = 0.5) -> Expected:
+    scored = ExpectedValue(scoring=scoring, value=value, low=value - 0.02, high=value + 0.02, baseline=baseline)
+    return Expected(accuracy=accuracy, low=0.9, high=1.0, basis="labelled public rows", scored=scored)
+
+
+def row(n_teachers: int, told: Expected) -> PlanRow:
+    return PlanRow(way="votes", name="NoisyCounts", n_teachers=n_teachers, n_queries=500, expected=told)
+
+
+def test_rows_stand_in_the_order_of_the_chosen_score() -> None:
+    rows = [row(10, expected(0.7, accuracy=0.97)), row(20, expected(0.8)), row(30, expected(0.75))]
+    assert [each.n_teachers for each in in_order(FACTS, rows)] == [20, 30, 10]
+    assert "its expected ROC-AUC is the best, 0.050 ahead" in in_order(FACTS, rows)[0].why
+    losses = [row(n, expected(value, scoring="log_loss", baseline=0.7)) for n, value in ((10, 0.4), (20, 0.3))]
+    assert [each.n_teachers for each in in_order(FACTS, losses)] == [20, 10]
+
+
+@pytest.mark.parametrize(
+    ("scoring", "value", "baseline", "applies"),
+    [
+        ("roc_auc", 0.79, 0.5, False),
+        ("roc_auc", 0.49, 0.5, True),
+        ("log_loss", 0.15, 0.18, False),
+        ("log_loss", 0.2, 0.18, True),
+    ],
+)
+def test_the_caution_before_paying_is_by_the_chosen_score(
+    scoring: str, value: float, baseline: float, applies: bool
+) -> None:
+    told = expected(value, accuracy=0.959, scoring=scoring, baseline=baseline)
+    found = rehearsal_caution(told, 0.96)  # by accuracy the student is always no better
+    assert found.applies == applies
+    assert found.outcome is not Outcome.NOT_RUN
+    assert rehearsal_caution(replace(told, scored=None), 0.96).applies
+    if applies:
+        assert f"{baseline:.3f}: the budget would be spent for nothing" in found.words
+
+
+def test_what_is_missing_is_added_to_first_order() -> None:
+    hits = np.ones((3, 10), dtype=bool)
+    played = [Played(hits=hits, fold=fold, size=0.5, values=(0.8, 0.75, 0.77)) for fold in range(3)]
+    found = estimate_value(played, "roc_auc", 0.5)
+    assert found.value == pytest.approx(0.8 + 0.5 * 0.04)
+    assert found.low < 0.8 < found.high
+    whole = estimate_value([Played(hits=hits, fold=0, size=1.0, values=(0.99, 0.9, 0.9))], "roc_auc", 0.5)
+    assert whole.value == pytest.approx(0.99)
+    assert whole.high == 1.0  # no score goes beyond it
+
+
+def test_accuracy_is_told_as_it_was() -> None:
+    told = Expected(accuracy=0.84, low=0.8, high=0.88, basis="labelled public rows")
+    assert "scored" not in told.tree()
+    assert str(told) == "84.0 % (80.0 to 88.0 %)"
+    assert (told.merit, told.gain(0.8)) == (0.84, pytest.approx(0.04))
+
+
+@pytest.fixture(scope="module")
+def rare() -> tuple[Any, Any]:
+    X, y = make_classification(1_700, n_features=6, weights=[0.9], class_sep=1.5, random_state=1)
+    return X, np.array(["nein", "ja"])[y]
+
+
+def made(rare: tuple[Any, Any], **how: Any) -> Any:
+    X, y = rare
+    return quorate.plan(
+        X[:300], epsilon=2.0, delta=1e-5, n_records=900, classes=["ja", "nein"], evaluation=(X[300:], y[300:]),
+        n_teachers=[20], queries=[300], mechanisms=["NoisyCounts"], **how,
+    )  # fmt: skip
+
+
+@pytest.mark.heavy
+def test_a_plan_ranks_by_what_suits_a_rare_class_and_comes_near_what_a_fit_has(rare: tuple[Any, Any]) -> None:
+    plan = made(rare)
+    assert plan.scoring == "roc_auc"
+    assert {each.expected.scored.scoring for each in plan.answering if each.expected is not None} == {"roc_auc"}
+    assert "expected ROC-AUC" in str(plan)
+    X, y = rare
+    scores = []
+    for seed in range(3):
+        clf = quorate.PrivateLogisticRegression(
+            classes=["ja", "nein"], epsilon=2.0, delta=1e-5, n_records=900, unsafe_noise_seed=seed
+        )
+        clf.fit(X[300:1_200], y[300:1_200], public=quorate.PublicPool(X[:300]))
+        scores.append(clf.score(X[1_200:], y[1_200:], scoring="roc_auc"))
+    (direct,) = (each for each in plan.answering if each.way == "direct")
+    assert direct.expected is not None
+    assert direct.expected.scored is not None
+    assert abs(direct.expected.scored.value - np.mean(scores)) < 0.1
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("scoring", ["accuracy", "balanced_accuracy", "average_precision", "f1", "log_loss"])
+def test_a_plan_ranks_by_any_score_that_is_asked_for(rare: tuple[Any, Any], scoring: str) -> None:
+    plan = made(rare, scoring=scoring)
+    assert plan.scoring == scoring
+    assert plan.tree()["rows"][0]["expected"]["accuracy"] > 0.8
+
+
+def test_nothing_bought_is_said_before_it_is_paid(rare: tuple[Any, Any]) -> None:
+    X, y = rare
+    shuffled = np.random.default_rng(0).permutation(y)  # nothing tells the classes apart
+    clf = quorate.PrivateClassifier(classes=["ja", "nein"], epsilon=2.0, delta=1e-5, n_records=900, n_teachers=20)
+    found = quorate.check(
+        clf, X[300:1_200], y[300:1_200], public=quorate.PublicPool(X[:300]), evaluation=(X[1_200:], shuffled[1_200:])
+    )
+    assert found.found["expected"]["scored"]["scoring"] == "roc_auc"
+    assert abs(found.found["expected"]["scored"]["value"] - 0.5) < 0.2
