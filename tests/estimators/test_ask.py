@@ -112,3 +112,11 @@ def test_rows_without_names_do_not_stand_for_columns_with_names() -> None:
     with pytest.raises(DataRefused, match=r"column 'x1' holds no numbers, and the public pool is an array"):
         array.ask(frame(POOL[:2]).with_columns(x1=pl.lit("north")))
     assert clf.facts().spending.answers_left == array.facts().spending.answers_left == 5
+
+
+@pytest.mark.several_fits
+def test_an_array_is_taken_where_the_columns_are_called_by_their_places() -> None:
+    held = pd.DataFrame(X), pd.DataFrame(POOL)
+    clf = classifier(online_answers=5, epsilon=60.0).fit(held[0], Y, public=PublicPool(held[1]))
+    assert clf.ask(POOL[:2]) == clf.ask(pd.DataFrame(POOL[:2])) == clf.ask(pl.DataFrame(POOL[:2], schema=list("0123")))
+    assert clf.predict(POOL[:2]).tolist() == clf.predict(pd.DataFrame(POOL[:2])).tolist()

@@ -20,7 +20,11 @@ from quorate.voting.inputs import check_inputs, look
 
 N, M = 600, 120
 BUDGET: dict[str, Any] = {"epsilon": 8.0, "delta": 1e-5, "n_records": N, "unsafe_noise_seed": 1}
-pytestmark = [pytest.mark.filterwarnings("ignore:columns-of-distinct-texts"), pytest.mark.several_fits]
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:columns-of-distinct-texts"),
+    pytest.mark.filterwarnings("ignore:column-that-may-be-the-unit"),
+    pytest.mark.several_fits,
+]
 
 
 def notes(n: int, seed: int) -> tuple[list[str], np.ndarray]:

@@ -353,9 +353,9 @@ ASKED: list[tuple[str, Any, tuple[str, ...]]] = [
     ("labels", "a text", ("got a text",)),
     ("frame", FRAME["a"], ("got Series, and expected a frame with columns",)),
     ("frame", X, ("got ndarray, and expected a frame with columns 'a', 'b', 'c', 'd'",)),
-    ("frame", FRAME.rename({"a": "z"}), ("X lacks column 'a', which the fit had",)),
+    ("frame", FRAME.rename({"a": "z"}), ("X lacks the column 'a' of the public pool",)),
     ("texts", "a good film", ONE_TEXT),
-    ("texts", pl.DataFrame({"other": ["a good film"]}), ("X lacks column 'text'",)),
+    ("texts", pl.DataFrame({"other": ["a good film"]}), ("X lacks the column 'text' of the public pool",)),
     ("voted texts", "a good film", ONE_TEXT),
 ]
 

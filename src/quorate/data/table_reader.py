@@ -15,7 +15,7 @@ import numpy as np
 from quorate.data.cell_text import canonical_text
 from quorate.data.checks import check_features, refuse_infinite
 from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds
-from quorate.data.columns import Family, column, doubles, families, in_words, refuse_other_columns, texts
+from quorate.data.columns import Family, column, doubles, families, in_words, other_columns, texts
 from quorate.data.decimal_commas import comma_number, plain_comma_number
 from quorate.data.plain_columns import frame_of, with_cells
 from quorate.data.rows import (
@@ -168,7 +168,9 @@ class TableReader:
         features = [feature for feature in columns(X) or () if feature not in self.left_out]
         needed = self.needed
         wanted = [feature for feature in self.families if feature in needed or feature in features]
-        refuse_other_columns(features, wanted, called=(name, "the public pool"))
+        if set(features) != set(wanted):
+            words, _ = other_columns(features, wanted, called=(name, "the public pool"))
+            raise DataRefused(f"{words}. Give the columns of the public pool. Nothing was charged")
         X = self._without_marks(check_features(X[wanted], name))
         held, as_held = families(X), kind(X) == self.container
         kept = {feature for feature in wanted if as_given and as_held and held[feature] == self.families[feature]}
@@ -190,7 +192,8 @@ class TableReader:
         if list(self.families) == [str(place) for place in range(len(self.families))]:
             rows = check_features(X, name, allow_missing=True)
             if width(rows) == len(self.families) and not sparse.issparse(rows):
-                return frame_of({str(place): doubles(rows[:, place]) for place in range(width(rows))}, "polars")
+                cells = np.asarray(rows, dtype=np.float64)
+                return frame_of({str(place): cells[:, place] for place in range(width(rows))}, "polars")
         raise DataRefused(
             f"{name}: got {type(X).__name__}, and expected a frame with {in_words(list(self.families))}. Nothing was "
             "charged"

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from quorate.data.columns import in_words
-from quorate.data.rows import columns, holds_texts, with_text_names
+from quorate.data.rows import columns, holds_texts
 from quorate.errors import DataRefused, InvalidParameter
 
 
@@ -28,63 +27,6 @@ def note_columns(estimator: Any, rows: Any) -> None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
     elif hasattr(estimator, "feature_names_in_"):  # of an earlier fit
         del estimator.feature_names_in_
-
-
-def in_order_of_fit(estimator: Any, X: Any) -> Any:
-    """Return a frame, its columns in the order of the fit where it has the same ones; anything else as it is.
-
-    An array is made a frame where those of the fit were called by pandas' own numbers, which are places in an array.
-
-    Examples
-    --------
-    >>> import polars
-    >>> from types import SimpleNamespace
-    >>> fitted = SimpleNamespace(feature_names_in_=np.array(["age", "sex"], dtype=object))
-    >>> in_order_of_fit(fitted, polars.DataFrame({"sex": ["F"], "age": [39]})).columns
-    ['age', 'sex']
-    """
-    X, names = with_text_names(X), list(getattr(estimator, "feature_names_in_", ()))
-    if _are_places(names) and isinstance(X, np.ndarray) and X.ndim == 2 and X.shape[1] == len(names):
-        import pandas as pd
-
-        return pd.DataFrame(X, columns=names)
-    given = list(getattr(X, "columns", ()))
-    if names and given != names and len(given) == len(names) and set(given) == set(names):
-        return X[names]
-    return X
-
-
-def _are_places(names: list[str]) -> bool:
-    return bool(names) and names == [str(place) for place in range(len(names))]
-
-
-def refuse_other_columns(estimator: Any, X: Any) -> None:
-    """Refuse what is no frame, or lacks a column, where the fit was on a frame.
-
-    Raises DataRefused naming the columns, which are public.
-
-    Examples
-    --------
-    >>> import polars
-    >>> from types import SimpleNamespace
-    >>> fitted = SimpleNamespace(feature_names_in_=np.array(["age", "sex"], dtype=object))
-    >>> refuse_other_columns(fitted, polars.DataFrame({"age": [39]}))
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: X lacks column 'sex', which the fit had; give the same columns. Nothing was charged
-    >>> refuse_other_columns(fitted, [[39, "F"]])
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: X: got list, and expected a frame with columns 'age', 'sex'. Nothing was charged
-    """
-    X, names = with_text_names(X), list(getattr(estimator, "feature_names_in_", ()))
-    if _are_places(names) and isinstance(X, np.ndarray):
-        return
-    if names and not hasattr(X, "columns"):
-        raise DataRefused(
-            f"X: got {type(X).__name__}, and expected a frame with {in_words(names)}. Nothing was charged"
-        )
-    missing = [name for name in names if name not in set(X.columns)]
-    if missing:
-        raise DataRefused(f"X lacks {in_words(missing)}, which the fit had; give the same columns. Nothing was charged")
 
 
 def refuse_one_row(X: Any, *, texts: bool) -> None:

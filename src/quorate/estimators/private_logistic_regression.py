@@ -19,7 +19,8 @@ from quorate.ambient import own_switches
 from quorate.arguments import real, truth
 from quorate.data import encode_labels
 from quorate.data.column_kinds import ColumnKinds
-from quorate.data.rows import TEXT, flat_images, holds_texts, texts_table, without_columns
+from quorate.data.rows import without_columns
+from quorate.data.table_reader import TableReader
 from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.config import DirectConfig
 from quorate.direct.foreseen import cautions_of
@@ -29,10 +30,8 @@ from quorate.direct.task import DirectTask, prepare_direct
 from quorate.errors import PreconditionFailed
 from quorate.estimators.checked import check_of_rounds
 from quorate.estimators.columns import (
-    in_order_of_fit,
     note_columns,
     refuse_one_row,
-    refuse_other_columns,
     rows_and_labels,
 )
 from quorate.estimators.decided import Decided
@@ -162,7 +161,9 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
     True
     """
 
-    _reader: tuple[Any, tuple[str, ...]] | None = None  # of rows whose columns were declared, and columns to leave out
+    _declared: tuple[Any, tuple[str, ...]] | None = (
+        None  # of rows whose columns were declared, and columns to leave out
+    )
 
     @known_arguments
     def __init__(
@@ -285,10 +286,12 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         self.guarantee_: Guarantee = kept.promised
         self.plan_ = task.plan
         self.column_kinds_: ColumnKinds = task.schema.kinds
+        dropped = () if task.drawn is None else task.drawn.before.declared.dropped
+        self._reader = TableReader.of(task.schema.pool, task.schema.kinds, left_out=dropped)
+        self._declared = None if task.drawn is None else (task.schema, dropped)
         self.n_rounds_ = result.n_rounds
         self.classes_ = np.asarray(list(task.classes))
         note_columns(self, task.schema.pool)
-        self._reader = None if task.drawn is None else (task.schema, task.drawn.before.declared.dropped)
         if task.drawn is not None:
             self.pool_ = task.schema.pool
         self._deciding()  # while the pool is at hand: a copy has none
@@ -328,7 +331,7 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         if evaluation is not None:
             X, y = rows_and_labels(evaluation)
             codes = encode_labels(y, self._kept.task.classes, name="evaluation labels")
-            if self._kept.task.may_score(in_order_of_fit(self, X)):
+            if self._kept.task.may_score(self._reader.as_the_pool(X, as_given=True)):
                 utility = Utility(student=self._scored(X, codes, scoring))
             else:
                 with suppress(Exception):  # no terminal, or a closed one
@@ -422,20 +425,12 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
 
     def _seen(self, X: Any) -> Any:
         """Return rows as the model sees them: dates as numbers, and no text missing."""
-        if self._reader is not None:
-            reader, dropped = self._reader
-            return reader.formed(reader.parsed(without_columns(X, dropped))[0])
-        texts = self.n_features_in_ == 1
-        refuse_one_row(X, texts=texts)
-        if isinstance(self.feature_map, str) and not (texts and holds_texts(X)):
-            refuse_other_columns(self, X)
-        X = in_order_of_fit(self, X)
-        if isinstance(X, list | tuple) and len(X) and np.ndim(X[0]) > 1:  # images in a list
-            X = np.asarray(X)
-        X, kinds = flat_images(X), getattr(self, "column_kinds_", ColumnKinds())
-        if kinds.kinds and holds_texts(X):
-            X = texts_table(X).rename({TEXT: next(iter(kinds.kinds))}) if len(kinds.kinds) == 1 else X
-        return kinds(X)
+        self._fitted()
+        if self._declared is not None:
+            schema, dropped = self._declared
+            return schema.formed(schema.parsed(without_columns(X, dropped))[0])
+        refuse_one_row(X, texts=self.n_features_in_ == 1)
+        return self._reader(X)
 
     def _published(self) -> tuple[Any, Any]:
         task = self._kept.task if hasattr(self, "_kept") else None
