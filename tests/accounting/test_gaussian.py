@@ -1,8 +1,43 @@
+"""
+
+Noise on a fine grid: its distance to continuous noise, and the price that follows.
+"""
+
+from __future__ import annotations
+
+from math import exp, log
+
 import mpmath as mp
 import numpy as np
 import pytest
+from scipy.special import ndtr
 
-from quorate.accounting.gaussian import delta_of_gaussian, epsilon_of_gaussian, log_delta, mu_of_gaussian
+from quorate.accounting import (
+    ApproxDP,
+    Composed,
+    DiscreteGaussian,
+    Gaussian,
+    GridGaussian,
+    PureDP,
+    Repeated,
+    delta,
+    epsilon,
+    explain,
+    from_json,
+    gaussian,
+    rdp,
+    to_json,
+    zcdp,
+)
+from quorate.accounting.gaussian import (
+    DISTANCE,
+    delta_of_gaussian,
+    distance_of,
+    epsilon_of_gaussian,
+    log_delta,
+    mu_of_gaussian,
+)
+from quorate.errors import InvalidParameter
 
 
 def exact_delta(epsilon, mu):
@@ -67,3 +102,115 @@ def test_no_delta_and_no_noise_are_told_apart():
     assert epsilon_of_gaussian(0.0, 1.0) == float("inf")
     assert epsilon_of_gaussian(1e-5, 0.0) == 0.0
     assert delta_of_gaussian(1.0, 0.0) == 0.0
+
+
+def total_variation(sigma: float) -> float:
+    """Between the discrete Gaussian and continuous noise that is rounded, summed over all integers that matter."""
+    x = np.arange(-int(10 * sigma), int(10 * sigma) + 1, dtype=np.float64)
+    discrete = np.exp(-x * x / (2 * sigma * sigma))
+    # both tails by the same function, so that no digits cancel
+    rounded = ndtr((0.5 - np.abs(x)) / sigma) - ndtr((-0.5 - np.abs(x)) / sigma)
+    return float(np.abs(discrete / discrete.sum() - rounded).sum() / 2)
+
+
+@pytest.mark.parametrize("sigma", [2.0**10, 1_500.5, 2.0**12])
+def test_the_distance_of_one_number_is_below_the_bound_and_near_it(sigma):
+    assert 0.998 * DISTANCE < total_variation(sigma) * sigma**2 < DISTANCE
+
+
+def test_a_bound_one_percent_smaller_is_caught():
+    assert not total_variation(2.0**10) * 2.0**20 < 0.99 * DISTANCE
+
+
+def exact_grid_delta(sigma: float, shift: int, level: float) -> float:
+    """Of one number with discrete noise, by summing what the law passes e^ε times the shifted law by."""
+    x = np.arange(-int(12 * sigma), int(12 * sigma) + shift, dtype=np.float64)
+    log_p, log_q = -(x**2) / (2 * sigma**2), -((x - shift) ** 2) / (2 * sigma**2)
+    total = np.exp(log_p).sum()
+    return float(np.maximum(np.exp(log_p) - np.exp(level + log_q), 0).sum() / total)
+
+
+@pytest.mark.default_cases(4)
+@pytest.mark.parametrize("level", [0.1, 0.5, 1.0, 2.0])
+@pytest.mark.parametrize("shift", [100, 512, 2_000])
+def test_the_price_is_never_below_the_truth_of_one_number(level, shift):
+    event = GridGaussian(2.0**10, shift, 1)
+    assert delta(event, level) >= exact_grid_delta(2.0**10, shift, level)
+    assert delta(event, level) <= exact_grid_delta(2.0**10, shift, level) + 3 * (1 + exp(level)) * DISTANCE / 2.0**20
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize("level", [0.1, 0.5, 1.0, 2.0, 10.0])
+@pytest.mark.parametrize("numbers", [10, 10_000, 1_000_000])
+def test_in_the_range_of_runs_it_is_the_gaussian_price_within_a_millionth(level, numbers):
+    at = 1e-10 if level <= 2 else 1e-5
+    rounds, shift = 8, 2.0**31  # twice the length of a contribution: one unit is replaced
+    sigma = shift * np.sqrt(rounds) / (0.2 * level)
+    ideal = epsilon(Repeated(Gaussian(sigma, shift), rounds), at)
+    grid = epsilon(Repeated(GridGaussian(sigma, shift, max(numbers // rounds, 1)), rounds), at)
+    assert ideal <= grid <= ideal * (1 + 1e-6)
+
+
+def test_epsilon_and_delta_are_inverse_from_the_safe_side():
+    event = Repeated(GridGaussian(2.0**11 * 5, 2.0**11, 100), 16)
+    for at in (1e-3, 1e-4):
+        level = epsilon(event, at)
+        assert delta(event, level) <= at * (1 + 1e-12)
+        assert delta(event, level * (1 - 1e-6)) > at * (1 - 1e-4)
+
+
+def test_where_the_distance_eats_the_delta_the_renyi_price_remains():
+    event = GridGaussian(2.0**10, 2.0**9, 1_000_000)
+    level, rule = explain(event, 1e-9)
+    assert rule == "renyi"
+    assert level == pytest.approx(epsilon(DiscreteGaussian(2.0**10, 2.0**9), 1e-9))
+
+
+def test_renyi_and_concentrated_prices_are_those_of_discrete_noise():
+    event = GridGaussian(2.0**12, 2.0**11, 7)
+    assert rdp(event, [2.0, 10.0]).tolist() == [2.0 * 0.125, 10.0 * 0.125]
+    assert zcdp(event) == pytest.approx(0.125)
+
+
+def test_grid_noise_composes_with_other_events():
+    grid = Repeated(GridGaussian(2.0**31, 2.0**29, 1_000), 9)
+    ideal = Repeated(Gaussian(4.0, 1.0), 9)
+    for other in (PureDP(0.3), ApproxDP(0.2, 1e-7), Gaussian(3.0, 1.0), Repeated(DiscreteGaussian(40, 1), 20)):
+        with_grid = epsilon(Composed((grid, other)), 1e-5)
+        with_ideal = epsilon(Composed((ideal, other)), 1e-5)
+        assert with_ideal <= with_grid * (1 + 1e-12)
+        assert with_grid <= with_ideal * (1 + 1e-6)
+
+
+def test_the_distance_is_charged_once_for_every_round():
+    event, ideal = GridGaussian(2.0**20, 2.0**18, 50), Gaussian(4.0, 1.0)
+    lost = delta(Repeated(event, 10), 4.0) - delta(Repeated(ideal, 10), 4.0)
+    assert lost == pytest.approx(10 * (1 + exp(4.0)) * distance_of(event), rel=1e-3)
+
+
+def test_a_price_that_forgets_the_distance_is_caught(monkeypatch):
+    event = Repeated(GridGaussian(2.0**10, 1.0, 1_000), 10)
+    honest = delta(event, 0.5)
+    monkeypatch.setattr(gaussian, "DISTANCE", 0.0)
+    assert not delta(event, 0.5) > 0.9 * honest
+
+
+def test_it_has_one_json_form():
+    event = GridGaussian(2**20, 2**18, 300)
+    text = '{"kind":"grid_gaussian","l2_sensitivity":262144.0,"numbers":300,"sigma":1048576.0}'
+    assert to_json(event) == text
+    assert from_json(text) == event
+
+
+@pytest.mark.default_cases(3)
+@pytest.mark.parametrize(
+    "fields", [(2.0**10 - 1, 1.0, 1), (2.0**10, 0.0, 1), (2.0**10, 1.0, 0), (float("nan"), 1.0, 1)]
+)
+def test_fields_out_of_range_are_refused(fields):
+    with pytest.raises(InvalidParameter):
+        GridGaussian(*fields)
+
+
+def test_nothing_is_left_of_delta_where_it_is_zero():
+    assert epsilon(GridGaussian(2.0**20, 2.0**18, 3), 0.0) == float("inf")
+    assert log(delta(GridGaussian(2.0**20, 2.0**18, 3), 0.0)) < 0

@@ -8,9 +8,14 @@ import time
 from typing import Any
 from urllib.parse import urlsplit
 
+import polars as pl
 import pytest
 from tests.service.conftest import Running, Serve, rows
 
+from quorate.data.column_kinds import column_kinds
+from quorate.data.dialect import Dialect
+from quorate.data.given_kinds import GivenKinds
+from quorate.data.table_reader import TableReader
 from quorate.service.features import LARGEST, Column, Features
 from quorate.service.problems import PROBLEMS, Problem
 from quorate.service.strict_json import DEEPEST, read_json
@@ -175,3 +180,21 @@ def test_rows_without_names_are_lists_or_places() -> None:
     for bad in ([1, 2], {"3": 1}, {"01": 1}, {"-1": 1}, [1, 2, None], [1, 2, LARGEST * 2], {"٣": 1}):
         with pytest.raises(Problem):
             features.parse([bad])
+
+
+def test_a_row_is_read_as_the_tables_of_its_run_are_written() -> None:
+    dialect = Dialect(decimal=",", thousands=".", date_format="dd.mm.yyyy", missing=("k.A.", "-999"))
+    pool = pl.DataFrame({"dose": [1.5, 2000.5], "seen": ["23.08.2023", "01.09.2023"], "n": ["1,5", "?"]})
+    reader = TableReader.of(pool, column_kinds(pool, GivenKinds(dialect=dialect)))
+    features = Features.of(pool, reader=reader)
+
+    def read(**changes: Any) -> tuple[Any, ...]:
+        [row] = features.parse([{"dose": "1.234,5", "seen": "02.09.2023", "n": 2.5, **changes}])
+        return reader(features.table([row])).rows()[0]
+
+    assert read() == (1234.5, 19602.0, 2.5)
+    assert read(dose=1234.5) == read()
+    assert repr(read(dose="k.A.", n=-999)) == repr((None, 19602.0, float("nan")))
+    for wrong in ("1.5", "12.34,5", "soon"):
+        with pytest.raises(Problem):
+            read(dose=wrong)

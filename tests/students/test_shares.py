@@ -1,4 +1,7 @@
-"""Vote shares learned from noisy votes, against a slow second writing of the same model."""
+"""Vote shares learned from noisy votes, against a slow second writing of the same model.
+
+Projection onto the vote shares.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.optimize import minimize
+from hypothesis.extra.numpy import arrays
+from scipy.optimize import brentq, minimize
 from scipy.sparse import csr_array, csr_matrix
 from scipy.stats import chi2
 
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.data.feature_maps.standardizer import PoolStandardizer
 from quorate.errors import InvalidParameter
-from quorate.students.shares import PRIOR_VARIANCE, VoteShares, fit_vote_shares
+from quorate.students.shares import PRIOR_VARIANCE, VoteShares, fit_vote_shares, onto_simplex
 
 FALSE_ALARM = 1e-6
 
@@ -281,3 +285,37 @@ def test_with_known_noise_the_recovered_shares_have_the_error_that_is_predicted(
 @pytest.mark.parametrize("factor", [0.6, 1.8])
 def test_that_test_catches_noise_of_another_size(factor):
     assert _p_value_of_errors(told=0.15, true=0.15 * factor) < FALSE_ALARM
+
+
+ROWS = arrays(np.float64, st.tuples(st.integers(1, 4), st.integers(2, 6)), elements=st.floats(-50, 50))
+
+
+@given(rows=ROWS)
+def test_the_projection_is_that_of_a_slow_search_for_the_shift(rows):
+    for row, projected in zip(rows, onto_simplex(rows), strict=True):
+        shift = brentq(lambda t, row=row: np.maximum(row - t, 0).sum() - 1, row.min() - 2, row.max(), xtol=1e-13)
+        np.testing.assert_allclose(projected, np.maximum(row - shift, 0), atol=1e-9)
+
+
+@given(rows=ROWS, lack=st.floats(-5, 5))
+def test_shares_are_shares_and_what_is_lacking_is_shared_equally(rows, lack):
+    projected = onto_simplex(rows)
+    assert (projected >= 0).all()
+    np.testing.assert_allclose(projected.sum(axis=1), 1)
+    np.testing.assert_allclose(onto_simplex(projected), projected, atol=1e-12)
+    np.testing.assert_allclose(onto_simplex(rows + lack), projected, atol=1e-9)
+
+
+@pytest.mark.heavy
+@given(rows=ROWS, other=ROWS)
+def test_no_other_shares_are_nearer(rows, other):
+    projected = onto_simplex(rows)
+    shares = onto_simplex(np.resize(other, rows.shape))
+    assert (np.sum((rows - projected) ** 2, axis=1) <= np.sum((rows - shares) ** 2, axis=1) + 1e-9).all()
+
+
+@given(rows=ROWS)
+def test_the_largest_stays_the_largest(rows):
+    projected = onto_simplex(rows)
+    each = np.arange(len(rows))
+    np.testing.assert_allclose(projected[each, rows.argmax(axis=1)], projected.max(axis=1), atol=1e-12)

@@ -189,16 +189,16 @@ def _one_of(name: str, value: object, allowed: tuple[str, ...], words: str) -> N
 
 def _encoding(name: object) -> str:
     try:
-        found = codecs.lookup(str(name)).name
+        known = codecs.lookup(str(name)).name
     except (LookupError, ValueError):
-        found = ""
-    found = UTF_8 if found == "utf-8-sig" else found
-    if found not in ENCODINGS:
+        known = ""
+    known = UTF_8 if known == "utf-8-sig" else known
+    if known not in ENCODINGS:
         raise InvalidParameter(
             f"encoding must be one of {', '.join(ENCODINGS)}, got {name!r}; save other files as CSV UTF-8. Windows "
             "writes cp1252 in Western Europe, cp1250 in Central Europe"
         )
-    return found
+    return known
 
 
 def _date_format(written: object) -> str:

@@ -173,7 +173,7 @@ def _grouped(entries: Sequence[str], decimals: Sequence[str]) -> set[tuple[str, 
 
 def _date_format(columns: dict[str, list[str]]) -> tuple[str, list[str]]:
     """Return how dates are written where the entries show it, and what to say of them."""
-    shown: dict[str, str] = {}  # by the name of the column
+    orders: dict[str, str] = {}  # by the name of the column
     open_: dict[str, tuple[str, str, str]] = {}  # an entry, and its two readings
     for name, entries in columns.items():
         dates = [date for text in entries if (date := _DAY_FIRST_OR_SECOND.fullmatch(text)) is not None]
@@ -185,12 +185,12 @@ def _date_format(columns: dict[str, list[str]]) -> tuple[str, list[str]]:
         if first <= 12 and second <= 12:
             open_[name] = (entries[0], day_first, month_first)
         elif first <= 12 or second <= 12:
-            shown[name] = day_first if first > 12 else month_first
-    formats = sorted(set(shown.values()))
+            orders[name] = day_first if first > 12 else month_first
+    formats = sorted(set(orders.values()))
     chosen = formats[0] if len(formats) == 1 else ""
     said = []
     if chosen:
-        said.append(f'dates of {listed(list(shown))} are read as date_format = "{chosen}": no other order fits')
+        said.append(f'dates of {listed(list(orders))} are read as date_format = "{chosen}": no other order fits')
     if len(formats) > 1:
         said.append(f"dates are written in {len(formats)} ways, {' and '.join(formats)}; one date_format is read")
     said += [

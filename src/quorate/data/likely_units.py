@@ -54,12 +54,12 @@ def likely_units(public: Rows, left_out: Iterable[str] = ()) -> tuple[str, ...]:
     >>> likely_units(visits, ["Patienten_ID", "patient_age", "room_id"])
     ('pseudo', 'Patienten_ID')
     """  # noqa: E501
-    found = []
+    names = []
     if is_frame(public):
         for place, (name, family) in enumerate(families(public).items()):
             if family in ("text", "number") and _is_likely(name, family, public, place):
-                found.append(name)
-    return (*found, *(name for name in left_out if _names_persons(name) and name not in found))
+                names.append(name)
+    return (*names, *(name for name in left_out if _names_persons(name) and name not in names))
 
 
 def _words(name: str) -> list[str]:

@@ -110,12 +110,12 @@ class Begun:
         }
         changed: dict[str, Any] = {key: read[key](typed)}
         if key == "public":
-            shown = dialect_of_public(changed["public"])
+            written_as = dialect_of_public(changed["public"])
             changed |= {
-                "dialect": shown.dialect,
-                "said_of_dialect": shown.said,
-                "names": tuple(column_names(self.private, shown.dialect)),
-                "public_names": tuple(column_names(changed["public"], shown.dialect)),
+                "dialect": written_as.dialect,
+                "said_of_dialect": written_as.said,
+                "names": tuple(column_names(self.private, written_as.dialect)),
+                "public_names": tuple(column_names(changed["public"], written_as.dialect)),
             }
             _refuse_other_columns(self.private, changed["names"], changed["public"].name, changed["public_names"])
         made = replace(self, **changed)

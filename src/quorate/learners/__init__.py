@@ -15,32 +15,32 @@ proven here stands together in ``docs/theory/private-learners.md``.
 BNS15, Algorithm 1 (GenericLearner)        generic/learner.py: GenericLearner
 BNS15, Theorem 3.3                         generic/learner.py: GenericLearner
 BNS15, Corollary 3.4 (ε, δ)                sanitizers/medians.py: Medians
-BNS15, Algorithm 2 (LabelBoostProcedure)   label_boost/procedure.py: relabelled
-BNS15, Lemma 4.1                           label_boost/price.py: bns15_lemma_4_1
+BNS15, Algorithm 2 (LabelBoostProcedure)   label_boost/learner.py: relabelled
+BNS15, Lemma 4.1                           label_boost/schedule.py: bns15_lemma_4_1
 BNS15, Claim 4.2                           label_boost/schedule.py: largest_relabelled
 BNS15, Claim 4.3                           amplification/without_replacement.py: bns15_claim_4_3
 BNS15, Claim 4.5                           amplification/with_replacement.py: bns15_claim_4_5
 BNS15, Algorithm 3 (LabelBoost)            label_boost/learner.py: LabelBoost
 BNS15, Lemma 4.6                           label_boost/schedule.py: price_of
-BNS15, Claim 4.9                           label_boost/paper.py: PaperConstants
-BNS15, Lemma 4.12                          label_boost/tight.py: TightConstants
+BNS15, Claim 4.9                           label_boost/constants.py: PaperConstants
+BNS15, Lemma 4.12                          label_boost/constants.py: TightConstants
 BNS15, Theorem 4.13                        label_boost/learner.py: LabelBoost
-BNS15, Theorem 4.14                        label_boost/paper.py: PaperConstants
+BNS15, Theorem 4.14                        label_boost/constants.py: PaperConstants
 BNS15, Definition 5.4 (transcripts)        private_learner.py: PrivateLearner
 BNS15, Algorithm 4 (SubSampling)           sub_sampling/learner.py: SubSampling
-BNS15, Claim 5.7                           sub_sampling/price.py: bns15_claim_5_7
+BNS15, Claim 5.7                           sub_sampling/learner.py: bns15_claim_5_7
 BNS15, Theorem 5.8                         sub_sampling/learner.py: SubSampling
 BNS15, Definition A.2 (sanitizers)         sanitizers/tree.py: Tree
 BNS15, Definition A.2 (for RECTANGLE)      sanitizers/boxes.py: Boxes
 BNS15, Theorem B.2 (dichotomies)           base/choice_bound.py: growth_of
 BNS15, Theorem B.5                         label_boost/schedule.py: rows_to_generalise
 BNS15, Theorem B.6                         sanitizers/blr.py: theorem_size
-LWY25, Lemma 2.9                           agnostic/base.py: learner_error
-LWY25, Definition 2.11 (empirical)         agnostic/base.py: errs_little_on_any_rows
+LWY25, Lemma 2.9                           agnostic/bound.py: learner_error
+LWY25, Definition 2.11 (empirical)         agnostic/bound.py: errs_little_on_any_rows
 LWY25, Lemma 2.12                          empirical.py: EmpiricalLearner
 LWY25, Lemma 2.13                          amplification/with_replacement.py: lwy25_lemma_2_13
-LWY25, Algorithm 1 (A_Relabel)             agnostic/relabelling.py: relabelled_sample
-LWY25, Algorithm 1, step 3 (scores)        concepts/relabelling.py: relabelling_scores_by_erm
+LWY25, Algorithm 1 (A_Relabel)             agnostic/price.py: relabelled_sample
+LWY25, Algorithm 1, step 3 (scores)        concepts/weighing.py: relabelling_scores_by_erm
 LWY25, Algorithm 2 (A_Agnostic)            agnostic/learner.py: AgnosticLearner
 LWY25, Lemma 3.1                           agnostic/price.py: AgnosticPrice
 LWY25, Claim 3.2                           agnostic/bound.py: relabelling_error

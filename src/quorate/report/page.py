@@ -6,7 +6,7 @@ from typing import Literal, overload
 
 from quorate.accounting.figures import several
 from quorate.errors import InvalidParameter, SecretRefused
-from quorate.report import html, measurement, scope, sentences
+from quorate.report import html, measurement, promises, sentences
 from quorate.report.facts import Facts, render_json
 from quorate.report.html import Child, Markup, document, element, join, pairs, section
 from quorate.report.internal import NOT_FOR_RELEASE, InternalFacts, owners_section
@@ -116,10 +116,10 @@ def _page(facts: Facts, owners: tuple[Markup, ...], *, stamps: tuple[str, ...]) 
     stamp = " · ".join(stamps) or None
     title = " · ".join((f"{facts.provenance.run}: privacy report", *stamps))
     parts: tuple[tuple[str, str, tuple[Child, ...] | None], ...] = (
-        ("guarantee", "Privacy guarantee", scope.guarantee(facts)),
-        ("composition", "Unit of privacy, composition", scope.unit_and_composition(facts)),
-        ("mechanisms", "Mechanisms", scope.mechanisms(facts)),
-        ("implementation", "Implementation", scope.implementation(facts)),
+        ("guarantee", "Privacy guarantee", promises.guarantee(facts)),
+        ("composition", "Unit of privacy, composition", promises.unit_and_composition(facts)),
+        ("mechanisms", "Mechanisms", promises.mechanisms(facts)),
+        ("implementation", "Implementation", promises.implementation(facts)),
         ("utility", "Utility", measurement.utility(facts)),
         ("audit", "Audit", measurement.audit(facts)),
         ("sensitivity", "Sensitivity of the choice", measurement.sensitivity(facts)),
@@ -133,7 +133,7 @@ def _page(facts: Facts, owners: tuple[Markup, ...], *, stamps: tuple[str, ...]) 
             "header",
             element("p", "quorate · privacy report", class_="eyebrow"),
             element("h1", facts.provenance.run),
-            scope.at_a_glance(facts),
+            promises.at_a_glance(facts),
             class_="top",
         ),
         element(

@@ -29,6 +29,8 @@ LIKELY_UNIT = "column-that-may-be-the-unit"
 DECIMAL_COMMAS = "columns-with-decimal-commas"
 MARKS_IN_NUMBERS = "columns-of-numbers-with-marks"
 FEW_PUBLIC_ROWS = "few-public-rows"
+COARSE_MARGINALS = "coarse-marginals"
+LEAST_RESOLUTION = 2.0  # below, not even the halves of a range can be told apart
 FEWEST_ANSWERS, FEWEST_OF_A_CLASS = 25, 5  # of which a student may tell classes apart, were there no noise
 FEWEST_ROWS = 20  # in a smaller pool few texts occur twice, whatever the column holds
 MOSTLY_NUMBERS = "columns-of-mostly-numbers"
@@ -269,6 +271,24 @@ def few_rows_caution(n_public: int, n_classes: int, *, learns: str) -> Caution:
         "rows that may be shown"
     )
     return caution(FEW_PUBLIC_ROWS, Severity.WARNING, words if n_public < needed else None)
+
+
+def coarse_marginals_caution(resolution: float, n_columns: int) -> Caution:
+    """Look whether noise hides what a pool is to be drawn from: no half of a column's range could be told from none.
+
+    `resolution`: n₀/(3 σ) of the noisiest column. `n_columns`: that are counted.
+
+    Examples
+    --------
+    >>> coarse_marginals_caution(1.2, 40).applies, coarse_marginals_caution(6.0, 40).applies
+    (True, False)
+    """
+    words = (
+        f"the noisy counts of {n_columns:,} columns will tell next to nothing: to be believed, a count must be "
+        f"{1 / resolution:.1f} times the number of units, so that rows are drawn evenly within the bounds. Drop "
+        "columns, give tighter bounds, or give public rows"
+    )
+    return caution(COARSE_MARGINALS, Severity.WARNING, words if resolution < LEAST_RESOLUTION else None)
 
 
 def _dates(names: list[str], pool: str) -> Caution:

@@ -110,11 +110,12 @@ class DelimitedText(TableFormat):
 
     def cell_parts(self, path: Path, columns: Sequence[str] | None) -> Iterator[pl.DataFrame]:
         """Yield the same, so many lines at once; None chooses all columns."""
-        names, encoding = None, self.dialect.encoding
+        names, encoding = None, UTF_8
         for content in _whole_lines(path):
             if names is None and (fault := content.startswith(_OTHERS) and self._no_text(path)):
                 raise DataRefused(f"{path}: {fault}")
-            if names is None and encoding == UTF_8:
+            if names is None:
+                encoding = self._encoding(content)
                 content = content.removeprefix(codecs.BOM_UTF8)
             text = content.decode(encoding, "replace")
             rows = text.replace("\0", UNREADABLE).split("\n")
@@ -135,15 +136,21 @@ class DelimitedText(TableFormat):
         if content.startswith(_OTHERS):
             raise DataRefused(f"{path}: {self._no_text(content)}")
         line = content[: content.find(b"\n") + 1] or content
-        return self._names(line if self.dialect.encoding == UTF_8 else self._decoded(line, path), path, content)
+        return self._names(self._decoded(line, path), path, content)
+
+    def _encoding(self, beginning: bytes) -> str:
+        """Return the encoding of a file: what is declared, or UTF-8 where the file begins with the mark of that."""
+        return UTF_8 if beginning.startswith(codecs.BOM_UTF8) else self.dialect.encoding
 
     def _decoded(self, content: bytes, path: Path) -> bytes:
-        """Return text of another encoding in UTF-8.
+        """Return text in UTF-8; what is in UTF-8 stays as it is.
 
         Raises DataRefused if a byte is none of that encoding; it is not quoted, nor is its place.
         """
+        if (encoding := self._encoding(content)) == UTF_8:
+            return content
         try:
-            return content.decode(self.dialect.encoding).encode(UTF_8)
+            return content.decode(encoding).encode(UTF_8)
         except UnicodeDecodeError:
             raise DataRefused(
                 f"{path}: not {self.dialect.encoding} text, as [data] encoding says; save it in that encoding, or all "
@@ -166,8 +173,7 @@ class DelimitedText(TableFormat):
         """
         import polars as pl
 
-        if self.dialect.encoding != UTF_8:
-            content = self._decoded(content, path)
+        content = self._decoded(content, path)
         options = self._options(path)
         if self.dialect.declares_numbers:
             return typed(pl.read_csv(io.BytesIO(content), **options, infer_schema=False), self.dialect, types)
@@ -245,8 +251,7 @@ class DelimitedText(TableFormat):
         def fails(**options: Any) -> bool:
             try:
                 for part in [content] if isinstance(content, bytes) else parts_of(content, quote=self.dialect.quote):
-                    text = part if self.dialect.encoding == UTF_8 else self._decoded(part, path)
-                    pl.read_csv(io.BytesIO(text), **self._options(path), **options)
+                    pl.read_csv(io.BytesIO(self._decoded(part, path)), **self._options(path), **options)
             except pl.exceptions.PolarsError:
                 return True
             return False
@@ -272,7 +277,7 @@ class DelimitedText(TableFormat):
             return "UTF-16 text, not UTF-8; save as CSV UTF-8 (or: iconv -f utf-16 -t utf-8)"
         if any(b"\0" in part for part in _parts(content)):
             return "a binary file, not text; save the table as CSV UTF-8"
-        if self.dialect.encoding != UTF_8:
+        if self._encoding(first) != UTF_8:
             return None
         decoder = codecs.getincrementaldecoder("utf-8")()
         try:

@@ -60,7 +60,10 @@ class Svmlight:
 
 
 #: What a file may be that came here by its name alone.
-_OTHERS = "tables are known by endings such as .csv, databases by sqlite:///"
+_OTHERS = (
+    'tables are known by endings such as .csv, a .txt file with tabs by separator = "\\t" under [data] of '
+    "quorate.toml, databases by sqlite:///"
+)
 
 
 def _refuse_unit(unit: str | None, path: Path) -> None:

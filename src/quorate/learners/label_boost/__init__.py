@@ -1,7 +1,7 @@
 """BNS15, Section 4: a private learner that needs few labels, from one that needs many.
 
-Begin with ``procedure`` (Algorithm 2, LabelBoostProcedure), then ``learner`` (Algorithm 3, LabelBoost). Its sizes are
-``schedule``, worked out from a ``task`` by ``paper`` (the printed constants) or by ``tight``; Lemma 4.1 is ``price``.
+Begin with ``learner``: Algorithm 2 (LabelBoostProcedure), then Algorithm 3 (LabelBoost). Its sizes and Lemma 4.1 are
+``schedule``, worked out by one of the two sets of ``constants``, the printed ones or tight ones.
 Rules for a random part of the rows stand in :mod:`quorate.learners.amplification`.
 """
 

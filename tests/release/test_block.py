@@ -1,4 +1,7 @@
-"""Draw → durable → noise → store → told: the order of one answer, as seen from the ledger while it happens."""
+"""Draw → durable → noise → store → told: the order of one answer, as seen from the ledger while it happens.
+
+One release, once, for what was charged for it.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ import numpy as np
 import pytest
 
 from quorate.accounting import PureDP, Repeated
-from quorate.errors import BudgetExhausted, PreconditionFailed
+from quorate.errors import BudgetExhausted, InvalidParameter, PreconditionFailed
 from quorate.ledger import Budget, Ledger, MemoryStore
 from quorate.mechanisms import NoisySum, StableSparseVector
 from quorate.noise import OSNoise, discrete_laplace
@@ -137,3 +140,27 @@ def test_what_is_stored_may_say_more_than_what_is_told() -> None:
     _, answer = release(reservation, "sum", 1, lambda _: 7, record=lambda answer: [{"rows": [3], "answer": answer}])
     assert answer == 7
     assert reservation.blocks("sum")[0].answers == [{"rows": [3], "answer": 7}]
+
+
+PURPOSES = {"evaluation": 1, "tuning": 1, "label": 1}
+
+
+def reserved_for(event, epsilon, purposes):
+    return Ledger(budget=Budget(epsilon, 1e-6)).reserve(event, delta=0, purposes=purposes, key="x")
+
+
+def test_one_charge_is_not_drawn_for_two_purposes():
+    """An event of ε = 0.5 never paid for an evaluation and for a choice."""
+    reservation = reserved_for(HALF.event, 0.5, PURPOSES)
+    for purpose in ("evaluation", "tuning"):
+        with pytest.raises(InvalidParameter, match="does not pay for 3 answers"):
+            release_once(SUMS, HALF, reservation, OSNoise(), purpose=purpose)
+        assert reservation.remaining(purpose) == 1
+
+
+def test_what_was_charged_three_times_is_drawn_three_times():
+    reservation = reserved_for(Repeated(HALF.event, 3), 2.0, PURPOSES)
+    told = [release_once(SUMS, HALF, reservation, OSNoise(), purpose=purpose) for purpose in PURPOSES]
+    assert len(told) == 3
+    with pytest.raises(BudgetExhausted):
+        release_once(SUMS, HALF, reservation, OSNoise(), purpose="label")
