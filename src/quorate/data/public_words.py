@@ -71,11 +71,13 @@ class PublicWords:
         if hasattr(cells, "cast"):  # polars
             respelled = self.respelled(text for text in texts(cells.unique()) if text is not None)
             return cells.cast(str).replace(respelled) if respelled else None
+        others = cells[~cells.isin(list(self.written.values()))]  # which is quicker than to tell all of them apart
+        respelled = self.respelled(text for text in others.unique().tolist() if isinstance(text, str))
+        if not respelled:
+            return None
         codes, different = cells.factorize()
-        entries = different.tolist()
-        respelled = self.respelled(text for text in entries if isinstance(text, str))
-        known = np.array([*(respelled.get(text, text) for text in entries), None], dtype=object)
-        return known[codes].tolist() if respelled else None  # a missing one has the code -1
+        known = np.array([*(respelled.get(text, text) for text in different.tolist()), None], dtype=object)
+        return known[codes].tolist()  # a missing one has the code -1
 
     def _says(self, cell: Any) -> str | None:
         return truth_text(cell) if self.truths else canonical_text(cell)
