@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from quorate.data import PublicPool
+    from quorate.data.declared_schema import Schema
     from quorate.errors import PrivacyWarning, QuorateWarning
     from quorate.estimators import (
         LabelPrivateClassifier,
@@ -31,6 +32,7 @@ __all__ = [
     "check",
     "load",
     "PublicPool",
+    "Schema",
     "Budget",
     "Ledger",
     "plan",
@@ -46,6 +48,7 @@ _ROOMS = {
     "check": "quorate.estimators",
     "load": "quorate.estimators.finished_run",
     "PublicPool": "quorate.data",
+    "Schema": "quorate.data.declared_schema",
     "Budget": "quorate.ledger",
     "Ledger": "quorate.ledger",
     "plan": "quorate.planning.planned",

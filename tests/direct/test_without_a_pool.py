@@ -22,9 +22,9 @@ X = rng.normal(size=(N + 500, 12))
 Y = (X @ np.linspace(1, -1, 12) > 0.3).astype(int)
 
 
-def fitted(rows: Any, labels: Any = Y[:N], **changes: Any) -> PrivateLogisticRegression:
+def fitted(rows: Any, labels: Any = Y[:N], schema: Any = None, **changes: Any) -> PrivateLogisticRegression:
     given = {"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_records": N, "unsafe_noise_seed": 4, **changes}
-    return PrivateLogisticRegression(**given).fit(rows, labels)
+    return PrivateLogisticRegression(marginals=0, **given).fit(rows, labels, schema=schema)
 
 
 @pytest.fixture(scope="module")
@@ -143,8 +143,8 @@ def test_a_schema_that_does_not_fit_is_refused_before_a_charge() -> None:
 
     rows, labels = patients(200, 1)
     with pytest.raises(InvalidParameter, match="give one of them"):
-        PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5, schema=DECLARED).fit(
-            rows, labels, public=PublicPool(rows)
+        PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5).fit(
+            rows, labels, public=PublicPool(rows), schema=DECLARED
         )
     with pytest.raises(DataRefused, match="pulse"):
         fitted(rows.drop("pulse"), labels, schema=DECLARED)

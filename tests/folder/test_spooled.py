@@ -132,7 +132,7 @@ def test_a_process_that_is_killed_in_a_round_leaves_no_row_behind(make_run: Any)
     child = (
         "import os, signal, sys\n"
         "from quorate.direct import descend, spool\n"
-        "from quorate.run import tables\n"
+        "from quorate.folder import tables\n"
         "spool.IN_MEMORY = tables.CELLS_IN_MEMORY = 0\n"
         "real, left = descend.release, [int(sys.argv[1])]\n"
         "def release(*args, **how):\n"

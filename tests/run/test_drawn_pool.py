@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -11,7 +12,7 @@ import polars as pl
 import pytest
 
 from quorate.audit import GaussianClaim, audit_mechanism
-from quorate.data.declared_schema import Schema
+from quorate.data.declared_schema import NumberColumn, Schema
 from quorate.data.unit_ids import usable_slots
 from quorate.data.unit_keys import one_row_of_each
 from quorate.ledger import Budget, Ledger, Reservation
@@ -20,7 +21,14 @@ from quorate.mechanisms import marginals as mechanism_module
 from quorate.noise import NoiseSource, SeededNoise
 from quorate.release.target import MARGINAL_LEVEL
 from quorate.run import drawn_pool
-from quorate.run.drawn_pool import CellCounts, ReleasedMarginals, count_cells, partitions_of, release_marginals
+from quorate.run.drawn_pool import (
+    CellCounts,
+    ReleasedMarginals,
+    count_cells,
+    draw_rows,
+    partitions_of,
+    release_marginals,
+)
 from quorate.types import IntArray, Secret
 
 KEY = Secret(bytes(range(32)))
@@ -337,3 +345,119 @@ def test_the_attack_on_whole_releases_proves_no_more_than_is_claimed_and_is_not_
 
 def test_the_attack_catches_a_release_with_little_noise() -> None:
     assert attacked(audited("add-or-remove", mu=5.0), "add-or-remove", 2_000).violated
+
+
+# --- rows ------------------------------------------------------------------------------------------------------------
+
+KINDS = Schema(
+    {
+        "age": (0, 500),
+        "sex": ["F", "M", "X"],
+        "income": "number",
+        "flag": [True, False],
+        "day": (dt.date(2000, 1, 1), dt.date(2040, 1, 1)),
+        "bit": (0, 1),
+        "gap": (0.0, 4.0),
+    }
+)
+
+
+def people(n: int = 20_000) -> pl.DataFrame:
+    rng = np.random.default_rng(3)
+    return pl.DataFrame(
+        {
+            "age": rng.normal(40, 12, n).round().clip(0, 90),
+            "sex": rng.choice(["F", "M"], n, p=[0.3, 0.7]),
+            "income": np.exp(rng.normal(8, 1, n)),
+            "flag": rng.random(n) < 0.2,
+            "day": [dt.date(2020, 1, 1) + dt.timedelta(days=int(day)) for day in rng.integers(0, 300, n)],
+            "bit": (rng.random(n) < 0.25).astype(int),
+            "gap": np.where(rng.random(n) < 0.3, np.nan, rng.uniform(1, 2, n)),
+        }
+    )
+
+
+def released_of(frame: pl.DataFrame, mu: float = 0.3) -> ReleasedMarginals:
+    marginals = NoisyMarginals(partitions_of(KINDS), mu=mu, neighbours="add-or-remove")
+    counts = count_cells(KINDS, [frame], counted(len(frame), np.arange(len(frame))))
+    return release_marginals(marginals, counts, reserved(marginals), SeededNoise(5))
+
+
+def test_drawn_rows_are_distributed_as_the_private_ones_column_by_column() -> None:
+    frame = people()
+    pool = draw_rows(KINDS, released_of(frame), 2_000, KEY)
+    assert pool.columns == list(KINDS.columns)
+    assert set(pool["sex"].drop_nulls()) == {"F", "M", "X"}  # also the listed value that nobody has
+    for name in ("age", "income", "gap", "bit"):
+        numbers, drawn = frame[name].cast(float).fill_nan(None), pool[name].fill_nan(None)
+        assert drawn.null_count() / len(pool) == pytest.approx(numbers.null_count() / 20_000, abs=0.04)
+        for share in (0.1, 0.25, 0.5, 0.75, 0.9):  # four standard errors of a quantile's rank, and some noise
+            below = (numbers.drop_nulls() < drawn.quantile(share)).mean()
+            upto = (numbers.drop_nulls() <= drawn.quantile(share)).mean()
+            assert below - 0.06 < share < upto + 0.06, name
+    assert (pool["sex"] == "M").mean() == pytest.approx(0.7, abs=0.05)
+    assert (pool["flag"] == "True").mean() == pytest.approx(0.2, abs=0.05)
+    assert (pool["age"] == pool["age"].round()).all()
+    assert set(pool["bit"].unique()) == {0.0, 1.0}
+    within = pool["day"].is_between(dt.date(2019, 11, 1), dt.date(2020, 12, 31))
+    assert pool["day"].dtype == pl.Date
+    assert within.mean() > 0.97
+
+
+def test_each_listed_value_that_no_row_has_gets_a_row() -> None:
+    schema = Schema({"code": [str(code) for code in range(40)], "long": [f"v{code}" for code in range(60)]})
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame({"code": rng.choice(["3", "4"], 5_000), "long": rng.choice(["v1", "v2"], 5_000)})
+    marginals = NoisyMarginals(partitions_of(schema), mu=3.0, neighbours="replace")
+    released = release_marginals(
+        marginals, count_cells(schema, [frame], counted(5_000, np.arange(5_000))), reserved(marginals), SeededNoise(1)
+    )
+    pool = draw_rows(schema, released, 100, KEY)
+    assert pool["code"].n_unique() == 40
+    assert pool["long"].n_unique() < 60
+    assert set(pool["code"][:100]).isdisjoint(pool["code"][100:])
+
+
+def test_where_noise_explains_every_count_all_values_and_the_whole_range_are_as_likely() -> None:
+    for released in (released_of(people(5), mu=1e-3), None):
+        pool = draw_rows(KINDS, released, 3_000, KEY)
+        assert pool["sex"].null_count() == 0
+        assert pool["sex"].value_counts()["count"].min() > 850
+        assert pool["age"].min() < 5
+        assert pool["age"].max() > 495
+        assert (pool["bit"]).mean() == pytest.approx(0.5, abs=0.05)
+        assert (pool["income"] > 0).mean() == pytest.approx(0.5, abs=0.05)
+
+
+def test_rows_follow_from_what_was_released_and_the_key_on_every_machine() -> None:
+    released = released_of(people())
+    one, again, other = (draw_rows(KINDS, released, 400, key) for key in (KEY, KEY, Secret(bytes(32))))
+    assert one.equals(again)
+    assert not one.equals(other)
+    first = draw_rows(KINDS, None, 2, KEY)
+    assert first.select("sex", "flag", "day", "age").rows()[0] == FIRST_ROW
+
+
+FIRST_ROW = ("F", "True", dt.date(2018, 1, 8), 314.0)  # as it was drawn first
+
+
+def test_a_value_of_a_range_of_leaves_lies_in_it() -> None:
+    rng = np.random.default_rng(0)
+    for declared in ((0, 1), (0, 120), (0, 10**6), (-0.3, 7.1), "number", (dt.date(2020, 1, 1), dt.date(2020, 1, 9))):
+        held = Schema({"x": declared}).columns["x"]
+        assert isinstance(held, NumberColumn)
+        levels = rng.integers(0, held.depth + 1, 500)
+        nodes = np.floor(rng.random(500) * 2.0**levels).astype(np.int64)
+        first, behind = nodes << (held.depth - levels), (nodes + 1) << (held.depth - levels)
+        values = held.values(first, behind, rng.random((500, 2)))
+        leaves = held.codes(values)
+        inside = (leaves >= first) & (leaves < behind)
+        if held.grid in ("int", "date"):
+            assert (values == np.floor(values)).all()
+            whole = held.codes(np.arange(held.low, min(held.high, held.low + 4e5) + 1))
+            holds = np.array([((whole >= low) & (whole < high)).any() for low, high in zip(first, behind, strict=True)])
+            assert inside[holds].all()
+        elif held.low is not None:
+            assert inside.all()
+        else:  # of a part that no number is in, it is 0
+            assert (inside | (values == 0)).all()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,8 @@ import polars as pl
 import pytest
 
 from quorate import PublicPool
-from quorate.data.column_kinds import column_kinds
+from quorate.data.column_kinds import GivenKinds, column_kinds
+from quorate.errors import InvalidParameter
 from quorate.run.pool_cautions import ENTRIES_LOST, MOSTLY_NUMBERS, pool_cautions
 
 
@@ -45,7 +47,15 @@ def test_what_keeps_a_column_from_being_read_as_numbers_is_quoted_with_its_remed
     cells, quoted = MARKED[name]
     words = said(cells, library=library)[MOSTLY_NUMBERS]
     assert quoted in words
-    assert "Name such a column as numeric" in words
+    assert "Write plain numbers" in words
+    pool, numeric = pl.DataFrame({"a": cells}), GivenKinds(numeric=("a",))
+    if name in ("percent", "currency", "euro"):  # what is refused is not advised
+        with pytest.raises(InvalidParameter, match=re.escape(repr(cells[0]))):
+            column_kinds(pool, numeric)
+        assert "numeric" not in words
+    else:
+        assert column_kinds(pool, numeric).kinds == {"a": "number"}
+        assert "name such a column as numeric" in words
 
 
 SOUND = {

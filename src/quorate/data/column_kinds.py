@@ -351,9 +351,12 @@ def _asked(asked: str, name: str, series: Any, family: Family, dialect: Dialect)
         raise InvalidParameter(f"{asked}: column {name!r} holds dates or times, by its type; name it as dates, or drop")
     if asked == "numeric" and family == "text":
         read = dialect.number if dialect.declares_numbers else comma_number
-        if all(np.isnan(_in_range(read(text))) for text in set(texts(series)) if text is not None):
+        entries = [text for text in set(texts(series)) if text is not None]
+        if all(np.isnan(_in_range(read(text))) for text in entries):
+            some = next((f", such as {text!r}" for text in sorted(entries) if text.strip()), "")
             raise InvalidParameter(
-                f"numeric: column {name!r} of the public rows holds no number; name it as text or drop"
+                f"numeric: column {name!r} of the public rows holds no number, but entries{some}; write plain numbers "
+                "(12.5) in all tables, or name it as text or drop"
             )
     if asked == "text" and family != "text":
         held = {"number": "numbers", "missing": "nothing"}[family]

@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from quorate.data.column_kinds import ColumnKinds
+from quorate.ambient import unwarned
+from quorate.data.column_kinds import ColumnKind, ColumnKinds
+from quorate.data.declared_schema import CategoryColumn, NumberColumn, Schema
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.feature_maps.scale import with_narrow
 from quorate.data.public_words import PublicWords
@@ -48,6 +50,24 @@ def declared_kinds(declared: Declared, dialect: Dialect = PLAIN) -> ColumnKinds:
     return ColumnKinds(commas=commas, words=words, dialect=dialect)
 
 
+def kinds_of(schema: Schema, dialect: Dialect = PLAIN) -> ColumnKinds:
+    """Return how the cells of a table are read whose columns were declared, for a pool that is drawn for it."""
+    held = schema.columns.items()
+    numbers = {name: column.grid for name, column in held if isinstance(column, NumberColumn)}
+    read_as: dict[str, ColumnKind] = {
+        name: "category" if name not in numbers else "date" if numbers[name] in ("date", "time") else "number"
+        for name in schema.columns
+    }
+    return ColumnKinds(
+        kinds=read_as,
+        changed=frozenset(schema.columns),
+        asked=frozenset(schema.columns),
+        commas=frozenset() if dialect.declares_numbers else frozenset(numbers),
+        dialect=dialect,
+        words={name: PublicWords.of(column.texts) for name, column in held if isinstance(column, CategoryColumn)},
+    )
+
+
 def _name(name: Any) -> str:
     if not isinstance(name, str):
         raise InvalidParameter(f"schema: names of columns are texts, got {name!r}")
@@ -67,10 +87,86 @@ def _column(name: Any, held: Any) -> list[Any]:
     raise InvalidParameter(f"schema: column {name!r} is declared as {held!r}; {_EXPECTED}, each value once")
 
 
-def _encoder(columns: Mapping[str, list[Any]], frame: Any) -> Any:
+def encoded_width(schema: Schema) -> int:
+    """Return how many numbers :func:`encoder_of` makes of a row: a public fact, known before there is any row."""
+    return sum(2 if isinstance(held, NumberColumn) else held.missing + 1 for held in schema.columns.values())
+
+
+def is_of_drawn_pool(encoder: Any) -> bool:
+    """Tell whether the encoder of a declared table is of :func:`encoder_of`: what is missing has an indicator in it."""
+    parts = {part: fitted for part, fitted, _ in getattr(encoder, "transformers_", [])}
+    lists = getattr(parts.get("declared"), "categories_", ())
+    return "missing" in parts or any(None in categories.tolist() for categories in lists)
+
+
+@np.errstate(all="ignore")
+@unwarned()  # of a column that is missing in every row
+def encoder_of(schema: Schema, pool: Any) -> Any:
+    """Return the encoder of a table whose columns are declared, with the units of a pool that was drawn for it.
+
+    `schema`: lists, bounds and kinds of columns. `pool` (frame, (n_rows, n_columns)): rows with dates as numbers; it
+    tells mean and spread of each number and nothing else. A number out of its bounds becomes the bound, a missing one
+    the mean, beside an indicator of what is missing; each listed value has an indicator, and so has a missing one.
+    Returns: a fitted ColumnTransformer, of :func:`encoded_width` outputs, that skops loads. Every number of a row
+    follows from that row, entry by entry.
+    """
     from sklearn.compose import ColumnTransformer
+    from sklearn.impute import MissingIndicator
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+    numbers = {name: held for name, held in schema.columns.items() if isinstance(held, NumberColumn)}
+    free = [name for name, held in numbers.items() if held.low is None]
+    lists = {name: held for name, held in schema.columns.items() if isinstance(held, CategoryColumn)}
+    bounded = [name for name in numbers if name not in free]
+    parts: list[tuple[str, Any, list[str]]] = []
+    if bounded:
+        parts.append(("bounded", _bounded({name: numbers[name] for name in bounded}, pool), bounded))
+    if free:
+        parts.append(("number", Pipeline([("scale", StandardScaler()), ("fill", _filled_with_zeros(len(free)))]), free))
+    if numbers:
+        as_floats = StandardScaler(with_mean=False, with_std=False)
+        indicator = Pipeline([("floats", as_floats), ("missing", MissingIndicator(features="all"))])
+        parts.append(("missing", indicator, list(numbers)))
+    if lists:
+        values = [np.array([*held.texts, None], dtype=object) for held in lists.values()]
+        parts.append(
+            ("declared", OneHotEncoder(categories=values, handle_unknown="ignore", sparse_output=False), [*lists])
+        )
+    fitted = ColumnTransformer(parts, sparse_threshold=0.0).fit(pool)
+    if free:
+        _known(fitted.named_transformers_["number"].named_steps["scale"])
+    return fitted
+
+
+def _bounded(columns: Mapping[str, NumberColumn], pool: Any) -> Any:
+    """Return what cuts numbers at their declared bounds and scales them by the pool after that, fitted."""
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import MinMaxScaler, StandardScaler
+
+    ends = type(pool)({name: [column.low, column.high] for name, column in columns.items()})
+    cut = with_narrow(MinMaxScaler(feature_range=(-1, 1), clip=True).fit(ends))
+    scale = _known(StandardScaler().fit(cut.transform(pool[list(columns)])))
+    return FrozenEstimator(Pipeline([("cut", cut), ("scale", scale), ("fill", _filled_with_zeros(len(columns)))]))
+
+
+def _known(scale: Any) -> Any:
+    """Give a column that is missing in every row of the pool a mean of 0 and a unit of 1."""
+    unknown = ~np.isfinite(scale.mean_) | ~np.isfinite(scale.var_)
+    scale.mean_[unknown], scale.var_[unknown], scale.scale_[unknown] = 0.0, 0.0, 1.0
+    return scale
+
+
+def _filled_with_zeros(n_columns: int) -> Any:
     from sklearn.frozen import FrozenEstimator
     from sklearn.impute import KNNImputer
+
+    return FrozenEstimator(KNNImputer(n_neighbors=1).fit(np.zeros((1, n_columns))))  # which skops loads
+
+
+def _encoder(columns: Mapping[str, list[Any]], frame: Any) -> Any:
+    from sklearn.compose import ColumnTransformer
     from sklearn.pipeline import Pipeline
     from sklearn.preprocessing import MinMaxScaler, OneHotEncoder
 
@@ -78,9 +174,8 @@ def _encoder(columns: Mapping[str, list[Any]], frame: Any) -> Any:
     texts = [name for name in columns if name not in numbers]
     parts: list[tuple[str, Any, list[str]]] = []
     if numbers:
-        middle = KNNImputer(n_neighbors=1).fit(np.zeros((1, len(numbers))))  # fills zeros, and skops loads it
         scaled = MinMaxScaler(feature_range=(-1, 1), clip=True)
-        parts.append(("bounded", Pipeline([("scale", scaled), ("fill", FrozenEstimator(middle))]), numbers))
+        parts.append(("bounded", Pipeline([("scale", scaled), ("fill", _filled_with_zeros(len(numbers)))]), numbers))
     if texts:
         values = [np.array(columns[name], dtype=object) for name in texts]
         one_hot = OneHotEncoder(categories=values, handle_unknown="ignore", sparse_output=False)

@@ -25,12 +25,14 @@ import numpy as np
 from quorate.data.cell_text import canonical_text, each, is_missing, text_reader, truth_text
 from quorate.data.columns import in_words, is_plain_number
 from quorate.data.decimal_commas import number_with_comma
+from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.identity import as_column, as_list
 from quorate.data.times import time_number, time_reader
 from quorate.errors import InvalidParameter
 from quorate.stored_names import stored_as
 from quorate.types import BoolArray, FloatArray, IntArray
 
+DROPPED: Final = "drop"  #: how a column is declared that nothing reads
 NOTHING: Final = -1  #: the code of an entry that adds nothing
 MOST_VALUES: Final = 10_000  #: of a list
 BOUNDED_DEPTH, UNBOUNDED_DEPTH = 14, 24
@@ -60,10 +62,11 @@ class DeclaredColumn(ABC):
         """The code of a missing entry: the number of the other cells."""
 
     @abstractmethod
-    def codes(self, values: Any) -> IntArray:
+    def codes(self, values: Any, dialect: Dialect = PLAIN) -> IntArray:
         """Return the code of each entry: 0 … :attr:`missing`, or −1 for one that adds nothing; ``(n_rows,)``.
 
-        `values`: the column, of any library, or a sequence. No entry raises, warns or changes another's code.
+        `values`: the column, of any library, or a sequence. `dialect`: how its numbers and dates are written. No entry
+        raises, warns or changes another's code.
         """
 
     @property
@@ -106,7 +109,7 @@ class NumberColumn(DeclaredColumn):
             return {"dates": dates}  # not two texts, which a category may list
         return [int(bound) if self.grid == "int" else bound for bound in (self.low, self.high)]
 
-    def numbers(self, values: Any) -> tuple[FloatArray, BoolArray]:
+    def numbers(self, values: Any, dialect: Dialect = PLAIN) -> tuple[FloatArray, BoolArray]:
         """Return the entries as float64, NaN for what is no number, and which of them are missing."""
         values = as_column(values)
         of_numbers = self.grid in ("real", "int")
@@ -118,12 +121,13 @@ class NumberColumn(DeclaredColumn):
             read = np.asarray(values, dtype=np.float64)
             return read, np.isnan(read)
         cells = as_list(values)
-        read = np.array(each(number_with_comma if of_numbers else time_reader("date"), cells), dtype=np.float64)
+        number = dialect.cell_number if dialect.declares_numbers else number_with_comma
+        read = np.array(each(number if of_numbers else time_reader("date", dialect.date), cells), dtype=np.float64)
         return read, np.array([type(cell) is not str and is_missing(cell) for cell in cells], dtype=bool)
 
-    def codes(self, values: Any) -> IntArray:
+    def codes(self, values: Any, dialect: Dialect = PLAIN) -> IntArray:
         """Return the leaf of each number in [low, high], 2^D for a missing one, and −1 for everything else."""
-        numbers, missing = self.numbers(values)
+        numbers, missing = self.numbers(values, dialect)
         codes = np.full(len(numbers), NOTHING, dtype=np.int64)
         with np.errstate(all="ignore"):
             inside = self._inside(numbers)
@@ -148,6 +152,35 @@ class NumberColumn(DeclaredColumn):
         leaves = np.floor((numbers - self.low) * per_leaf).astype(np.int64)
         return np.asarray(np.minimum(leaves, 2**BOUNDED_DEPTH - 1))
 
+    def values(self, first: IntArray, behind: IntArray, shares: FloatArray) -> FloatArray:
+        """Return one value of each range of leaves, ``(n_values,)``: a leaf of it, and a value within that leaf.
+
+        `first`, `behind`: the ranges, ``first <= leaf < behind``. `shares`: two numbers in [0, 1) a value, ``(n_values,
+        2)``, of which uniform ones give uniform values. Whole numbers and days are those that the range holds; where it
+        holds none, the one below.
+        """
+        if self.low is None or self.high is None:
+            return _unbounded_values(first, behind, shares)
+        per_leaf = 2.0**BOUNDED_DEPTH / (self.high - self.low)
+        leaves = first + np.floor(shares[:, 0] * (behind - first))
+        values: FloatArray = np.clip(self.low + (leaves + shares[:, 1]) / per_leaf, self.low, self.high)
+        if self.grid not in ("int", "date"):
+            return values
+        least, beyond = self._first_whole(first, per_leaf), self._first_whole(behind, per_leaf)
+        whole = least + np.floor(shares[:, 0] * np.maximum(beyond - least, 1))
+        return np.asarray(np.where(beyond > least, whole, np.floor(values)))
+
+    def _first_whole(self, leaves: IntArray, per_leaf: float) -> FloatArray:
+        """Return the least whole number in each leaf or beyond it, one more than `high` where there is none."""
+        assert self.low is not None and self.high is not None  # noqa: S101, PT018 - of bounded columns
+        found = np.ceil(self.low + leaves / per_leaf)
+        for step in (-1.0, -1.0, 1.0, 1.0):  # an edge is rounded: the leaf of a number is what counts
+            other = np.where(step < 0, found + step, found)
+            beyond = (other > self.high) | (self._leaves(np.clip(other, self.low, self.high)) >= leaves)
+            move = (beyond & (other >= self.low)) if step < 0 else ~beyond
+            found = np.where(move, found + step, found)
+        return np.asarray(np.minimum(found, np.floor(self.high) + 1))
+
 
 @stored_as("quorate.data.declared_schema.CategoryColumn")
 @dataclass(frozen=True, slots=True)
@@ -167,12 +200,18 @@ class CategoryColumn(DeclaredColumn):
         return len(self.values)
 
     @property
+    def texts(self) -> tuple[str, ...]:
+        """The values as a column of texts holds them: truth values are written out."""
+        return tuple("True" if value == "1" else "False" for value in self.values) if self.truth else self.values
+
+    @property
     def facts(self) -> Any:
         """The list of values."""
         return [value == "1" for value in self.values] if self.truth else list(self.values)
 
-    def codes(self, values: Any) -> IntArray:
+    def codes(self, values: Any, dialect: Dialect = PLAIN) -> IntArray:
         """Return the place of each entry in the list, the list's length for a missing one, and −1 for all others."""
+        del dialect  # of which words know nothing
         places = {value: place for place, value in enumerate(self.values)}
         says = truth_text if self.truth else canonical_text
 
@@ -190,7 +229,7 @@ class CategoryColumn(DeclaredColumn):
 class DroppedColumn:
     """A column that nothing reads."""
 
-    facts: ClassVar[str] = "drop"
+    facts: ClassVar[str] = DROPPED
 
 
 @stored_as("quorate.data.declared_schema.Schema")
@@ -267,6 +306,29 @@ class Schema:
         dropped = dict.fromkeys(self.dropped, DroppedColumn.facts)
         told = {name: column.facts for name, column in self.columns.items()} | dropped
         return {name: told[name] for name in self.declared}
+
+
+#: The leaves of a number without bounds that any number is in: negative ones, 0, and positive ones.
+_IN_USE: Final = (
+    (_ZERO - 1 - _LAST, _ZERO - _FIRST),
+    (_ZERO, _ZERO + 1),
+    (_ZERO + _FIRST, _ZERO + _LAST + 1),
+)
+
+
+def _unbounded_values(first: IntArray, behind: IntArray, shares: FloatArray) -> FloatArray:
+    starts = np.stack([np.maximum(first, low) for low, _ in _IN_USE])
+    sizes = np.maximum(np.stack([np.minimum(behind, high) for _, high in _IN_USE]) - starts, 0)
+    place = np.floor(shares[:, 0] * sizes.sum(axis=0)).astype(np.int64)  # among the leaves of all three parts
+    leaves = np.full(len(first), _ZERO)  # where no number is
+    for start, size in zip(starts, sizes, strict=True):
+        here = (place >= 0) & (place < size)
+        leaves[here] = start[here] + place[here]
+        place = place - size
+    magnitudes = np.where(leaves < _ZERO, _ZERO - 1 - leaves, leaves - _ZERO)
+    mantissas = 0.5 + ((magnitudes & (2**_MANTISSA - 1)) + shares[:, 1]) * 2.0 ** -(_MANTISSA + 1)
+    values = np.ldexp(mantissas, ((magnitudes >> _MANTISSA) - 40).astype(np.int32))
+    return np.where(leaves == _ZERO, 0.0, np.where(leaves < _ZERO, -values, values))
 
 
 _WHOLE, _NUMBERS = (int, np.integer), (int, float, np.integer, np.floating)

@@ -8,7 +8,7 @@ and ``polars`` frames.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -108,6 +108,21 @@ def columns(X: Rows) -> tuple[str, ...] | None:
     True
     """
     return tuple(map(spoken_name, X.columns)) if is_frame(X) else None
+
+
+def without_columns(X: Any, names: Sequence[str]) -> Any:
+    """Leave columns of a frame out that it may have; what is no frame comes back as it is.
+
+    Examples
+    --------
+    >>> import polars
+    >>> without_columns(polars.DataFrame({"age": [39], "note": ["x"]}), ["note", "sex"]).columns
+    ['age']
+    """
+    if not names or not hasattr(X, "columns") or not is_frame(X):
+        return X
+    kept = [name for name in X.columns if name not in set(names)]
+    return X.only(kept) if hasattr(X, "only") else X[kept]
 
 
 def with_text_names(X: Any, name: str = "X") -> Any:

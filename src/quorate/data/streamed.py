@@ -180,6 +180,10 @@ class PartedFrame:
     def __repr__(self) -> str:
         return f"PartedFrame({len(self.columns)} columns)"
 
+    def only(self, names: Sequence[str]) -> PartedFrame:
+        """Leave out all other columns."""
+        return PartedFrame(self._read, path=self._path, columns=names, height=self.height)
+
     def blocks(self, n_rows: int) -> Iterator[pl.DataFrame]:
         """Read all columns, at most so many rows at once; a table without rows is one block."""
         height = 0

@@ -55,14 +55,17 @@ class BegunRun:
         relation = choose_relation(self.config.neighbours, n_was_read=n_was_read, held=self.terms.relation, unit=unit)
         if plan := self._begun(schemas, relation):
             return plan
+        keyed: FeatureMapName | None = None
         if self._is_open:
             default = default_map(self.schema.numbers(self.schema.pool), self.schema.indicator_blocks)
-            return self._plan(self.schema, relation, KEYED_BY_NAME if default == KEYED_BY_NAME else None)
-        return self._plan(self.schema, relation)
+            keyed = KEYED_BY_NAME if default == KEYED_BY_NAME else None
+        return self._begun(schemas, relation, keyed) or self._plan(self.schema, relation, keyed)
 
-    def _begun(self, schemas: Sequence[Schema], relation: ChosenRelation) -> FoundPlan | None:
+    def _begun(
+        self, schemas: Sequence[Schema], relation: ChosenRelation, keyed: FeatureMapName | None = None
+    ) -> FoundPlan | None:
         for schema in schemas:
-            plan = self._plan(schema, relation)
+            plan = self._plan(schema, relation, keyed)
             if plan.kept is not None or self.terms.holds(f"{self.named(plan.key)} ", self.client):
                 return plan
         return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from quorate.data.feature_maps import FittedTransformer
+from quorate.direct.before_pool import DrawnPool
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.task import DirectTask
 from quorate.ledger import Ledger
@@ -26,7 +27,8 @@ def direct_checks(
         _contributions(task),
         _private_rows(readers),
         classes(were_read=False, others_are_left_out=True),
-        *((_pool(),) if task.has_pool else ()),
+        *((_pool(),) if task.has_public_pool else ()),
+        *((_drawn_pool(task.drawn),) if task.drawn is not None else ()),
         *((_evaluation(),) if evaluated else ()),
         _preprocessing(task),
         _outside(),
@@ -38,7 +40,7 @@ def direct_checks(
 
 
 def _contributions(task: DirectTask) -> Check:
-    looked = "Public" if task.has_pool else "Made-up"
+    looked = "Public" if task.has_public_pool else "Drawn" if task.has_pool else "Made-up"
     return Check(
         code="contributions",
         question=f"Does each {task.unit} add the same bounded vector, whatever the other rows are?",
@@ -82,6 +84,21 @@ def _pool() -> Check:
     )
 
 
+def _drawn_pool(drawn: DrawnPool) -> Check:
+    released = drawn.released
+    lost = released is not None and released.lost is not None
+    return Check(
+        code="drawn pool",
+        question="Were the rows that stand for public ones made from released counts alone?",
+        outcome=Outcome.BY_CONSTRUCTION,
+        evidence="One row of each unit was counted, in the cells of a schema that its owner declared; the counts got "
+        "noise, were charged with the rounds, and each level was stored before it opened the next. Rows were drawn "
+        "from stored counts, each column by itself. They are not people, and were not compared with the private ones: "
+        "rows of few categories agree by chance, and the answer would tell of private rows."
+        + (" One level was lost when a process ended; it counts as zeros, and was not drawn again." if lost else ""),
+    )
+
+
 def _evaluation() -> Check:
     return Check(
         code="evaluation rows",
@@ -109,7 +126,8 @@ def _preprocessing(task: DirectTask) -> Check:
         code="preprocessing",
         question=question,
         outcome=Outcome.BY_CONSTRUCTION,
-        evidence="Encoder, feature map, coordinates, clip and number of rounds are functions of public facts.",
+        evidence="Encoder, feature map, coordinates, clip and number of rounds are functions of public facts"
+        + ("." if task.drawn is None else ", and of noisy counts that were charged."),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -10,13 +11,20 @@ from typing import Any, Final
 from quorate.accounting.neighbouring import Relation
 from quorate.arguments import one_of
 from quorate.data import PublicPool, public_digest
+from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.feature_maps.patches import has_patches
+from quorate.data.identity import as_column, is_same_object
 from quorate.data.labels import Label
+from quorate.data.unit_ids import refuse_floating_ids
 from quorate.direct.plan import FeatureMapName
-from quorate.errors import InvalidParameter
-from quorate.ledger.budget import Composition
+from quorate.errors import DataRefused, InvalidParameter
+from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
+from quorate.run.drawn_pool import N_ROWS, draw_rows
 from quorate.run.schema import Schema
+from quorate.types import Secret
+
+_EVENLY: Final = Secret(bytes(32))  # of rows that are drawn before anything was paid: nothing follows from them
 
 #: What ``neighbours`` may be.
 NEIGHBOURS: Final = ("auto", "add-or-remove", "replace")
@@ -24,7 +32,12 @@ NEIGHBOURS: Final = ("auto", "add-or-remove", "replace")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DirectConfig:
-    """What the user asked for; names and meanings are those of :class:`quorate.PrivateLogisticRegression`."""
+    """What the user asked for; names and meanings are those of :class:`quorate.PrivateLogisticRegression`.
+
+    `schema`: where there is no public pool: what columns hold, as :class:`~quorate.data.declared_schema.Schema` takes
+    it. `marginals`: the share of μ² that noisy marginals get; None for the default, 0 for none: then rows are taken as
+    they are, without a pool.
+    """
 
     classes: Any
     epsilon: float
@@ -32,6 +45,7 @@ class DirectConfig:
     feature_map: Any = "auto"
     text: Sequence[str] = ()
     schema: Any = None
+    marginals: float | None = None
     rounds: int | None = None
     clip: float | None = None
     n_records: int | None = None
@@ -74,8 +88,20 @@ def schema_of(config: DirectConfig, X: Any, public: Any) -> Schema:
     if not named or config.text:
         what = "text" if named else f"feature_map={type(config.feature_map).__name__}"
         raise InvalidParameter(f"{what} needs a public pool to tell directions; give public=PublicPool(X_public)")
+    if draws_pool(config, public):
+        maps = ("auto", "linear", "rbf", "both")
+        one_of(
+            "feature_map", config.feature_map, maps, hint="Of rows that are drawn column by column there is no other"
+        )
+        declared = DeclaredSchema.of(config.schema)
+        return Schema.of_declared(declared, draw_rows(declared, None, N_ROWS, _EVENLY), config.dialect)
     one_of("feature_map", config.feature_map, ("auto", "linear"), hint="Without a public pool there is no other")
     return Schema.without_pool(X, config.schema, config.dialect)
+
+
+def draws_pool(config: DirectConfig, public: Any) -> bool:
+    """Tell whether a pool is drawn from noisy marginals: a schema stands in the place of public rows."""
+    return public is None and config.schema is not None and config.marginals != 0
 
 
 def _ruled(config: DirectConfig, schema: Schema) -> dict[str, str]:
@@ -112,8 +138,9 @@ def plan_key(
     feature_map: Any = config.feature_map
     if not isinstance(feature_map, str):
         feature_map = (schema.words, public_digest(schema.numbers(schema.pool)))
+    drawn = config.schema is not None and config.marginals != 0
     cache_inputs: tuple[Any, ...] = (
-        public_digest(schema.pool),
+        json.dumps([DeclaredSchema.of(config.schema).facts, config.marginals]) if drawn else public_digest(schema.pool),
         n_classes,
         n_units,
         epsilon,
@@ -132,7 +159,7 @@ def plan_key(
         cache_inputs = (*cache_inputs, sorted(ruled.items()))
     if marks := schema.kinds.dialect.of_cells:
         cache_inputs = (*cache_inputs, sorted(marks.items()))
-    if config.schema is not None:
+    if config.schema is not None and not drawn:
         cache_inputs = (*cache_inputs, sorted((name, list(held)) for name, held in config.schema.items()))
     if neighbours is not None:
         cache_inputs = (*cache_inputs, neighbours)
@@ -145,3 +172,30 @@ def charge_beginning(
     """Return what every charge for the same rounds begins with, whatever the last bits of their coordinates are."""
     cache_inputs = (plan_key, fingerprint, unit, grouped, n_was_read, [repr(each) for each in classes])
     return f"direct {blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()}"
+
+
+def refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> None:
+    """Refuse what the objects themselves tell, whatever they hold."""
+    if public is not None and is_same_object(X, public.rows()):
+        raise DataRefused(
+            "the public pool is the private table itself or a part of it, and the pool is published, in effect. Give "
+            "public rows, about nobody in the private table"
+        )
+    if y is None or not hasattr(y, "__iter__"):
+        requires = "this classifier requires y to be passed, but the target y is None" if y is None else f"got {y!r}"
+        raise DataRefused(f"y: {requires}; give one label for every row")
+    for name, given in (("y", y), ("groups", groups)):
+        if (dimensions := getattr(as_column(given), "ndim", 1)) != 1:
+            raise DataRefused(f"{name} has {dimensions} dimensions; give one column, one entry for every row")
+    refuse_floating_ids(groups)
+
+
+def rho_of(epsilon: float, delta: float, composition: Composition) -> float | None:
+    """Return the ρ that (ε, δ) is worth where a ledger adds ρ; None where it adds ε and δ.
+
+    Examples
+    --------
+    >>> rho_of(1.0, 1e-5, "zcdp"), rho_of(1.0, 1e-5, "sum")
+    (0.030556595, None)
+    """
+    return float_down(largest_rho(epsilon, delta), EPSILON_DIGITS) if composition == "zcdp" else None

@@ -217,15 +217,30 @@ def settings_for(moments: PoolMoments, *, n_classes: int, n_units: int, mu: floa
     replacing one unit, > 0.
     """
     two = n_classes == 2
-    target = min(RHO[two] * mu * n_units, most_dimensions(n_units), MOST_DIMENSIONS, moments.n_public / 2)
+    target = wanted_dimension(moments.n_public, n_classes, n_units, mu)
     if moments.residual is not None:
         return _of_two_blocks(moments, moments.residual, target, two=two, mu_n=mu * n_units)
     ridge = moments.spectrum.ridge_for(target)
     ratio = moments.spectrum.effective_dimension(ridge) / (mu * n_units)
     length = max(float(np.median(moments.lengths(ridge))), 1e-6)
     share = _clip_share(ratio) if two else 0.4
-    rounds = min(max(round(0.5 / ratio), 8), 32) if two else 12
-    return DirectSettings(ridge=ridge, clip=share * length, rounds=rounds)
+    return DirectSettings(ridge=ridge, clip=share * length, rounds=rounds_for(ratio, n_classes))
+
+
+def wanted_dimension(n_public: int, n_classes: int, n_units: int, mu: float) -> float:
+    """Return the effective dimension that coordinates should have, where the pool's features have as many."""
+    return min(RHO[n_classes == 2] * mu * n_units, most_dimensions(n_units), MOST_DIMENSIONS, n_public / 2)
+
+
+def rounds_for(ratio: float, n_classes: int) -> int:
+    """Return T for r = d/(M n₀).
+
+    Examples
+    --------
+    >>> rounds_for(0.04, 2), rounds_for(0.001, 2), rounds_for(0.04, 5)
+    (12, 32, 12)
+    """
+    return min(max(round(0.5 / ratio), 8), 32) if n_classes == 2 else 12
 
 
 def _clip_share(ratio: float) -> float:

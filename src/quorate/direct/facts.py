@@ -5,22 +5,23 @@ from __future__ import annotations
 import platform
 from contextvars import copy_context
 from importlib.metadata import version
-from math import inf
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
 
 from quorate.accounting import epsilon as price
 from quorate.direct.checks import direct_checks
+from quorate.direct.config import rho_of
 from quorate.direct.defaults import HALF
 from quorate.direct.flow import DirectResult, direct_guarantee
 from quorate.direct.model import published_model
 from quorate.direct.plan import noise_for
-from quorate.direct.task import DirectTask, rho_of
+from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.release.guarantee import spent_of
-from quorate.release.target import GRADIENT_ROUND
+from quorate.release.target import GRADIENT_ROUND, MARGINAL_LEVEL
 from quorate.report import (
     AnswerCounts,
     Choice,
@@ -57,7 +58,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
             mechanism=MECHANISM,
             n_records=None if task.n_was_read else task.plan.n_units,
             n_records_from="read" if task.n_was_read else "declared",
-            recipe=(*task.plan.why(task.unit), f"ε is for {task.neighbouring.changing}, since {task.relation.why}"),
+            recipe=(*task.why, f"ε is for {task.neighbouring.changing}, since {task.relation.why}"),
         ),
         spending=_spending(task, result.reservation, ledger),
         answers=AnswerCounts(asked=0, per_class=(0,) * task.n_classes),
@@ -80,7 +81,9 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
                 ("python", platform.python_version()),
                 *metadata.readers,
             ),
-            public_digests=(("public pool", task.public_digest),) if task.has_pool else (),
+            public_digests=(("drawn pool" if task.drawn else "public pool", task.public_digest),)
+            if task.has_pool
+            else (),
         ),
     )
 
@@ -95,7 +98,7 @@ def direct_draft(task: DirectTask, budget: Budget, metadata: RunMetadata) -> tup
         with Ledger(budget=budget) as ledger:
             charge = task.charge_on(ledger)
             model = published_model(task.plan, task.schema, np.zeros(task.plan.start.shape), task.classes)
-            result = DirectResult(model=model, n_rounds=0, charge=charge, reservation=charge.reserve(ledger))
+            result = DirectResult(task=task, model=model, n_rounds=0, charge=charge, reservation=charge.reserve(ledger))
             return direct_facts(task, result, ledger, metadata), model
 
     return copy_context().run(drafted)
@@ -140,11 +143,12 @@ def _spending(task: DirectTask, reservation: Reservation, ledger: Ledger) -> Spe
         answers_left=None,
         durable=ledger.durable,
         parts=(
+            *_marginals(task, reservation),
             Part(
                 purpose=GRADIENT_ROUND,
                 mechanism="discrete Gaussian noise on sums",
                 reserved=rounds.rounds,
-                share=1.0,
+                share=1.0 if task.drawn is None else 1 - task.drawn.before.share,
                 asked=rounds.stored + rounds.interrupted,
                 answered=rounds.stored,
                 interrupted=rounds.interrupted,
@@ -153,6 +157,27 @@ def _spending(task: DirectTask, reservation: Reservation, ledger: Ledger) -> Spe
         raises=raises_of(ledger),
         run_epsilon=price(task.event, task.delta),
         run_delta=task.delta,
+    )
+
+
+def _marginals(task: DirectTask, reservation: Reservation) -> tuple[Part, ...]:
+    """Return what the noisy counts cost from which a pool was drawn; nothing where none was."""
+    if task.drawn is None:
+        return ()
+    blocks, before = reservation.blocks(MARGINAL_LEVEL), task.drawn.before
+    stored = sum(block.answers is not None for block in blocks)
+    marginals = before.marginals
+    return (
+        Part(
+            purpose=MARGINAL_LEVEL,
+            mechanism="discrete Gaussian noise on counts",
+            reserved=marginals.n_levels,
+            share=before.share,
+            asked=len(blocks),
+            answered=stored,
+            interrupted=len(blocks) - stored,
+            sigma=max(marginals.sigma(partition) for partition in marginals.partitions),
+        ),
     )
 
 
@@ -176,4 +201,5 @@ def _noise_at(task: DirectTask, epsilon: float) -> float:
         )
     except InvalidParameter:
         return inf
-    return sigma * plan.grid.clip * 2.0**-k
+    beside = 1.0 if task.drawn is None else sqrt(1 - task.drawn.before.share)  # of μ, which marginals leave
+    return sigma * plan.grid.clip * 2.0**-k / beside

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from quorate.accounting import Guarantee
-from quorate.accounting.figures import at_least, at_most
-from quorate.ambient import unwarned
+from quorate.accounting.figures import at_least, at_most, several
+from quorate.ambient import one_thread, unwarned
+from quorate.direct.before_pool import DrawnPool
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.descend import descend
 from quorate.direct.model import published_model
 from quorate.direct.task import DirectTask
 from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge, guarantee_of
+from quorate.run.drawn_pool import N_ROWS, count_cells, draw_rows, parquet_of, release_marginals
 from quorate.run.progress import PARTS, in_parts
-from quorate.run.stage_store import NoStages, StageStore, coordinates_stage
+from quorate.run.stage_store import NoStages, StageStore, coordinates_stage, pool_stage
 from quorate.types import Watch
 
 
@@ -23,10 +25,11 @@ from quorate.types import Watch
 class DirectResult:
     """What came of the rounds. All of it may be published.
 
-    `model`: encoder, feature map and linear classifier. `n_rounds`: stored rounds that it rests on. `charge`: what was
-    charged. `reservation`: where the rounds are kept.
+    `task`: what was done, with the pool where one was drawn. `model`: encoder, feature map and linear classifier.
+    `n_rounds`: stored rounds that it rests on. `charge`: what was charged. `reservation`: where the rounds are kept.
     """
 
+    task: DirectTask
     model: Any
     n_rounds: int
     charge: Charge
@@ -48,11 +51,15 @@ def run_rounds(
     charge = task.charge_on(ledger)
     charge.check_affordable(ledger)  # a refusal comes before any work
     check_contributions(task.plan, task.public_rows, unit=task.unit)
-    if stages.keeps and task.has_pool and not task.stored:
+    if task.drawn is not None:
+        task, reservation = _with_drawn_pool(task, task.drawn, charge, ledger, stages, see)
+        check_contributions(task.plan, task.public_rows, unit=task.unit)
+    elif stages.keeps and task.has_pool and not task.stored:
         stages.save(coordinates_stage(task.plan_key), task.plan_key, task.kept_plan())
     units = task.units(folder=stages.private, watch=in_parts(watch, "coordinates"))
     see("coordinates", PARTS, PARTS)
-    reservation = charge.reserve(ledger)
+    if task.drawn is None:
+        reservation = charge.reserve(ledger)
     with unwarned():  # as an error, a warning would end what is charged by now
         weights, n_rounds = descend(
             task.plan, units, reservation, task.noise, progress=lambda done, total: see("rounds", done, total)
@@ -60,7 +67,39 @@ def run_rounds(
         if task.has_pool:
             weights = task.plan.shrunk(weights, task.public_rows, n_rounds)
         model = published_model(task.plan, task.schema, weights, task.classes)
-    return DirectResult(model=model, n_rounds=n_rounds, charge=charge, reservation=reservation)
+    return DirectResult(task=task, model=model, n_rounds=n_rounds, charge=charge, reservation=reservation)
+
+
+def _with_drawn_pool(
+    task: DirectTask, drawn: DrawnPool, charge: Charge, ledger: Ledger, stages: StageStore, see: Watch
+) -> tuple[DirectTask, Reservation]:
+    """Charge, release the marginals, and return the task with the pool that is drawn from them.
+
+    Rows are counted before the charge. A pool that an earlier process kept is read, never drawn again; where it kept
+    coordinates, the task has both already.
+    """
+    before, private = drawn.before, task.private.reveal()
+    counts = count_cells(before.declared, private.table.parts(), drawn.counted.reveal(), task.schema.kinds.dialect)
+    reservation = charge.reserve(ledger)
+    released = release_marginals(
+        before.marginals,
+        counts,
+        reservation,
+        task.noise,
+        progress=lambda done, total: see("marginals", done, total),
+    )
+    task = replace(task, drawn=replace(drawn, released=released))
+    if not task.stored:
+        if (pool := task.kept_pool(stages)) is None:
+            pool = draw_rows(before.declared, released, N_ROWS, drawn.key)
+            stages.save(pool_stage(task.plan_key), task.plan_key, parquet_of(pool))
+            pool = task.kept_pool(stages) if stages.keeps else pool  # what was read is the pool
+        with one_thread():  # as where coordinates are worked out before the charge
+            task = task.on(pool)
+        if stages.keeps:
+            stages.save(coordinates_stage(task.plan_key), task.plan_key, task.kept_plan())
+    task.state_coordinates(reservation)
+    return task, reservation
 
 
 def direct_guarantee(task: DirectTask, ledger: Ledger) -> Guarantee:
@@ -77,8 +116,17 @@ def direct_guarantee(task: DirectTask, ledger: Ledger) -> Guarantee:
 
 def told_of(task: DirectTask) -> str:
     """What is released, in words."""
-    plan = task.plan
+    plan, before = task.plan, "" if task.drawn is None else f"{_marginals(task.drawn)}, and "
     return (
-        f"at most {plan.settings.rounds} noisy sums of clipped gradients, discrete Gaussian noise of "
+        f"{before}at most {plan.settings.rounds} noisy sums of clipped gradients, discrete Gaussian noise of "
         f"{at_least(plan.noise)} on each of {plan.numbers:,} numbers, clip {at_most(plan.grid.clip)}"
+    )
+
+
+def _marginals(drawn: DrawnPool) -> str:
+    marginals = drawn.before.marginals
+    noise = " or ".join(dict.fromkeys(at_least(marginals.sigma(partition)) for partition in marginals.partitions))
+    return (
+        f"noisy counts of {several(len(marginals.partitions), 'column')} in at most "
+        f"{several(marginals.n_levels, 'level')}, discrete Gaussian noise of {noise} on each"
     )

@@ -7,13 +7,16 @@ from typing import Any
 
 from quorate.accounting import Event, epsilon, epsilon_of_zcdp, zcdp
 from quorate.accounting.budget_cautions import budget_cautions
-from quorate.accounting.figures import at_most
+from quorate.accounting.figures import at_most, several
 from quorate.accounting.neighbouring import ONE_RECORD, Neighbouring
 from quorate.data.feature_maps import FittedTransformer
+from quorate.direct.before_pool import BeforePool
 from quorate.direct.task import DirectTask
 from quorate.outcomes import Caution
+from quorate.report.notation import percent
 from quorate.run.check_result import unit_line
-from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caution
+from quorate.run.drawn_pool import N_ROWS
+from quorate.run.pool_cautions import coarse_marginals_caution, few_rows_caution, pool_cautions, unit_caution
 
 
 def foreseen(task: DirectTask) -> dict[str, Any]:
@@ -33,7 +36,7 @@ def foreseen(task: DirectTask) -> dict[str, Any]:
         "rate": settings.rate,
         "momentum": settings.momentum,
         "noise": plan.noise,
-        "numbers": plan.numbers,
+        "numbers": plan.most_numbers or plan.numbers,
         "n_units": plan.n_units,
         "n_is_treated_as_public": task.n_was_read,
         "epsilon": task.epsilon,
@@ -48,7 +51,24 @@ def foreseen(task: DirectTask) -> dict[str, Any]:
         ],
         "classes": list(task.classes),
         "seeded": task.noise.seeded,
-        "why": list(plan.why(task.unit)),
+        "why": list(task.why),
+        **({} if task.drawn is None else {"marginals": _marginals(task.drawn.before)}),
+    }
+
+
+def _marginals(before: BeforePool) -> dict[str, Any]:
+    """Return what the noisy counts are, from which a pool will be drawn."""
+    marginals = before.marginals
+    return {
+        "columns": len(marginals.partitions),
+        "levels": marginals.n_levels,
+        "noise": {
+            name: marginals.sigma(partition)
+            for name, partition in zip(before.declared.columns, marginals.partitions, strict=True)
+        },
+        "share": before.share,
+        "resolution": before.resolution,
+        "rows": N_ROWS,
     }
 
 
@@ -60,8 +80,16 @@ def steps_of(task: DirectTask, found: dict[str, Any]) -> list[tuple[str, str]]:
         f"; ε = {at_most(each['epsilon'], 3)} for {Neighbouring.read(each['neighbours'], task.unit).changing}"
         for each in found["also"]
     )
+    counts = found.get("marginals")
+    draw = (
+        f"{counts['rows']:,} rows from noisy counts of {several(counts['columns'], 'column')}: they stand for public "
+        f"rows, and take {percent(counts['share'])} of the budget. No accuracy can be foretold"
+        if counts
+        else ""
+    )
     return [
         *unit_line(task.neighbouring),
+        *([("draw", draw)] if counts else []),
         ("learn", f"a linear model in {found['n_coordinates']:,} {kind}, in {found['rounds']} noisy rounds"),
         ("release", f"{found['rounds']} × {found['numbers']:,} noisy sums; every prediction is free"),
         ("spend", f"{budget} for {task.neighbouring.changing}{other}"),
@@ -79,9 +107,12 @@ def cautions_of(
     found = budget_cautions(task.plan.n_units, task.epsilon, task.delta, task.unit)
     if task.unit == ONE_RECORD:
         found += (unit_caution(task.schema.pool, left_out=left_out),)
-    if task.has_pool and not isinstance(task.schema.encoder, FittedTransformer):
+    if task.drawn is not None:
+        before = task.drawn.before
+        found += (coarse_marginals_caution(before.resolution, len(before.marginals.partitions)),)
+    if task.has_public_pool and not isinstance(task.schema.encoder, FittedTransformer):
         found += pool_cautions(task.schema.pool, pool_name, kinds=task.schema.kinds)
-    if task.has_pool:
+    if task.has_public_pool:
         learns = "they alone say how columns are scaled and which values count"
         found += (few_rows_caution(task.n_public, len(task.classes), learns=learns),)
     return tuple(each for each in found if each.applies)

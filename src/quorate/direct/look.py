@@ -36,9 +36,9 @@ def look_at_rounds(
     private, names = task.private.reveal(), names or Names()
     labels = np.concatenate([np.empty(0, dtype=np.int64), *(_classes(part, task.classes) for part in lists_of(y))])
     slots = [slot for part in lists_of(groups) for slot in usable_slots(part, len(part))] if task.grouped else None
-    counted = CountedCells.of(private.table, compared=task.has_pool, whole_rows=private.codes >= 0)
+    counted = CountedCells.of(private.table, compared=task.has_public_pool, whole_rows=private.codes >= 0)
     notes: tuple[Note, ...] = ()
-    if task.has_pool:
+    if task.has_public_pool:
         pool, called = task.schema.parsed(task.schema.pool)[0], {"private": names.private, "public": names.public}
         notes = (
             *compared_with_pool(counted, task.records, pool, names),

@@ -68,6 +68,25 @@ def mu_for_settings(mu: float, neighbours: Relation | None) -> float:
     return mu * MOVED["replace"] / MOVED[neighbours]
 
 
+@dataclass(frozen=True, slots=True)
+class FixedRounds:
+    """What is paid for before there is a pool: it follows from public facts alone, and no pool changes it.
+
+    `rounds`: T. `k`: contributions have at most 2^k grid steps. `sigma`: of the noise on each number, in grid steps.
+    `numbers`: that a round draws at most. `mu`: of all rounds together.
+    """
+
+    rounds: int
+    k: int
+    sigma: float
+    numbers: int
+    mu: float
+
+    def event_for(self, neighbours: Relation | None) -> Repeated:
+        """What all rounds release, for a change of one unit."""
+        return Repeated(released_by_a_round(self.sigma, self.k, self.numbers, neighbours), self.rounds)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class DirectPlan:
     """What a run does, public in every part.
@@ -81,6 +100,7 @@ class DirectPlan:
     `dimension`: the effective dimension d(κ).
     `neighbours`: for which change of one unit the noise is the least that ε and δ allow; None where the run was begun
         before one could be chosen: then it is that for replacing one.
+    `most_numbers`: that a round was paid for, where that was before its pool was there.
     """
 
     coordinates: PublicCoordinates = field(repr=False)
@@ -91,6 +111,7 @@ class DirectPlan:
     n_outputs: int
     dimension: float
     neighbours: Relation | None
+    most_numbers: int | None = None
 
     @property
     def numbers(self) -> int:
@@ -99,13 +120,15 @@ class DirectPlan:
 
     def event_for(self, neighbours: Relation | None) -> Repeated:
         """What all rounds release, for a change of one unit that may be another than that of the noise."""
-        one = released_by_a_round(self.sigma, self.grid.k, self.numbers, neighbours)
+        one = released_by_a_round(self.sigma, self.grid.k, self.most_numbers or self.numbers, neighbours)
         return Repeated(one, self.settings.rounds)
 
     @property
     def round_event(self) -> GridGaussian:
         """What one round releases, for the change that the noise is for."""
-        return released_by_a_round(self.sigma, self.grid.k, self.numbers, self.neighbours)
+        one = self.event.event
+        assert isinstance(one, GridGaussian)  # noqa: S101 - as event_for made it
+        return one
 
     @property
     def event(self) -> Repeated:
@@ -125,6 +148,8 @@ class DirectPlan:
         fixed += self.settings.of_blocks
         if self.neighbours is not None:
             fixed = (*fixed, self.neighbours)
+        if self.most_numbers is not None:
+            fixed = (*fixed, self.most_numbers)
         hashed.update(repr(fixed).encode())
         hashed.update(self.coordinates.content)
         return hashed.hexdigest()
@@ -252,6 +277,7 @@ def plan_direct(
     clip: float | None = None,
     moments: PoolMoments | None = None,
     neighbours: Relation | None = "replace",
+    fixed: FixedRounds | None = None,
 ) -> DirectPlan:
     """Fix a run by public facts alone.
 
@@ -263,17 +289,22 @@ def plan_direct(
     `rounds`, `clip`: t ≥ 1 and B > 0 in place of the defaults.
     `moments`: those of the pool's features, where they are known already.
     `neighbours`: the change of one unit that (ε, δ) is for; None where the run was begun before one could be chosen.
+    `fixed`: rounds and noise that were paid for before the pool was there, in place of those that follow from it.
 
     Raises InvalidParameter if the pool has no spread, or (ε, δ) is too small for noise that can be drawn.
     """
-    mu = mu_of_gaussian(epsilon, delta) if rho is None else sqrt(2 * rho)
+    mu = fixed.mu if fixed else mu_of_gaussian(epsilon, delta) if rho is None else sqrt(2 * rho)
     n_outputs = 1 if n_classes == 2 else n_classes
     moments = moments or PoolMoments.of_map(feature_map, pool)
     settings = settings_for(moments, n_classes=n_classes, n_units=n_units, mu=mu_for_settings(mu, neighbours))
     settings = replace(settings, rounds=rounds or settings.rounds, clip=clip or settings.clip)
     whitening = moments.whitening(settings)
-    numbers = whitening.shape[1] * n_outputs * settings.rounds
-    k, sigma = noise_for(settings.rounds, numbers, epsilon, delta, rho=rho, neighbours=neighbours)
+    if fixed:
+        settings, k, sigma = replace(settings, rounds=fixed.rounds), fixed.k, fixed.sigma
+        whitening = whitening[:, : fixed.numbers // n_outputs]  # the smallest eigenvalues are left out first
+    else:
+        numbers = whitening.shape[1] * n_outputs * settings.rounds
+        k, sigma = noise_for(settings.rounds, numbers, epsilon, delta, rho=rho, neighbours=neighbours)
     coordinates = _of_words(feature_map, pool, whitening, settings.clip, k)
     coordinates = coordinates or PublicCoordinates.of(
         feature_map, whitening, longest_features=longest_features(feature_map)
@@ -287,6 +318,7 @@ def plan_direct(
         n_outputs=n_outputs,
         dimension=moments.effective_dimension(settings),
         neighbours=neighbours,
+        most_numbers=fixed.numbers if fixed else None,
     )
 
 

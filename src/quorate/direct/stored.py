@@ -68,6 +68,7 @@ def dump_plan(plan: DirectPlan, encoder: Any) -> bytes:
         "n_outputs": plan.n_outputs,
         "dimension": plan.dimension,
         **({} if plan.neighbours is None else {"neighbours": plan.neighbours}),
+        **({} if plan.most_numbers is None else {"most_numbers": plan.most_numbers}),
         "transformer": None if own is None else [own.n_outputs, own.sparse, own.batched],
     }
     content = io.BytesIO()
@@ -100,6 +101,7 @@ def load_plan(content: bytes) -> tuple[DirectPlan, Any]:
         n_units=header["n_units"],
         n_outputs=header["n_outputs"],
         dimension=header["dimension"],
+        most_numbers=header.get("most_numbers"),
         neighbours=header.get("neighbours"),  # none where the run was begun before one could be chosen
     )
     encoder = skops.io.loads(arrays["encoder"].tobytes()) if "encoder" in arrays else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,39 +12,56 @@ from typing import Any
 
 import numpy as np
 
-from quorate.accounting import Event, Repeated
-from quorate.accounting.neighbouring import N_IS_PUBLIC, ONE_RECORD, Neighbouring
+from quorate.accounting import Event
+from quorate.accounting.neighbouring import N_IS_PUBLIC, ONE_RECORD, Neighbouring, Relation
 from quorate.ambient import one_thread
 from quorate.arguments import count, real
-from quorate.data import PrivateRecords, PublicPool, check_classes, kind, public_digest, take
+from quorate.data import PrivateRecords, check_classes, kind, public_digest, take
+from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.feature_maps import FittedTransformer
-from quorate.data.identity import as_column, is_same_object
 from quorate.data.labels import Label, codes_of
-from quorate.data.unit_ids import refuse_floating_ids
+from quorate.data.rows import Rows, without_columns
 from quorate.deferred import sparse
+from quorate.direct.before_pool import BeforePool, DrawnPool, before_pool, feature_map_of, plan_on
 from quorate.direct.begun import BegunRun
-from quorate.direct.config import DirectConfig, charge_beginning, schema_of, with_images
+from quorate.direct.config import (
+    DirectConfig,
+    charge_beginning,
+    draws_pool,
+    refuse_forms,
+    rho_of,
+    schema_of,
+    with_images,
+)
 from quorate.direct.plan import DirectPlan, default_map_before, feature_map_for, plan_direct, plan_without_pool
 from quorate.direct.relation import ChosenRelation
 from quorate.direct.spool import units_of
 from quorate.direct.statements import FITTED_IS_STATED, POOL_IS_STATED, REMEDY
 from quorate.direct.stored import dump_plan, load_plan
-from quorate.errors import DataRefused, PreconditionFailed
+from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
-from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
+from quorate.ledger.budget import Composition
 from quorate.noise import NoiseSource
-from quorate.release import Charge
+from quorate.release import Charge, release
 from quorate.release.guarantee import ALL_OR_NONE
 from quorate.release.session import LedgerTerms
-from quorate.release.target import GRADIENT_ROUND, client_of, floor_budget
+from quorate.release.target import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL, client_of, floor_budget
+from quorate.run.drawn_pool import counted_rows
 from quorate.run.progress import in_parts
 from quorate.run.schema import Schema
-from quorate.run.stage_store import NoStages, StageStore
+from quorate.run.stage_store import NoStages, StageStore, pool_stage
 from quorate.run.unit import unit_of
 from quorate.run.usable_rows import PrivateTable, UsableRows, Watching, labels_and_slots
 from quorate.types import Secret, Watch
 
 _MADE_UP = 48  # rows
+_STATEMENTS = 16  # of coordinates: one is made, and a process may end while it is
+DRAWN = "drawn pool"  # in a key, where a digest of coordinates stands elsewhere
+_RECOMPUTED = (
+    "the ledger holds these very rounds in coordinates whose last bits differ, as those of another machine, library or "
+    "number of threads do; nothing more was charged. Go on where they began (a run: with its "
+    "private/coordinates-*.stage); another release, which is charged, has another ε"
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,6 +82,9 @@ class DirectTask:
     `stored`: whether an earlier process kept the plan.
     `plan_key`: what the plan is kept under.
     `records`: by which usable private rows are known again, whatever their labels are.
+    `composition`: how its ledger adds up what is charged.
+    `drawn`: where there is no public pool and one is drawn from marginals: what that rests on. Before it is drawn the
+        schema and the plan are those of rows that are drawn evenly.
     """
 
     schema: Schema = field(repr=False)
@@ -82,6 +103,7 @@ class DirectTask:
     plan_key: str
     records: PrivateRecords = field(repr=False)
     composition: Composition = "sum"
+    drawn: DrawnPool | None = field(default=None, repr=False)
 
     @property
     def n_classes(self) -> int:
@@ -91,12 +113,26 @@ class DirectTask:
     @property
     def n_public(self) -> int:
         """Rows of the public pool; 0 where there is none."""
-        return int(self.schema.pool.shape[0]) if self.has_pool else 0
+        return int(self.schema.pool.shape[0]) if self.has_public_pool else 0
 
     @property
     def has_pool(self) -> bool:
-        """Whether a public pool told the coordinates."""
+        """Whether a pool told the coordinates, be it public or drawn."""
         return self.plan.coordinates.whitening is not None
+
+    @property
+    def has_public_pool(self) -> bool:
+        """Whether rows were given that are public."""
+        return self.has_pool and self.drawn is None
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """One sentence for each setting, with what it follows from."""
+        basis, *others = self.plan.why(self.unit)
+        if self.drawn is None:
+            return basis, *others
+        drawn = self.drawn.words(int(self.schema.pool.shape[0]), drawn=self.stored or self.drawn.released is not None)
+        return drawn, basis.replace("the public pool defines", "the drawn rows define"), *others
 
     @property
     def public_rows(self) -> Any:
@@ -112,15 +148,22 @@ class DirectTask:
         return self.relation.neighbouring(self.unit, n_was_read=self.n_was_read)
 
     @property
-    def event(self) -> Repeated:
-        """What the rounds release, for the change that they are charged for."""
-        return self.plan.event_for(self.relation.charged)
+    def event(self) -> Event:
+        """What is released, for the change that it is charged for."""
+        return self._event_for(self.relation.charged)
 
     @property
     def also(self) -> tuple[Neighbouring, Event] | None:
-        """The other relation and what the rounds release for it, where that is known."""
+        """The other relation and what is released for it, where that is known."""
         other = self.relation.other
-        return None if other is None else (Neighbouring.of(other, self.unit), self.plan.event_for(other))
+        return None if other is None else (Neighbouring.of(other, self.unit), self._event_for(other))
+
+    def paying_for_rounds(self, charged: Event) -> Event:
+        """Return the part of a charge that pays for rounds: all of it, unless marginals are in it, too."""
+        return charged if self.drawn is None or charged != self.event else self.plan.event_for(self.relation.charged)
+
+    def _event_for(self, neighbours: Relation | None) -> Event:
+        return (self.plan if self.drawn is None else self.drawn.before).event_for(neighbours)
 
     @property
     def scope(self) -> GuaranteeScope:
@@ -131,7 +174,7 @@ class DirectTask:
         said = (
             (N_IS_PUBLIC, read),
             (ALL_OR_NONE.format(unit=self.unit), whole),
-            (POOL_IS_STATED, self.has_pool),
+            (POOL_IS_STATED, self.has_public_pool),
             (FITTED_IS_STATED, fitted),
         )
         return GuaranteeScope.about(self.neighbouring, caveats=tuple(words for words, applies in said if applies))
@@ -151,13 +194,17 @@ class DirectTask:
 
     def charges(self) -> Iterator[Charge]:
         """What the rounds ask of a ledger, all at once: the first time, and after each attempt that was lost whole."""
-        key = f"{self._asked} {self._plan_digest}"
+        key = f"{self.charge_begins} {DRAWN if self.drawn else self._plan_digest}"
+        purposes = {GRADIENT_ROUND: self.plan.settings.rounds}
+        if self.drawn is not None:
+            levels = self.drawn.before.marginals.n_levels
+            purposes = {MARGINAL_LEVEL: levels, COORDINATES: _STATEMENTS, **purposes}
         for attempt in numbers():
             yield Charge(
                 event=self.event,
                 also=self.also,
                 delta=self.delta,
-                purposes={GRADIENT_ROUND: self.plan.settings.rounds},
+                purposes=purposes,
                 key=f"{key} {attempt}",
                 scope=self.scope,
                 seeded=self.noise.seeded,
@@ -169,7 +216,7 @@ class DirectTask:
         return self.plan.digest  # a hash of all coordinates
 
     @property
-    def _asked(self) -> str:
+    def charge_begins(self) -> str:
         """What every charge for the same rounds begins with, whatever the last bits of their coordinates are."""
         return charge_beginning(
             self.plan_key,
@@ -191,7 +238,8 @@ class DirectTask:
         for charge in self.charges():
             reservation = charge.find(ledger)
             if reservation is None:
-                self._refuse_recomputed(ledger)
+                if self.drawn is None:  # other coordinates are stated behind the charge
+                    self._refuse_recomputed(ledger)
                 return charge
             if _goes_on(reservation):
                 return charge
@@ -200,14 +248,42 @@ class DirectTask:
     def _refuse_recomputed(self, ledger: Ledger) -> None:
         """Refuse a second charge for rounds that were charged already, in coordinates that differ by their bits."""
         for reservation in ledger.reservations():
-            asked_for_these = reservation.key.startswith(f"{self._asked} ")
-            same = reservation.key.startswith(f"{self._asked} {self._plan_digest} ")
+            asked_for_these = reservation.key.startswith(f"{self.charge_begins} ")
+            same = reservation.key.startswith(f"{self.charge_begins} {self._plan_digest} ")
             if asked_for_these and not same and _goes_on(reservation):
-                raise PreconditionFailed(
-                    "the ledger holds these very rounds in coordinates whose last bits differ, as those of another "
-                    "machine, library or number of threads do; nothing more was charged. Go on where they began (a "
-                    "run: with its private/coordinates-*.stage); another release, which is charged, has another ε"
-                )
+                raise PreconditionFailed(_RECOMPUTED)
+
+    def on(self, pool: Rows) -> DirectTask:
+        """Return the task with the pool that was drawn for it: its columns, coordinates, and rows in them."""
+        assert self.drawn is not None  # noqa: S101 - the caller's condition
+        before, private = self.drawn.before, self.private.reveal()
+        schema = Schema.of_declared(before.declared, pool, self.schema.kinds.dialect)
+        plan = plan_on(before, schema, n_classes=self.n_classes, epsilon=self.epsilon, delta=self.delta)
+        return self.in_coordinates(schema, plan, private)
+
+    def kept_pool(self, stages: StageStore) -> Rows | None:
+        """Return the rows that an earlier process drew and kept; None where none did."""
+        import polars as pl
+
+        content = stages.load(pool_stage(self.plan_key), self.plan_key)
+        return None if content is None else pl.read_parquet(io.BytesIO(content))
+
+    def in_coordinates(self, schema: Schema, plan: DirectPlan, private: UsableRows) -> DirectTask:
+        """Return the task with other columns and coordinates."""
+        table = PrivateTable(schema, private.table.X)
+        return replace(self, schema=schema, plan=plan, private=Secret(replace(private, table=table)))
+
+    def state_coordinates(self, reservation: Reservation) -> None:
+        """Write down which coordinates the rounds are in, before the first; or refuse others than were written down.
+
+        A pool is drawn behind the charge, so that no key can name them. Raises PreconditionFailed if they differ.
+        """
+        blocks = reservation.blocks(COORDINATES)
+        stated = {block.answers[0] for block in blocks if block.answers is not None}
+        if stated - {self._plan_digest}:
+            raise PreconditionFailed(_RECOMPUTED)
+        if not stated and reservation.remaining(COORDINATES):
+            release(reservation, COORDINATES, 1, lambda drawn: self._plan_digest, record=lambda digest: [digest])
 
     def may_score(self, rows: Any) -> bool:
         """Tell whether a score on labelled rows may be published: no more private ones are among them than by chance.
@@ -222,7 +298,8 @@ class DirectTask:
     def without_private_rows(self) -> DirectTask:
         """The same task once the private rows are no longer needed."""
         nothing = PrivateTable(self.schema, take(self.schema.pool, np.arange(0)))
-        return replace(self, private=Secret(UsableRows(nothing, np.empty(0, dtype=np.int64), None, 0)))
+        drawn = None if self.drawn is None else replace(self.drawn, counted=Secret(np.empty(0, dtype=bool)))
+        return replace(self, private=Secret(UsableRows(nothing, np.empty(0, dtype=np.int64), None, 0)), drawn=drawn)
 
 
 @one_thread()
@@ -237,6 +314,7 @@ def prepare_direct(
     noise: NoiseSource,
     stages: StageStore | None = None,
     terms: LedgerTerms | None = None,
+    key: Secret[bytes] | None = None,
     watch: Watch | None = None,
 ) -> DirectTask:
     """Check all that may be refused, which are public facts alone, and fix everything before the first round.
@@ -248,18 +326,27 @@ def prepare_direct(
     `noise`: where privacy noise comes from.
     `stages`, `terms`: where the plan of an earlier process may be found; those of the ledger to charge, by default of a
         new one.
+    `key`: the run's, where it is another than that of the fingerprint.
     `watch`: ``watch(stage, done, total)``, of each pass over the private rows.
 
     Raises InvalidParameter, DataRefused if an argument, the pool or the columns are wrong. No private value decides on
     it; PreconditionFailed if the ledger's earlier charges are for a change of one unit that this run cannot be for.
     """
+    if isinstance(config.schema, DeclaredSchema):
+        config = replace(config, schema=config.schema.declared)
+    given: dict[str, Any] = {"public": public, "groups": groups, "fingerprint_key": fingerprint_key, "noise": noise}
+    if (begun_task := _begun_without_marginals(config, X, y, stages=stages, terms=terms, **given)) is not None:
+        return begun_task
     epsilon, delta = floor_budget((config := with_images(config, public)).epsilon, config.delta)
     classes = check_classes(config.classes)
     declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
     unit = unit_of(config.unit, grouped=groups is not None)
     schema = schema_of(config, X, public)
-    _refuse_forms(X, y, groups, public)
-    table = PrivateTable.of(schema, X)
+    refuse_forms(X, y, groups, public)
+    drawn = DeclaredSchema.of(config.schema) if draws_pool(config, public) else None
+    if drawn is not None and isinstance(config.feature_map, str):  # keys name the default, which may change
+        config = replace(config, feature_map=feature_map_of(config.feature_map, drawn))
+    table = PrivateTable.of(schema, X if drawn is None else without_columns(X, drawn.dropped))
     digests, records = table.known(in_parts(watch, "private rows"))
     labels, slots = labels_and_slots(y, groups, len(digests), codes=lambda part: codes_of(part, classes))
     private = UsableRows.of(table, labels, slots, grouped=groups is not None)
@@ -277,15 +364,16 @@ def prepare_direct(
         has_pool=public is not None,
         named=lambda key: charge_beginning(key, data, unit, **named),
     )
-    key, kept, relation, schema, feature_map = begun.found(n_was_read=declared is None, unit=unit)
+    run_key = fingerprint_key if key is None else key
+    plan_key, kept, relation, schema, feature_map = begun.found(n_was_read=declared is None, unit=unit)
     facts |= {"neighbours": relation.noise, "rho": rho_of(epsilon, delta, config.composition)}
-    plan, schema = _planned(replace(config, feature_map=feature_map), schema, public, kept, facts)
+    plan, schema, before = _planned(replace(config, feature_map=feature_map), schema, public, drawn, kept, facts)
     if kept is not None and public is not None:
         table = PrivateTable(schema, table.X)
         again = in_parts(watch, "private rows again")
         digests, records = table.known(again)  # again: what can be scaled follows from the encoder that was kept
         data = table.fingerprint(digests, labels, slots, fingerprint_key)
-    return DirectTask(
+    task = DirectTask(
         schema=schema,
         plan=plan,
         private=Secret(replace(private, table=replace(table, schema=schema))),
@@ -297,56 +385,62 @@ def prepare_direct(
         fingerprint=data,
         noise=noise,
         stored=kept is not None,
-        plan_key=key,
+        plan_key=plan_key,
         records=records,
         composition=config.composition,
+        drawn=None if before is None else DrawnPool(before, Secret(counted_rows(slots, run_key)), run_key),
     )
+    return task if kept is None or drawn is None else _with_kept_pool(task, drawn, kept, stages or NoStages())
+
+
+def _with_kept_pool(task: DirectTask, declared: DeclaredSchema, kept: bytes, stages: StageStore) -> DirectTask:
+    """Return the task with the pool and the coordinates of an earlier process."""
+    if (pool := task.kept_pool(stages)) is None:
+        return replace(task, stored=False)
+    plan, encoder = load_plan(kept)
+    schema = replace(Schema.of_declared(declared, pool, task.schema.kinds.dialect), encoder=encoder)
+    return task.in_coordinates(schema, plan, task.private.reveal())
+
+
+def _begun_without_marginals(config: DirectConfig, X: Any, y: Any, **how: Any) -> DirectTask | None:
+    """Return the task of a run that was begun when a schema had no marginals: it goes on as it was charged."""
+    terms: LedgerTerms | None = how["terms"]
+    if terms is None or not terms.charged or config.marginals is not None or not draws_pool(config, how["public"]):
+        return None
+    try:
+        task = prepare_direct(replace(config, marginals=0), X, y, **how)
+    except InvalidParameter:  # a schema that could not be declared then
+        return None
+    return task if terms.holds(f"{task.charge_begins} ", client_of(seeded=task.noise.seeded)) else None
 
 
 def _planned(
-    config: DirectConfig, schema: Schema, public: Any, kept: bytes | None, facts: Mapping[str, Any]
-) -> tuple[DirectPlan, Schema]:
-    """Return the plan, and the schema with the encoder that it rests on."""
+    config: DirectConfig,
+    schema: Schema,
+    public: Any,
+    drawn: DeclaredSchema | None,
+    kept: bytes | None,
+    facts: Mapping[str, Any],
+) -> tuple[DirectPlan, Schema, BeforePool | None]:
+    """Return the plan, the schema with the encoder that it rests on, and what is paid for before a pool is drawn."""
     rounds = None if config.rounds is None else count("rounds", config.rounds, at_least=1)
     clip = None if config.clip is None else real("clip", config.clip, above=0)
     how: dict[str, Any] = {**facts, "rounds": rounds, "clip": clip}
+    if drawn is not None:
+        share = None if config.marginals is None else real("marginals", config.marginals, above=0, below=1)
+        before = before_pool(drawn, config.feature_map, share=share, **how)
+        whole = {name: facts[name] for name in ("n_classes", "epsilon", "delta")}
+        return plan_on(before, schema, **whole), schema, before
     if public is None:
-        return plan_without_pool(int(schema.numbers(schema.pool).shape[1]), **how), schema
+        return plan_without_pool(int(schema.numbers(schema.pool).shape[1]), **how), schema, None
     if kept is not None:
         plan, encoder = load_plan(kept)
-        return plan, replace(schema, encoder=encoder)
+        return plan, replace(schema, encoder=encoder), None
     encoded, name = schema.numbers(schema.pool), config.feature_map if isinstance(config.feature_map, str) else "linear"
     if name == "auto":  # a later default has its name in the key, and here
         name = default_map_before(encoded)
     feature_map = feature_map_for(name, encoded, rows=schema.words, categories=schema.indicator_blocks)  # type: ignore[arg-type]
-    return plan_direct(feature_map, encoded, **how), schema
-
-
-def rho_of(epsilon: float, delta: float, composition: Composition) -> float | None:
-    """Return the ρ that (ε, δ) is worth where a ledger adds ρ; None where it adds ε and δ.
-
-    Examples
-    --------
-    >>> rho_of(1.0, 1e-5, "zcdp"), rho_of(1.0, 1e-5, "sum")
-    (0.030556595, None)
-    """
-    return float_down(largest_rho(epsilon, delta), EPSILON_DIGITS) if composition == "zcdp" else None
-
-
-def _refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> None:
-    """Refuse what the objects themselves tell, whatever they hold."""
-    if public is not None and is_same_object(X, public.rows()):
-        raise DataRefused(
-            "the public pool is the private table itself or a part of it, and the pool is published, in effect. Give "
-            "public rows, about nobody in the private table"
-        )
-    if y is None or not hasattr(y, "__iter__"):
-        requires = "this classifier requires y to be passed, but the target y is None" if y is None else f"got {y!r}"
-        raise DataRefused(f"y: {requires}; give one label for every row")
-    for name, given in (("y", y), ("groups", groups)):
-        if (dimensions := getattr(as_column(given), "ndim", 1)) != 1:
-            raise DataRefused(f"{name} has {dimensions} dimensions; give one column, one entry for every row")
-    refuse_floating_ids(groups)
+    return plan_direct(feature_map, encoded, **how), schema, None
 
 
 def _goes_on(reservation: Reservation) -> bool:

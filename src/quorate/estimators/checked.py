@@ -40,6 +40,7 @@ def check(
     *,
     public: Any = None,
     groups: Any | None = None,
+    schema: Any = None,
     evaluation: tuple[Any, Any] | None = None,
     look: bool = False,
 ) -> CheckResult:
@@ -50,8 +51,8 @@ def check(
     estimator : PrivateClassifier, LabelPrivateClassifier, PrivateLogisticRegression, SubsampleAggregate or learner
         With the arguments that it is to be fitted with; it is not changed, and may be fitted already. Of a learner of
         :mod:`quorate.learners` it is not looked at whether its ledger has enough left.
-    X, y, public, groups
-        What ``fit`` would be given.
+    X, y, public, groups, schema
+        What ``fit`` would be given; `schema` is of :class:`PrivateLogisticRegression` alone.
     evaluation : (X, y), optional
         *Public* rows with labels, 40 at least. Where teachers vote, the fit is rehearsed on them, with shards, noise
         and student as they would be: ``found["expected"]`` has the accuracy to expect, and where a class is rare the
@@ -113,6 +114,13 @@ def check(
     if evaluation is not None and not hasattr(estimator, "teacher"):
         raise InvalidParameter(f"evaluation= rehearses votes of teachers, and {type(estimator).__name__} has none")
     more: dict[str, Any] = {"look": True} if look else {}
+    if schema is not None:
+        if not hasattr(estimator, "marginals"):
+            raise InvalidParameter(
+                f"{type(estimator).__name__} takes no schema in place of public rows; give "
+                "public=PublicPool(X_public), or learn by PrivateLogisticRegression"
+            )
+        more["schema"] = schema
     more |= {} if evaluation is None else {"evaluation": rows_and_labels(evaluation)}
     found: CheckResult = estimator._check(X, y, public=public, groups=groups, **more)
     return found
@@ -169,7 +177,7 @@ def check_of_rounds(task: DirectTask, given: GivenLedger, *, look: Secret[Look |
     )
     counted = () if task.n_was_read or not task.grouped else (note_on_declared_units(task.plan.n_units, task.unit),)
     notes = (unseen, *counted)
-    if task.has_pool:
+    if task.has_public_pool:
         notes += remarks(lambda: notes_on_pool(task.schema.pool, PUBLIC_ROWS))
     return CheckResult(
         found={**found, "notes": [each.tree() for each in notes], "cautions": [each.tree() for each in cautions]},

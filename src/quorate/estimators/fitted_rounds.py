@@ -83,6 +83,7 @@ def _went(
     key = task.charge_on(ledger).key
     with noted(ledger, key, seeded=task.noise.seeded, how=BY_FIT), progress(quiet=not verbose) as watch:
         result = run_rounds(task, ledger, watch=watch)
+    task = result.task
     promised = direct_guarantee(task, ledger)
     return FittedRounds(
         task=task.without_private_rows(),

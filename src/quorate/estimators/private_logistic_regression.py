@@ -16,10 +16,10 @@ from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
 from quorate.ambient import own_switches
-from quorate.arguments import truth
+from quorate.arguments import real, truth
 from quorate.data import encode_labels
 from quorate.data.column_kinds import ColumnKinds
-from quorate.data.rows import TEXT, flat_images, holds_texts, texts_table
+from quorate.data.rows import TEXT, flat_images, holds_texts, texts_table, without_columns
 from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.config import DirectConfig
 from quorate.direct.foreseen import cautions_of
@@ -82,9 +82,9 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         model holds it.
     text : sequence of str
         Columns of running text in a frame; their words are weighed by how rare they are in the pool (TF-IDF).
-    schema : mapping of str to sequence, optional
-        What the columns of a frame hold, where there is no public pool to tell it: two numbers that bound a column of
-        numbers, which are cut off there, or the texts that occur in a column: ``{"age": (0, 120), "sex": ("F", "M")}``.
+    marginals : float, optional
+        Where ``fit`` gets a schema: the share of μ² for noisy marginals, in [0, 1). By default a tenth, and up to .3
+        where units are few for many columns. 0: no pool is drawn, and rows are scaled to length one as they are.
     rounds, clip : int, float, optional
         T ≥ 1 and B > 0 in place of what follows from public facts: the number of rounds, and the length that the
         gradient of one unit is cut off at.
@@ -135,6 +135,8 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         Rounds that the coefficients rest on.
     classes_ : (n_classes,) array
         The declared classes.
+    pool_ : frame, (n_rows, n_columns)
+        Where ``fit`` got a schema: the rows that were drawn from noisy counts. They may be published.
     n_features_in_, feature_names_in_ : int, (n_features,) array of str
         Width of the public pool, and the names of its columns where they are texts.
 
@@ -160,6 +162,8 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
     True
     """
 
+    _reader: tuple[Any, tuple[str, ...]] | None = None  # of rows whose columns were declared, and columns to leave out
+
     @known_arguments
     def __init__(
         self,
@@ -169,7 +173,7 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         delta: float | None = None,
         feature_map: Any = "auto",
         text: Sequence[str] = (),
-        schema: Mapping[str, Sequence[Any]] | None = None,
+        marginals: float | None = None,
         rounds: int | None = None,
         clip: float | None = None,
         n_records: int | None = None,
@@ -187,7 +191,7 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         self.delta = delta
         self.feature_map = feature_map
         self.text = text
-        self.schema = schema
+        self.marginals = marginals
         self.rounds = rounds
         self.clip = clip
         self.n_records = n_records
@@ -201,7 +205,9 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         self.verbose = verbose
 
     @tables_by_name
-    def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None) -> PrivateLogisticRegression:
+    def fit(
+        self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None, schema: Any = None
+    ) -> PrivateLogisticRegression:
         """Go the noisy rounds and publish their mean.
 
         Parameters
@@ -211,11 +217,15 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         y : (n_records,)
             Private labels. A row whose label is none of `classes` is left out.
         public : PublicPool, optional
-            Public unlabelled rows with the same columns. Without them `X` must be an array of numbers or a sparse
-            matrix, or a frame of which `schema` is declared: rows are scaled to length one, and all directions get the
-            same share of the noise.
+            Public unlabelled rows with the same columns. Without them and without `schema`, `X` must be an array of
+            numbers or a sparse matrix: rows are scaled to length one, and all directions get the same share of the
+            noise.
         groups : (n_records,), optional
             Whose row it is. The guarantee is then for everything of one person.
+        schema : Schema or mapping of str to declaration, optional
+            Where there are no public rows: what the columns of the frame hold, as :class:`~quorate.Schema` takes it:
+            ``{"age": (0, 120), "sex": ["F", "M"], "income": "number", "note": "drop"}``. A tenth of the budget pays
+            for noisy counts of each column, in the same charge, and rows drawn from them are the pool.
 
         Raises
         ------
@@ -232,13 +242,15 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
             For each caution of :func:`quorate.check`, with its code, before anything is charged.
         """
         verbose, metadata = wanted(self.verbose), self._metadata("fit")
-        task = self._task(X, y, public=public, groups=groups)
+        task = self._task(X, y, public=public, groups=groups, schema=schema)
         warn_of(cautions_of(task))
-        self._take(task, fit_rounds(task, self.ledger, metadata=metadata, verbose=verbose))
+        self._take(fit_rounds(task, self.ledger, metadata=metadata, verbose=verbose))
         return self
 
     @tables_by_name
-    def resume(self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None) -> PrivateLogisticRegression:
+    def resume(
+        self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None, schema: Any = None
+    ) -> PrivateLogisticRegression:
         """Go on with a fit whose process ended: the rounds that its ledger still owes, and no charge.
 
         Rounds that were stored are taken from the ledger, none is drawn again, and one that was drawn and not stored is
@@ -247,7 +259,7 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
 
         Parameters
         ----------
-        X, y, public, groups
+        X, y, public, groups, schema
             What ``fit`` was given.
 
         Raises
@@ -261,12 +273,12 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         """
         refuse_lost_ledger(self.ledger)
         verbose, metadata = wanted(self.verbose), self._metadata("resume")
-        task = self._task(X, y, public=public, groups=groups, begin=False)
-        self._take(task, resume_rounds(task, self.ledger, metadata=metadata, verbose=verbose))
+        task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False)
+        self._take(resume_rounds(task, self.ledger, metadata=metadata, verbose=verbose))
         return self
 
-    def _take(self, task: DirectTask, kept: FittedRounds) -> None:
-        self._kept, self._standing, result = kept, kept.left, kept.result
+    def _take(self, kept: FittedRounds) -> None:
+        self._kept, self._standing, result, task = kept, kept.left, kept.result, kept.task
         self.model_ = result.model
         self.coef_: FloatArray = self.model_[-1].coef_
         self.intercept_: FloatArray = self.model_[-1].intercept_
@@ -276,6 +288,9 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         self.n_rounds_ = result.n_rounds
         self.classes_ = np.asarray(list(task.classes))
         note_columns(self, task.schema.pool)
+        self._reader = None if task.drawn is None else (task.schema, task.drawn.before.declared.dropped)
+        if task.drawn is not None:
+            self.pool_ = task.schema.pool
         self._deciding()  # while the pool is at hand: a copy has none
 
     @own_switches()
@@ -356,9 +371,12 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         """Leave the ledger behind: a copy predicts, and the original reports."""
         return {name: value for name, value in super().__getstate__().items() if name != "_kept"}
 
-    def _task(self, X: Any, y: Any, *, public: Any, groups: Any | None, begin: bool = True) -> DirectTask:
+    def _task(
+        self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, begin: bool = True
+    ) -> DirectTask:
         """Check everything and fix every choice; nothing is written where `begin` is False."""
-        noise, _ = noise_and_key(self.unsafe_noise_seed)
+        noise, seeded_key = noise_and_key(self.unsafe_noise_seed)
+        key = seeded_key if noise.seeded else None
         epsilon, delta = floor_budget(self.epsilon, self.delta)
         terms = terms_of(ledger_location(self.ledger))
         config = DirectConfig(
@@ -367,7 +385,8 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
             delta=delta,
             feature_map=self.feature_map,
             text=(self.text,) if isinstance(self.text, str) else tuple(self.text),
-            schema=self.schema,
+            schema=schema,
+            marginals=None if self.marginals is None else real("marginals", self.marginals, at_least=0, below=1),
             rounds=self.rounds,
             clip=self.clip,
             n_records=self.n_records,
@@ -379,12 +398,11 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         groups = only_whole_ids(groups) if truth("whole_ids", self.whole_ids) else groups
 
         def prepared(beside: Secret[bytes]) -> DirectTask:
-            return prepare_direct(
-                config, X, y, public=public, groups=groups, fingerprint_key=beside, noise=noise, terms=terms
-            )
+            how: dict[str, Any] = {"fingerprint_key": beside, "noise": noise, "terms": terms, "key": key}
+            return prepare_direct(config, X, y, public=public, groups=groups, **how)
 
         task = with_key(ledger_location(self.ledger), prepared, begin=begin)
-        require_pool(self._rule(task.classes), task.has_pool)
+        require_pool(self._rule(task.classes), task.has_public_pool)
         return task
 
     def _metadata(self, act: str) -> RunMetadata:
@@ -394,14 +412,19 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
             started=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
-    def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, look: bool = False) -> CheckResult:
+    def _check(
+        self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, look: bool = False
+    ) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
-        task = self._task(X, y, public=public, groups=groups, begin=False)
+        task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False)
         ids = only_whole_ids(groups) if self.whole_ids else groups
         return check_of_rounds(task, self.ledger, look=look_at_rounds(task, y, ids) if look else NO_LOOK)
 
     def _seen(self, X: Any) -> Any:
         """Return rows as the model sees them: dates as numbers, and no text missing."""
+        if self._reader is not None:
+            reader, dropped = self._reader
+            return reader.formed(reader.parsed(without_columns(X, dropped))[0])
         texts = self.n_features_in_ == 1
         refuse_one_row(X, texts=texts)
         if isinstance(self.feature_map, str) and not (texts and holds_texts(X)):
@@ -416,7 +439,7 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
 
     def _published(self) -> tuple[Any, Any]:
         task = self._kept.task if hasattr(self, "_kept") else None
-        return self._fitted(), None if task is None or not task.has_pool else task.schema.kinds(task.schema.pool)
+        return self._fitted(), None if task is None or not task.has_public_pool else task.schema.kinds(task.schema.pool)
 
     def _fitted(self) -> Any:
         if not hasattr(self, "model_"):

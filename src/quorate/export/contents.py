@@ -15,6 +15,7 @@ MANIFEST, METADATA, VERSIONS, COVER = "manifest.json", "metadata.json", "version
 ONNX: Final = "student.onnx"
 SKOPS: Final = published.STUDENT
 PROMPT: Final = published.PROMPT
+POOL: Final = published.POOL
 
 #: Name of the model card, by the kind of package; a registry shows README.md.
 CARDS: Final = {"tre": "model_card.md", "registry": "README.md"}
@@ -26,6 +27,7 @@ MEANING: Final = {
     ONNX: "the same model for programs without Python",
     "labels.csv": "the released labels of public rows",
     PROMPT: "the student as a prompt: public rows with released labels, as examples for a language model",
+    POOL: "rows drawn from noisy counts of the columns: they stand for public rows, and are not people",
     "guarantee.json": "the privacy guarantee, for programs",
     "receipt.json": "what the ledger charged, so that the guarantee can be computed again",
     "report.html": "the report, public edition",
@@ -46,7 +48,7 @@ NEEDED: Final = {
     )
     for kind, card in CARDS.items()
 }
-OPTIONAL: Final = frozenset({SKOPS, ONNX, PROMPT, "labels.csv", "audit.json"})
+OPTIONAL: Final = frozenset({SKOPS, ONNX, PROMPT, POOL, "labels.csv", "audit.json"})
 
 
 def metadata(facts: Facts, onnx: Any, files: Collection[str], model_version: Any) -> dict[str, Any]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from quorate.arguments import for_shell
 from quorate.audit.rounds import audit_rounds
@@ -18,6 +19,9 @@ ALONE = (
     "Public rows with made-up labels add the same integers alone and together, as records and in groups, and none is "
     "longer than the clip."
 )
+
+
+NOT_THE_COUNTS = "the noisy counts from which the pool was drawn, which are no rounds"
 
 
 def audit_direct(
@@ -50,7 +54,7 @@ def audit_direct(
     check_contributions(task.plan, rows, unit=task.unit)
     found = audit_rounds(
         task.plan,
-        reservation.event,
+        task.paying_for_rounds(reservation.event),
         rows,
         delta=task.delta,
         confidence=confidence,
@@ -60,6 +64,8 @@ def audit_direct(
         watch=watch,
         neighbours=task.relation.charged or "replace",  # the larger change, where both are covered at one price
     )
+    if task.drawn is not None:
+        found = replace(found, does_not_see=(*found.does_not_see, NOT_THE_COUNTS))
     return RunAudit(
         schedule=found,
         sizes=None,

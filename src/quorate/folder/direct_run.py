@@ -37,6 +37,7 @@ from quorate.folder.prepared import (
     unit_word,
     write_draft,
 )
+from quorate.folder.published import POOL
 from quorate.folder.settings import Settings, settings_of
 from quorate.folder.stages import FolderStages
 from quorate.folder.student_rows import published_columns, student_file
@@ -55,6 +56,7 @@ from quorate.release import Charge
 from quorate.release.keys import fingerprint_key
 from quorate.release.target import noise_and_key
 from quorate.report import Facts, Utility
+from quorate.run.drawn_pool import parquet_of
 from quorate.run.facts import RunMetadata
 from quorate.run.look import Look, Names
 from quorate.run.progress import PARTS, duration
@@ -125,6 +127,7 @@ def read_direct(
             feature_map=_feature_map(method.feature_map),
             text=method.text,
             schema=declared,
+            marginals=method.marginals,
             rounds=method.rounds,
             clip=method.clip,
             n_records=data.n_records,
@@ -302,14 +305,17 @@ def execute_direct(
                 charge.check_affordable(ledger)
                 write_draft(folder, *direct_draft(task, ledger.budget, metadata))
             result = run_rounds(task, ledger, stages=FolderStages(folder.private), watch=watch)
-        model = run.published_model(result.model, task.schema.kinds(task.schema.pool) if task.has_pool else None)
+        task = result.task
+        run = replace(run, task=task)
+        model = run.published_model(result.model, task.schema.kinds(task.schema.pool) if task.has_public_pool else None)
         metadata = replace(metadata, utility=_utility(run, model, extra or Utility(), tell))
         made = replace(
             direct_facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
         )
     rows = student_file(task.schema.pool, task.schema.kinds, images=run.settings.data.images is not None)
     rows = replace(rows, columns=published_columns(run.settings, result.model, task.schema.pool))
-    return publish_run(folder, model, made, {}, rows=rows, seeded=task.noise.seeded)
+    more = {POOL: parquet_of(task.schema.pool)} if task.drawn is not None else {}
+    return publish_run(folder, model, made, more, rows=rows, seeded=task.noise.seeded)
 
 
 def _utility(run: DirectRun, model: Any, extra: Utility, tell: Callable[[str], None] | None) -> Utility:

@@ -227,7 +227,7 @@ def _another(run: PreparedRun, refusal: BudgetExhausted) -> str:
 
 
 def publish_run(
-    folder: RunFolder, model: Any, made: Facts, more: Mapping[str, str], *, rows: StudentFile, seeded: bool
+    folder: RunFolder, model: Any, made: Facts, more: Mapping[str, str | bytes], *, rows: StudentFile, seeded: bool
 ) -> Facts:
     """Write the public side: student, guarantee, report, model card, and what a method adds; and last the facts.
 
@@ -244,9 +244,13 @@ def publish_run(
     """
     student = student_bytes(model)
     made = replace(with_decision(made, model), student_file=replace(rows, trusted=tuple(untrusted_types(student))))
-    files = {**{name: content.encode() for name, content in more.items()}, **_told(made)}
+    files = {**{name: _as_bytes(content) for name, content in more.items()}, **_told(made)}
     publish_files(folder, with_student(folder, files, student, seeded=seeded), anew=True)
     return made
+
+
+def _as_bytes(content: str | bytes) -> bytes:
+    return content.encode() if isinstance(content, str) else content
 
 
 def with_student(folder: RunFolder, files: Mapping[str, bytes], student: bytes, *, seeded: bool) -> dict[str, bytes]:

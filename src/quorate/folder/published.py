@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 # Every name that a run publishes under. That of the facts is written last: with it a run counts as finished.
 FACTS, STUDENT, PROMPT = "facts.json", "student.skops", "prompt.json"
-NAMES = ("labels.csv", "guarantee.json", "model_card.md", "report.html", STUDENT, PROMPT, "audit.json", FACTS)
+POOL = "pool.parquet"  # rows that were drawn from noisy counts
+NAMES = ("labels.csv", "guarantee.json", "model_card.md", "report.html", STUDENT, PROMPT, POOL, "audit.json", FACTS)
 
 _FORMAT = "quorate published 1"
 

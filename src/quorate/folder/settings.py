@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from quorate.arguments import for_shell, nearest, one_of, real
+from quorate.data.declared_schema import DROPPED
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.choice import with_kept_choice
 from quorate.folder.command_section import COMMAND_KEYS, command_fields
@@ -57,6 +58,7 @@ class MethodSettings:
     text: tuple[str, ...] = ()
     rounds: int | None = None
     clip: float | None = None
+    marginals: float | None = None
     neighbours: Literal["auto", "add-or-remove", "replace"] = "auto"
 
 
@@ -197,7 +199,7 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
     mechanism = Section("mechanism", document, MechanismSettings, more=_mechanism_fields(document))
     _check_strategy(mechanism.given)
     student = Section("student", document, StudentSettings)
-    described = data_settings(data, folder, public=_public(data, method, document, folder))
+    described = _without_dropped(data_settings(data, folder, public=_public(data, method, document, folder)), document)
     return Settings(
         data=described,
         budget=BudgetSettings(
@@ -264,6 +266,12 @@ def _public(data: Section, method: MethodSettings, document: Mapping[str, Any], 
     return None
 
 
+def _without_dropped(data: DataSettings, document: Mapping[str, Any]) -> DataSettings:
+    """Leave the columns out of all tables that the schema drops."""
+    dropped = [name for name, held in document.get("schema", {}).items() if held == DROPPED and name not in data.drop]
+    return replace(data, drop=(*data.drop, *dropped))
+
+
 def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSettings:
     """Read ``[method]``, and refuse what belongs to the other method: it would be obeyed by nothing."""
     method = Section("method", document, MethodSettings)
@@ -286,6 +294,9 @@ def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSetting
         text=method.names("text"),
         rounds=method.optional("rounds", lambda key: method.count(key, at_least=1)),
         clip=method.optional("clip", lambda key: real(f"[method] {key}", method.given[key], above=0)),
+        marginals=method.optional(
+            "marginals", lambda key: real(f"[method] {key}", method.given[key], at_least=0, below=1)
+        ),
         neighbours=method.choice("neighbours", ("auto", "add-or-remove", "replace")),  # type: ignore[arg-type]
     )
 

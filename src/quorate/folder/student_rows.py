@@ -9,7 +9,8 @@ import numpy as np
 
 from quorate.data.column_kinds import ColumnKind, ColumnKinds, changed_kinds, column_kinds
 from quorate.data.columns import Family
-from quorate.data.declared import declared_columns, declared_kinds
+from quorate.data.declared import declared_kinds, is_of_drawn_pool, kinds_of
+from quorate.data.declared_schema import Schema
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.encoding import public_words
 from quorate.data.reading import has_named_columns
@@ -20,6 +21,8 @@ from quorate.folder.settings import Settings
 from quorate.folder.tables import pool_of, read_pool
 from quorate.report import StudentFile
 from quorate.report.student_file import TableColumn, Written
+from quorate.run.drawn_pool import draw_rows
+from quorate.types import Secret
 
 
 def encoder_of(student: Any) -> Any:
@@ -61,7 +64,7 @@ def public_table(settings: Settings) -> Rows:
         return read_pool(data).X
     declared: Any = settings.schema
     if has_named_columns(data.private, data.dialect):
-        return declared_columns(declared)[0]
+        return draw_rows(Schema.of(declared), None, 1, Secret(bytes(32)))  # made up: columns and their types
     raise PreconditionFailed("a direct run on sparse rows without a public pool is not served; give [data] public")
 
 
@@ -69,7 +72,11 @@ def reader_of(settings: Settings, student: Any, pool: Rows) -> TableReader:
     """Return what reads tables for the published student of a run."""
     kinds = student_kinds(settings, pool, student)
     if settings.data.public is None and is_frame(pool):
-        kinds = declared_kinds(cast(Any, settings.schema), settings.data.dialect)
+        declared: Any = settings.schema
+        if is_of_drawn_pool(encoder_of(student)):
+            kinds = kinds_of(Schema.of(declared), settings.data.dialect)
+        else:
+            kinds = declared_kinds(declared, settings.data.dialect)
     elif is_frame(pool) and not kinds.kinds:  # a Pipeline takes numbers as the pool writes them
         found = column_kinds(pool, settings.data.kinds)
         kinds = ColumnKinds(commas=found.commas, dialect=found.dialect)

@@ -75,6 +75,7 @@ LABEL: Final = "label"  # of a row of the public pool
 ONLINE_ANSWER: Final = "online answer"  # to a query that arrives later
 EVALUATION: Final = "evaluation"
 TUNING: Final = "tuning"
+COORDINATES: Final = "statement of coordinates"  # a digest, of what the rounds behind it are in
 GRADIENT_ROUND: Final = "gradient round"  # of the direct method
 MARGINAL_LEVEL: Final = "level of marginals"  # of the columns, from which a pool is drawn
 STAGE: Final = "sparse-vector stage"  # counted, and never an answer

@@ -49,7 +49,7 @@ def spending(facts: Facts) -> tuple[Child, ...]:
                 (
                     join(html.swatch(place), part.purpose),
                     part.mechanism,
-                    at_least(rounds.noise),
+                    at_least(rounds.noise if part.sigma is None else part.sigma),
                     f"{part.reserved:,}",
                     f"{part.asked:,}",
                     f"{part.answered:,}",
@@ -68,7 +68,7 @@ def spending(facts: Facts) -> tuple[Child, ...]:
 def _settings(facts: Facts) -> tuple[tuple[str, str], ...]:
     rounds = _of(facts)
     told: tuple[tuple[str, str], ...] = (("Coordinates", f"{rounds.n_coordinates:,}"),)
-    if facts.setup.n_public:
+    if rounds.ridge:
         counting = f"{rounds.n_coordinates:,}, of which {rounds.effective_dimension:.4g} count: d(κ)"
         told = (("Coordinates", counting), ("κ", f"{rounds.ridge:.4g}"))
         if rounds.residual_ridge is not None:
@@ -133,7 +133,7 @@ def models(facts: Facts) -> tuple[str, str]:
 
 def text_rows(facts: Facts, _: int) -> list[tuple[str, str]]:
     """Return the rounds, the coordinates and the noise."""
-    rounds, kind = _of(facts), "public coordinate" if facts.setup.n_public else "coordinate"
+    rounds, kind = _of(facts), "public coordinate" if _of(facts).ridge else "coordinate"
     adds = f"one {facts.setup.unit} adds {at_most(rounds.clip)} at most"
     return [
         ("rounds", counted(facts)),
@@ -148,12 +148,22 @@ def card(facts: Facts) -> str:
     basis = (
         f"Coordinates and settings follow from {several(setup.n_public, 'public row')} and other public facts alone."
     )
-    if not setup.n_public:
+    if _draws(facts):
+        basis = (
+            "There was no public pool: coordinates follow from rows that were drawn from noisy counts of each column, "
+            "which are part of the charge; they are not people."
+        )
+    elif not setup.n_public:
         basis = "Settings follow from public facts alone; there was no public pool."
     return (
         f"{model(facts)} Each round released the sum of what each {setup.unit} adds, cut off at length "
         f"{at_most(rounds.clip)}, with noise of {at_least(rounds.noise)} on each of its numbers. {basis}"
     )
+
+
+def _draws(facts: Facts) -> bool:
+    """Whether a pool was drawn from noisy counts."""
+    return len(facts.spending.parts) > 1
 
 
 def _of(facts: Facts) -> Rounds:

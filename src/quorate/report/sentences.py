@@ -103,7 +103,9 @@ def not_protected(facts: Facts) -> tuple[str, ...]:
     general: tuple[str, ...] = (
         f"{classes}.",
         "The names of the features.",
-        f"The public pool ({several(setup.n_public, 'row')} without labels).",
+        f"The public pool ({several(setup.n_public, 'row')} without labels)."
+        if setup.n_public
+        else "What was declared of the columns, since there was no public pool.",
         f"Facts true of everyone: what was published teaches about {learned}, in the data or not.",
     )
     if setup.n_records is not None:
@@ -295,7 +297,8 @@ def scored(score: Score) -> str:
     low, high = wilson_interval(score.accuracy, score.n_rows)
     chosen = "" if score.chosen is None else f"{_written(score.chosen)} · "
     words = f"{chosen}accuracy {percent(score.accuracy)} ({percent(low).removesuffix(' %')} to {percent(high)})"
-    if score.balanced_accuracy is not None:
+    is_chosen = score.chosen is not None and score.chosen.scoring == "balanced_accuracy"
+    if score.balanced_accuracy is not None and not is_chosen:
         words += f" · balanced {percent(score.balanced_accuracy)}"
     return f"{words} · {score.n_rows:,} rows"
 

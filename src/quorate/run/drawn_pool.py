@@ -1,26 +1,38 @@
-"""Noisy one-way marginals of private rows, level by level: counted, drawn, durable, noise, stored, used.
+"""A pool drawn from noisy one-way marginals of private rows, for where there are no public ones.
 
-Of each unit one row counts. What a private row adds is its codes, one a column, and follows from that row and the
-schema alone; exact counts of nodes are sums of these, and none is made before its node is opened.
+Marginals are released level by level: counted, drawn, durable, noise, stored, used. Of each unit one row counts. What a
+private row adds is its codes, one a column, and follows from that row and the schema alone; exact counts of nodes are
+sums of these, and none is made before its node is opened. Rows are drawn from what was released, each column by itself,
+and cost nothing. They are not people.
 """
 
 from __future__ import annotations
 
+import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from quorate.data.columns import column as column_of
-from quorate.data.declared_schema import NumberColumn, Schema
+from quorate.data.declared_schema import CategoryColumn, DeclaredColumn, NumberColumn, Schema
+from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.rows import Rows, columns
+from quorate.data.unit_keys import one_row_of_each
 from quorate.ledger import Reservation
 from quorate.mechanisms import MarginalLevel, NoisyMarginals, Partition
+from quorate.mechanisms.marginals import THRESHOLD
 from quorate.noise import NoiseSource
 from quorate.release import DrawnBlock, release
 from quorate.release.target import MARGINAL_LEVEL
-from quorate.types import BoolArray, IntArray, Secret
+from quorate.types import BoolArray, FloatArray, IntArray, Secret, derive
+
+if TYPE_CHECKING:
+    import polars as pl
+
+N_ROWS: Final = 1_200  #: drawn for the direct method, beside those with a listed value that no other has
+SHORT_LIST: Final = 50  #: values of a list of which each gets a row, and whose counts need less to be believed
 
 _MERGED_AT = 1 << 16  # different cells of a column that are held apart before they are joined
 
@@ -74,11 +86,20 @@ class CellCounts:
         self._times, self._apart, self._n_apart = times, [], 0
 
 
-def count_cells(schema: Schema, parts: Iterable[Rows], counted: BoolArray) -> Secret[tuple[CellCounts, ...]]:
+def counted_rows(unit_keys: Sequence[bytes], key: Secret[bytes]) -> BoolArray:
+    """Return which rows count, ``(n_rows,)``: of each unit the one that its id and the run's key choose."""
+    counted = np.zeros(len(unit_keys), dtype=bool)
+    counted[one_row_of_each(unit_keys, key)] = True
+    return counted
+
+
+def count_cells(
+    schema: Schema, parts: Iterable[Rows], counted: BoolArray, dialect: Dialect = PLAIN
+) -> Secret[tuple[CellCounts, ...]]:
     """Count the cells of every column in one pass.
 
     `schema`: of the columns. `parts`: the private rows, some at once and in order; frames that have all columns that
-    are read. `counted`: which rows count, one of each unit.
+    are read. `counted`: which rows count, one of each unit. `dialect`: how numbers and dates are written in them.
     """
     counts = tuple(CellCounts() for _ in schema.columns)
     start = 0
@@ -86,7 +107,7 @@ def count_cells(schema: Schema, parts: Iterable[Rows], counted: BoolArray) -> Se
         places = {name: place for place, name in enumerate(columns(part) or ())}
         chosen = counted[start : start + part.shape[0]]
         for (name, held), count in zip(schema.columns.items(), counts, strict=True):
-            count.add(held.codes(column_of(part, places[name]))[chosen])
+            count.add(held.codes(column_of(part, places[name]), dialect)[chosen])
         start += part.shape[0]
     return Secret(counts)
 
@@ -161,3 +182,126 @@ def _read(stored: Sequence[Sequence[int]], level: MarginalLevel) -> tuple[IntArr
     return tuple(
         np.array(column, dtype=np.int64).reshape(nodes.shape) for column, nodes in zip(stored, level.nodes, strict=True)
     )
+
+
+# --- rows, from what was released ------------------------------------------------------------------------------------
+
+
+def draw_rows(schema: Schema, released: ReleasedMarginals | None, n_rows: int, key: Secret[bytes]) -> pl.DataFrame:
+    """Draw rows from released marginals, each column by itself: ``(n_rows + added, n_columns)``, free of charge.
+
+    A count that noise explains is 0 (below σ of a list of at most 50 values, below 3 σ elsewhere). A list is drawn in
+    proportion to its counts; a number by going down its tree, and evenly within the last part that was looked into.
+    Where all counts are 0, every listed value, and every part of the grid, is as likely as another. For each value of a
+    list of at most 50 that no row has, one row with that value is added.
+
+    `schema`: of the columns, in whose order the frame is: numbers as floats, dates as dates, values as texts.
+    `released`: None draws every column evenly, as for a plan before anything was paid. `n_rows`: at least 1. `key`: of
+    the run; rows follow from it and the released counts, the same on every machine.
+    """
+    import polars as pl
+
+    listed = [held for held in schema.columns.values() if isinstance(held, CategoryColumn)]
+    most_added = sum(len(held.values) for held in listed if len(held.values) <= SHORT_LIST)
+    drawn: dict[str, IntArray | FloatArray] = {}
+    for place, (name, held) in enumerate(schema.columns.items()):
+        shares = _shares(derive(key, "rows drawn from marginals", place), n_rows + most_added)
+        drawn[name] = _column(held, released, place, shares)
+    kept = np.arange(n_rows)
+    for name, held in schema.columns.items():
+        if isinstance(held, CategoryColumn) and len(held.values) <= SHORT_LIST:
+            lacking = np.setdiff1d(np.arange(len(held.values)), drawn[name][:n_rows])
+            added = len(kept) + np.arange(len(lacking))
+            drawn[name][added] = lacking
+            kept = np.arange(len(kept) + len(lacking))
+    return pl.DataFrame({name: _series(held, drawn[name][kept]) for name, held in schema.columns.items()})
+
+
+def parquet_of(pool: pl.DataFrame) -> bytes:
+    """Return drawn rows as they are published."""
+    written = io.BytesIO()
+    pool.write_parquet(written)
+    return written.getvalue()
+
+
+def _shares(key: bytes, n_rows: int) -> FloatArray:
+    """Return three uniform numbers a row, ``(n_rows, 3)``, the same wherever they are drawn."""
+    words = np.random.Philox(key=int.from_bytes(key[:16], "big")).random_raw(3 * n_rows)
+    return np.asarray((words >> np.uint64(11)).astype(np.float64).reshape(n_rows, 3) * 2.0**-53)
+
+
+def _column(
+    held: DeclaredColumn, released: ReleasedMarginals | None, place: int, shares: FloatArray
+) -> IntArray | FloatArray:
+    """Return the places of values in their list, its length for a missing one; or numbers, NaN for a missing one."""
+    if not isinstance(held, NumberColumn):
+        return _chosen(_weights(held, released, place), shares[:, 0])
+    first, behind, weights = _parts(held, released, place)
+    chosen = _chosen(weights, shares[:, 0])
+    values = held.values(first[chosen], behind[chosen], shares[:, 1:])
+    return np.where(first[chosen] == held.missing, np.nan, values)
+
+
+def _weights(held: DeclaredColumn, released: ReleasedMarginals | None, place: int) -> IntArray:
+    """Return how often each cell of a list is drawn, in proportion."""
+    even = np.append(np.ones(held.missing, dtype=np.int64), 0)
+    if released is None:
+        return even
+    least = released.marginals.sigma(released.marginals.partitions[place])
+    counts = released.levels[0][1][place]
+    believed = np.where(counts >= least * (1 if held.missing <= SHORT_LIST else THRESHOLD), counts, 0)
+    return believed if believed.any() else even
+
+
+def _parts(held: NumberColumn, released: ReleasedMarginals | None, place: int) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the parts of a number's range that are drawn from: first leaf, the leaf behind the last, probability."""
+    levels = [] if released is None else released.levels
+    least = 0.0 if released is None else THRESHOLD * released.marginals.sigma(released.marginals.partitions[place])
+    nodes, shares, ended = np.zeros(1, dtype=np.int64), np.ones(1), []  # the root, which has no count
+    depth = 0
+    for level, noisy in levels:
+        counted, counts = level.nodes[place], np.where(noisy[place] >= least, noisy[place], 0)
+        if not len(counted):
+            break
+        family = 3 if level.number == 1 else 2  # what is missing is counted beside the halves
+        children, weights = counted.reshape(-1, family), counts.reshape(-1, family).astype(np.float64)
+        totals = weights.sum(axis=1)
+        opened = np.isin(nodes, children[:, 0][totals > 0] >> 1)
+        ended.append((nodes[~opened], depth, shares[~opened]))
+        if not opened.any():
+            nodes, shares = nodes[:0], shares[:0]
+            break
+        below = np.searchsorted(children[:, 0] >> 1, nodes[opened])
+        shares = (shares[opened, None] * weights[below] / totals[below, None]).ravel()
+        nodes, depth = children[below].ravel(), level.number
+        if family == 3:
+            ended.append((nodes[2:], depth, shares[2:]))
+            nodes, shares = nodes[:2], shares[:2]
+        nodes, shares = nodes[shares > 0], shares[shares > 0]
+    ended.append((nodes, depth, shares))
+    first = np.concatenate([ends << (held.depth - at) for ends, at, _ in ended])
+    behind = np.concatenate([(ends + 1) << (held.depth - at) for ends, at, _ in ended])
+    return first, behind, np.concatenate([each for _, _, each in ended])
+
+
+def _chosen(weights: IntArray | FloatArray, shares: FloatArray) -> IntArray:
+    """Return a place a share in [0, 1), drawn in proportion to the weights."""
+    sums = np.cumsum(weights, dtype=np.float64)
+    return np.asarray(np.searchsorted(sums, shares * sums[-1], side="right"), dtype=np.int64)
+
+
+def _series(held: DeclaredColumn, drawn: IntArray | FloatArray) -> pl.Series:
+    """Return a column as a table holds it."""
+    import polars as pl
+
+    if isinstance(held, CategoryColumn):
+        texts = [*held.texts, None]
+        return pl.Series([texts[place] for place in drawn.tolist()], dtype=pl.String)
+    numbers = pl.Series(drawn, dtype=pl.Float64, nan_to_null=True)
+    if isinstance(held, NumberColumn) and held.grid in ("date", "time"):
+        instants = (numbers * _MICROSECONDS).round().cast(pl.Int64).cast(pl.Datetime("us"))
+        return instants.cast(pl.Date) if held.grid == "date" else instants
+    return numbers
+
+
+_MICROSECONDS: Final = 86_400_000_000  # a day has

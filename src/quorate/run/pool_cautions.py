@@ -29,6 +29,8 @@ LIKELY_UNIT = "column-that-may-be-the-unit"
 DECIMAL_COMMAS = "columns-with-decimal-commas"
 MARKS_IN_NUMBERS = "columns-of-numbers-with-marks"
 FEW_PUBLIC_ROWS = "few-public-rows"
+COARSE_MARGINALS = "coarse-marginals"
+LEAST_RESOLUTION = 2.0  # below, not even the halves of a range can be told apart
 FEWEST_ANSWERS, FEWEST_OF_A_CLASS = 25, 5  # of which a student may tell classes apart, were there no noise
 FEWEST_ROWS = 20  # in a smaller pool few texts occur twice, whatever the column holds
 MOSTLY_NUMBERS = "columns-of-mostly-numbers"
@@ -271,6 +273,24 @@ def few_rows_caution(n_public: int, n_classes: int, *, learns: str) -> Caution:
     return caution(FEW_PUBLIC_ROWS, Severity.WARNING, words if n_public < needed else None)
 
 
+def coarse_marginals_caution(resolution: float, n_columns: int) -> Caution:
+    """Look whether noise hides what a pool is to be drawn from: no half of a column's range could be told from none.
+
+    `resolution`: n₀/(3 σ) of the noisiest column. `n_columns`: that are counted.
+
+    Examples
+    --------
+    >>> coarse_marginals_caution(1.2, 40).applies, coarse_marginals_caution(6.0, 40).applies
+    (True, False)
+    """
+    words = (
+        f"the noisy counts of {n_columns:,} columns will tell next to nothing: to be believed, a count must be "
+        f"{1 / resolution:.1f} times the number of units, so that rows are drawn evenly within the bounds. Drop "
+        "columns, give tighter bounds, or give public rows"
+    )
+    return caution(COARSE_MARGINALS, Severity.WARNING, words if resolution < LEAST_RESOLUTION else None)
+
+
 def _dates(names: list[str], pool: str) -> Caution:
     words = (
         f"{in_words(names)} of {pool} {'hold' if len(names) > 1 else 'holds'} dates or times as text, and "
@@ -322,10 +342,11 @@ def _marks(names: list[str], pool: str) -> Caution:
 def _mostly(columns_: Sequence[OtherEntries], pool: str) -> Caution:
     words = (
         f"most entries of {in_words([each.column for each in columns_])} of {pool} are numbers, and each is taken as a "
-        f"word of its own, since the others are none: {'; '.join(each.words for each in columns_)}. Name such a column "
-        "as numeric, and what is no number counts as missing; or write plain numbers (12.5) in all tables; in a folder "
-        "[data] missing lists what stands for a missing value"
+        f"word of its own, since not all are plain ones: {'; '.join(each.words for each in columns_)}. Write plain "
+        "numbers (12.5) in all tables; in a folder [data] missing lists what stands for a missing value"
     )
+    if all(each.numbers for each in columns_):  # else none could be read, and to name it so is refused
+        words += "; or name such a column as numeric, and what is no number counts as missing"
     return caution(MOSTLY_NUMBERS, Severity.WARNING, words if columns_ else None)
 
 

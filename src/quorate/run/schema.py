@@ -21,7 +21,9 @@ from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, column_kinds
 from quorate.data.columns import column as column_of
 from quorate.data.columns import doubles, is_plain_number, listed, refuse_other_columns, texts
 from quorate.data.decimal_commas import number_with_comma
-from quorate.data.declared import declared_columns, declared_kinds
+from quorate.data.declared import declared_columns, declared_kinds, encoder_of, kinds_of
+from quorate.data.declared_schema import CategoryColumn
+from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.dialect import PLAIN, UNREADABLE, Dialect
 from quorate.data.encoding import indicator_blocks
 from quorate.data.feature_maps import FittedTransformer
@@ -154,6 +156,16 @@ class Schema:
             )
         row = np.zeros((1, shape[1]))
         return cls(sparse.csr_matrix(row) if _is_sparse(X) else row, None)
+
+    @classmethod
+    def of_declared(cls, declared: DeclaredSchema, pool: Rows, dialect: Dialect = PLAIN) -> Schema:
+        """Take the schema as it was declared, for a frame of rows that were drawn for it; `dialect`: of private cells.
+
+        Kinds, lists and bounds are those that were declared, whatever was drawn; the pool tells units of numbers.
+        """
+        kinds, held = kinds_of(declared, dialect), declared.columns.items()
+        texts_ = {name: column.texts for name, column in held if isinstance(column, CategoryColumn)}
+        return cls(pool, encoder_of(declared, kinds(pool)), kinds=kinds, declared=texts_)
 
     def formed(self, rows: Rows) -> Rows:
         """Return rows of the pool's kind as a published model takes them: dates as numbers, and no text missing."""

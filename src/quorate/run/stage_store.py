@@ -31,6 +31,14 @@ def coordinates_stage(key: str) -> str:
     return f"{COORDINATES}-{key}"
 
 
+def pool_stage(key: str) -> str:
+    """Name the stage that holds the rows that were drawn for one plan.
+
+    `key`: as for :func:`coordinates_stage`.
+    """
+    return f"drawn-pool-{key}"
+
+
 def votes_stage(kind: str, number: int) -> str:
     """Name the stage that holds the votes of one teacher.
 

@@ -60,6 +60,10 @@ class PrivateTable:
         shape = getattr(self.X, "shape", ())
         return int(shape[0]) if shape else len(self.X)
 
+    def parts(self) -> Iterator[Any]:
+        """Yield the rows as they were given, some at once."""
+        yield from self._blocks(self._at_once(1))
+
     def parsed(
         self, *, widest: int = 1, watch: Watching | None = None
     ) -> Iterator[tuple[int, Rows, NDArray[np.bool_]]]:

@@ -121,7 +121,7 @@ class LabelBoost(TransformedLearner):
     guarantee_ : Guarantee
         For one replaced record; the number of rows is public.
     plan_ : BoostPlan
-        Among it the :class:`~quorate.learners.label_boost.schedule.Schedule`; public.
+        Among it the :class:`~quorate.learners.label_boost.schedule.BoostSchedule`; public.
     n_labels_used_ : int
         All labelled rows that were given.
     transcript_covered_ : bool

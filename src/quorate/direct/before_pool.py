@@ -1,0 +1,220 @@
+r"""What a run without public rows pays for before there is a pool: marginals and rounds, in one reservation.
+
+All of it follows from public facts: the schema, n₀, the number of classes, (ε, δ) and the relation. With
+:math:`\mu(\varepsilon, \delta)` of the whole, marginals get the share s of :math:`\mu^2`, a tenth by default, and up to
+.3 where few units are many columns' all: the least with :math:`q = n_0/(3\sigma_t) \ge 6`. The rounds' noise is then
+the least for which the whole costs no more than ε.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from math import ceil, inf, sqrt
+from typing import Final
+
+from quorate.accounting import Composed, Event, zcdp
+from quorate.accounting import epsilon as price
+from quorate.accounting.figures import several
+from quorate.accounting.gaussian import mu_of_gaussian
+from quorate.accounting.neighbouring import Relation
+from quorate.data.declared import encoded_width
+from quorate.data.declared_schema import CategoryColumn, NumberColumn, Schema
+from quorate.data.feature_maps import LinearMap
+from quorate.data.feature_maps.rbf import LANDMARKS
+from quorate.data.feature_maps.scale import has_spread
+from quorate.direct.defaults import rounds_for, wanted_dimension
+from quorate.direct.plan import (
+    LARGEST_SIGMA,
+    DirectPlan,
+    FixedRounds,
+    feature_map_for,
+    mu_for_settings,
+    noise_for,
+    plan_direct,
+)
+from quorate.errors import InvalidParameter
+from quorate.mechanisms import NoisyMarginals
+from quorate.mechanisms.marginals import THRESHOLD
+from quorate.run.drawn_pool import N_ROWS, SHORT_LIST, ReleasedMarginals, partitions_of
+from quorate.run.schema import Schema as ReadSchema
+from quorate.types import BoolArray, Secret
+
+LEAST_SHARE, MOST_SHARE = 0.1, 0.3
+_LEAST_RATIO: Final = 6.0  # of n₀ to what a count must have to be looked into
+_STEPS: Final = 60
+
+
+@dataclass(frozen=True, slots=True)
+class BeforePool:
+    """What is paid for, and what follows for the pool.
+
+    `declared`: the schema. `feature_map`: "linear" or "both". `share`: s, of μ² for marginals. `marginals`: at their
+    noise. `fixed`: the rounds. `n_units`: n₀. `clip`: B, where it was given.
+    """
+
+    declared: Schema = field(repr=False)
+    feature_map: str
+    share: float
+    marginals: NoisyMarginals
+    fixed: FixedRounds
+    n_units: int
+    clip: float | None = None
+
+    def event_for(self, neighbours: Relation | None) -> Composed:
+        """What marginals and rounds release together, for a change of one unit."""
+        relation = neighbours or "replace"
+        return Composed((*self.marginals.event_for(relation).events, self.fixed.event_for(relation)))
+
+    @property
+    def resolution(self) -> float:
+        """Return q = n₀/(3 σ) of the column with the most noise: how many parts of its range can be told apart."""
+        return resolution_of(self.marginals, self.n_units)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnPool:
+    """What a pool is drawn from, and by.
+
+    `before`: what is paid for. `counted`: which rows count in marginals, one of each unit. `key`: the run's, from which
+    rows are drawn. `released`: the marginals, once they are.
+    """
+
+    before: BeforePool
+    counted: Secret[BoolArray]
+    key: Secret[bytes]
+    released: ReleasedMarginals | None = None
+
+    def words(self, n_rows: int, *, drawn: bool) -> str:
+        """Say in a sentence what the pool is; `n_rows`: of it, once it is drawn."""
+        released, columns = self.released, several(len(self.before.marginals.partitions), "column")
+        verb, n_rows = ("were", n_rows) if drawn else ("will be", N_ROWS)
+        lost = ""
+        if released is not None and released.lost is not None:
+            lost = f"; level {released.lost} was drawn and lost when a process ended, and counts as zeros"
+        return (
+            f"{n_rows:,} rows {verb} drawn from noisy counts of {columns}, for {self.before.share:.0%} of μ²; they "
+            f"stand for public rows, and are not people{lost}"
+        )
+
+
+def before_pool(
+    declared: Schema,
+    feature_map: str,
+    *,
+    n_classes: int,
+    n_units: int,
+    epsilon: float,
+    delta: float,
+    rho: float | None = None,
+    rounds: int | None = None,
+    clip: float | None = None,
+    neighbours: Relation,
+    share: float | None = None,
+) -> BeforePool:
+    """Fix what a run pays for, by public facts alone; the arguments are those of :func:`quorate.direct.plan_direct`.
+
+    `share`: s in (0, 1), in place of the default. Raises InvalidParameter if (ε, δ) is too small for noise that can be
+    drawn.
+    """
+    mu = mu_of_gaussian(epsilon, delta) if rho is None else sqrt(2 * rho)
+    partitions = partitions_of(declared)
+    if share is None:
+        share = _share(NoisyMarginals(partitions, mu, neighbours), n_units)
+    marginals = NoisyMarginals(partitions, mu * sqrt(share), neighbours)
+    left = mu * sqrt(1 - share)
+    for_settings = mu_for_settings(left, neighbours)
+    n_rows = N_ROWS + sum(len(held.values) for held in _short_lists(declared))
+    n_features = 1 + encoded_width(declared)
+    if feature_map == "both":
+        n_features += min(n_rows, LANDMARKS)
+    n_outputs = 1 if n_classes == 2 else n_classes
+    numbers = min(n_features, n_rows) * n_outputs
+    dimension = min(wanted_dimension(N_ROWS, n_classes, n_units, for_settings), n_features)
+    rounds = rounds or rounds_for(dimension / (for_settings * n_units), n_classes)
+    k, sigma = _noise(marginals, rounds, numbers, left, epsilon, delta, rho=rho)
+    fixed = FixedRounds(rounds, k, sigma, numbers, left)
+    return BeforePool(declared, feature_map, share, marginals, fixed, n_units, clip)
+
+
+def feature_map_of(name: str, declared: Schema) -> str:
+    """Return the map that "auto" is: by the schema alone, never by the rows that are drawn from it."""
+    if name != "auto":
+        return name
+    return "both" if any(isinstance(held, NumberColumn) for held in declared.columns.values()) else "linear"
+
+
+def resolution_of(marginals: NoisyMarginals, n_units: int) -> float:
+    """Return n₀/(3 σ) of the column with the most noise."""
+    return n_units / (THRESHOLD * max(marginals.sigma(partition) for partition in marginals.partitions))
+
+
+def _short_lists(declared: Schema) -> list[CategoryColumn]:
+    lists = (held for held in declared.columns.values() if isinstance(held, CategoryColumn))
+    return [held for held in lists if len(held.values) <= SHORT_LIST]
+
+
+def _share(whole: NoisyMarginals, n_units: int) -> float:
+    """Return the least share within [.1, .3] whose marginals tell six parts apart, else .3; a multiple of .01."""
+    for percent in range(round(100 * LEAST_SHARE), round(100 * MOST_SHARE)):
+        part = replace(whole, mu=whole.mu * sqrt(percent / 100))
+        if resolution_of(part, n_units) >= _LEAST_RATIO:
+            return percent / 100
+    return MOST_SHARE
+
+
+def _noise(
+    marginals: NoisyMarginals,
+    rounds: int,
+    numbers: int,
+    mu: float,
+    epsilon: float,
+    delta: float,
+    *,
+    rho: float | None,
+) -> tuple[int, float]:
+    """Return (k, σ in grid steps) of the rounds: the least noise for which they and the marginals cost at most ε."""
+    relation, beside = marginals.neighbours, marginals.event
+    if rho is not None:
+        return noise_for(rounds, numbers * rounds, epsilon, delta, rho=rho - zcdp(beside), neighbours=relation)
+    k, sigma = noise_for(rounds, numbers * rounds, epsilon, delta, neighbours=relation)  # where there is nothing beside
+    sigma = float(ceil(sigma * mu_of_gaussian(epsilon, delta) / mu))
+
+    def cost(steps: float) -> float:
+        return price(_together(beside, FixedRounds(rounds, k, steps, numbers, mu).event_for(relation)), delta)
+
+    for step in range(_STEPS):
+        over = cost(sigma) / epsilon - 1 if sigma <= LARGEST_SIGMA else inf
+        if over <= 0:
+            return k, sigma
+        if over == inf:
+            break
+        sigma = float(ceil(sigma * (1 + over + 2.0 ** (step - 40))))
+    raise InvalidParameter(
+        f"epsilon={epsilon:g} at delta={delta:g} asks for more noise than can be drawn on a grid that is fine enough; "
+        "give a larger epsilon"
+    )
+
+
+def _together(beside: Composed, rounds: Event) -> Composed:
+    return Composed((*beside.events, rounds))
+
+
+def plan_on(before: BeforePool, schema: ReadSchema, *, n_classes: int, epsilon: float, delta: float) -> DirectPlan:
+    """Fix a run's coordinates by the pool that was drawn for it; rounds and noise are those that were paid for.
+
+    `schema`: of the pool. Nothing is refused: of rows that are all equal a linear map needs nothing.
+    """
+    encoded = schema.numbers(schema.pool)
+    name = before.feature_map if has_spread(encoded).any() else "linear"
+    feature_map = LinearMap.fit(encoded) if name == "linear" else feature_map_for(name, encoded)  # type: ignore[arg-type]
+    return plan_direct(
+        feature_map,
+        encoded,
+        n_classes=n_classes,
+        n_units=before.n_units,
+        epsilon=epsilon,
+        delta=delta,
+        clip=before.clip,
+        neighbours=before.marginals.neighbours,
+        fixed=before.fixed,
+    )

@@ -1,0 +1,204 @@
+"""Fits without public rows: one charge for marginals and rounds, a pool that is drawn, resume, and what is refused."""
+
+from __future__ import annotations
+
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+from quorate import Budget, Ledger, PrivateLogisticRegression, check
+from quorate.accounting import Composed, epsilon
+from quorate.accounting.neighbouring import Relation
+from quorate.data.declared_schema import Schema
+from quorate.direct import task as task_module
+from quorate.direct.before_pool import before_pool, feature_map_of
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.mechanisms import NoisyMarginals
+from quorate.release.target import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
+
+N = 2_000
+LISTS = Schema({"ward": ["north", "south", "west"], "smokes": [True, False], "grade": ["0", "1", "2"], "note": "drop"})
+NUMBERS = {"age": (0, 120), "income": "number", "seen": (dt.date(2000, 1, 1), dt.date(2040, 1, 1)), "ward": ["n", "s"]}
+
+
+def wards(n: int, seed: int) -> tuple[pl.DataFrame, list[int]]:
+    rng = np.random.default_rng(seed)
+    frame = pl.DataFrame(
+        {
+            "grade": rng.integers(0, 3, n),
+            "note": ["-"] * n,
+            "ward": rng.choice(["north", "south", "west"], n),
+            "smokes": rng.random(n) < 0.3,
+        }
+    )
+    truth = frame["smokes"].cast(int) * 2 + (frame["ward"] == "north").cast(int) + frame["grade"] > 1.9
+    return frame, truth.cast(int).to_list()
+
+
+def patients(n: int, seed: int) -> tuple[pl.DataFrame, list[int]]:
+    rng = np.random.default_rng(seed)
+    age, income = rng.normal(45, 15, n).round().clip(0, 100), np.exp(rng.normal(8, 1, n))
+    days = rng.integers(0, 300, n)
+    seen, ward = [dt.date(2020, 1, 1) + dt.timedelta(days=int(day)) for day in days], rng.choice(["n", "s"], n)
+    truth = (age - 45) / 15 + (np.log(income) - 8) + (days - 150) / 200 + (ward == "n") - 0.5 > 0
+    return pl.DataFrame({"age": age, "income": income, "seen": seen, "ward": ward}), truth.astype(int).tolist()
+
+
+def estimator(**changes: Any) -> PrivateLogisticRegression:
+    given = {"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_records": N, "unsafe_noise_seed": 4, **changes}
+    return PrivateLogisticRegression(**given)
+
+
+@pytest.fixture(scope="module")
+def fitted() -> tuple[PrivateLogisticRegression, Ledger]:
+    rows, labels = wards(N, 1)
+    ledger = Ledger(budget=Budget(5.0, 1e-4))
+    return estimator(ledger=ledger).fit(rows, labels, schema=LISTS), ledger
+
+
+def test_marginals_and_rounds_are_one_charge_of_the_whole_budget(fitted: Any) -> None:
+    clf, ledger = fitted
+    [reservation] = ledger.reservations()
+    assert 2.0 - 1e-6 < ledger.spent.epsilon <= 2.0
+    assert isinstance(reservation.event, Composed)
+    marginals = NoisyMarginals(clf._kept.task.drawn.before.marginals.partitions, 1.0, "add-or-remove")
+    assert set(reservation.purposes) == {MARGINAL_LEVEL, COORDINATES, GRADIENT_ROUND}
+    assert reservation.purposes[MARGINAL_LEVEL] == marginals.n_levels == 1
+    assert reservation.remaining(GRADIENT_ROUND) == 0
+    assert clf.guarantee_.also[0].epsilon > clf.guarantee_.epsilon
+
+
+def test_the_model_learns_and_reads_rows_by_the_schema(fitted: Any) -> None:
+    clf, _ = fitted
+    new, truth = wards(500, 2)
+    predicted = clf.predict(new)
+    assert (predicted == np.array(truth)).mean() > 0.85
+    as_text = new.with_columns(pl.col("grade").cast(float).cast(str), pl.col("smokes").cast(str)).drop("note")
+    assert (clf.predict(as_text) == predicted).all()
+    assert (clf.predict(new.to_pandas()) == predicted).all()
+    assert clf.pool_.columns == ["ward", "smokes", "grade"]
+    assert len(clf.pool_) >= 1_200
+
+
+def test_the_same_fit_goes_on_without_a_charge_and_gives_the_same_model(fitted: Any) -> None:
+    clf, ledger = fitted
+    rows, labels = wards(N, 1)
+    again = estimator(ledger=ledger).fit(rows, labels, schema=dict(LISTS.declared))
+    assert len(ledger.reservations()) == 1
+    assert (again.coef_ == clf.coef_).all()
+    assert again.pool_.equals(clf.pool_)
+
+
+def test_coordinates_of_other_bits_are_refused_behind_the_charge(fitted: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, ledger = fitted
+    rows, labels = wards(N, 1)
+    monkeypatch.setattr(task_module.DirectTask, "_plan_digest", "other bits")
+    with pytest.raises(PreconditionFailed, match="last bits"):
+        estimator(ledger=ledger).fit(rows, labels, schema=LISTS)
+    assert len(ledger.reservations()) == 1
+
+
+def test_a_check_says_what_a_fit_would_do_and_draws_nothing() -> None:
+    rows, labels = wards(N, 1)
+    ledger = Ledger(budget=Budget(5.0, 1e-4))
+    found = check(estimator(ledger=ledger), rows, labels, schema=LISTS)
+    assert found.found["price"] == pytest.approx(2.0, abs=1e-6)
+    assert ledger.reservations() == ()
+
+
+class Killed(BaseException):
+    """The process dies."""
+
+
+@pytest.mark.parametrize("lost", ["a level", "a round"])
+def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(
+    lost: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from quorate.direct import descend
+
+    rows, labels = wards(N, 1)
+    with monkeypatch.context() as patch:
+
+        def dies(*_: Any) -> Any:
+            raise Killed
+
+        if lost == "a level":
+            patch.setattr(NoisyMarginals, "release_level", dies)
+        else:
+            patch.setattr(descend, "noisy_sum", dies)
+        with pytest.raises(Killed):
+            estimator(ledger=tmp_path / "ledger.db").fit(rows, labels, schema=LISTS)
+    clf = estimator(ledger=tmp_path / "ledger.db").resume(rows, labels, schema=LISTS)
+    released = clf._kept.task.drawn.released
+    assert released.lost == (1 if lost == "a level" else None)
+    with Ledger(tmp_path / "ledger.db") as ledger:
+        [reservation] = ledger.reservations()
+        blocks = reservation.blocks(GRADIENT_ROUND)
+        assert [block.answers is None for block in blocks].count(True) == (0 if lost == "a level" else 1)
+        assert len(reservation.blocks(MARGINAL_LEVEL)) == 1
+
+
+@pytest.mark.parametrize(
+    ("changes", "schema", "error", "said"),
+    [
+        ({}, {**LISTS.declared, "ward": "?"}, InvalidParameter, "still open"),
+        ({}, {"ward": ["north"]}, DataRefused, "grade"),
+        ({"feature_map": "patches"}, LISTS, InvalidParameter, "feature_map"),
+        ({"marginals": 1.0}, LISTS, InvalidParameter, "marginals"),
+        ({"text": "note"}, LISTS, InvalidParameter, "public"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_a_charge(changes: Any, schema: Any, error: Any, said: str) -> None:
+    rows, labels = wards(50, 1)
+    with pytest.raises(error, match=said) as refusal:
+        estimator(**changes).fit(rows, labels, schema=schema)
+    assert "\n" not in str(refusal.value)
+
+
+def test_no_private_row_changes_what_is_asked_of_the_ledger_before_levels_are_stored() -> None:
+    """ℓ, T, σ and the key's public part follow from declared facts: other rows ask for the very same event."""
+    events = set()
+    for seed in (1, 2):
+        ledger = Ledger(budget=Budget(5.0, 1e-4))
+        rows, labels = wards(300 * seed, seed)
+        estimator(ledger=ledger, epsilon=0.5).fit(rows, labels, schema=LISTS)
+        events.add(ledger.reservations()[0].event)
+    assert len(events) == 1
+
+
+@pytest.mark.parametrize("neighbours", ["add-or-remove", "replace"])
+@pytest.mark.parametrize("eps", [0.5, 3.0])
+@pytest.mark.default_cases(2)
+def test_the_noise_of_rounds_is_the_least_for_which_the_whole_costs_epsilon(eps: float, neighbours: Relation) -> None:
+    schema = Schema(NUMBERS)
+    given: dict[str, Any] = {"n_classes": 2, "n_units": 8_000, "epsilon": eps, "delta": 1e-5}
+    before = before_pool(schema, feature_map_of("auto", schema), neighbours=neighbours, **given)
+    price = epsilon(before.event_for(neighbours), 1e-5)
+    assert eps - 1e-6 < price <= eps
+    assert before.share == 0.1
+    assert before.resolution > 6
+    few = before_pool(schema, "both", neighbours=neighbours, **{**given, "n_units": 400})
+    assert few.share == 0.3 or few.resolution >= 6
+    assert before.fixed.rounds >= 8
+
+
+@pytest.mark.heavy
+def test_numbers_and_dates_are_learned_from_nearly_as_with_public_rows() -> None:
+    from quorate import PublicPool
+
+    rows, labels = patients(6_800, 1)
+    new, truth = patients(2_000, 2)
+    given = {"n_records": 6_000, "epsilon": 1.0, "unsafe_noise_seed": None}
+    drawn = estimator(**given).fit(rows[:6_000], labels[:6_000], schema=NUMBERS)
+    real = estimator(**given).fit(rows[:6_000], labels[:6_000], public=PublicPool(rows[6_000:]))
+    assert drawn.score(new, truth) > real.score(new, truth) - 0.03
+    assert drawn.score(new.to_pandas(), truth) == drawn.score(new, truth)
+    assert drawn.pool_["seen"].dtype == pl.Date
+    wide = estimator(**given).fit(
+        rows[:6_000], labels[:6_000], schema={**NUMBERS, "age": (-1_000, 10_000), "income": (0.0, 1e9)}
+    )
+    assert wide.score(new, truth) > real.score(new, truth) - 0.05

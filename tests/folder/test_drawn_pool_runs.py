@@ -1,0 +1,93 @@
+"""Runs without public rows: from a schema to a package, resume after a kill, and runs that were begun before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from quorate.folder.direct_run import execute_direct, read_direct
+from quorate.ledger import Ledger
+from quorate.mechanisms import NoisyMarginals
+from quorate.release.target import GRADIENT_ROUND, MARGINAL_LEVEL
+
+from .test_direct_maps import WARD, WITHOUT_POOL
+
+LISTS_ALONE = {
+    **{key: value for key, value in WITHOUT_POOL.items() if not key.startswith("schema.")},
+    "schema.age": "drop",
+    "schema.bmi": "drop",
+    **WARD,
+}
+
+
+class Killed(BaseException):
+    """The process dies."""
+
+
+def test_a_run_is_killed_within_a_level_goes_on_and_publishes_the_rows_it_drew(
+    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_run(**LISTS_ALONE)
+    code, out, err = cli("check", root)
+    assert code == 0, err
+    assert "1,200 rows from noisy counts of 1 column" in " ".join(out.split())
+    with monkeypatch.context() as patch:
+
+        def dies(*_: Any) -> Any:
+            raise Killed
+
+        patch.setattr(NoisyMarginals, "release_level", dies)
+        with pytest.raises(Killed):
+            execute_direct(read_direct(root), command="quorate run")
+    code, _, err = cli("run", root)
+    assert code == 0, err
+    with Ledger(root / "ledger.db") as ledger:
+        [reservation] = ledger.reservations()
+        assert [block.answers for block in reservation.blocks(MARGINAL_LEVEL)] == [None]
+        assert reservation.remaining(GRADIENT_ROUND) == 0
+    pool = pl.read_parquet(root / "public" / "pool.parquet")
+    assert pool.columns == ["ward"]
+    assert "level 1 was drawn and lost" in (root / "public" / "report.html").read_text()
+    assert "not people" in (root / "public" / "model_card.md").read_text()
+    before = (root / "public" / "pool.parquet").read_bytes()
+    assert cli("run", root)[0] == 0
+    assert (root / "public" / "pool.parquet").read_bytes() == before
+
+
+@pytest.mark.heavy
+def test_numbers_lists_and_dropped_columns_from_check_to_package(make_run: Any, cli: Any, tmp_path: Path) -> None:
+    root = make_run(**{**WITHOUT_POOL, **WARD, "schema.bmi": "number", "data.evaluation": "evaluation.csv"})
+    assert cli("run", root)[0] == 0
+    assert cli("audit", root, "--runs", 2_000, "--seed", 1)[0] == 0
+    assert cli("export", root, "--to", tmp_path / "out")[0] == 0
+    assert (tmp_path / "out" / "pool.parquet").exists()
+    code, out, _ = cli("check-export", tmp_path / "out")
+    assert code == 0, out
+
+
+@pytest.mark.heavy
+def test_a_run_that_was_begun_without_marginals_goes_on_so(make_run: Any, cli: Any) -> None:
+    root = make_run(**WITHOUT_POOL, **WARD, **{"method.marginals": 0})
+    assert cli("run", root)[0] == 0
+    settings = root / "quorate.toml"
+    text = settings.read_text()
+    settings.write_text("\n".join(line for line in text.splitlines() if not line.startswith("marginals")) + "\n")
+    assert settings.read_text() != text
+    run = read_direct(root, begin=False)
+    assert run.task.drawn is None
+    assert run.task.plan.settings.rounds == 100
+    assert cli("run", root)[0] == 0
+    with Ledger(root / "ledger.db") as ledger:
+        assert len(ledger.reservations()) == 1
+
+
+@pytest.mark.parametrize(("declared", "said"), [("?", "still open"), ([5, 1], "'age'"), ("text", "drop")])
+def test_a_schema_that_is_not_ready_is_refused_in_one_line(make_run: Any, cli: Any, declared: Any, said: str) -> None:
+    root = make_run(**{**WITHOUT_POOL, **WARD, "schema.age": declared})
+    code, _, err = cli("run", root)
+    assert code == 2
+    assert said in " ".join(err.split())
+    assert not (root / "ledger.db").exists()
