@@ -324,7 +324,7 @@ def test_control_c_after_the_charge_says_what_the_ledger_holds(
 
     root = make_run(**changes)
     with monkeypatch.context() as patch:
-        patch.setattr(f"quorate.run.{broken}", interrupted)
+        patch.setattr(f"quorate.folder.{broken}", interrupted)
         code, _, said = cli("run", root)
     assert code == 6
     assert "the ledger holds the charge of this run, ε = 4 and δ = 1e-5, which is never charged twice" in said
