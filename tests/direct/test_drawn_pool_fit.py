@@ -220,13 +220,15 @@ def test_numbers_and_dates_are_learned_from_nearly_as_with_public_rows() -> None
 
     rows, labels = patients(6_800, 1)
     new, truth = patients(2_000, 2)
-    given = {"n_records": 6_000, "epsilon": 1.0, "unsafe_noise_seed": None}
-    drawn = estimator(**given).fit(rows[:6_000], labels[:6_000], schema=NUMBERS)
-    real = estimator(**given).fit(rows[:6_000], labels[:6_000], public=PublicPool(rows[6_000:]))
+
+    def alone() -> PrivateLogisticRegression:
+        ledger = Ledger(budget=Budget(1.0, 1e-5))
+        return estimator(n_records=6_000, epsilon=1.0, unsafe_noise_seed=None, ledger=ledger)
+
+    drawn = alone().fit(rows[:6_000], labels[:6_000], schema=NUMBERS)
+    real = alone().fit(rows[:6_000], labels[:6_000], public=PublicPool(rows[6_000:]))
     assert drawn.score(new, truth) > real.score(new, truth) - 0.03
     assert drawn.score(new.to_pandas(), truth) == drawn.score(new, truth)
     assert drawn.pool_["seen"].dtype == pl.Date
-    wide = estimator(**given).fit(
-        rows[:6_000], labels[:6_000], schema={**NUMBERS, "age": (-1_000, 10_000), "income": (0.0, 1e9)}
-    )
+    wide = alone().fit(rows[:6_000], labels[:6_000], schema={**NUMBERS, "age": (-1_000, 10_000), "income": (0.0, 1e9)})
     assert wide.score(new, truth) > real.score(new, truth) - 0.05
