@@ -82,10 +82,18 @@ def test_a_command_that_looks_at_a_run_loads_nothing_that_makes_one(make_run: An
     root = make_run()
     with RunFolder(root).open_ledger(Budget(4.0, 1e-5)):
         pass
-    looking = {*LOOKING, "labelling", "pipeline", "run", "cli"}  # of the last but two: names of stages and strategies
+    looking = {
+        *LOOKING,
+        "labelling",
+        "students",
+        "run",
+        "voting",
+        "folder",
+        "cli",
+    }  # names of stages, thresholds, models
     assert loaded_by("status", root) <= looking
     assert loaded_by("status", root, "--json") <= looking
-    assert loaded_by("ledger", "show", root) <= looking - {"labelling", "pipeline"}
+    assert loaded_by("ledger", "show", root) <= looking - {"labelling", "voting", "students"}
     whole = loaded_by("check", root)
     assert {"polars", "sklearn", "scipy", "data", "mechanisms"} <= whole
     (root / "private.csv").unlink()

@@ -17,7 +17,8 @@ from quorate.data.reading import read_cells
 from quorate.direct import spool
 from quorate.direct.config import DirectConfig
 from quorate.direct.contributions import group_contribution, lengths_of, of_records, slopes
-from quorate.direct.task import DirectTask, prepare_direct
+from quorate.direct.prepare import prepare_direct
+from quorate.direct.task import DirectTask
 from quorate.errors import PreconditionFailed
 from quorate.noise import SeededNoise
 from quorate.run import usable_rows

@@ -231,4 +231,4 @@ def test_a_crash_while_publishing_leaves_nothing_that_must_be_refused(
 
 
 def test_every_name_that_is_published_is_known(run: Path) -> None:
-    assert set(NAMES) == {*WRITTEN, "audit.json", "prompt.json"}
+    assert set(NAMES) == {*WRITTEN, "audit.json", "prompt.json", "pool.parquet"}

@@ -25,8 +25,9 @@ from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.config import DirectConfig
 from quorate.direct.foreseen import cautions_of
 from quorate.direct.look import look_at_rounds
+from quorate.direct.prepare import prepare_direct
 from quorate.direct.statements import score_left_out
-from quorate.direct.task import DirectTask, prepare_direct
+from quorate.direct.task import DirectTask
 from quorate.errors import PreconditionFailed
 from quorate.estimators.checked import check_of_rounds
 from quorate.estimators.columns import (

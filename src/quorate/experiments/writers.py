@@ -15,7 +15,8 @@ from quorate.data import PublicPool
 from quorate.direct.config import DirectConfig
 from quorate.direct.descend import descend
 from quorate.direct.model import published_model
-from quorate.direct.task import DirectTask, prepare_direct
+from quorate.direct.prepare import prepare_direct
+from quorate.direct.task import DirectTask
 from quorate.experiments.measurement import Experiment, Scored, scored, summed
 from quorate.experiments.mnist import DEFAULT, DELTA, N_PUBLIC, direct_score, upright, votes
 from quorate.experiments.noisy_gradient_descent import PLAIN

@@ -20,10 +20,11 @@ from quorate.direct.facts import direct_draft, direct_facts
 from quorate.direct.flow import run_rounds
 from quorate.direct.foreseen import cautions_of, foreseen
 from quorate.direct.look import look_at_rounds
+from quorate.direct.prepare import prepare_direct
 from quorate.direct.rounds import PrivateUnits
 from quorate.direct.spool import IN_MEMORY, units_of
 from quorate.direct.statements import score_left_out
-from quorate.direct.task import DirectTask, prepare_direct
+from quorate.direct.task import DirectTask
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.data_settings import DataSettings, same_source
 from quorate.folder.folder import RunFolder

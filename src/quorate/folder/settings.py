@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from quorate.arguments import for_shell, nearest, one_of, real
-from quorate.data.declared_schema import DROPPED
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.choice import with_kept_choice
 from quorate.folder.command_section import COMMAND_KEYS, command_fields
@@ -268,7 +267,11 @@ def _public(data: Section, method: MethodSettings, document: Mapping[str, Any], 
 
 def _without_dropped(data: DataSettings, document: Mapping[str, Any]) -> DataSettings:
     """Leave the columns out of all tables that the schema drops."""
-    dropped = [name for name, held in document.get("schema", {}).items() if held == DROPPED and name not in data.drop]
+    if not document.get("schema"):
+        return data
+    from quorate.data.declared_schema import DROPPED  # here: who only looks at a run reads no table
+
+    dropped = [name for name, held in document["schema"].items() if held == DROPPED and name not in data.drop]
     return replace(data, drop=(*data.drop, *dropped))
 
 

@@ -169,15 +169,11 @@ def plan(
         neighbours=neighbours,
         **dict[str, Any](zip(("epsilon", "delta"), floor_budget(epsilon, delta), strict=True)),
     )
-    commonest = _share_of_commonest(commonest, facts.n_classes)
-    curve = _curve(learning_curve, facts.n_classes)
+    commonest, curve = _share_of_commonest(commonest, facts.n_classes), _curve(learning_curve, facts.n_classes)
     used = Models(teacher, student, feature_map, models_of(models))
     judged = Judged(scoring=check_scoring(scoring), shares=check_class_shares(class_shares, told or ()))
-    if curve is None:
-        labels = {"y_public": y_public, "evaluation": evaluation}
-        rehearsals = rehearsals_of(facts, side, told, used, how=rehearse, judged=judged, **labels)
-    else:
-        rehearsals = rehearsals_as_hard(facts, side, told, used, how=rehearse, commonest=commonest, basis=curve.basis)
+    labels = {"y_public": y_public, "evaluation": evaluation, "judged": judged}
+    rehearsals = _rehearsals(facts, side, told, used, curve, how=rehearse, commonest=commonest, **labels)
     made = plan_votes(
         facts,
         grid=grid_of(facts, mechanisms, n_teachers, queries, _compared(rehearsals, used.compared)),
@@ -187,8 +183,24 @@ def plan(
         n_labelled=n_labelled,
     )
     basis = _notes_of_curve(curve, rehearsals, made.first, side, how=rehearse) if curve else notes_of(rehearsals)
-    notes = [*basis, *_no_gain(made), *_few_rows(facts, "rules" if curve else rehearse), *_note_on_teachers(teacher)]
-    return _printed(made, notes)
+    return _printed(made, [*basis, *_no_gain(made), *_few_rows(facts, "rules" if curve else rehearse)], teacher)
+
+
+def _rehearsals(
+    facts: PublicFacts,
+    side: Any,
+    told: Any,
+    used: Models,
+    curve: LearningCurve | None,
+    *,
+    how: Literal["auto", "labels", "rules", "synthetic", "no"],
+    commonest: float | None,
+    **labels: Any,
+) -> Any:
+    """Rehearse on labelled public rows, or on rules that are as hard as a learning curve says."""
+    if curve is None:
+        return rehearsals_of(facts, side, told, used, how=how, **labels)
+    return rehearsals_as_hard(facts, side, told, used, how=how, commonest=commonest, basis=curve.basis)
 
 
 def _no_gain(made: Plan) -> tuple[str, ...]:
@@ -209,9 +221,9 @@ class PrintedPlan(Plan):
         return render_plan(self)
 
 
-def _printed(made: Plan, notes: Sequence[str]) -> PrintedPlan:
+def _printed(made: Plan, notes: Sequence[str], teacher: Any) -> PrintedPlan:
     values: dict[str, Any] = {each.name: getattr(made, each.name) for each in fields(made)}
-    return PrintedPlan(**{**values, "notes": (*made.notes, *notes)})
+    return PrintedPlan(**{**values, "notes": (*made.notes, *notes, *_note_on_teachers(teacher))})
 
 
 def _curve(given: Sequence[tuple[float, float]] | LearningCurve | None, n_classes: int) -> LearningCurve | None:

@@ -8,16 +8,18 @@ probabilities and ROC-AUC as they are.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
 from quorate.arguments import one_of, real
-from quorate.data.rows import Rows
 from quorate.errors import InvalidParameter
 from quorate.students.declared import class_probabilities
 from quorate.students.scores import rarer
 from quorate.types import FloatArray
+
+if TYPE_CHECKING:
+    from quorate.data.rows import Rows
 
 #: What ``decision_threshold`` may be beside a number.
 THRESHOLD_RULES: Final = ("accuracy", "balanced", "share")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -97,11 +98,7 @@ def prepare(
     public rows; DataRefused if a table is wrong as a whole.
     """
     before = replace(config, words_as_written=True, rehearse=False)  # its models were tried when it was begun
-    tables: dict[str, Any] = {"public": public, "groups": groups}
-
-    def as_written() -> Task:
-        return prepare(before, X, y, **tables, key=key, fingerprint_key=fingerprint_key, noise=noise)
-
+    how: dict[str, Any] = {"public": public, "groups": groups, "key": key, "fingerprint_key": fingerprint_key}
     grouped = groups is not None
     images = directions_of_images(public)
     asked = _read(config := _with_classes_named(config), grouped=grouped, images=images is not None)
@@ -117,13 +114,7 @@ def prepare(
     )
     views = _rehearsed(config, asked, inputs, _views(config, asked, inputs, images))
     facts = _public_facts(config, asked, inputs, views, grouped=grouped)
-    made = _with_tried_student(config, asked, _fill_in(config, asked, facts, grouped=grouped), inputs, views)
-    partition = _partition(config, made, facts, grouped=grouped)
-    if partition != "unit":
-        _refuse_too_many_teachers(made, inputs, config.n_records, facts)
-    made = _with_shards_looked_at(config, with_directions_told(made, views), inputs, views, facts)
-    made = with_requests_told(asked.teacher, _with_pool_looked_at(config, made, inputs, views, facts), facts)
-    refuse_hopeless(() if config.allow_hopeless else made.considered)
+    made, partition = _recipe(config, asked, inputs, views, facts, grouped=grouped)
     return Task(
         inputs=inputs,
         views=views,
@@ -150,8 +141,22 @@ def prepare(
         memory=allowed_memory(config.memory),
         scheduler=config.scheduler,
         strategy=asked.strategy,
-        as_written=as_written,
+        as_written=partial(prepare, before, X, y, noise=noise, **how),
     )
+
+
+def _recipe(
+    config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts, *, grouped: bool
+) -> tuple[Recipe, Partition]:
+    """Fill in what was left open, try the student, and refuse what can answer nothing; return the partition as well."""
+    made = _with_tried_student(config, asked, _fill_in(config, asked, facts, grouped=grouped), inputs, views)
+    partition = _partition(config, made, facts, grouped=grouped)
+    if partition != "unit":
+        _refuse_too_many_teachers(made, inputs, config.n_records, facts)
+    made = _with_shards_looked_at(config, with_directions_told(made, views), inputs, views, facts)
+    made = with_requests_told(asked.teacher, _with_pool_looked_at(config, made, inputs, views, facts), facts)
+    refuse_hopeless(() if config.allow_hopeless else made.considered)
+    return made, partition
 
 
 def _with_classes_named(config: RunConfig) -> RunConfig:

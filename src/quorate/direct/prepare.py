@@ -1,0 +1,219 @@
+"""From what was asked to a task of the direct method: all that may be refused is, and a begun run is found."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from quorate.ambient import one_thread
+from quorate.arguments import count, real
+from quorate.data import PrivateRecords, check_classes
+from quorate.data.declared_schema import Schema as DeclaredSchema
+from quorate.data.labels import codes_of
+from quorate.data.rows import without_columns
+from quorate.direct.before_pool import BeforePool, DrawnPool, before_pool, feature_map_of, plan_on
+from quorate.direct.begun import BegunRun, FoundPlan
+from quorate.direct.config import (
+    DirectConfig,
+    charge_beginning,
+    draws_pool,
+    refuse_forms,
+    rho_of,
+    schema_of,
+    with_images,
+)
+from quorate.direct.plan import DirectPlan, default_map_before, feature_map_for, plan_direct, plan_without_pool
+from quorate.direct.stored import load_plan
+from quorate.direct.task import DirectTask
+from quorate.errors import InvalidParameter
+from quorate.noise import NoiseSource
+from quorate.release.session import LedgerTerms
+from quorate.release.target import client_of, floor_budget
+from quorate.run.drawn_pool import counted_rows
+from quorate.run.progress import in_parts
+from quorate.run.schema import Schema
+from quorate.run.stage_store import NoStages, StageStore
+from quorate.run.unit import unit_of
+from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
+from quorate.types import Secret, Watch
+
+
+@one_thread()
+def prepare_direct(
+    config: DirectConfig,
+    X: Any,
+    y: Any,
+    *,
+    public: Any,
+    groups: Any | None,
+    fingerprint_key: Secret[bytes],
+    noise: NoiseSource,
+    stages: StageStore | None = None,
+    terms: LedgerTerms | None = None,
+    key: Secret[bytes] | None = None,
+    watch: Watch | None = None,
+) -> DirectTask:
+    """Check all that may be refused, which are public facts alone, and fix everything before the first round.
+
+    `config`: what was asked.
+    `X`, `y`, `groups`: as for :meth:`quorate.PrivateLogisticRegression.fit`.
+    `public`: the pool; rows are numbers where there is none.
+    `fingerprint_key`: by which data are bound to a ledger.
+    `noise`: where privacy noise comes from.
+    `stages`, `terms`: where the plan of an earlier process may be found; those of the ledger to charge, by default of a
+        new one.
+    `key`: the run's, where it is another than that of the fingerprint.
+    `watch`: ``watch(stage, done, total)``, of each pass over the private rows.
+
+    Raises InvalidParameter, DataRefused if an argument, the pool or the columns are wrong. No private value decides on
+    it; PreconditionFailed if the ledger's earlier charges are for a change of one unit that this run cannot be for.
+    """
+    config = with_images(_with_columns_declared(config), public)
+    given: dict[str, Any] = {"public": public, "groups": groups, "fingerprint_key": fingerprint_key, "noise": noise}
+    if (begun_task := _begun_without_marginals(config, X, y, stages=stages, terms=terms, **given)) is not None:
+        return begun_task
+    epsilon, delta = floor_budget(config.epsilon, config.delta)
+    classes = check_classes(config.classes)
+    declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
+    unit = unit_of(config.unit, grouped=groups is not None)
+    schema = schema_of(config, X, public)
+    refuse_forms(X, y, groups, public)
+    config, drawn = _with_default_named(config, public)
+    table = PrivateTable.of(schema, X if drawn is None else without_columns(X, drawn.dropped))
+    digests, records = table.known(in_parts(watch, "private rows"))
+    labels, slots = labels_and_slots(y, groups, len(digests), codes=lambda part: codes_of(part, classes))
+    private = UsableRows.of(table, labels, slots, grouped=groups is not None)
+    n_units = declared or max(private.n_slots, 1)
+    facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, "epsilon": epsilon, "delta": delta}
+    named: dict[str, Any] = {"grouped": groups is not None, "n_was_read": declared is None, "classes": classes}
+    data = table.fingerprint(digests, labels, slots, fingerprint_key)
+    run_key, stages = fingerprint_key if key is None else key, stages or NoStages()
+    where: dict[str, Any] = {"stages": stages, "terms": terms, "noise": noise, "has_pool": public is not None}
+    found = _found(config, schema, facts, unit, lambda key: charge_beginning(key, data, unit, **named), **where)
+    plan_key, kept, relation, schema, feature_map = found
+    facts |= {"neighbours": relation.noise, "rho": rho_of(epsilon, delta, config.composition)}
+    plan, schema, before = _planned(replace(config, feature_map=feature_map), schema, public, drawn, kept, facts)
+    if kept is not None and public is not None:
+        table, records, data = _as_kept(table, schema, labels, slots, fingerprint_key, watch)
+    task = DirectTask(
+        schema=schema,
+        plan=plan,
+        private=Secret(replace(private, table=replace(table, schema=schema))),
+        unit=unit,
+        **named,
+        relation=relation,
+        epsilon=epsilon,
+        delta=delta,
+        fingerprint=data,
+        noise=noise,
+        stored=kept is not None,
+        plan_key=plan_key,
+        records=records,
+        composition=config.composition,
+        drawn=None if before is None else DrawnPool(before, Secret(counted_rows(slots, run_key)), run_key),
+    )
+    return task if kept is None or drawn is None else _with_kept_pool(task, drawn, kept, stages)
+
+
+def _found(
+    config: DirectConfig,
+    schema: Schema,
+    facts: dict[str, Any],
+    unit: str,
+    named: Callable[[str], str],
+    *,
+    stages: StageStore,
+    terms: LedgerTerms | None,
+    noise: NoiseSource,
+    has_pool: bool,
+) -> FoundPlan:
+    """Return the plan that an earlier process of this very run fixed, or under which key a new one is kept."""
+    begun = BegunRun(
+        config=config,
+        schema=schema,
+        stages=stages,
+        facts=facts,
+        terms=terms or LedgerTerms(),
+        client=client_of(seeded=noise.seeded),
+        has_pool=has_pool,
+        named=named,
+    )
+    return begun.found(n_was_read=config.n_records is None, unit=unit)
+
+
+def _as_kept(
+    table: PrivateTable,
+    schema: Schema,
+    labels: Any,
+    slots: Any,
+    fingerprint_key: Secret[bytes],
+    watch: Watch | None,
+) -> tuple[PrivateTable, PrivateRecords, str]:
+    """Return the table, its records and its fingerprint again: what can be scaled follows from the encoder kept."""
+    table = PrivateTable(schema, table.X)
+    digests, records = table.known(in_parts(watch, "private rows again"))
+    return table, records, table.fingerprint(digests, labels, slots, fingerprint_key)
+
+
+def _with_kept_pool(task: DirectTask, declared: DeclaredSchema, kept: bytes, stages: StageStore) -> DirectTask:
+    """Return the task with the pool and the coordinates of an earlier process."""
+    if (pool := task.kept_pool(stages)) is None:
+        return replace(task, stored=False)
+    plan, encoder = load_plan(kept)
+    schema = replace(Schema.of_declared(declared, pool, task.schema.kinds.dialect), encoder=encoder)
+    return task.in_coordinates(schema, plan, task.private.reveal())
+
+
+def _with_columns_declared(config: DirectConfig) -> DirectConfig:
+    """Say what is declared of columns as a mapping, whichever way it was given."""
+    return replace(config, schema=config.schema.declared) if isinstance(config.schema, DeclaredSchema) else config
+
+
+def _with_default_named(config: DirectConfig, public: Any) -> tuple[DirectConfig, DeclaredSchema | None]:
+    """Return the schema whose pool is to be drawn, if one is; the key names the default map then, which may change."""
+    drawn = DeclaredSchema.of(config.schema) if draws_pool(config, public) else None
+    if drawn is not None and isinstance(config.feature_map, str):
+        config = replace(config, feature_map=feature_map_of(config.feature_map, drawn))
+    return config, drawn
+
+
+def _begun_without_marginals(config: DirectConfig, X: Any, y: Any, **how: Any) -> DirectTask | None:
+    """Return the task of a run that was begun when a schema had no marginals: it goes on as it was charged."""
+    terms: LedgerTerms | None = how["terms"]
+    if terms is None or not terms.charged or config.marginals is not None or not draws_pool(config, how["public"]):
+        return None
+    try:
+        task = prepare_direct(replace(config, marginals=0), X, y, **how)
+    except InvalidParameter:  # a schema that could not be declared then
+        return None
+    return task if terms.holds(f"{task.charge_begins} ", client_of(seeded=task.noise.seeded)) else None
+
+
+def _planned(
+    config: DirectConfig,
+    schema: Schema,
+    public: Any,
+    drawn: DeclaredSchema | None,
+    kept: bytes | None,
+    facts: Mapping[str, Any],
+) -> tuple[DirectPlan, Schema, BeforePool | None]:
+    """Return the plan, the schema with the encoder that it rests on, and what is paid for before a pool is drawn."""
+    rounds = None if config.rounds is None else count("rounds", config.rounds, at_least=1)
+    clip = None if config.clip is None else real("clip", config.clip, above=0)
+    how: dict[str, Any] = {**facts, "rounds": rounds, "clip": clip}
+    if drawn is not None:
+        share = None if config.marginals is None else real("marginals", config.marginals, above=0, below=1)
+        before = before_pool(drawn, config.feature_map, share=share, **how)
+        whole = {name: facts[name] for name in ("n_classes", "epsilon", "delta")}
+        return plan_on(before, schema, **whole), schema, before
+    if public is None:
+        return plan_without_pool(int(schema.numbers(schema.pool).shape[1]), **how), schema, None
+    if kept is not None:
+        plan, encoder = load_plan(kept)
+        return plan, replace(schema, encoder=encoder), None
+    encoded, name = schema.numbers(schema.pool), config.feature_map if isinstance(config.feature_map, str) else "linear"
+    if name == "auto":  # a later default has its name in the key, and here
+        name = default_map_before(encoded)
+    feature_map = feature_map_for(name, encoded, rows=schema.words, categories=schema.indicator_blocks)  # type: ignore[arg-type]
+    return plan_direct(feature_map, encoded, **how), schema, None
