@@ -11,7 +11,7 @@ from quorate.ambient import one_thread, unwarned
 from quorate.direct.before_pool import DrawnPool
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.descend import descend
-from quorate.direct.model import published_model
+from quorate.direct.model import published_model, try_model
 from quorate.direct.task import DirectTask
 from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge, guarantee_of
@@ -54,7 +54,9 @@ def run_rounds(
     if task.drawn is not None:
         task, reservation = _with_drawn_pool(task, task.drawn, charge, ledger, stages, see)
         check_contributions(task.plan, task.public_rows, unit=task.unit)
-    elif stages.keeps and task.has_pool and not task.stored:
+    elif task.has_pool and charge.find(ledger) is None:
+        try_model(task.plan, task.schema, task.classes)
+    if task.drawn is None and stages.keeps and task.has_pool and not task.stored:
         stages.save(coordinates_stage(task.plan_key), task.plan_key, task.kept_plan())
     units = task.units(folder=stages.private, watch=in_parts(watch, "coordinates"))
     see("coordinates", PARTS, PARTS)

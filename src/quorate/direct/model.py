@@ -7,9 +7,13 @@ from typing import Any
 import numpy as np
 
 from quorate.ambient import of_arrays
+from quorate.data import take
+from quorate.data.table_reader import TableReader
 from quorate.direct.plan import DirectPlan
 from quorate.run.schema import Schema
 from quorate.types import FloatArray
+
+_TRIED = 3  # public rows
 
 
 def published_model(plan: DirectPlan, schema: Schema, weights: FloatArray, classes: tuple[Any, ...]) -> Any:
@@ -36,3 +40,13 @@ def published_model(plan: DirectPlan, schema: Schema, weights: FloatArray, class
     if schema.published_encoder is not None:
         steps.insert(0, ("encoder", FrozenEstimator(schema.published_encoder)))
     return Pipeline([*of_arrays(steps[:-1]), steps[-1]])
+
+
+def try_model(plan: DirectPlan, schema: Schema, classes: tuple[Any, ...]) -> None:
+    """Ask the published model, with weights of 0, about a few public rows: what would fail after the charge fails here.
+
+    `plan`, `schema`, `classes`: as for :func:`published_model`.
+    """
+    rows = take(schema.pool, np.arange(min(_TRIED, schema.pool.shape[0])))
+    model = published_model(plan, schema, np.zeros(plan.start.shape), classes)
+    model.predict_proba(TableReader.of(schema.pool, schema.kinds)(rows))

@@ -65,7 +65,7 @@ def product_features(part: Any) -> ProductFeatures | None:
     --------
     >>> from quorate.data.feature_maps import ProductKernelMap
     >>> pool = np.random.default_rng(0).normal(size=(40, 3))
-    >>> fitted = ProductKernelMap.fit(pool, np.arange(40)).transformer()
+    >>> fitted = ProductKernelMap.fit(pool, np.arange(40)).transformer(pool.shape[1])
     >>> bool(np.allclose(product_features(fitted).transform(pool), fitted.transform(pool)))
     True
     """

@@ -162,8 +162,10 @@ class ProductKernelMap:
             np.rint(np.ldexp(product, BITS, out=product), out=product)
         return images
 
-    def transformer(self) -> Any:
+    def transformer(self, n_columns: int) -> Any:
         r"""Return the same map as a fitted scikit-learn Pipeline: :math:`\exp \sum_j \log`, then the root.
+
+        `n_columns`: of the rows that it takes, those among them that are not compared.
 
         Codes are indicators there: those of intervals, and those of categories as they are, so that a value without an
         indicator has zeros alone. What its factors are is left to the root.
@@ -178,7 +180,6 @@ class ProductKernelMap:
             parts.append(("numbers", _intervals(self.cuts), self.numbers.tolist()))
         if places:
             parts.append(("categories", "passthrough", places))
-        width = 1 + max([*self.numbers.tolist(), *places])
         logs, starts = np.log(self.factors), self.starts
         n_of_numbers, bases = sum(len(own) + 1 for own in self.cuts), starts[len(self.numbers) :]
         of_values = [
@@ -188,7 +189,7 @@ class ProductKernelMap:
         unknown = np.exp(logs[bases].sum(axis=0))
         return Pipeline(
             [
-                ("codes", ColumnTransformer(parts, sparse_threshold=1.0).fit(np.zeros((1, width)))),
+                ("codes", ColumnTransformer(parts, sparse_threshold=1.0).fit(np.zeros((1, n_columns)))),
                 ("logarithms", linear_step(np.vstack([logs[:n_of_numbers], *of_values]).T)),
                 ("product", FunctionTransformer(np.exp)),
                 ("root", linear_step((unknown[:, None] * self.root).T)),

@@ -140,7 +140,7 @@ class ResidualMap:
             [
                 ("linear", self.linear.transformer(rows)),
                 ("gaussian", self.gaussian.transformer(rows)),
-                ("product", self.product.transformer()),
+                ("product", self.product.transformer(rows.shape[1])),
             ]
         )
 
