@@ -20,9 +20,10 @@ from quorate.accounting.neighbouring import Relation
 from quorate.data.declared import encoded_width
 from quorate.data.declared_schema import CategoryColumn, NumberColumn, Schema
 from quorate.data.feature_maps import LinearMap
+from quorate.data.feature_maps.product_kernel import MOST_VALUES, columns_of
 from quorate.data.feature_maps.rbf import LANDMARKS
 from quorate.data.feature_maps.scale import has_spread
-from quorate.direct.defaults import rounds_for, wanted_dimension
+from quorate.direct.defaults import MOST_EIGENPAIRS, dimension_of_blocks, rounds_for, wanted_dimension
 from quorate.direct.plan import (
     LARGEST_SIGMA,
     DirectPlan,
@@ -48,8 +49,8 @@ _STEPS: Final = 60
 class BeforePool:
     """What is paid for, and what follows for the pool.
 
-    `declared`: the schema. `feature_map`: "linear" or "both". `share`: s, of μ² for marginals. `marginals`: at their
-    noise. `fixed`: the rounds. `n_units`: n₀. `clip`: B, where it was given.
+    `declared`: the schema. `feature_map`: its name, by the schema alone. `share`: s, of μ² for marginals. `marginals`:
+    at their noise. `fixed`: the rounds. `n_units`: n₀. `clip`: B, where it was given.
     """
 
     declared: Schema = field(repr=False)
@@ -124,13 +125,16 @@ def before_pool(
     left = mu * sqrt(1 - share)
     for_settings = mu_for_settings(left, neighbours)
     n_rows = N_ROWS + sum(len(held.values) for held in _short_lists(declared))
-    n_features = 1 + encoded_width(declared)
-    if feature_map == "both":
-        n_features += min(n_rows, LANDMARKS)
-    n_outputs = 1 if n_classes == 2 else n_classes
-    numbers = min(n_features, n_rows) * n_outputs
-    dimension = min(wanted_dimension(N_ROWS, n_classes, n_units, for_settings), n_features)
-    rounds = rounds or rounds_for(dimension / (for_settings * n_units), n_classes)
+    linear = 1 + encoded_width(declared)
+    wanted = wanted_dimension(N_ROWS, n_classes, n_units, for_settings)
+    if feature_map == "kernels":
+        most = min(linear, MOST_EIGENPAIRS, n_rows) + min(MOST_EIGENPAIRS, n_rows)
+        dimension = dimension_of_blocks(wanted, linear, N_ROWS, n_classes)
+    else:
+        n_features = linear if feature_map == "linear" else linear + min(n_rows, LANDMARKS)
+        most, dimension = min(n_features, n_rows), min(wanted, n_features)
+    numbers = most * (1 if n_classes == 2 else n_classes)
+    rounds = rounds or rounds_for(dimension / (for_settings * n_units), n_classes, blocks=feature_map == "kernels")
     k, sigma = _noise(marginals, rounds, numbers, left, epsilon, delta, rho=rho)
     fixed = FixedRounds(rounds, k, sigma, numbers, left)
     return BeforePool(declared, feature_map, share, marginals, fixed, n_units, clip)
@@ -140,7 +144,8 @@ def feature_map_of(name: str, declared: Schema) -> str:
     """Return the map that "auto" is: by the schema alone, never by the rows that are drawn from it."""
     if name != "auto":
         return name
-    return "both" if any(isinstance(held, NumberColumn) for held in declared.columns.values()) else "linear"
+    compared = (isinstance(held, NumberColumn) or held.missing <= MOST_VALUES for held in declared.columns.values())
+    return "kernels" if any(compared) else "linear"
 
 
 def resolution_of(marginals: NoisyMarginals, n_units: int) -> float:
@@ -204,9 +209,13 @@ def plan_on(before: BeforePool, schema: ReadSchema, *, n_classes: int, epsilon: 
 
     `schema`: of the pool. Nothing is refused: of rows that are all equal a linear map needs nothing.
     """
-    encoded = schema.numbers(schema.pool)
+    encoded, categories = schema.numbers(schema.pool), schema.indicator_blocks
     name = before.feature_map if has_spread(encoded).any() else "linear"
-    feature_map = LinearMap.fit(encoded) if name == "linear" else feature_map_for(name, encoded)  # type: ignore[arg-type]
+    if name == "kernels" and not any(
+        len(places) for places in columns_of(encoded, categories)
+    ):  # nothing that is compared varies
+        name = "linear"
+    feature_map = LinearMap.fit(encoded) if name == "linear" else feature_map_for(name, encoded, categories=categories)  # type: ignore[arg-type]
     return plan_direct(
         feature_map,
         encoded,

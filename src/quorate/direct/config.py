@@ -89,7 +89,7 @@ def schema_of(config: DirectConfig, X: Any, public: Any) -> Schema:
         what = "text" if named else f"feature_map={type(config.feature_map).__name__}"
         raise InvalidParameter(f"{what} needs a public pool to tell directions; give public=PublicPool(X_public)")
     if draws_pool(config, public):
-        maps = ("auto", "linear", "rbf", "both")
+        maps = ("auto", "linear", "rbf", "both", "kernels")
         one_of(
             "feature_map", config.feature_map, maps, hint="Of rows that are drawn column by column there is no other"
         )

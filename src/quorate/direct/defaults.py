@@ -233,15 +233,27 @@ def wanted_dimension(n_public: int, n_classes: int, n_units: int, mu: float) -> 
     return min(RHO[n_classes == 2] * mu * n_units, most_dimensions(n_units), MOST_DIMENSIONS, n_public / 2)
 
 
-def rounds_for(ratio: float, n_classes: int) -> int:
-    """Return T for r = d/(M n₀).
+def dimension_of_blocks(wanted: float, n_linear: int, n_public: int, n_classes: int) -> float:
+    """Return the effective dimension of a linear block of so many features and the residual one, before any pool."""
+    own = min(OF_LINEAR[n_classes == 2] * wanted, n_linear)
+    return own + _of_residual(wanted, own, n_public)
+
+
+def _of_residual(wanted: float, own: float, n_public: int) -> float:
+    return min(1.5 * max(wanted - own, wanted / 2), n_public / 2, MOST_OF_RESIDUAL)
+
+
+def rounds_for(ratio: float, n_classes: int, *, blocks: bool = False) -> int:
+    """Return T for r = d/(M n₀); `blocks`: whether there are two.
 
     Examples
     --------
     >>> rounds_for(0.04, 2), rounds_for(0.001, 2), rounds_for(0.04, 5)
     (12, 32, 12)
     """
-    return min(max(round(0.5 / ratio), 8), 32) if n_classes == 2 else 12
+    if n_classes > 2 and not blocks:
+        return 12
+    return min(max(round(0.5 / ratio), 8 if n_classes == 2 else 12), 32)
 
 
 def _clip_share(ratio: float) -> float:
@@ -254,15 +266,14 @@ def _of_two_blocks(
 ) -> DirectSettings:
     ridge = moments.spectrum.ridge_for(OF_LINEAR[two] * target)
     own = moments.spectrum.effective_dimension(ridge)
-    more = min(1.5 * max(target - own, target / 2), moments.n_public / 2, MOST_OF_RESIDUAL)
-    residual_ridge = residual.spectrum.ridge_for(more)
+    residual_ridge = residual.spectrum.ridge_for(_of_residual(target, own, moments.n_public))
     ratio = (own + residual.spectrum.effective_dimension(residual_ridge)) / mu_n
     middles = (float(np.median(part.lengths(at))) for part, at in ((moments, ridge), (residual, residual_ridge)))
     length = max(hypot(*middles), 1e-6)
     return DirectSettings(
         ridge=ridge,
         clip=OF_CLIP * (_clip_share(ratio) if two else 0.4) * length,
-        rounds=min(max(round(0.5 / ratio), 8 if two else 12), 32),
+        rounds=rounds_for(ratio, 2 if two else 3, blocks=True),
         residual_ridge=residual_ridge,
         averaged=LAST_ROUNDS[two],
         length=length if two else None,
