@@ -26,7 +26,7 @@ import pytest
 import quorate
 from quorate import stored_names
 from quorate.accounting import Event
-from quorate.ensemble.teachers.plain_classes import PlainStep
+from quorate.ensemble.teachers.plain_step import PlainStep
 from quorate.folder.opened_student import student_from
 from quorate.labelling.active import Margin
 from quorate.learners.concepts import Thresholds
@@ -183,19 +183,17 @@ def moved_step(path: str) -> bytes:
     module, _, name = path.rpartition(".")
     with zipfile.ZipFile(content, "w") as archive:
         for file in written.namelist():
-            part = written.read(file).replace(b"quorate.ensemble.teachers.plain_classes", module.encode())
+            part = written.read(file).replace(b"quorate.ensemble.teachers.plain_step", module.encode())
             archive.writestr(file, part.replace(b'"PlainStep"', f'"{name}"'.encode()))
     return content.getvalue()
 
 
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("trusted", ["quorate.old.Step", "quorate.ensemble.teachers.plain_classes.PlainStep"])
+@pytest.mark.parametrize("trusted", ["quorate.old.Step", "quorate.ensemble.teachers.plain_step.PlainStep"])
 def test_a_model_that_was_written_before_a_move_is_opened_without_a_warning(
     trusted: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        stored_names, "PLACES", {"quorate.old.Step": "quorate.ensemble.teachers.plain_classes.PlainStep"}
-    )
+    monkeypatch.setattr(stored_names, "PLACES", {"quorate.old.Step": "quorate.ensemble.teachers.plain_step.PlainStep"})
     student = student_from(
         moved_step("quorate.old.Step"), place="student.skops", trusted=[trusted], name_them_in="trusted=", anew="run"
     )

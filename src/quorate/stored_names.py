@@ -44,7 +44,7 @@ PLACES: Final[Mapping[str, str]] = {
     "quorate.ensemble.command.teacher": "quorate.ensemble.teachers.command.teacher",
     "quorate.ensemble.function_teacher": "quorate.ensemble.teachers.function",
     "quorate.ensemble.partition_check": "quorate.ensemble.partition",
-    "quorate.ensemble.plain_step": "quorate.ensemble.teachers.plain_classes",
+    "quorate.ensemble.plain_step": "quorate.ensemble.teachers.plain_step",
     "quorate.ensemble.prior_matching": "quorate.ensemble.teachers.prior_matching",
     "quorate.ensemble.prompted.endpoint": "quorate.ensemble.teachers.prompted.endpoint",
     "quorate.ensemble.prompted.prompt": "quorate.ensemble.teachers.prompted.prompt",

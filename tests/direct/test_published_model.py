@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-import skops.io
 
 from quorate import Ledger, PrivateLogisticRegression, PublicPool
 from quorate.data.feature_maps.product_kernel import ProductKernelMap
@@ -36,6 +35,8 @@ def test_columns_of_which_all_public_entries_are_one_are_taken(
     clf = estimator(feature_map=feature_map).fit(rows, labels, public=PublicPool(public))
     predicted = clf.predict(rows)
     clf.export(tmp_path / "model.skops")
+    import skops.io
+
     opened = skops.io.load(tmp_path / "model.skops")
     assert (opened.predict(rows) == predicted).all()
 

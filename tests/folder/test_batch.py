@@ -377,7 +377,7 @@ def test_a_stale_student_of_an_unseeded_run_does_not_lie_beside_seeded_labels(fi
     from quorate.noise import SeededNoise
 
     seeded = replace(batch, task=replace(batch.task, noise=SeededNoise(1)))
-    publish(seeded, outcome, facts)
+    publish(seeded, outcome, outcome.student, facts)
     assert not (finished / "public" / "student.skops").exists()
     assert mode(finished / "private" / "student.skops") == 0o600
 

@@ -20,6 +20,7 @@ from quorate.folder.batch import execute, load_run
 from quorate.ledger import Ledger
 from quorate.outcomes import Outcome
 from quorate.report import Facts, model_card, render_html, render_text
+from quorate.stored_names import place_of
 from quorate.types import Secret
 from quorate.voting import flow, trained
 
@@ -50,8 +51,8 @@ def check_of(facts: Facts, code: str) -> Any:
 
 
 def function_of(name: str) -> Any:
-    """The function that a check names, wherever its module ends and a class begins."""
-    parts = name.split(".")
+    """The function that a check names, wherever its module ends and a class begins, and wherever it is now."""
+    parts = place_of(name).split(".")
     for cut in range(len(parts) - 1, 0, -1):
         try:
             module = importlib.import_module(".".join(parts[:cut]))

@@ -38,7 +38,8 @@ from quorate.release.keys import fingerprint_key
 from quorate.run.cautions import ROWS_ARE_UNKNOWN
 from quorate.run.public_facts import PublicFacts
 from quorate.types import Secret
-from quorate.voting import recipe, trained
+from quorate.voting import trained
+from quorate.voting.recipe import recipe
 from quorate.voting.scope import LABELS_ONLY, PARTITION_IS_STATED
 
 N = 300

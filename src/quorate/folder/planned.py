@@ -285,4 +285,4 @@ def how_to_take(root: Path, made: Plan) -> str:
         return ""
     if now in (by, "auto"):
         return f"quorate run {for_shell(root)} goes the way of the first row."
-    return f'To go the way of the first row, write by = "{by}" under [method]; then quorate check {for_shell(root)}.'
+    return f'To go the way of the first row, write by = "{by}" under [method]. Next:\nquorate check {for_shell(root)}'

@@ -13,6 +13,7 @@ from quorate.report.facts import Check, Facts
 from quorate.report.html import Child, Markup, element, pairs
 from quorate.report.method import words_of
 from quorate.report.notation import percent, power_of_ten, shortened
+from quorate.stored_names import place_of
 
 OUTCOMES = (
     "Passed and failed: a function looked. By construction: the code has no other way. Not covered: quorate cannot see "
@@ -212,5 +213,5 @@ def implementation(facts: Facts) -> tuple[Child, ...]:
 
 
 def _seen(check: Check) -> tuple[Child, ...]:
-    ran = () if check.ran is None else (" Looked at by ", element("code", check.ran), ".")
+    ran = () if check.ran is None else (" Looked at by ", element("code", place_of(check.ran)), ".")
     return (check.evidence, *ran, *(() if check.remedy is None else (f" {check.remedy}",)))

@@ -80,7 +80,9 @@ def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) ->
     images = [each for each in image_columns(pool) if each in rare]
     return (
         _dates(dates, name),
-        _distinct(rare, name, images, repeating=[each for each in rare if not tells_rows_apart(pool, each)]),
+        _distinct(
+            rare, name, images, repeating=[each for each, apart in tell_rows_apart(pool, rare).items() if not apart]
+        ),
         _commas(commas, name),
         _marks(marks, name),
         _mostly(mostly, name),
@@ -112,18 +114,22 @@ def unit_caution(pool: Rows, *, left_out: Sequence[str] = ()) -> Caution:
     return caution(LIKELY_UNIT, Severity.WARNING, words if names else None)
 
 
-def tells_rows_apart(pool: Rows, name: str) -> bool:
-    """Tell whether almost every row has a text of its own in a column.
+def tell_rows_apart(pool: Rows, names: Iterable[str]) -> dict[str, bool]:
+    """Tell of each column whether almost every row has a text of its own in it.
 
     Examples
     --------
     >>> import polars
     >>> pool = polars.DataFrame({"id": ["a", "b", "c"], "room": ["x", "x", "y"]})
-    >>> tells_rows_apart(pool, "id"), tells_rows_apart(pool, "room")
-    (True, False)
+    >>> tell_rows_apart(pool, ["id", "room"])
+    {'id': True, 'room': False}
     """
-    entries = [text for text in texts(column(pool, list(families(pool)).index(name))) if text and text.strip()]
-    return len(set(entries)) >= ALL_DIFFERENT * len(entries)
+    places = {name: place for place, name in enumerate(families(pool))}
+    apart = {}
+    for name in names:
+        entries = [text for text in texts(column(pool, places[name])) if text and text.strip()]
+        apart[name] = len(set(entries)) >= ALL_DIFFERENT * len(entries)
+    return apart
 
 
 def numbers_with_marks(pool: Rows) -> list[str]:

@@ -33,6 +33,7 @@ from quorate.planning.vote_rows import Grid, vote_rows
 from quorate.run.expected import Expected
 from quorate.run.public_facts import PublicFacts
 from quorate.students import VoteShareStudent
+from quorate.students.scores import Judged
 from quorate.students.student import SharedCoordinates
 from quorate.types import Secret
 
@@ -222,7 +223,9 @@ def test_teachers_that_fail_abstain_as_in_a_run(rows: dict[str, Any], facts: Pub
 def test_a_guess_about_another_labelling_says_so(rows: dict[str, Any], facts: PublicFacts) -> None:
     for how, basis in (("rules", "rules on the pool"), ("synthetic", "synthetic rows")):
         side = None if how == "synthetic" else public_side(rows["pool"][0], (0, 1))
-        drawn_ones = rehearsals_of(facts, side, (0, 1), Models(), how=how, y_public=None, evaluation=None)
+        drawn_ones = rehearsals_of(
+            facts, side, (0, 1), Models(), how=how, y_public=None, evaluation=None, judged=Judged()
+        )
         assert len(drawn_ones) > 1
         brief = MeanOf([replace(each, effort=BRIEF) for each in drawn_ones])
         (row,) = brief(facts, [PlanRow(way="direct", name="gradient rounds")])

@@ -182,7 +182,7 @@ class ClassifierTeacher:
                 fresh.random_state = _seed_of(seed, "random_state")
             return fresh
         if is_plain(self.estimator) and not hasattr(self.estimator, "get_params"):
-            from quorate.ensemble.teachers.plain_classes import seeded
+            from quorate.ensemble.teachers.plain_step import seeded
 
             return seeded(self.estimator, _seed_of(seed, "random_state"))
         # deepcopy parts the copy from anything clone hands on as it is, such as a frozen step, so that no two teachers
@@ -195,7 +195,7 @@ class ClassifierTeacher:
         """Return a clone, which has nothing of what was learned."""
         from sklearn.base import clone
 
-        from quorate.ensemble.teachers.plain_classes import with_plain_steps
+        from quorate.ensemble.teachers.plain_step import with_plain_steps
 
         estimator = with_plain_steps(self.estimator)
         cloned = clone(_keep_fitted(estimator) if self.preprocessing == "public" else estimator, safe=False)
@@ -299,7 +299,7 @@ def _keep_fitted(estimator: Any) -> Any:
     """Return a copy in which transformers that are fitted stay so through ``clone``."""
     from sklearn.frozen import FrozenEstimator
 
-    from quorate.ensemble.teachers.plain_classes import PlainStep, as_it_is
+    from quorate.ensemble.teachers.plain_step import PlainStep, as_it_is
 
     copy = deepcopy(estimator)
     if not hasattr(copy, "get_params"):
