@@ -20,7 +20,11 @@ WRONG = [
     ("binary", bytes(range(256)) * 8, "a binary file, not text"),
     ("renamed spreadsheet", b"PK\x03\x04" + bytes(64), "an Excel file, whatever its name says; name it .xlsx"),
     ("semicolons", ROWS.encode(), "the columns look separated by semicolons, and commas are expected; write separator"),
-    ("tabs", ROWS.replace(";", "\t").encode(), r"the columns look separated by '\t'; save with commas"),
+    (
+        "tabs",
+        ROWS.replace(";", "\t").encode(),
+        r'separated by tabs, and commas are expected; write separator = "\t" under [data]',
+    ),
     ("no rows", b"id,age,ill\n", "the file names its columns and holds no row"),
     ("no header", b"17,70.5,yes\n18,64.5,no\n", "is not quoted since it may be a row"),
 ]

@@ -121,7 +121,8 @@ def test_a_run_without_public_rows_goes_by_a_declared_schema(make_run: Any, cli:
         ({"data.public": "public.csv"}, "leave out [schema] or"),
         ({"schema.ward": ["north", 3]}, "'ward'"),
         ({"schema.height": [0, 300], **WARD}, "height"),
-        ({"method.feature_map": "rbf", **WARD}, "feature_map"),
+        ({"method.feature_map": "trees", **WARD}, "feature_map"),
+        ({"method.feature_map": "kernels", "method.marginals": 0, **WARD}, "feature_map"),
         ({"method.text": ["ward"], **WARD}, "public pool"),
     ],
 )

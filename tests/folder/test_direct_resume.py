@@ -95,7 +95,8 @@ def replayed(root: Path, last: Snapshot) -> Any:
     descent = Descent(task.plan.settings, task.plan.grid, task.plan.n_units, task.plan.start)
     rounds = [last.stored[first][0] for first in sorted(last.stored)]
     descent.replay(np.array(each, dtype=np.int64).reshape(task.plan.start.shape) for each in rounds)
-    return published_model(task.plan, task.schema, descent.result(), task.classes)[-1].coef_
+    weights = task.plan.shrunk(descent.result(), task.public_rows, descent.n_rounds)
+    return published_model(task.plan, task.schema, weights, task.classes)[-1].coef_
 
 
 def killed_at_random(make_direct: Any, kills: int) -> None:

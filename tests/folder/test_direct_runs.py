@@ -16,7 +16,7 @@ from tests.used_rows import used
 from quorate.accounting import PureDP
 from quorate.data.feature_maps.coordinates import Spectrum
 from quorate.deferred import skops
-from quorate.direct import task as direct_task
+from quorate.direct import prepare
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerMismatch
 from quorate.folder import direct_run
 from quorate.folder.direct_run import check_direct, execute_direct, read_direct
@@ -149,7 +149,7 @@ def test_coordinates_are_read_back_and_never_computed_again(make_direct: Any, mo
     first = read_direct(root).task.plan
     run(root)
     with monkeypatch.context() as patch:
-        patch.setattr(direct_task, "plan_direct", lambda *args, **how: pytest.fail("computed again"))
+        patch.setattr(prepare, "plan_direct", lambda *args, **how: pytest.fail("computed again"))
         again = read_direct(root).task
     assert again.stored
     assert again.plan.digest == first.digest

@@ -66,8 +66,7 @@ class Svmlight:
 
 #: What a file may be that came here by its name alone.
 _OTHERS = (
-    'tables are known by endings such as .csv, a .txt file with tabs by separator = "\\t" under [data] of '
-    "quorate.toml, databases by sqlite:///"
+    'tables end in .csv or the like (.txt with tabs: separator = "\\t" under [data]), databases begin with sqlite:///'
 )
 
 
