@@ -111,7 +111,7 @@ def test_a_row_far_below_brings_no_empty_rows_along(tmp_path: Path) -> None:
     """Without ids each row counts as a person, and an empty one as somebody whose every value is missing."""
 
     def cells(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-        return read_cells(excel(tmp_path / "t.xlsx", [NAMES, *rows]), label="ill", n_features=5).X.rows()  # type: ignore[union-attr]
+        return read_cells(excel(tmp_path / "t.xlsx", [NAMES, *rows]), label="ill", n_features=5).X.rows()
 
     empty = [(None,) * 6] * 50
     assert cells([ROWS[0], *empty, ROWS[1]]) == cells([ROWS[0], ROWS[1]])
@@ -124,8 +124,8 @@ def test_a_cell_beside_the_named_columns_is_not_read(tmp_path: Path) -> None:
     path = excel(tmp_path / "t.xlsx", [NAMES, ROWS[0], (*ROWS[1], None, "called twice"), ROWS[2]])
     plain = excel(tmp_path / "plain.xlsx", [(*NAMES, None), *ROWS])
     assert column_names(path) == column_names(plain) == list(NAMES)
-    assert read_data(path, label="ill").X.equals(read_data(plain, label="ill").X)  # type: ignore[union-attr, arg-type]
-    assert read_cells(path, label="ill", n_features=5).X.equals(read_cells(plain, label="ill", n_features=5).X)  # type: ignore[union-attr, arg-type]
+    assert read_data(path, label="ill").X.equals(read_data(plain, label="ill").X)
+    assert read_cells(path, label="ill", n_features=5).X.equals(read_cells(plain, label="ill", n_features=5).X)
 
 
 def test_numbers_and_texts_are_one_in_the_dialect_of_the_run(tmp_path: Path) -> None:
