@@ -25,6 +25,7 @@ from quorate.data.public_words import PublicWords
 from quorate.data.streamed import StreamedColumn
 from quorate.data.unit_ids import only_whole_ids, slot_bytes, usable_slots
 from quorate.errors import DataRefused, InvalidParameter
+from quorate.run.schema import Schema
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cells.md"
 
@@ -107,6 +108,32 @@ def test_one_label_changes_no_other():
     for hostile in (None, float("nan"), "x", 2**63, [1], 1e300, b"\xff", Answer.NO):
         assert codes_of(pd.Series([*NUMBERS, hostile], dtype=object), (0, 1)).tolist() == [*NUMBERS, -1]
     assert codes_of(pd.Series([*NUMBERS, None]), (0, 1)).tolist() == [*NUMBERS, -1]
+    for column in (pd.Series, np.array):
+        assert codes_of(column([*NUMBERS, 1 + 1j]), (0, 1)).tolist() == [*NUMBERS, -1]
+        assert codes_of(column([*NUMBERS, 1 + 0j]), (0, 1)).tolist() == [*NUMBERS, 1]
+
+
+@pytest.mark.parametrize("column", [pd.Series, np.array])
+def test_one_complex_number_makes_no_other_cell_one(column):
+    schema = Schema.of(pd.DataFrame({"age": np.arange(100.0)}))
+    rows, usable = schema.parsed(pd.DataFrame({"age": column([5, float("nan"), 7, 1 + 0j, 1 + 2j])}))
+    assert usable.tolist() == [True, True, True, True, False]
+    assert rows.iloc[:4, 0].fillna(-1).tolist() == [5, -1, 7, 1]
+    words = Schema.of(pd.DataFrame({"ward": ["1", "2", "3", "north"] * 4}))
+    assert words.parsed(pd.DataFrame({"ward": column([1, 2, 3, 1 + 2j])}))[0]["ward"].tolist()[:3] == ["1", "2", "3"]
+    numbers, usable = Schema.of(np.arange(20.0).reshape(10, 2)).parsed(
+        pd.DataFrame({"a": column([5, 6, 1 + 2j]), "b": [1.0, 2.0, 3.0]})
+    )
+    assert numbers[:2].tolist() == [[5, 1], [6, 2]]
+    assert usable.tolist() == [True, True, False]
+
+
+@pytest.mark.parametrize("column", [pd.Series, np.array])
+def test_a_column_of_complex_ids_is_one_that_has_lost_digits(column):
+    ids = column([7, 8, 2**53 + 1, 1 + 1j, 9 + 0j])
+    with pytest.raises(DataRefused, match="a column of complex numbers has lost digits"):
+        usable_slots(ids, 5)
+    assert list(usable_slots(only_whole_ids(ids), 5)) == [b"id:7", b"id:8", b"", b"", b"id:9"]
 
 
 @pytest.mark.parametrize("classes", [["a", "a "], ["1", "1.0"], [2**60, 2**60 + 1]], ids=str)

@@ -167,7 +167,7 @@ KINDS: dict[str, tuple[Any, list[Any]]] = {
     "free numbers": ("number", [0.1, -2.25, 1e9, 1e-5, 3.3, 0.0]),
     "dates": ([DAY, dt.date(2024, 1, 1)], [DAY + dt.timedelta(days=day) for day in (0, 1, 100, 7, 30, 800)]),
 }
-ODD = [None, math.nan, "text", 2**63, 1e300]
+ODD = [None, math.nan, "text", 2**63, 1e300, 1 + 2j]
 
 
 def with_pandas_types(values: list[Any]) -> list[Any]:
@@ -214,6 +214,8 @@ def test_one_entry_decides_on_no_other_whatever_the_column_became(kind: str, tmp
         changed = [*values[:3], odd, *values[4:]]
         for name, whole in containers(changed, tmp_path).items():
             codes = held.codes(whole)
+            if isinstance(odd, complex) and "csv" not in name and kind != "words":
+                assert codes[3] == -1, name
             assert np.delete(codes, 3).tolist() == np.delete(expected, 3).tolist(), (name, odd)
             assert codes[3] in (-1, held.missing), (name, odd)
 

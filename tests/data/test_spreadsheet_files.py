@@ -103,8 +103,29 @@ def test_no_row_changes_how_another_is_read(tmp_path: Path, odd: tuple[Any, ...]
         return [repr((row, fits)) for row, fits in zip(read.rows(), usable, strict=True)]  # type: ignore[union-attr]
 
     without, found = parsed(ROWS), parsed([*ROWS[:place], odd, *ROWS[place:]])
-    last_is_empty = place == 3 and set(odd) == {None}
-    assert (found if last_is_empty else found[:place] + found[place + 1 :]) == without
+    is_empty = set(odd) == {None}
+    assert (found if is_empty else found[:place] + found[place + 1 :]) == without
+
+
+def test_a_row_far_below_brings_no_empty_rows_along(tmp_path: Path) -> None:
+    """Without ids each row counts as a person, and an empty one as somebody whose every value is missing."""
+
+    def cells(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        return read_cells(excel(tmp_path / "t.xlsx", [NAMES, *rows]), label="ill", n_features=5).X.rows()
+
+    empty = [(None,) * 6] * 50
+    assert cells([ROWS[0], *empty, ROWS[1]]) == cells([ROWS[0], ROWS[1]])
+    assert cells([*empty, ROWS[0], *empty]) == cells([ROWS[0]])
+    assert cells([ROWS[0], *[(None,) * 7 + ("seen by Ann",)] * 9]) == cells([ROWS[0]])
+    assert len(read_data(excel(tmp_path / "p.xlsx", [NAMES, ROWS[0], *empty, ROWS[1]]), label="ill").y) == 2
+
+
+def test_a_cell_beside_the_named_columns_is_not_read(tmp_path: Path) -> None:
+    path = excel(tmp_path / "t.xlsx", [NAMES, ROWS[0], (*ROWS[1], None, "called twice"), ROWS[2]])
+    plain = excel(tmp_path / "plain.xlsx", [(*NAMES, None), *ROWS])
+    assert column_names(path) == column_names(plain) == list(NAMES)
+    assert read_data(path, label="ill").X.equals(read_data(plain, label="ill").X)
+    assert read_cells(path, label="ill", n_features=5).X.equals(read_cells(plain, label="ill", n_features=5).X)
 
 
 def test_numbers_and_texts_are_one_in_the_dialect_of_the_run(tmp_path: Path) -> None:
@@ -123,7 +144,8 @@ def test_numbers_and_texts_are_one_in_the_dialect_of_the_run(tmp_path: Path) -> 
     [
         ([], "the first sheet is empty"),
         ([("a", "a"), (1, 2)], "a name that occurs twice"),
-        ([("a", None), (1, 2)], "does not name each column"),
+        ([(None, "a"), (1, 2)], "does not name each column"),
+        ([(), (1, 2)], "does not name each column"),
         ([(7, 8), (1, 2)], "does not name each column"),
     ],
 )

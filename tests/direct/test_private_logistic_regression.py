@@ -466,7 +466,7 @@ def test_a_budget_of_which_the_grid_takes_all_of_delta_is_refused_with_the_way_o
 
 @pytest.mark.heavy
 def test_what_was_not_looked_at_is_said_to_be_not_covered(table):
-    """Nobody compared the rows of the two tables, or looked where a transformer was fitted."""
+    """Nobody compared the rows of the pool with the private ones, or looked where a transformer was fitted."""
     from sklearn.preprocessing import StandardScaler
 
     held = slice(POOL + PRIVATE, None)
@@ -480,6 +480,8 @@ def test_what_was_not_looked_at_is_said_to_be_not_covered(table):
         checks = {each.code: each for each in clf.facts(evaluation=(table[0][held], table[1][held])).checks}
         assert checks["public pool"].outcome == checks["evaluation rows"].outcome == "not covered"
         assert checks["preprocessing"].outcome == preprocessing
+        assert "were compared with the private ones by keyed digests" in checks["evaluation rows"].evidence
+        assert "that comparison is outside the guarantee" in checks["evaluation rows"].evidence
         assert "refused" not in checks["classes"].evidence
         assert "evaluation rows" not in {each.code for each in clf.facts().checks}
         assert any("in the public pool is the owner's statement" in each for each in clf.guarantee_.caveats)

@@ -91,3 +91,19 @@ def test_a_schema_that_is_not_ready_is_refused_in_one_line(make_run: Any, cli: A
     assert code == 2
     assert said in " ".join(err.split())
     assert not (root / "ledger.db").exists()
+
+
+@pytest.mark.parametrize("marginals", [0, None])
+def test_a_table_of_other_columns_than_the_schema_is_refused_in_its_words(
+    make_run: Any, cli: Any, marginals: int | None
+) -> None:
+    root = make_run(**LISTS_ALONE, **({} if marginals is None else {"method.marginals": marginals}))
+    table = pl.read_csv(root / "private.csv")
+    table.with_columns(note=pl.lit("x")).write_csv(root / "private.csv")
+    code, _, err = cli("run", root)
+    assert code == 4
+    line = " ".join(err.split())
+    assert "[schema] lacks the column 'note' of private.csv." in line
+    assert '"note"]' in line
+    assert "pool" not in line
+    assert not (root / "ledger.db").exists()

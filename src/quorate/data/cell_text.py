@@ -51,7 +51,7 @@ _MOST_DIGITS: Final = 100_000  # of a decimal, which a few letters make as long 
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a single value stands for no value: None, NaN, NaT or pandas' NA.
+    """Tell whether a single value stands for no value: None, NaN, NaT or pandas' NA; also as a complex number.
 
     Examples
     --------
@@ -62,14 +62,34 @@ def is_missing(value: Any) -> bool:
         return True
     if isinstance(value, (np.datetime64, np.timedelta64)):
         return bool(np.isnat(value))
+    value = without_imaginary(value)
     return isinstance(value, (float, np.floating)) and math.isnan(value)
+
+
+def without_imaginary(value: Any) -> Any:
+    """Return a complex number whose imaginary part is 0 as its real part, and anything else as it is.
+
+    One complex cell makes all the others of its column complex.
+
+    Examples
+    --------
+    >>> without_imaginary(7 + 0j), without_imaginary(7 + 1j), without_imaginary("7")
+    (7.0, (7+1j), '7')
+    """
+    if not isinstance(value, (complex, np.complexfloating)):
+        return value
+    try:
+        return value.real if value.imag == 0 else value
+    except Exception:  # noqa: BLE001 - a subclass that raises where it is asked for its value
+        return value
 
 
 def canonical_text(value: Any) -> str | None:
     """Return what a label or a cell says; None for a missing value and for what says nothing.
 
     `value`: one cell. A truth value is "1" or "0"; a whole number its digits, from 2⁵³ on those of the nearest float;
-    any other number the shortest text of its float; a text is stripped, in the composed form of Unicode (NFC), and
+    any other number the shortest text of its float; a complex number its real part, or nothing where it has an
+    imaginary one; a text is stripped, in the composed form of Unicode (NFC), and
     loses the point of ``12.0``.
     """
     if type(value) is str:
@@ -151,6 +171,8 @@ def _text(value: Any, of_number: Callable[[Any], str | None]) -> str | None:
         return _of_text(bytes(value).decode("utf-8"))
     if isinstance(value, (bool, np.bool_)):
         return "1" if value else "0"
+    if isinstance(value, (complex, np.complexfloating)):
+        value = without_imaginary(value)
     if isinstance(value, (int, float, np.integer, np.floating, Decimal, Fraction)):
         return of_number(value)
     if isinstance(value, UUID):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.canonical import row_digests
-from quorate.data.cell_text import arrow_values, is_missing, numpy_values, polars_values
+from quorate.data.cell_text import arrow_values, is_missing, numpy_values, polars_values, without_imaginary
 from quorate.data.packed import AT_ONCE, DIGEST_BYTES, Tally, order_of, pack, shared, tally, words_of
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
 from quorate.data.unit_keys import as_unit_keys
@@ -157,7 +157,8 @@ def _shorts(values: Sequence[bytes]) -> NDArray[np.uint8]:
 def _label_bytes(value: Any) -> bytes:
     if isinstance(value, str):
         return b"s" + value.encode("utf-8", "surrogatepass")
-    if isinstance(value, (bool, int, float, np.bool_, np.number)) and not is_missing(value):
+    value = without_imaginary(value)
+    if isinstance(value, (bool, int, float, np.bool_, np.integer, np.floating)) and not is_missing(value):
         try:
             return b"n" + repr(float(value)).encode()
         except OverflowError:  # a whole number beyond the floats, which a label is then taken for

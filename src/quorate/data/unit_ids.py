@@ -96,7 +96,7 @@ def only_whole_ids(groups: Any) -> Any:
 
 
 def refuse_floating_ids(groups: Any, name: str = "groups") -> None:
-    """Refuse a column of unit ids that is of floats: large ids have lost digits, and persons have become one.
+    """Refuse a column of unit ids that is of floats, or of complex numbers, which are two: large ids have lost digits, and persons have become one.
 
     Privacy: a library makes floats of whole numbers where one of them is missing, so that one private cell may decide
     on this refusal. It is one of the three things that private cells decide in the direct method, and the owner alone
@@ -108,20 +108,22 @@ def refuse_floating_ids(groups: Any, name: str = "groups") -> None:
     Traceback (most recent call last):
     quorate.errors.DataRefused: groups: a column of floats has lost digits of its ids, as where one id is missing; give ids as text or as nullable integers (Int64), or, where all of them are whole numbers below 2⁵³, whole_ids=True ([data] whole_ids = true)
     """  # noqa: E501  a doctest's message is one line
-    if _is_floating(as_column(groups)):
+    if found := _floating(as_column(groups)):
+        cause = "missing" if found == "floats" else "such a number"
         raise DataRefused(
-            f"{name}: a column of floats has lost digits of its ids, as where one id is missing; give ids as text or "
+            f"{name}: a column of {found} has lost digits of its ids, as where one id is {cause}; give ids as text or "
             "as nullable integers (Int64), or, where all of them are whole numbers below 2⁵³, whole_ids=True "
             "([data] whole_ids = true)"
         )
 
 
-def _is_floating(ids: Any) -> bool:
+def _floating(ids: Any) -> str:
+    """Return the word for the type of a column that holds large whole numbers without their last digits."""
     dtype: Any = getattr(ids, "dtype", None)
     if hasattr(dtype, "is_float"):  # polars
-        return bool(dtype.is_float())
+        return "floats" if dtype.is_float() else ""
     dtype = getattr(getattr(dtype, "categories", None), "dtype", dtype)
-    return getattr(dtype, "kind", "") == "f"
+    return {"f": "floats", "c": "complex numbers"}.get(getattr(dtype, "kind", ""), "")
 
 
 def _slot(value: Any) -> bytes:

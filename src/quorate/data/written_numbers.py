@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from quorate.data.cell_text import without_imaginary
+
 _WRITTEN = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|nan)", re.ASCII | re.IGNORECASE)
 
 _NUMBERS = (str, bytes, bool, int, float, np.bool_, np.integer, np.floating, Decimal, Fraction)
@@ -30,11 +32,15 @@ def written_number(text: str) -> float:
 
 
 def number(cell: Any) -> float:
-    """Return a cell as a float; NaN for what is no number. Truth values are 0 and 1, also written out."""
+    """Return a cell as a float; NaN for what is no number. Truth values are 0 and 1, also written out.
+
+    A complex number is its real part where it has no imaginary one, and else none.
+    """
     try:
         if isinstance(cell, str):
             truth = TRUTH.get(cell.strip().lower())
             return written_number(cell) if truth is None else truth
+        cell = without_imaginary(cell)
         return float(cell) if isinstance(cell, _NUMBERS) else float("nan")  # other objects may warn
     except Exception:  # noqa: BLE001 - beyond the floats, or a subclass that raises where it is asked for its value
         return float("nan")

@@ -104,9 +104,10 @@ def _evaluation() -> Check:
         code="evaluation rows",
         question="Is nobody's private row among those that the model was scored on?",
         outcome=Outcome.NOT_COVERED,
-        evidence="That these rows are public is the owner's statement. They were not compared with the private ones, "
-        "since the answer would tell of those; only the private file itself is refused. A score on private rows is "
-        "published without a charge.",
+        evidence="That these rows are public is the owner's statement. They were compared with the private ones by "
+        "keyed digests, and a score is left out where more private rows are among them than chance explains; that "
+        "comparison is outside the guarantee. A score on private rows that it does not find is published without a "
+        "charge.",
         remedy="Score on rows from another source, or leave the evaluation out.",
     )
 

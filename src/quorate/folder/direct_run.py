@@ -116,7 +116,7 @@ def read_direct(
     watch = watch if _is_large(data) else None
     if watch is not None:
         watch("private rows", 0, PARTS)  # before the labels, which lie in the whole of a text
-    private = read_private_cells(data, public, n_features=n_features)
+    private = read_private_cells(data, public, n_features=n_features, declared=tuple(declared or ()))
     if begin:
         folder.make()
     noise, _ = noise_and_key(settings.run.unsafe_noise_seed)
@@ -221,7 +221,8 @@ def look(run: DirectRun) -> Secret[Look | None]:
     """Look at the private table, whose labels and ids are read again for that: a run holds neither."""
     data = run.settings.data
     public = None if data.public is None else pool_of(data, read_pool(data))
-    private = read_private_cells(data, public, n_features=_declared(run.settings, public)[1])
+    declared, n_features = _declared(run.settings, public)
+    private = read_private_cells(data, public, n_features=n_features, declared=tuple(declared or ()))
     names = Names(data.private.name, "[schema]" if data.public is None else data.public.name)
     return look_at_rounds(
         run.task, private.y, private_ids(data, private), names=names, ids=lambda ids: notes_on_ids(data, ids)

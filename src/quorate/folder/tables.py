@@ -63,8 +63,10 @@ def read_private(data: DataSettings, public: Table | None, *, memory: int, works
     return replace(table, X=private_images(_folder(data), names, form, missing=0.0))
 
 
-def read_private_cells(data: DataSettings, public: PublicPool | None, *, n_features: int) -> Table:
-    """Read the private rows of a direct run, each cell by itself."""
+def read_private_cells(
+    data: DataSettings, public: PublicPool | None, *, n_features: int, declared: Sequence[str] = ()
+) -> Table:
+    """Read the private rows of a direct run, each cell by itself; `declared`: the columns of the schema, if any."""
     width = 1 if data.images is not None else n_features
     memory = None if data.images is not None else CELLS_IN_MEMORY
     how: dict[str, Any] = {"label": data.label, "unit": data.unit, "drop": data.drop}
@@ -72,6 +74,8 @@ def read_private_cells(data: DataSettings, public: PublicPool | None, *, n_featu
     if data.images is None:
         if public is not None:
             refuse_other_columns(data, table.X, data.private, public.rows())
+        elif declared:
+            _refuse_others(data, columns(table.X), data.private, [name for name in declared if name not in data.drop])
         return table
     shape = () if public is None or public.image_shape is None else public.image_shape
     names, form = _files(data, table.X, data.private), _form_of(shape)
@@ -137,7 +141,10 @@ def refuse_other_columns(data: DataSettings, table: Rows, path: Source, pool: Ro
 
     Raises DataRefused naming the columns, which a header makes public, and the files.
     """
-    names, wanted = columns(table), columns(pool)
+    _refuse_others(data, columns(table), path, columns(pool))
+
+
+def _refuse_others(data: DataSettings, names: Sequence[str] | None, path: Source, wanted: Sequence[str] | None) -> None:
     if names is None or wanted is None or set(names) == set(wanted):
         return
     differ, alone = other_columns(

@@ -56,6 +56,7 @@ def as_numbers(X: Any, n_columns: int, name: str) -> FloatArray:
     X = flat_images(X)
     if hasattr(X, "to_numpy") and hasattr(X, "columns"):  # a frame beside a pool that is an array
         X = X.to_numpy()
+        X = X.astype(object) if X.dtype.kind == "c" else X  # which one cell makes of all columns
     if not isinstance(X, (list, tuple, np.ndarray)) and hasattr(X, "__array__"):
         X = np.asarray(X)
     if isinstance(X, np.ndarray) and X.dtype.kind not in "OSU":

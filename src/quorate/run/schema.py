@@ -40,6 +40,7 @@ from quorate.errors import DataRefused, InvalidParameter
 from quorate.run.cells import as_numbers, as_the_column, finite_rows, frame_like, real
 from quorate.types import FloatArray
 
+_DECLARED = "the schema"
 _LOOKED_AT = 48  # public rows that a transformer is asked for twice
 _QUIET = np.errstate(all="ignore")  # a warning about what a private row holds would tell of it
 
@@ -51,7 +52,7 @@ class Schema:
     `pool`: the public rows, as given. `encoder`: fitted on the pool; None where rows are numbers without gaps. `text`:
     columns of running text that were named for the method: a row without a text in one of them cannot be used. `kinds`:
     what each column is read as. `declared`: what the owner says of columns where there is no pool: bounds, or the texts
-    that occur.
+    that occur. `called`: what a message calls the public side.
     """
 
     pool: Rows = field(repr=False)
@@ -59,6 +60,7 @@ class Schema:
     text: tuple[str, ...] = ()
     kinds: ColumnKinds = field(default_factory=ColumnKinds)
     declared: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    called: str = "the public pool"
 
     @classmethod
     def of(
@@ -146,7 +148,8 @@ class Schema:
         """
         if declared is not None:
             frame, encoder = declared_columns(declared)
-            return cls(frame, encoder, kinds=declared_kinds(declared, dialect), declared=declared)
+            kinds = declared_kinds(declared, dialect)
+            return cls(frame, encoder, kinds=kinds, declared=declared, called=_DECLARED)
         shape: Any = getattr(X, "shape", ())
         if hasattr(X, "columns") or len(shape) != 2 or not shape[1]:
             raise InvalidParameter(
@@ -165,7 +168,7 @@ class Schema:
         """
         kinds, held = kinds_of(declared, dialect), declared.columns.items()
         texts_ = {name: column.texts for name, column in held if isinstance(column, CategoryColumn)}
-        return cls(pool, encoder_of(declared, kinds(pool)), kinds=kinds, declared=texts_)
+        return cls(pool, encoder_of(declared, kinds(pool)), kinds=kinds, declared=texts_, called=_DECLARED)
 
     def formed(self, rows: Rows) -> Rows:
         """Return rows of the pool's kind as a published model takes them: dates as numbers, and no text missing."""
@@ -225,7 +228,7 @@ class Schema:
             raise DataRefused(f"{name} is no data frame, but the public side tells of one; give a frame")
         X = with_text_names(X, name)
         names, wanted = columns(X) or (), columns(self.pool) or ()
-        refuse_other_columns(names, wanted, called=(name, "the public pool"))
+        refuse_other_columns(names, wanted, called=(name, self.called))
         usable = np.ones(X.shape[0], dtype=bool)
         parsed: dict[str, Any] = {}
         judged = []

@@ -68,7 +68,7 @@ class Spreadsheet(TableFormat):
         )
 
     def names(self, path: Path) -> list[str]:
-        """Return the names in the first row; no other cell is looked at."""
+        """Return the names in the first row, on which no other row decides."""
         return _sheet(path)[0]
 
     def bytes_in_memory(self, path: Path) -> int:
@@ -90,9 +90,12 @@ class Spreadsheet(TableFormat):
 
 
 def _sheet(path: Path) -> tuple[list[str], list[list[Any]]]:
-    """Return the names and the rows of the first sheet; empty rows at its end are none.
+    """Return the names and the rows of the first sheet; an empty row is none, wherever it stands.
 
-    Raises DataRefused if it cannot be read, or its first row does not name the columns; nothing of it is quoted.
+    Privacy: how many columns there are follows from the first row, and whether another row counts from that row alone;
+    what stands to the right of the named columns is not read. A sheet ends where its last cell is, so that were empty
+    rows counted, one row at the end would bring all those before it along. Raises DataRefused if it cannot be read, or
+    its first row does not name the columns; nothing of it is quoted.
     """
     workbook_of = _calamine()
     try:
@@ -102,14 +105,12 @@ def _sheet(path: Path) -> tuple[list[str], list[list[Any]]]:
         raise
     except BaseException:  # noqa: BLE001 - a panic of the library is no Exception, and what it says may quote a cell
         raise DataRefused(f"{path}: the file is damaged, or no Excel file as its name says") from None
-    while rows and all(cell == "" for cell in rows[-1]):
-        rows.pop()
     if not rows:
         raise DataRefused(f"{path}: the first sheet is empty; expected a first row that names the columns, and rows")
     names = [canonical_text(cell) or "" for cell in rows[0]]
-    while names and not names[-1] and all(row[len(names) - 1] == "" for row in rows):
-        names.pop()  # a column that was emptied
-    if not all(isinstance(cell, str) and cell.strip() for cell in rows[0][: len(names)]):
+    while names and not names[-1]:
+        names.pop()
+    if not names or not all(isinstance(cell, str) and cell.strip() for cell in rows[0][: len(names)]):
         raise DataRefused(
             f"{path}: the first row of the first sheet does not name each column; write their names there"
         )
@@ -117,7 +118,8 @@ def _sheet(path: Path) -> tuple[list[str], list[list[Any]]]:
         raise DataRefused(
             f"{path}: the first row of the first sheet has a name that occurs twice; name each column once"
         )
-    return names, rows[1:]
+    cut = (row[: len(names)] for row in rows[1:])
+    return names, [row for row in cut if any(cell != "" for cell in row)]
 
 
 def _calamine() -> Any:
