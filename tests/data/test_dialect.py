@@ -280,7 +280,7 @@ def test_a_txt_file_is_a_table_where_a_separator_is_declared_and_there_alone(tmp
     assert has_named_columns("rows.txt", Dialect(separator="\t"))
     assert not has_named_columns("rows.txt", Dialect(decimal=","))
     (tmp_path / "rows.txt").write_text("a\tb\n1\t2\n")
-    with pytest.raises(DataRefused, match="by separator ="):
+    with pytest.raises(DataRefused, match="separator ="):
         read_data(tmp_path / "rows.txt")
 
 

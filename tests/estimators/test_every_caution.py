@@ -107,6 +107,8 @@ def learner(name: str, **how: Any) -> Fit:
     return of(make, {"epsilon": 1.0} | fixed | how, POINTS, HALF if name in {"generic", "boost"} else CUT)
 
 
+DECLARED = pl.DataFrame(X, schema=[f"x{at}" for at in range(X.shape[1])])
+
 #: Each code that a fit can warn with, and every fit that can have it.
 GIVEN: dict[str, dict[str, Fit]] = {
     "nothing-can-be-answered": {
@@ -145,6 +147,9 @@ GIVEN: dict[str, dict[str, Fit]] = {
     "column-that-may-be-the-unit": {
         "votes": of(votes, {}, VISITS[:N], Y, public=PublicPool(VISITS[N:])),
         "direct": of(direct, {}, VISITS[:N], Y, public=PublicPool(VISITS[N:])),
+    },
+    "coarse-marginals": {
+        "direct": of(direct, {"epsilon": 0.05}, DECLARED, Y, schema=dict.fromkeys(DECLARED.columns, (-9.0, 9.0))),
     },
     "columns-of-dates": {
         "votes": of(votes, {}, PRIVATE_WORDS, Y, public=PUBLIC_WORDS),
