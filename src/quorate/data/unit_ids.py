@@ -96,11 +96,11 @@ def only_whole_ids(groups: Any) -> Any:
 
 
 def refuse_floating_ids(groups: Any, name: str = "groups") -> None:
-    """Refuse a column of unit ids that is of floats, or of complex numbers, which are two: large ids have lost digits, and persons have become one.
+    """Refuse a column of unit ids that is of floats or complex numbers: large ids lost digits, and persons are one.
 
-    Privacy: a library makes floats of whole numbers where one of them is missing, so that one private cell may decide
-    on this refusal. It is one of the three things that private cells decide in the direct method, and the owner alone
-    is told.
+    Privacy: a library makes floats of whole numbers where one of them is missing, and complex numbers of all where one
+    is, so that one private cell may decide on this refusal. It is one of the three things that private cells decide in
+    the direct method, and the owner alone is told.
 
     Examples
     --------
