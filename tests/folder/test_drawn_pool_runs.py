@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+from quorate.direct import flow
 from quorate.folder.direct_run import execute_direct, read_direct
 from quorate.ledger import Ledger
 from quorate.mechanisms import NoisyMarginals
@@ -55,6 +56,29 @@ def test_a_run_is_killed_within_a_level_goes_on_and_publishes_the_rows_it_drew(
     before = (root / "public" / "pool.parquet").read_bytes()
     assert cli("run", root)[0] == 0
     assert (root / "public" / "pool.parquet").read_bytes() == before
+
+
+def test_a_pool_that_was_kept_for_another_charge_is_not_that_of_a_run(
+    make_run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The stages of a run are beside the ledger of another one with the same public facts, as after a lost attempt."""
+    first, second = make_run("first", **LISTS_ALONE), make_run("second", **LISTS_ALONE)
+    execute_direct(read_direct(first), command="quorate run")
+    with monkeypatch.context() as patch:
+
+        def dies(*_: Any, **_how: Any) -> Any:
+            raise Killed
+
+        patch.setattr(flow, "release_marginals", dies)
+        with pytest.raises(Killed):
+            execute_direct(read_direct(second), command="quorate run")
+    for stage in (first / "private").glob("*.stage"):
+        (second / "private" / stage.name).write_bytes(stage.read_bytes())
+    run = read_direct(second)
+    assert run.task.stored, "the other pool is found under the same name"
+    execute_direct(run, command="quorate run")
+    pools = [pl.read_parquet(root / "public" / "pool.parquet") for root in (first, second)]
+    assert not pools[0].equals(pools[1])
 
 
 @pytest.mark.heavy

@@ -12,7 +12,7 @@ from quorate.direct.before_pool import DrawnPool
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.descend import descend
 from quorate.direct.model import published_model, try_model
-from quorate.direct.task import DirectTask
+from quorate.direct.task import DirectTask, stated_coordinates
 from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge, guarantee_of
 from quorate.run.drawn_pool import N_ROWS, count_cells, draw_rows, parquet_of, release_marginals
@@ -77,8 +77,9 @@ def _with_drawn_pool(
 ) -> tuple[DirectTask, Reservation]:
     """Charge, release the marginals, and return the task with the pool that is drawn from them.
 
-    Rows are counted before the charge. A pool that an earlier process kept is read, never drawn again; where it kept
-    coordinates, the task has both already.
+    Rows are counted before the charge. A pool in whose coordinates the rounds have begun is read, never drawn again;
+    where its coordinates were kept, the task has both already. One that was kept for another charge is none: the rows
+    are those of the counts that were paid for.
     """
     before, private = drawn.before, task.private.reveal()
     counts = count_cells(before.declared, private.table.parts(), drawn.counted.reveal(), task.schema.kinds.dialect)
@@ -91,8 +92,9 @@ def _with_drawn_pool(
         progress=lambda done, total: see("marginals", done, total),
     )
     task = replace(task, drawn=replace(drawn, released=released))
-    if not task.stored:
-        if (pool := task.kept_pool(stages)) is None:
+    stated = bool(stated_coordinates(reservation))
+    if not (stated and task.stored):
+        if (pool := task.kept_pool(stages) if stated else None) is None:
             pool = draw_rows(before.declared, released, N_ROWS, drawn.key)
             stages.save(pool_stage(task.plan_key), task.plan_key, parquet_of(pool))
             pool = task.kept_pool(stages) if stages.keeps else pool  # what was read is the pool

@@ -264,8 +264,7 @@ class DirectTask:
 
         A pool is drawn behind the charge, so that no key can name them. Raises PreconditionFailed if they differ.
         """
-        blocks = reservation.blocks(COORDINATES)
-        stated = {block.answers[0] for block in blocks if block.answers is not None}
+        stated = stated_coordinates(reservation)
         if stated - {self._plan_digest}:
             raise PreconditionFailed(_RECOMPUTED)
         if not stated and reservation.remaining(COORDINATES):
@@ -286,6 +285,11 @@ class DirectTask:
         nothing = PrivateTable(self.schema, take(self.schema.pool, np.arange(0)))
         drawn = None if self.drawn is None else replace(self.drawn, counted=Secret(np.empty(0, dtype=bool)))
         return replace(self, private=Secret(UsableRows(nothing, np.empty(0, dtype=np.int64), None, 0)), drawn=drawn)
+
+
+def stated_coordinates(reservation: Reservation) -> set[str]:
+    """Return the digests of coordinates that the rounds of a reservation are in; none before the first round."""
+    return {block.answers[0] for block in reservation.blocks(COORDINATES) if block.answers is not None}
 
 
 def _goes_on(reservation: Reservation) -> bool:
