@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import ast
 import re
+import subprocess
 import sys
 import tomllib
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -374,3 +376,21 @@ def test_there_is_one_copy_of_each_module() -> None:
     places = {name: file for name, file in places.items() if file and name.partition(".")[0] == "quorate"}
     assert len(places) > 10
     assert [name for name, file in places.items() if SOURCE not in Path(file).parents] == []
+
+
+#: What is built, or secret: none of it is source.
+NOT_SOURCE = {".whl", ".pem", ".so", ".pyc", ".prof"}
+
+
+def not_source(files: Sequence[str]) -> list[str]:
+    """Which of some files are none that a repository holds."""
+    return [name for name in files if Path(name).suffix in NOT_SOURCE]
+
+
+def test_what_is_built_or_secret_is_not_tracked() -> None:
+    assert not_source(["a.py", "tls/k.pem", "tool.whl"]) == ["tls/k.pem", "tool.whl"]
+    if not (ROOT / ".git").exists():
+        pytest.skip("not a checkout")
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
+    assert "pyproject.toml" in tracked
+    assert not_source(tracked.splitlines()) == []

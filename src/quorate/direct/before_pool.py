@@ -211,10 +211,8 @@ def plan_on(before: BeforePool, schema: ReadSchema, *, n_classes: int, epsilon: 
     """
     encoded, categories = schema.numbers(schema.pool), schema.indicator_blocks
     name = before.feature_map if has_spread(encoded).any() else "linear"
-    if name == "kernels" and not any(
-        len(places) for places in columns_of(encoded, categories)
-    ):  # nothing that is compared varies
-        name = "linear"
+    if name == "kernels" and not any(len(places) for places in columns_of(encoded, categories)):
+        name = "linear"  # nothing that is compared varies
     feature_map = LinearMap.fit(encoded) if name == "linear" else feature_map_for(name, encoded, categories=categories)  # type: ignore[arg-type]
     return plan_direct(
         feature_map,

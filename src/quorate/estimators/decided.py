@@ -82,7 +82,8 @@ class Decided(Scored):
         """From which probability on the rarer class is predicted: by `class_shares`, else the second of `classes`."""
         classes = self.classes_.tolist()
         shares = self._class_shares(classes)
-        return threshold_in_use(self._deciding(), classes[rarer(shares or (0.5, 0.5)) if len(classes) == 2 else -1])
+        positive = classes[rarer(shares or (0.5, 0.5)) if len(classes) == 2 else -1]
+        return threshold_in_use(decides_from(self._deciding()), positive)
 
     def _published(self) -> tuple[Any, Any]:
         """Return the fitted model, and the public rows as it takes them; None where there are none."""

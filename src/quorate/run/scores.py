@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from quorate.data import encode_labels
 from quorate.errors import InvalidParameter
 from quorate.report import Facts, Score
 from quorate.report.utility import ChosenScore, OperatingPoint, Ranking
-from quorate.students.decision_threshold import decides_from
+from quorate.students.decision_threshold import decides_from, threshold_in_use
 from quorate.students.scores import ScoredRows, default_scoring
-from quorate.types import FloatArray, IntArray
+from quorate.types import FloatArray
 
 CURVE = 60  # points of a curve, at most
 FLAGGED = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)  # shares of rows, at which thresholds are told in a table
@@ -38,7 +39,7 @@ def score(
     by default those of `labels`. `moved`: a threshold and the class that is predicted from there on, as
     :func:`~quorate.students.decision_threshold.decides_from` returns them of the model.
     """
-    truth = _codes(labels, classes)
+    truth = encode_labels(labels, classes, name="evaluation labels")
     scored = ScoredRows.of(student, rows, truth, classes, shares=shares)
     counts = np.bincount(truth, minlength=len(classes))
     chosen = scoring or default_scoring(shares or (counts / max(len(truth), 1)).tolist())
@@ -51,7 +52,7 @@ def score(
         recall=found.recall,
         class_rows=found.class_rows,
         chosen=_chosen(scored, chosen),
-        ranking=_ranking(scored, _threshold(moved or decides_from(student), classes[scored.positive])),
+        ranking=_ranking(scored, threshold_in_use(moved or decides_from(student), classes[scored.positive])),
     )
 
 
@@ -78,18 +79,6 @@ def with_decision(made: Facts, model: Any) -> Facts:
         return made
     threshold, name = moved
     return replace(made, fitted=replace(made.fitted, threshold=threshold, threshold_class=str(name)))
-
-
-def _threshold(moved: tuple[float, Any] | None, positive: Any) -> float:
-    if moved is None:
-        return 0.5
-    threshold, name = moved
-    return threshold if name == positive else 1 - threshold
-
-
-def _codes(labels: ArrayLike, classes: Sequence[Any]) -> IntArray:
-    places = {name: code for code, name in enumerate(classes)}
-    return np.array([places[name] for name in np.asarray(labels).tolist()], dtype=np.int64)
 
 
 def _chosen(scored: ScoredRows, scoring: str) -> ChosenScore | None:

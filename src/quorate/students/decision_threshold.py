@@ -142,9 +142,8 @@ def decides_from(model: Any) -> tuple[float, Any] | None:
     return (float(model.threshold), model.pos_label) if isinstance(model, FixedThresholdClassifier) else None
 
 
-def threshold_in_use(model: Any, positive: Any) -> float:
-    """Return from which probability of `positive` on a two-class model predicts that class."""
-    moved = decides_from(model)
+def threshold_in_use(moved: tuple[float, Any] | None, positive: Any) -> float:
+    """Return from which probability of `positive` on that class is predicted; `moved`: of :func:`decides_from`."""
     if moved is None:
         return 0.5
     return moved[0] if moved[1] == positive else 1 - moved[0]
