@@ -49,7 +49,7 @@ def dialect_of_first_line(path: Path) -> Dialect:
     if not is_delimited(path):
         return PLAIN
     line = first_line(path, most=_OF_HEADER).removeprefix(b"\xef\xbb\xbf").decode(UTF_8, "replace").rstrip("\r\n")
-    return Dialect(separator=_separator([line], path), quote=_quote(line))
+    return Dialect(separator=_separator([line], path))
 
 
 def dialect_of_public(path: Path) -> ShownDialect:

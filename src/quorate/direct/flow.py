@@ -55,7 +55,8 @@ def run_rounds(
         task, reservation = _with_drawn_pool(task, task.drawn, charge, ledger, stages, see)
         check_contributions(task.plan, task.public_rows, unit=task.unit)
     elif task.has_pool and charge.find(ledger) is None:
-        try_model(task.plan, task.schema, task.classes)
+        with one_thread():  # small products, for which threads only wait for each other
+            try_model(task.plan, task.schema, task.classes)
     if task.drawn is None and stages.keeps and task.has_pool and not task.stored:
         stages.save(coordinates_stage(task.plan_key), task.plan_key, task.kept_plan())
     units = task.units(folder=stages.private, watch=in_parts(watch, "coordinates"))
