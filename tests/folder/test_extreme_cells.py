@@ -37,7 +37,7 @@ def assert_refused(root: Path, result: tuple[int, str, str], *expected: str) -> 
     assert "Traceback" not in told
     assert "nothing was charged" in told
     assert HUGE[:9] not in told
-    assert "308" not in told
+    assert "308" not in told.replace(str(root), "")  # whose path pytest numbers
     assert all(each in told for each in expected), told
     if (root / "ledger.db").exists():
         with Ledger(root / "ledger.db") as ledger:
