@@ -89,12 +89,12 @@ class DrawnPool:
         """Say in a sentence what the pool is; `n_rows`: of it, once it is drawn."""
         released, columns = self.released, several(len(self.before.marginals.partitions), "column")
         verb, n_rows = ("were", n_rows) if drawn else ("will be", N_ROWS)
-        lost = ""
+        more = "" if drawn else "; until then the coordinates, the clip and its noise are those of rows drawn evenly"
         if released is not None and released.lost is not None:
-            lost = f"; level {released.lost} was drawn and lost when a process ended, and counts as zeros"
+            more = f"; level {released.lost} was drawn and lost when a process ended, and counts as zeros"
         return (
             f"{n_rows:,} rows {verb} drawn from noisy counts of {columns}, for {self.before.share:.0%} of μ²; they "
-            f"stand for public rows, and are not people{lost}"
+            f"stand for public rows, and are not people{more}"
         )
 
 

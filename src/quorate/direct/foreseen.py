@@ -87,10 +87,14 @@ def steps_of(task: DirectTask, found: dict[str, Any]) -> list[tuple[str, str]]:
         if counts
         else ""
     )
+    about = "about " if counts else ""
     return [
         *unit_line(task.neighbouring),
         *([("draw", draw)] if counts else []),
-        ("learn", f"a linear model in {found['n_coordinates']:,} {kind}, in {found['rounds']} noisy rounds"),
+        (
+            "learn",
+            f"a linear model in {about}{found['n_coordinates']:,} {kind}, in {found['rounds']} noisy rounds",
+        ),
         ("release", f"{found['rounds']} × {found['numbers']:,} noisy sums; every prediction is free"),
         ("spend", f"{budget} for {task.neighbouring.changing}{other}"),
         ("compare", f"{task.neighbouring.changing}, since {task.relation.why}"),

@@ -154,15 +154,18 @@ class DirectPlan:
         hashed.update(self.coordinates.content)
         return hashed.hexdigest()
 
-    def why(self, unit: str) -> tuple[str, ...]:
-        """Return one sentence for each setting, with what it follows from; `unit` is the word for whose data it is."""
+    def why(self, unit: str, *, pool: str = "the public pool defines") -> tuple[str, ...]:
+        """Return one sentence for each setting, with what it follows from.
+
+        `unit`: the word for whose data it is. `pool`: what defines coordinates, and the verb.
+        """
         settings, coordinates = self.settings, self.coordinates
         basis = f"the model is linear in {coordinates.feature_map.words}; there is no public pool to tell directions"
         if coordinates.whitening is not None:
             both = "" if settings.residual_ridge is None else f", and {settings.residual_ridge:.4g} for what is added"
             basis = (
                 f"the model is linear in {coordinates.feature_map.words}, in {coordinates.n_coordinates:,} coordinates "
-                f"that the public pool defines, of which {self.dimension:.4g} count: the effective dimension d(κ) at "
+                f"that {pool}, of which {self.dimension:.4g} count: the effective dimension d(κ) at "
                 f"κ = {settings.ridge:.4g}{both}"
             )
         noise = (

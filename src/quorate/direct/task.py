@@ -114,11 +114,10 @@ class DirectTask:
     @property
     def why(self) -> tuple[str, ...]:
         """One sentence for each setting, with what it follows from."""
-        basis, *others = self.plan.why(self.unit)
         if self.drawn is None:
-            return basis, *others
+            return self.plan.why(self.unit)
         drawn = self.drawn.words(int(self.schema.pool.shape[0]), drawn=self.stored or self.drawn.released is not None)
-        return drawn, basis.replace("the public pool defines", "the drawn rows define"), *others
+        return drawn, *self.plan.why(self.unit, pool="the drawn rows define")
 
     @property
     def public_rows(self) -> Any:
