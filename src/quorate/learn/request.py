@@ -13,9 +13,9 @@ from typing import Any
 from sklearn.base import clone
 
 from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError
+from quorate.findings import Finding, Severity, caution
 from quorate.folder.typed import error_as_typed
 from quorate.learners import PrivateLearner
-from quorate.outcomes import Caution, Severity, caution
 
 RULE, PAGE = "rule.json", "report.html"
 NO_ERROR_BOUND = "no-useful-error-bound"
@@ -65,7 +65,7 @@ class LearnCheck:
 
     request: LearnRequest
     learner: PrivateLearner
-    cautions: tuple[Caution, ...]
+    cautions: tuple[Finding, ...]
     n_labelled: int
     n_unlabelled: int
     released: str
@@ -124,7 +124,7 @@ def proven_error(learner: PrivateLearner, n_labelled: int, n_unlabelled: int) ->
     return _ERRORS[least] if least < len(_ERRORS) else None
 
 
-def error_caution(error: float | None) -> Caution:
+def error_caution(error: float | None) -> Finding:
     """Say that nothing is proven of the error, where that is so.
 
     Examples

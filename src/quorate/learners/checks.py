@@ -6,14 +6,14 @@ from collections.abc import Iterable
 
 from quorate.accounting import ApproxDP
 from quorate.accounting.figures import at_most, several
+from quorate.findings import Finding
 from quorate.learners.fit_charge import REPLACE_ONE_RECORD, Plan
 from quorate.learners.sample import Sample
-from quorate.outcomes import Caution
 from quorate.run.check_result import CheckResult
 
 
 def check_of_fit(
-    learner: str, sample: Sample, plan: Plan, cautions: Iterable[Caution], epsilon: float, *, seeded: bool
+    learner: str, sample: Sample, plan: Plan, cautions: Iterable[Finding], epsilon: float, *, seeded: bool
 ) -> CheckResult:
     """Say what a fit would do and cost; whether its ledger has enough left is not looked at.
 
