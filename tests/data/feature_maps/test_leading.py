@@ -8,9 +8,10 @@ from scipy import sparse
 
 from quorate.data.feature_maps import LinearMap, factored, leading
 from quorate.data.feature_maps.coordinates import Spectrum, public_features
+from quorate.data.feature_maps.named import feature_map_for
 from quorate.direct import defaults
 from quorate.direct.contribution_check import faults_of, made_up
-from quorate.direct.plan import feature_map_for, plan_direct
+from quorate.direct.plan import plan_direct
 from quorate.direct.stored import dump_plan, load_plan
 
 N, WORDS = 300, 500
