@@ -14,7 +14,7 @@ from quorate.data.unit_ids import usable_slots
 from quorate.direct.task import DirectTask
 from quorate.findings import Finding
 from quorate.run.cells import lists_of
-from quorate.run.look import CountedCells, Look, Names, compared_with_pool
+from quorate.run.look import CountedCells, Look, Names, compared_with_pool, compared_with_schema
 from quorate.run.remarks import notes_on_tables, remarks
 from quorate.types import Secret
 
@@ -45,6 +45,8 @@ def look_at_rounds(
             *compared_with_pool(counted, task.records, pool, names),
             *remarks(lambda: notes_on_tables(counted.rows(), pool, task.schema.kinds, **called).reveal()),
         )
+    elif task.schema.declared:
+        notes = compared_with_schema(counted, len(labels), names)
     notes += remarks(lambda: ids(slots or ()))
     return Secret(
         Look(
