@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from quorate.accounting import ApproxDP, Neighbouring, PureDP
 from quorate.accounting.neighbouring import N_IS_PUBLIC
-from quorate.errors import BudgetExhausted
+from quorate.errors import BudgetExhausted, named
 from quorate.learners.inner_learner import is_learner, without_ledger
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.release import Charge
@@ -192,7 +192,8 @@ def in_own_words(learner: str) -> Iterator[None]:
             f"{each.limit:g}"
             for each in refusal.all
         )
-        lower = " and ".join("delta" if each.unit == "δ" else "epsilon" for each in refusal.all)
+        lower = " and ".join(named("delta" if each.unit == "δ" else "epsilon") for each in refusal.all)
         raise refusal.reworded(
-            f"{learner}.fit costs {costs}; lower the learner's {lower}, or raise the ledger's budget with a reason"
+            f"{learner}.fit costs {costs}",
+            advice=f"lower the learner's {lower}, or raise the ledger's budget with a reason",
         ) from None

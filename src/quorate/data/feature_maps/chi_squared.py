@@ -10,7 +10,7 @@ import numpy as np
 
 from quorate.data.feature_maps.exact import MANTISSA_BITS
 from quorate.data.feature_maps.rbf import inverse_root
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray
 
@@ -59,12 +59,16 @@ class ChiSquaredMap:
             If the pool holds a number below 0.
         """
         if (pool < 0).any():
-            raise InvalidParameter("feature_map='chi2' takes counts, and the public pool holds numbers below 0")
+            raise InvalidParameter(
+                f"{named('feature_map', 'chi2')} takes counts, and the public pool holds numbers below 0"
+            )
         chosen = np.sort(rng.permutation(len(pool))[:LANDMARKS])
         landmarks = shares(pool[chosen])
         landmarks = landmarks[landmarks.any(axis=1)]
         if not len(landmarks):
-            raise InvalidParameter("feature_map='chi2' takes counts, and those of the public pool are all 0")
+            raise InvalidParameter(
+                f"{named('feature_map', 'chi2')} takes counts, and those of the public pool are all 0"
+            )
         return cls(landmarks, inverse_root(kernel(landmarks, landmarks) * 2.0**-BITS))
 
     @property
