@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from quorate.data.feature_maps import ResidualMap
 from quorate.data.feature_maps.coordinates import FeatureMap, Spectrum, dual_eigenpairs, public_features
-from quorate.data.feature_maps.leading import leading_spectrum
+from quorate.data.feature_maps.directions import leading_spectrum
 from quorate.data.rows import kind, take
 from quorate.deferred import linalg
 from quorate.types import FloatArray, IntArray
