@@ -13,9 +13,8 @@ import polars as pl
 import pytest
 
 from quorate.data import column_names, read_cells, read_data
-from quorate.data.column_kinds import column_kinds
+from quorate.data.column_kinds import GivenKinds, column_kinds
 from quorate.data.dialect import Dialect
-from quorate.data.given_kinds import GivenKinds
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.run.schema import Schema
 

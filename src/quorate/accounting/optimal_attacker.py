@@ -85,7 +85,7 @@ def trade_off(event: Event, false_alarms: Sequence[float] = FALSE_ALARMS) -> Tra
     >>> [round(each, 2) for each in curve.misses]  # of N(0, 1) against N(1, 1): Φ(Φ⁻¹(1 − α) − 1)
     [1.0, 0.74, 0.16, 0.0]
     """
-    return trade_off_of([(each, delta(event, each)) for each in EPSILONS], false_alarms)
+    return trade_off_of([(epsilon, delta(event, epsilon)) for epsilon in EPSILONS], false_alarms)
 
 
 def trade_off_of(prices: Sequence[tuple[float, float]], false_alarms: Sequence[float] = FALSE_ALARMS) -> TradeOff:

@@ -63,8 +63,8 @@ def listed(names: Sequence[str]) -> str:
     >>> listed(["age", "sex"])
     "'age', 'sex'"
     """
-    shown = ", ".join(repr(name) for name in names[:_SHOWN])
-    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
+    quoted = ", ".join(repr(name) for name in names[:_SHOWN])
+    return quoted if len(names) <= _SHOWN else f"{quoted} and {len(names) - _SHOWN} more"
 
 
 def column(X: Rows, position: int) -> Any:
@@ -323,18 +323,18 @@ def other_columns(names: Sequence[str], wanted: Sequence[str], *, called: tuple[
 def _match_families(private: Rows, public: Rows, names: tuple[str, ...], called: tuple[str, str]) -> tuple[Rows, Rows]:
     private_families, public_families = families(private), families(public)
     for position, name in enumerate(names):
-        here, there = private_families[name], public_families[name]
-        if here == there:
+        family, other = private_families[name], public_families[name]
+        if family == other:
             continue
-        if there == "missing" or _has_no_value(public, position):
+        if other == "missing" or _has_no_value(public, position):
             public = _retype(public, private, position)
-        elif here == "missing" or _has_no_value(private, position):
+        elif family == "missing" or _has_no_value(private, position):
             private = _retype(private, public, position)
         else:
             raise DataRefused(
-                f"column {name!r} holds {_WORD[here]} in {called[0]}, but {_WORD[there]} in {called[1]}; write it the "
-                "same way in both (one entry that is no number, such as 3,5 for 3.5, makes a column text), or drop it "
-                "from both"
+                f"column {name!r} holds {_WORD[family]} in {called[0]}, but {_WORD[other]} in {called[1]}; write it "
+                "the same way in both (one entry that is no number, such as 3,5 for 3.5, makes a column text), or drop "
+                "it from both"
             )
     return private, public
 

@@ -108,9 +108,9 @@ def uncopied(table: Tally) -> Tally:
     """
     if len(table.counts) < _COPIES_OF:
         return table
-    times, found = np.unique(table.counts, return_counts=True)
-    copies = int(times[found.argmax()])
-    if found.max() < _ALIKE * len(table.counts):
+    times, frequencies = np.unique(table.counts, return_counts=True)
+    copies = int(times[frequencies.argmax()])
+    if frequencies.max() < _ALIKE * len(table.counts):
         return table
     return Tally(table.words, -(-table.counts // copies))
 

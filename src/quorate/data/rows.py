@@ -299,8 +299,8 @@ def holds_texts(X: Any) -> bool:
     (True, False, True)
     """
     if isinstance(X, (list, tuple)):
-        return any(isinstance(each, str) for each in X) and not any(
-            hasattr(each, "__len__") and not isinstance(each, str) for each in X
+        return any(isinstance(value, str) for value in X) and not any(
+            hasattr(value, "__len__") and not isinstance(value, str) for value in X
         )
     dtype, dimensions = getattr(X, "dtype", None), getattr(X, "ndim", 1)
     if dtype is None or dimensions != 1 or sparse.issparse(X):

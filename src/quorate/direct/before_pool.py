@@ -17,12 +17,12 @@ from quorate.accounting import epsilon as price
 from quorate.accounting.figures import several
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import Relation
-from quorate.data.declared import encoded_width
 from quorate.data.declared_schema import CategoryColumn, NumberColumn, Schema
 from quorate.data.feature_maps import LinearMap
 from quorate.data.feature_maps.nystroem import LANDMARKS
 from quorate.data.feature_maps.product_kernel import MOST_VALUES, columns_of
 from quorate.data.feature_maps.scale import has_spread
+from quorate.data.schema_encoder import encoded_width
 from quorate.direct.defaults import MOST_EIGENPAIRS, dimension_of_blocks, rounds_for, wanted_dimension
 from quorate.direct.plan import (
     LARGEST_SIGMA,

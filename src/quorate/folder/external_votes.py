@@ -17,7 +17,7 @@ from quorate.accounting.data_dependent import SanitisedTotal, release_rdp
 from quorate.accounting.figures import several
 from quorate.accounting.renyi import epsilon_of_curve
 from quorate.data import fingerprint
-from quorate.data.spreadsheets import csv_text
+from quorate.data.cell_text import csv_text
 from quorate.errors import InvalidParameter, LedgerMismatch
 from quorate.folder.folder import RunFolder
 from quorate.folder.votes_file import VotesFile

@@ -99,15 +99,15 @@ def check_fits(requested: BudgetUnits, *, spent: BudgetUnits, limit: BudgetUnits
         ("δ", "delta_e18", DELTA_DIGITS),
         ("ε", "epsilon_e9", EPSILON_DIGITS),  # the last one that is passed is named first
     ):
-        already, asked, most = getattr(spent, name), getattr(requested, name), getattr(limit, name)
-        if already + asked > most:
-            figures = float_up(already, digits), float_up(asked, digits), float_down(most, digits)
-            told = (
+        already, wanted, most = getattr(spent, name), getattr(requested, name), getattr(limit, name)
+        if already + wanted > most:
+            figures = float_up(already, digits), float_up(wanted, digits), float_down(most, digits)
+            figures_ = (
                 f"{unit}={figures[1]:.10g} on top of {unit}={figures[0]:.10g} would pass the limit "
                 f"{unit}={figures[2]:.10g}" + ("" if refusal is None else f", and {_without_remedy(refusal)}")
             )
             refusal = BudgetExhausted(
-                f"charging {told}; ask fewer queries, raise sigma, or raise the budget with a reason",
+                f"charging {figures_}; ask fewer queries, raise sigma, or raise the budget with a reason",
                 spent=figures[0],
                 requested=figures[1],
                 limit=figures[2],

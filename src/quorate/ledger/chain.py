@@ -241,10 +241,10 @@ def read_receipts(text: str) -> tuple[Receipt, ...]:
             values = [json.loads(line) for line in text.splitlines() if line.strip()]
         except (ValueError, RecursionError):
             raise InvalidParameter(f"the receipt is not JSON; {_SHAPE}") from None
-    found = tuple(receipt for value in values for receipt in _receipts_in(value))
-    if not found:
+    receipts = tuple(receipt for value in values for receipt in _receipts_in(value))
+    if not receipts:
         raise InvalidParameter(f"there is no receipt; {_SHAPE}")
-    return found
+    return receipts
 
 
 def _receipts_in(value: object) -> Iterator[Receipt]:

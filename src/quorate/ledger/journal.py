@@ -320,8 +320,8 @@ class Journal:
             yield
         except BaseException as error:
             if self._stopped is None and (self._writes or not isinstance(error, LedgerBusy)):
-                told = str(error) if isinstance(error, QuorateError) else f"interrupted ({type(error).__name__})"
-                self._stopped = LedgerIntegrityError(f"the ledger stopped: {told}")
+                cause = str(error) if isinstance(error, QuorateError) else f"interrupted ({type(error).__name__})"
+                self._stopped = LedgerIntegrityError(f"the ledger stopped: {cause}")
             raise
 
     def _refuse_stopped(self) -> None:

@@ -154,8 +154,8 @@ def mechanism_for(
             raise InvalidParameter(f"{name} has no field {field!r}{nearest(field, allowed)}")
     for field, (value, meaning) in required_fields(kind).items():
         if field not in given:
-            told = f"{field}. Example: {field} = {value}: {meaning}" if value is not ... else f"{field}: {meaning}"
-            raise InvalidParameter(f"{name} needs {told}")
+            need = f"{field}. Example: {field} = {value}: {meaning}" if value is not ... else f"{field}: {meaning}"
+            raise InvalidParameter(f"{name} needs {need}")
     missing = [field for field in noise if field not in given]
     if missing and len(missing) < len(noise):
         raise InvalidParameter(
@@ -172,7 +172,7 @@ def mechanism_for(
         if not missing:
             return kind(**values)
         schedule = (answers, epsilon, delta)
-        if is_own(kind) or not {type(each) for each in (*values.values(), *schedule)} <= _PLAIN:
+        if is_own(kind) or not {type(held) for held in (*values.values(), *schedule)} <= _PLAIN:
             return _calibrated.__wrapped__(kind, tuple(values), *schedule, *values.values())
         return _calibrated(kind, tuple(values), *schedule, *values.values())
 

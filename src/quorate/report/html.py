@@ -289,7 +289,7 @@ def trade_off(title: str, curve: AttackCurve) -> Markup:
     def at(false_alarms: float, misses: float) -> str:
         return f"{left + side * false_alarms:.4f} {top + side * (1 - misses):.4f}"
 
-    path = "M" + "L".join(at(*each) for each in zip(curve.false_alarms, curve.misses, strict=True))
+    path = "M" + "L".join(at(*point) for point in zip(curve.false_alarms, curve.misses, strict=True))
     ends = f"L{at(1.0, 0.0)}"
     ticks = (("0", 0.0), ("½", 0.5), ("1", 1.0))
     return _picture(

@@ -52,13 +52,13 @@ def _rows(facts: Facts) -> Markup:
     ]
     counts = facts.answers.per_class
     total = max(1, facts.answers.answered)
-    shown = words_of(facts).COUNTS_ANSWERS
-    heads = ("Class", *((RELEASED,) if shown else ()), *(head for head, _ in columns))
+    with_counts = words_of(facts).COUNTS_ANSWERS
+    heads = ("Class", *((RELEASED,) if with_counts else ()), *(head for head, _ in columns))
     body = (
         element(
             "tr",
             element("th", shortened(name, NAME_COLUMNS), scope="row"),
-            _measured(counts[c] / total, f"{counts[c]:,}", "ink-3") if shown else None,
+            _measured(counts[c] / total, f"{counts[c]:,}", "ink-3") if with_counts else None,
             *(_recall(recall[c]) for _, recall in columns),
         )
         for c, name in enumerate(facts.setup.classes)
@@ -103,13 +103,13 @@ PUBLIC_IS_STATED = "That the rows measured on are public, and about nobody in th
 
 def utility(facts: Facts) -> tuple[Child, ...]:
     """Return how good labels and student are, overall and per class."""
-    found = facts.utility
+    measured = facts.utility
     rows = [
         (name, score)
         for name, score in (
-            ("Student", found.student),
-            ("Released answers", found.ensemble),
-            ("Without privacy", found.non_private),
+            ("Student", measured.student),
+            ("Released answers", measured.ensemble),
+            ("Without privacy", measured.non_private),
         )
         if score is not None
     ]
@@ -117,12 +117,12 @@ def utility(facts: Facts) -> tuple[Child, ...]:
     if rows:
         scores = table(
             f"Against public labels, with a 95 % interval. {PUBLIC_IS_STATED}"
-            + (" The line without privacy is revealed by the owner and not covered." if found.non_private else ""),
+            + (" The line without privacy is revealed by the owner and not covered." if measured.non_private else ""),
             ("Labels by", "#Accuracy", "As a bar", "#95 % interval", "#Balanced accuracy", "#Rows"),
             (*(_score(name, score) for name, score in rows), *_always(facts)),
         )
-    words, found_no_better, foreseen = words_of(facts), verdict(found.student), expectation(found)
-    judged_by, decided = judged(found.student), decides(facts)
+    words, found_no_better, foreseen = words_of(facts), verdict(measured.student), expectation(measured)
+    judged_by, decided = judged(measured.student), decides(facts)
     why = words.closed(facts)
     return (
         element("p", words.model(facts)),
@@ -248,15 +248,15 @@ def _comparisons(found: Audit) -> tuple[Child, ...]:
             ("Answers", "What was counted", "#Observed", "#Expected", "Agrees", "#Confidence", "#Runs"),
             (
                 (
-                    each.name,
-                    each.event,
-                    percent(each.observed),
-                    percent(each.expected),
-                    "no" if each.violated else "yes",
-                    percent(each.confidence).replace(".0 %", " %"),
-                    f"{each.trials:,}",
+                    comparison.name,
+                    comparison.event,
+                    percent(comparison.observed),
+                    percent(comparison.expected),
+                    "no" if comparison.violated else "yes",
+                    percent(comparison.confidence).replace(".0 %", " %"),
+                    f"{comparison.trials:,}",
                 )
-                for each in found.comparisons
+                for comparison in found.comparisons
             ),
         ),
         *(

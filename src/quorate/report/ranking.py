@@ -16,20 +16,20 @@ def ranking(facts: Facts) -> tuple[Child, ...]:
     student = facts.utility.student
     if student is None or student.ranking is None:
         return ()
-    found = student.ranking
-    name = shortened(visible(facts.setup.classes[found.positive]), _NAME)
-    share = percent(found.share)
-    curve = found.curve
+    curves = student.ranking
+    name = shortened(visible(facts.setup.classes[curves.positive]), _NAME)
+    share = percent(curves.share)
+    curve = curves.curve
     roc = (
         f"ROC curve: of the rows that are “{name}”, the share that is flagged (upwards), by the share of the other "
-        f"rows that is flagged (to the right). Area {found.roc_auc:.3f}; 0.5 by chance."
+        f"rows that is flagged (to the right). Area {curves.roc_auc:.3f}; 0.5 by chance."
     )
     precision = (
         f"Precision–recall curve: of the flagged rows, the share that is “{name}” (upwards), by the share of those "
-        f"rows that is flagged (to the right). Average precision {found.average_precision:.3f}; "
-        f"{found.share:.3f} by chance."
+        f"rows that is flagged (to the right). Average precision {curves.average_precision:.3f}; "
+        f"{curves.share:.3f} by chance."
     )
-    chosen = "" if found.positive else f", with the share of “{name}” declared in [data] class_shares"
+    chosen = "" if curves.positive else f", with the share of “{name}” declared in [data] class_shares"
     return (
         element("h3", f"How “{name}” is found"),
         element(
@@ -43,7 +43,7 @@ def ranking(facts: Facts) -> tuple[Child, ...]:
             _figure(
                 precision,
                 html.unit_square(
-                    precision, [(p.recall, p.precision) for p in curve], chance=((0, found.share), (1, found.share))
+                    precision, [(p.recall, p.precision) for p in curve], chance=((0, curves.share), (1, curves.share))
                 ),
             ),
             class_="curves",
@@ -53,8 +53,8 @@ def ranking(facts: Facts) -> tuple[Child, ...]:
             f"are. [student] decision_threshold takes such a number{chosen}.",
             ("Threshold", "#Flagged", "#Precision", "#Recall", "#False alarms"),
             (
-                *(_row(f"{point.threshold:.3g}", point) for point in found.thresholds),
-                _row(element("strong", f"{found.in_use.threshold:.3g} — this model"), found.in_use),
+                *(_row(f"{point.threshold:.3g}", point) for point in curves.thresholds),
+                _row(element("strong", f"{curves.in_use.threshold:.3g} — this model"), curves.in_use),
             ),
         ),
     )
