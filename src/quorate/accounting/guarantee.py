@@ -8,9 +8,9 @@ from math import exp, tanh
 from pathlib import Path
 from typing import Any, Final
 
+from quorate.accounting.attacker import PAIRS, PUBLISHED, closeness, factor, guesses, rounded_up, worlds_told_apart
 from quorate.accounting.figures import at_most
 from quorate.accounting.neighbouring import OTHER, Neighbouring, holds_where_read_off
-from quorate.accounting.odds import PAIRS, PUBLISHED, closeness, factor, guesses, rounded_up, worlds_told_apart
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
 from quorate.stored_names import stored_as

@@ -215,14 +215,7 @@ def _as_texts(values: list[Any], absent: list[bool], name: Any) -> list[str | No
 
 
 def as_text(value: Any) -> str:
-    """Write one value down: a time by its ISO form, a duration as its seconds.
-
-    Examples
-    --------
-    >>> import datetime
-    >>> as_text(datetime.time(7, 30)), as_text(datetime.timedelta(days=1))
-    ('07:30:00', '86400.0')
-    """
+    """Write one value down: a time by its ISO form, a duration as its seconds."""
     if isinstance(value, str):
         return value
     if hasattr(value, "total_seconds"):  # durations first: those of pandas have both
@@ -298,11 +291,6 @@ def other_columns(names: Sequence[str], wanted: Sequence[str], *, called: tuple[
     `names`, `wanted`: of the table and of the public one. `called`: what the two are called. Returns: `words`: without
     a full stop. Where most public columns are lacking, the first line of the table may be a row, which is not quoted.
     `alone`: what only one of them has; nothing where the first line may be a row.
-
-    Examples
-    --------
-    >>> other_columns(["age", "name"], ["age"], called=("private.csv", "public.csv"))
-    ("public.csv lacks the column 'name' of private.csv", ['name'])
     """
     one, other = called
     more = [name for name in names if name not in set(wanted)]
@@ -366,14 +354,7 @@ def _retype(X: Rows, model: Rows, position: int) -> Rows:
 
 
 def feature_families(X: Rows) -> tuple[Family, ...]:
-    """Return the family of every column of any table; the columns of arrays are numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> feature_families(np.zeros((1, 2)))
-    ('number', 'number')
-    """
+    """Return the family of every column of any table; the columns of arrays are numbers."""
     if is_frame(X):
         return tuple(families(X).values())
     return tuple("number" for _ in range(width(X)))

@@ -64,13 +64,7 @@ def microseconds(text: str | None, kind: TimeKind) -> int | None:
 
 
 def time_number(text: str | None, kind: TimeKind) -> float:
-    """Return what a text says as days since 1970-01-01 00:00 UTC, hours since midnight or days; NaN for nothing.
-
-    Examples
-    --------
-    >>> time_number("1970-01-02T12:00", "date"), time_number("06:30", "time"), time_number("43200.0", "duration")
-    (1.5, 6.5, 0.5)
-    """
+    """Return what a text says as days since 1970-01-01 00:00 UTC, hours since midnight or days; NaN for nothing."""
     said = microseconds(text, kind)
     return float("nan") if said is None else said / (_HOUR if kind == "time" else DAY)
 

@@ -67,12 +67,6 @@ class Dialect:
     ------
     InvalidParameter
         If one of them is none, or two contradict each other.
-
-    Examples
-    --------
-    >>> german = Dialect(separator=";", decimal=",", thousands=".", date_format="dd.mm.yyyy")
-    >>> german.number("1.234,5"), german.number("1.5"), german.date("02.01.1970")
-    (1234.5, nan, 1.0)
     """
 
     separator: str = ""

@@ -254,12 +254,6 @@ def indicator_blocks(encoder: Any) -> tuple[tuple[int, int], ...]:
     ----------
     encoder : object
         From :func:`public_encoder`; None, and what has no indicators, give no entry.
-
-    Examples
-    --------
-    >>> import polars
-    >>> indicator_blocks(public_encoder(polars.DataFrame({"sex": ["F", "M", "M", "F"], "age": [30, 50, 40, 20]})))
-    ((1, 4),)
     """
     blocks = []
     for part, fitted, _ in getattr(encoder, "transformers_", []):
@@ -273,13 +267,6 @@ def public_words(encoder: Any) -> dict[str, PublicWords]:
     """Return the entries of each column of categories that an encoder of tables knows, by the names of the columns.
 
     Columns of which two entries say the same are not among them: a run that was begun before told these apart.
-
-    Examples
-    --------
-    >>> import polars
-    >>> words = public_words(public_encoder(polars.DataFrame({"sex": ["F", "M"] * 2})))
-    >>> words["sex"](" F "), words["sex"]("f")
-    ('F', 'f')
     """
     known = {}
     for part, fitted, names in getattr(encoder, "transformers_", []):

@@ -36,12 +36,6 @@ def existing_file(path: str | Path) -> Path:
     """Return the path of a file that is there and may be read.
 
     Raises DataRefused if there is no such file, it is a folder or a spreadsheet, or there is no permission to read it.
-
-    Examples
-    --------
-    >>> existing_file("nowhere.csv")
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: nowhere.csv: there is no such file
     """
     file = Path(path)
     if file.is_dir():

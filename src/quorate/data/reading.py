@@ -278,13 +278,7 @@ def read_batches(
 
 
 def has_named_columns(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> bool:
-    """Tell by its name, and by how text tables are written, whether a file holds a table with named columns.
-
-    Examples
-    --------
-    >>> has_named_columns("visits.parquet"), has_named_columns("a9a.xz")
-    (True, False)
-    """
+    """Tell by its name, and by how text tables are written, whether a file holds a table with named columns."""
     return isinstance(format_for(path, dialect), TableFormat)
 
 

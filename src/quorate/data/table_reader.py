@@ -60,15 +60,6 @@ class TableReader:
     `container`: what holds the pool; None where nothing is known of it, and rows come back as they are.
     `width`: the number of its columns.
     `as_frame`: whether one of the models takes the table as it is, though another one has it read.
-
-    Examples
-    --------
-    >>> import polars
-    >>> from quorate.data.column_kinds import column_kinds
-    >>> pool = polars.DataFrame({"temperature": ["38,8", "36,6"], "seen": ["2024-03-01", "2024-03-02"]})
-    >>> reader = TableReader.of(pool, column_kinds(pool), left_out=("id",))
-    >>> reader(polars.DataFrame({"id": [7], "seen": ["1970-01-02"], "temperature": [38.8]})).rows()
-    [(38.8, 1.0)]
     """
 
     families: Mapping[str, Family] = field(default_factory=dict, hash=False)

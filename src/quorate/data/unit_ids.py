@@ -197,14 +197,7 @@ def likely_units(public: Rows, left_out: Iterable[str] = ()) -> tuple[str, ...]:
 
     Returns: columns whose names are those of an id of persons; and public columns that are named as any id, or whose
     entries are letters and digits in one form, where entries repeat.
-
-    Examples
-    --------
-    >>> import polars
-    >>> visits = polars.DataFrame({"case": [f"C{i:04d}" for i in range(90)], "pseudo": [f"P{i // 3:04d}" for i in range(90)]})
-    >>> likely_units(visits, ["Patienten_ID", "patient_age", "room_id"])
-    ('pseudo', 'Patienten_ID')
-    """  # noqa: E501
+    """
     names = []
     if is_frame(public):
         for place, (name, family) in enumerate(families(public).items()):

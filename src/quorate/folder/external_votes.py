@@ -28,7 +28,7 @@ from quorate.mechanisms.schedule import check_mechanism
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution
 from quorate.release import Charge, guarantee_of
-from quorate.release.files import write_atomically
+from quorate.release.file_writing import write_atomically
 from quorate.release.keys import fingerprint_key
 from quorate.release.model_digest import described_mechanism
 from quorate.run.cautions import reach

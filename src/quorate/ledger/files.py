@@ -155,12 +155,6 @@ class Slots:
 
     `heads`: what each slot names, in order; None where a slot is not, byte for byte, what was ever written there. An
     anchor of an earlier version has one.
-
-    Examples
-    --------
-    >>> older, newer = Head(sequence=3, hash="a" * 64), Head(sequence=5, hash="b" * 64)
-    >>> Slots((newer, older)).newest.sequence, Slots((newer, older)).next, Slots((newer, None)).torn
-    (5, 1, True)
     """
 
     heads: tuple[Head | None, ...]

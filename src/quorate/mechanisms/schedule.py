@@ -30,14 +30,7 @@ _PLAIN: Final = {int, float, str}  # values that are the same wherever they are 
 
 
 def schedule_event(mechanism: Mechanism, answers: int) -> Event:
-    """Everything that `answers` queries may release, as one event.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import NoisyCounts
-    >>> schedule_event(NoisyCounts(sigma=40.0, form="binary"), 100)
-    Repeated(event=DiscreteGaussian(sigma=40.0, l2_sensitivity=1.0), times=100)
-    """
+    """Everything that `answers` queries may release, as one event."""
     return mechanism.schedule(answers)
 
 
@@ -137,16 +130,6 @@ def mechanism_for(
     ------
     InvalidParameter
         If a field is unknown, missing or out of range, or only a part of the noise was given.
-
-    Examples
-    --------
-    >>> task = dict(n_classes=10, n_teachers=250, answers=500, epsilon=1.0, delta=1e-5)
-    >>> from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax
-    >>> mechanism_for(GaussianNoisyMax, {}, **task)
-    GaussianNoisyMax(sigma=117.972932, form='histogram')
-    >>> mechanism_for(ConfidentNoisyMax, {}, **task)
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: ConfidentNoisyMax needs threshold. Example: threshold = 200.0: how many ...
     """
     name, noise, allowed = kind.__name__, noise_fields(kind), user_fields(kind)
     for field in given:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from quorate.accounting.odds import PAIRS
+from quorate.accounting.attacker import PAIRS
 from quorate.report.plain import Plain, require
 
 

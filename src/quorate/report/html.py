@@ -35,11 +35,6 @@ def element(name: str, *children: Child, **attributes: str | float | None) -> Ma
     `name`: tag name. `*children`: :class:`Markup` is taken as it is; any other text is escaped, with what is invisible
     written out. `**attributes`: ``class_`` is written ``class`` and ``stroke_width`` ``stroke-width``; None leaves an
     attribute out.
-
-    Examples
-    --------
-    >>> element("td", "<script>", class_="name", title='say "no"')
-    '<td class="name" title="say &quot;no&quot;">&lt;script&gt;</td>'
     """
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(visible(_number(value)), quote=True)}"'

@@ -138,13 +138,7 @@ def _read_tree(kind: type, value: Mapping[str, Any], where: str) -> Any:
 
 
 def as_json(value: Any) -> Any:
-    """Return a plain value as what :mod:`json` writes: objects, lists, numbers, words.
-
-    Examples
-    --------
-    >>> as_json((1, "a", None))
-    [1, 'a', None]
-    """
+    """Return a plain value as what :mod:`json` writes: objects, lists, numbers, words."""
     if isinstance(value, Guarantee):
         return loads(value.to_json())
     if isinstance(value, Plain):

@@ -5,8 +5,8 @@ Headings are the terms of NIST SP 800-226, *Guidelines for Evaluating Differenti
 
 from __future__ import annotations
 
+from quorate.accounting.attacker import PAIRS
 from quorate.accounting.figures import at_least, at_most
-from quorate.accounting.odds import PAIRS
 from quorate.outcomes import Outcome
 from quorate.report import html, sentences
 from quorate.report.facts import Check, Facts

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from math import ceil
 
+from quorate.accounting.attacker import PAIRS
 from quorate.accounting.figures import at_least, at_most, plural, several
-from quorate.accounting.odds import PAIRS
 from quorate.outcomes import Outcome
 from quorate.report.facts import Facts
 from quorate.report.notation import percent, power_of_ten, shortened, visible, wilson_interval

@@ -155,16 +155,6 @@ def leading_spectrum(features: Any) -> Spectrum:
 
     The rest of its trace is told as eigenvalues of equal size: of all that have the same sum, those count most in an
     effective dimension.
-
-    Examples
-    --------
-    >>> features = sparse.random(1_200, 2_000, density=0.05, format="csr", random_state=0)
-    >>> spectrum = leading_spectrum(features)
-    >>> spectrum.vectors.shape, len(spectrum.rest), bool(spectrum.values[0] > spectrum.values[-1] > 0)
-    ((2000, 1000), 200, True)
-    >>> whole = float((features.data**2).sum()) / 1_200
-    >>> bool(np.isclose(spectrum.values.sum() + spectrum.rest.sum(), whole))
-    True
     """
     m, width = features.shape
     both = _Both(features)

@@ -23,14 +23,6 @@ def parts_of(path: Path, *, quote: str = '"') -> Iterator[bytes]:
 
     A line within quotation marks goes on, but for the first one. Where marks are not matched, a part is as long as it
     takes to match them. `quote`: the mark; "" where there is none.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "t.csv").write_text('a,b\n1,"x\ny"\n')
-    ...     list(parts_of(Path(folder, "t.csv")))
-    [b'a,b\n1,"x\ny"\n']
     """
     with opened(path) as stream:
         header = stream.readline()

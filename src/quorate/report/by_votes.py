@@ -1,4 +1,4 @@
-"""How a run is told in which teachers voted."""
+"""How a report describes a run in which teachers voted."""
 
 from __future__ import annotations
 
