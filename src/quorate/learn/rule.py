@@ -42,7 +42,7 @@ from quorate.learners.sanitizers import MWEM, Boxes, Sanitizer, Tree
 from quorate.ledger import Budget
 from quorate.outcomes import Caution
 from quorate.release import session
-from quorate.release.files import write_atomically
+from quorate.release.file_writing import write_atomically
 from quorate.release.keys import fingerprint_key
 from quorate.release.target import floor_epsilon
 from quorate.types import Secret
