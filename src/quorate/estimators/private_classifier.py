@@ -284,7 +284,7 @@ class PrivateClassifier(VotedClassifier):
         """
         refuse_lost_ledger(self.ledger)
         verbose, metadata = wanted(self.verbose), self._metadata("resume")
-        task = self._task(X, y, public=public, groups=groups, begin=False, rehearse=False)
+        task = self._task(X, y, public=public, groups=groups, begin=False, try_models=False)
         self._take(*resume_run(task, self.ledger, of=by_fit(task), metadata=metadata, verbose=verbose))
         return self
 
@@ -297,11 +297,11 @@ class PrivateClassifier(VotedClassifier):
         groups: Any | None,
         begin: bool = True,
         nonce: str = "",
-        rehearse: bool = True,
+        try_models: bool = True,
     ) -> Task:
         """Check everything and fill in what was left open; nothing is written where `begin` is False.
 
-        Models of a fit that was charged were rehearsed before.
+        Models of a fit that was charged were tried before.
         """
         asked = {name: getattr(self, name) for name in ASKED}
         if not isinstance(scheduler := asked["scheduler"], DaskScheduler | None):
@@ -310,7 +310,7 @@ class PrivateClassifier(VotedClassifier):
                 f'scheduler must be a DaskScheduler, got {got}; write scheduler=DaskScheduler("tls://host:8786", '
                 'folder="/shared/me"), from quorate.ensemble'
             )
-        asked |= {"allow_hopeless": truth("allow_hopeless", self.allow_hopeless), "rehearse": rehearse}
+        asked |= {"allow_hopeless": truth("allow_hopeless", self.allow_hopeless), "try_models": try_models}
 
         def prepared(beside: Secret[bytes]) -> Task:
             noise, key = noise_and_key(self.unsafe_noise_seed, fit_key(beside, nonce))
