@@ -13,8 +13,9 @@ from quorate.data.feature_maps import LinearMap
 from quorate.data.feature_maps import coordinates as module
 from quorate.data.feature_maps import exact as exact_module
 from quorate.data.feature_maps.coordinates import FactoredRows, PublicCoordinates, Spectrum, public_features
+from quorate.data.feature_maps.named import feature_map_for
 from quorate.direct.contributions import Grid, lengths_of, of_records
-from quorate.direct.plan import feature_map_for, plan_direct
+from quorate.direct.plan import plan_direct
 
 WORDS = 900
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from quorate.data import pool_moments
 from quorate.data.feature_maps import LinearMap, coordinates, directions
 from quorate.data.feature_maps.coordinates import Spectrum, public_features
-from quorate.direct import defaults
+from quorate.data.feature_maps.named import feature_map_for
 from quorate.direct.contribution_check import faults_of, made_up
-from quorate.direct.plan import feature_map_for, plan_direct
+from quorate.direct.plan import plan_direct
 from quorate.direct.stored import dump_plan, load_plan
 
 N, WORDS = 300, 500
@@ -29,7 +30,7 @@ def few(monkeypatch):
     for name, value in (("LEADING", 60), ("MORE", 20), ("OFTEN", 40)):
         monkeypatch.setattr(directions, name, value)
     monkeypatch.setattr(coordinates, "STRIP", 32)
-    monkeypatch.setattr(defaults, "ALL_DIRECTIONS", 200)
+    monkeypatch.setattr(pool_moments, "ALL_DIRECTIONS", 200)
 
 
 def near(features) -> bool:
@@ -61,12 +62,12 @@ def test_what_is_left_out_counts_in_the_effective_dimension(pool):
 
 def test_lengths_are_told_by_rows_that_the_directions_have_not_seen(pool):
     features = public_features(LinearMap.fit(pool), pool)
-    spectrum, held = defaults.spectrum_of(features)
+    spectrum, held = pool_moments.spectrum_of(features)
     assert held.shape[0] == N // 10
     assert len(spectrum.values) == 60
-    unseen = directions.leading_spectrum(features[defaults._folds(N) != 0])
+    unseen = directions.leading_spectrum(features[pool_moments._folds(N) != 0])
     assert (unseen.vectors == spectrum.vectors).all()
-    few_rows = defaults.spectrum_of(features[:150])
+    few_rows = pool_moments.spectrum_of(features[:150])
     assert few_rows[1] is None
     assert len(few_rows[0].values) > 100
 
