@@ -35,8 +35,8 @@ PARTS = {
     "xl/_rels/workbook.xml.rels": f'<Relationships {PACKAGE}relationships">'
     f'<Relationship Id="r1" Type="{OFFICE}/worksheet" Target="sheet.xml"/>'
     f'<Relationship Id="r2" Type="{OFFICE}/styles" Target="styles.xml"/></Relationships>',
-    "xl/styles.xml": f'<styleSheet {MAIN}><cellXfs count="3"><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="46"/></cellXfs>'
-    "</styleSheet>",
+    "xl/styles.xml": f'<styleSheet {MAIN}><cellXfs count="3"><xf numFmtId="0"/><xf numFmtId="14"/>'
+    '<xf numFmtId="46"/></cellXfs></styleSheet>',
 }
 
 
