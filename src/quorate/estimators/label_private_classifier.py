@@ -65,7 +65,7 @@ CLASSES_WERE_READ = "which labels occur was read off the data and is treated as 
 
 
 def _with_public_classes(y: Any) -> NDArray[Any]:
-    """Return labels of which the classes are read, as scikit-learn checks them; of members of enumerations the values."""
+    """Return labels that name the classes, as scikit-learn checks them; of members of enumerations the values."""
     if isinstance(y, list | tuple) or getattr(getattr(y, "dtype", None), "kind", "") == "O":
         y = [label.value if isinstance(label, Enum) else label for label in y]
     labels: NDArray[Any] = column_or_1d(y, warn=True)
