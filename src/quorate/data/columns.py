@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from quorate.data.cell_text import OUT_OF_RANGE, arrow_values, category_texts, is_missing, polars_values
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, width
-from quorate.data.streamed import StreamedFrame
+from quorate.data.stream import StreamedFrame
 from quorate.errors import DataRefused
 
 Family: TypeAlias = Literal["number", "text", "time", "missing"]
