@@ -78,8 +78,8 @@ def names_columns(line: Sequence[str], public: Sequence[str]) -> bool:
     >>> names_columns(["age", "income", "id"], ["age", "income"]), names_columns(["39", "1", "P17"], ["0", "1"])
     (True, False)
     """
-    there, words = set(line), {name for name in public if not name.strip().lstrip("+-").replace(".", "", 1).isdigit()}
-    return bool(public) and (there.issuperset(public) or (bool(words) and 2 * len(there & words) >= len(words)))
+    held, words = set(line), {name for name in public if not name.strip().lstrip("+-").replace(".", "", 1).isdigit()}
+    return bool(public) and (held.issuperset(public) or (bool(words) and 2 * len(held & words) >= len(words)))
 
 
 def column(X: Rows, position: int) -> Any:

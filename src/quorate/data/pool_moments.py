@@ -145,7 +145,7 @@ class PoolMoments:
             return np.asarray(np.linalg.norm(np.asarray(held @ self.spectrum.vectors) / lengths, axis=1))
         if not self._folds:
             self._folds.extend(_held_out(self.features, self.refitted))
-        return np.concatenate([np.linalg.norm(seen(ridge), axis=1) for seen in self._folds])
+        return np.concatenate([np.linalg.norm(coordinates(ridge), axis=1) for coordinates in self._folds])
 
 
 def spectrum_of(features: Any) -> tuple[Spectrum, Any | None]:

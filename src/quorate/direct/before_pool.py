@@ -34,7 +34,7 @@ from quorate.direct.plan import (
     noise_for,
     plan_direct,
 )
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.mechanisms import NoisyMarginals
 from quorate.mechanisms.marginals import THRESHOLD
 from quorate.run.drawn_pool import N_ROWS, SHORT_LIST, ReleasedMarginals, partitions_of
@@ -196,8 +196,10 @@ def _noise(
             break
         sigma = float(ceil(sigma * (1 + over + 2.0 ** (step - 40))))
     raise InvalidParameter(
-        f"epsilon={epsilon:g} at delta={delta:g} asks for more noise than can be drawn on a grid that is fine enough; "
-        "give a larger epsilon"
+        f"{named('epsilon', epsilon)} at {named('delta', delta)} asks for more noise than can be drawn on a grid that "
+        f"is fine enough; give a larger {named('epsilon')}",
+        parameter="epsilon",
+        got=epsilon,
     )
 
 
