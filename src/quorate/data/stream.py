@@ -19,7 +19,7 @@ from quorate.errors import DataRefused, PreconditionFailed
 if TYPE_CHECKING:
     import polars as pl
 
-    from quorate.data.packed import PackedDigests
+    from quorate.data.digests import PackedDigests
 
 
 _PREFIX, _LOCK = ".rows-", "lock"
