@@ -12,6 +12,7 @@ import pytest
 from tests.used_rows import used
 
 from quorate import PrivateLogisticRegression, PublicPool
+from quorate.data import workspace
 from quorate.data.formats import delimited_text, parquet
 from quorate.data.reading import read_cells
 from quorate.direct import spool
@@ -93,10 +94,11 @@ def test_blocks_and_the_spool_change_no_integer_of_a_round(
     expected = one_by_one(whole)
     assert (summed(whole) == expected).all()
     assert np.abs(expected).max() > 2**20
-    for cells, held in ((1_777, 0), (13_000, 10**9)):
+    for cells, held, threads in ((1_777, 0, "2"), (130, 0, "1"), (13_000, 10**9, "2")):
+        monkeypatch.setenv("LOKY_MAX_CPU_COUNT", threads)
         monkeypatch.setattr(usable_rows, "CELLS", cells)
-        monkeypatch.setattr(spool, "CELLS", cells)
-        monkeypatch.setattr(spool, "IN_MEMORY", held)
+        monkeypatch.setattr(spool, "NUMBERS", cells)
+        monkeypatch.setattr(workspace, "IN_MEMORY", held)
         task = task_of(people, people.drop("ill", "person"), grouped=grouped)
         assert task.fingerprint == whole.fingerprint
         assert (summed(task, tmp_path) == expected).all(), (cells, held)
@@ -144,7 +146,7 @@ def test_texts_are_spooled_as_words(monkeypatch: pytest.MonkeyPatch) -> None:
         return np.asarray(fitted.fit(X, y, public=PublicPool(pool)).coef_)
 
     expected = weights()
-    monkeypatch.setattr(spool, "IN_MEMORY", 0)
+    monkeypatch.setattr(workspace, "IN_MEMORY", 0)
     monkeypatch.setattr(usable_rows, "TEXTS_AT_ONCE", 57)
     monkeypatch.setattr(spool, "AT_ONCE", 100)
     assert (weights() == expected).all()
@@ -182,9 +184,9 @@ def test_a_file_that_changes_between_two_passes_is_refused(people: pl.DataFrame,
 
 @pytest.mark.parametrize("own", [True, False])
 def test_the_spool_has_no_name_and_leaves_no_folder(own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spool, "IN_MEMORY", 100)
-    monkeypatch.setattr(spool.tempfile, "tempdir", str(tmp_path))
-    made = spool.Spool(50, tmp_path if own else None)
+    monkeypatch.setattr(workspace, "IN_MEMORY", 100)
+    monkeypatch.setattr(workspace.tempfile, "tempdir", str(tmp_path))
+    made = workspace.Spool(50, tmp_path if own else None)
     first, second = np.arange(10, dtype=np.int64), np.arange(7.0)
     assert made.append(first) == 0
     at = made.append(second)  # more than is held

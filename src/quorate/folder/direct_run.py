@@ -15,6 +15,7 @@ import numpy as np
 from quorate.arguments import count, for_shell, shown
 from quorate.data import PublicPool, encode_labels, take
 from quorate.data.reading import bytes_held, has_named_columns
+from quorate.data.workspace import IN_MEMORY
 from quorate.direct.config import DirectConfig
 from quorate.direct.facts import direct_draft, direct_facts
 from quorate.direct.flow import run_rounds
@@ -22,7 +23,7 @@ from quorate.direct.foreseen import cautions_of, foreseen
 from quorate.direct.look import look_at_rounds
 from quorate.direct.prepare import prepare_direct
 from quorate.direct.rounds import PrivateUnits
-from quorate.direct.spool import IN_MEMORY, units_of
+from quorate.direct.spool import units_of
 from quorate.direct.statements import score_left_out
 from quorate.direct.task import DirectTask
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed

@@ -28,7 +28,7 @@ from quorate.types import FloatArray
 LEAST_SHARE = 1e-8  # eigenvalues below this share of the largest are dropped
 LEAST_RIDGE = 1e-3  # kappa is at least this share of the smallest eigenvalue that is kept
 LENGTH_BITS = 26  # a row's coordinates are integers of length at most 2^26, so that squares sum exactly
-BLOCK = 2**12  # rows whose images are held at once
+BLOCK = 2**10  # rows whose images are held at once: of more, memory would be taken anew each time
 LONGEST_FEATURES = 2.0  # linear ones have length √2, those of a kernel 1, and both together √3
 FINEST = 12  # and multiples of 2^-12 at the finest: entries are about 1
 
