@@ -64,6 +64,14 @@ PLACES: Final[Mapping[str, str]] = {
     "quorate.learners.sanitizers.symmetric_difference_queries": "quorate.learners.sanitizers.queries",
     "quorate.learners.sanitizers.tree_plan": "quorate.learners.sanitizers.noisy_tree",
     "quorate.students.answers": "quorate.students.values",
+    "quorate.data.feature_maps.linear": "quorate.data.feature_maps.composed",
+    "quorate.data.feature_maps.chained": "quorate.data.feature_maps.composed",
+    "quorate.data.feature_maps.stacked": "quorate.data.feature_maps.composed",
+    "quorate.data.feature_maps.factored": "quorate.data.feature_maps.coordinates",
+    "quorate.data.feature_maps.rbf": "quorate.data.feature_maps.nystroem",
+    "quorate.data.feature_maps.chi_squared": "quorate.data.feature_maps.nystroem",
+    "quorate.data.feature_maps.shared_patches": "quorate.data.feature_maps.patches",
+    "quorate.data.feature_maps.standardizer": "quorate.data.feature_maps.pool_coordinates",
 }
 
 

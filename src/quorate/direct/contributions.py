@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from quorate.data.feature_maps.coordinates import LENGTH_BITS
+from quorate.data.feature_maps.coordinates import LENGTH_BITS, FactoredRows
 from quorate.data.feature_maps.exact import MANTISSA_BITS, exp, squared_lengths
-from quorate.data.feature_maps.factored import FactoredRows
 from quorate.deferred import sparse
 from quorate.types import FloatArray, IntArray
 

@@ -10,6 +10,7 @@ from quorate.ambient import one_thread
 from quorate.arguments import count, real
 from quorate.data import PrivateRecords, check_classes
 from quorate.data.declared_schema import Schema as DeclaredSchema
+from quorate.data.feature_maps.named import default_map_before, feature_map_for
 from quorate.data.labels import codes_of
 from quorate.data.rows import without_columns
 from quorate.direct.before_pool import BeforePool, DrawnPool, before_pool, feature_map_of, plan_on
@@ -23,7 +24,7 @@ from quorate.direct.config import (
     schema_of,
     with_images,
 )
-from quorate.direct.plan import DirectPlan, default_map_before, feature_map_for, plan_direct, plan_without_pool
+from quorate.direct.plan import DirectPlan, plan_direct, plan_without_pool
 from quorate.direct.stored import load_plan
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter

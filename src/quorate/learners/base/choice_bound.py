@@ -47,7 +47,7 @@ import numpy as np
 from quorate.learners.concepts.protocol import ConceptClass
 from quorate.mechanisms import CandidateChoice
 from quorate.noise import NoiseSource
-from quorate.theory.bns15_bounds import sauer
+from quorate.theory.bns15 import sauer
 from quorate.types import IntArray
 
 

@@ -15,7 +15,7 @@ from quorate.learners.concepts.rectangles import Rectangle, Rectangles
 from quorate.learners.concepts.stumps import Stump, Stumps
 from quorate.learners.concepts.thresholds import Threshold, Thresholds
 from quorate.learners.concepts.weighing import relabelling_scores_by_erm
-from quorate.theory.bns15_bounds import sauer
+from quorate.theory.bns15 import sauer
 
 __all__ = [
     "DICHOTOMY_LIMIT",

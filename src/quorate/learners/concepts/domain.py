@@ -27,7 +27,7 @@ from quorate.learners.concepts.protocol import (
 )
 from quorate.learners.concepts.weighing import relabelling_scores_by_erm, signed_weights, unit_scores
 from quorate.stored_names import stored_as
-from quorate.theory.bns15_bounds import sauer
+from quorate.theory.bns15 import sauer
 from quorate.types import IntArray
 
 #: All the points that a row can be, in lexicographic order: public.

@@ -29,7 +29,7 @@ from quorate.learners.label_boost.schedule import (
     too_few_labels,
 )
 from quorate.stored_names import stored_as
-from quorate.theory.bns15_learners import bns15_algorithm_3_taken, bns15_claim_4_9_labelled
+from quorate.theory.bns15 import bns15_algorithm_3_taken, bns15_claim_4_9_labelled
 
 
 @stored_as("quorate.learners.label_boost.paper.PaperConstants")

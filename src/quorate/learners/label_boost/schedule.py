@@ -49,8 +49,7 @@ from quorate.learners.amplification.with_replacement import with_replacement
 from quorate.learners.amplification.without_replacement import without_replacement
 from quorate.learners.concepts import DICHOTOMY_LIMIT
 from quorate.stored_names import stored_as
-from quorate.theory.bns15_bounds import bns15_theorem_b_5, sauer
-from quorate.theory.bns15_learners import bns15_algorithm_3_accuracy, bns15_claim_4_2_points
+from quorate.theory.bns15 import bns15_algorithm_3_accuracy, bns15_claim_4_2_points, bns15_theorem_b_5, sauer
 
 #: Whether the row that differs has a label before the relabelling.
 Changed: TypeAlias = Literal["labelled", "unlabelled"]

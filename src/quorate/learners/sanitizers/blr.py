@@ -26,7 +26,7 @@ from quorate.mechanisms import Exponential
 from quorate.noise import NoiseSource
 from quorate.noise.source import MAX_SCALE
 from quorate.stored_names import stored_as
-from quorate.theory.bns15_bounds import bns15_theorem_b_6
+from quorate.theory.bns15 import bns15_theorem_b_6
 from quorate.types import IntArray
 
 #: Multisets that are weighed at most.
