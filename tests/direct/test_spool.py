@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,8 @@ import pytest
 from tests.used_rows import used
 
 from quorate import PrivateLogisticRegression, PublicPool
-from quorate.data import workspace
+from quorate.data import database, workspace
+from quorate.data.database import DatabaseQuery
 from quorate.data.formats import delimited_text, parquet
 from quorate.data.reading import read_cells
 from quorate.direct import spool
@@ -106,7 +109,7 @@ def test_blocks_and_the_spool_change_no_integer_of_a_round(
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.arrow", "pandas", "rows"])
+@pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.arrow", "database", "pandas", "rows"])
 def test_what_holds_the_rows_changes_no_integer(
     people: pl.DataFrame, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -118,6 +121,16 @@ def test_what_holds_the_rows_changes_no_integer(
         write = {"t.parquet": people.write_parquet, "t.csv": people.write_csv, "t.arrow": people.write_ipc}[name]
         write(tmp_path / name)
         read = read_cells(tmp_path / name, label="ill", unit="person", n_features=3, memory=0)
+        assert type(read.X).__name__ == "PartedFrame"
+        found = task_of(people, read.X, grouped=True, y=read.y, unit=read.unit)
+    elif name == "database":
+        with closing(sqlite3.connect(tmp_path / "t.db")) as made, made:
+            made.execute("create table t (age, bmi, ward, ill, person)")
+            made.executemany("insert into t values (?, ?, ?, ?, ?)", people.rows())
+        monkeypatch.setattr(database, "_AT_ONCE", 500)
+        monkeypatch.setattr(workspace, "IN_MEMORY", 0)
+        query = DatabaseQuery("sqlite:///t.db", "select * from t order by rowid", "[data] private", tmp_path)
+        read = read_cells(query, label="ill", unit="person", n_features=3, memory=0, folder=lambda: tmp_path)
         assert type(read.X).__name__ == "PartedFrame"
         found = task_of(people, read.X, grouped=True, y=read.y, unit=read.unit)
     elif name == "pandas":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from shutil import disk_usage
 from time import process_time
@@ -117,7 +118,8 @@ def read_direct(
     watch = watch if _is_large(data) else None
     if watch is not None:
         watch("private rows", 0, PARTS)  # before the labels, which lie in the whole of a text
-    private = read_private_cells(data, public, n_features=n_features, declared=tuple(declared or ()))
+    place = partial(folder.place_for_rows, begin=begin)
+    private = read_private_cells(data, public, n_features=n_features, folder=place, declared=tuple(declared or ()))
     if begin:
         folder.make()
     noise, _ = noise_and_key(settings.run.unsafe_noise_seed)
@@ -223,7 +225,8 @@ def look(run: DirectRun) -> Secret[Look | None]:
     data = run.settings.data
     public = None if data.public is None else pool_of(data, read_pool(data))
     declared, n_features = _declared(run.settings, public)
-    private = read_private_cells(data, public, n_features=n_features, declared=tuple(declared or ()))
+    place = partial(run.folder.place_for_rows, begin=False)
+    private = read_private_cells(data, public, n_features=n_features, folder=place, declared=tuple(declared or ()))
     names = Names(data.private.name, "[schema]" if data.public is None else data.public.name)
     return look_at_rounds(
         run.task, private.y, private_ids(data, private), names=names, ids=lambda ids: notes_on_ids(data, ids)

@@ -11,11 +11,8 @@ if TYPE_CHECKING:
     import polars as pl
 
 
-_COPIES = 10  # bytes in memory for a byte of an SQLite file: values as texts, once more to be put in order
-
-
 class Database(TableFormat):
-    """A :class:`~quorate.data.database.DatabaseQuery` as a table. It is read as a whole."""
+    """A :class:`~quorate.data.database.DatabaseQuery` as a table."""
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -33,10 +30,6 @@ class Database(TableFormat):
         """Return every value as text."""
         found: pl.DataFrame = path.cells()
         return found
-
-    def bytes_held(self, path: Any) -> int:
-        """Guess from above what reading it takes in memory; of a server's tables nothing is known beforehand."""
-        return _COPIES * path.file.stat().st_size if path.is_sqlite else 0
 
     def names(self, path: Any) -> list[str]:
         """Return the names of the columns."""
