@@ -28,7 +28,7 @@ from quorate.learners import (
     SubSampling,
 )
 from quorate.learners.concepts import Threshold, Thresholds
-from quorate.learners.inner_learner import without_ledger
+from quorate.learners.fit_charge import without_ledger
 from quorate.learners.stored_concepts import from_stored, to_stored
 from quorate.ledger import Budget, Ledger
 

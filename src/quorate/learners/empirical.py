@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -13,8 +11,8 @@ from quorate.errors import InvalidParameter
 from quorate.learners.amplification.price import Price, largest_count, smallest_count
 from quorate.learners.amplification.with_replacement import cheapest_with_replacement
 from quorate.learners.amplification.without_replacement import random_draws
-from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
+from quorate.learners.concepts.protocol import Concept, Points
+from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, RowsNeeded
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.noise import NoiseSource
 from quorate.stored_names import stored_as
@@ -40,6 +38,7 @@ class EmpiricalPlan(Plan):
 
 
 @stored_as("quorate.learners.empirical.EmpiricalLearner")
+@dataclass(kw_only=True, eq=False, repr=False)
 class EmpiricalLearner(TransformedLearner):
     r"""Learn a concept that errs little on the labelled rows themselves.
 
@@ -47,41 +46,24 @@ class EmpiricalLearner(TransformedLearner):
     distribution is the distribution that it learns. So its error bound holds for the rows as they are, even where they
     are a sample of nothing; and as each row is rarely drawn, its price falls.
 
+    Other parameters and attributes: :class:`~quorate.learners.PrivateLearner`.
+
     Parameters
     ----------
-    concepts : ConceptClass, optional
-        The class that is learned: that of `base`, so it need not be given.
     base : PrivateLearner
         A private learner for `concepts`. Its `epsilon` and `delta` are what one run of it costs; its α and β become
         those of the whole.
-    epsilon : float
-        ε of the whole.
     delta : float, default 0.0
         δ of the whole; 0 for a pure base learner.
     n_draws : int, optional
         m: how many rows to draw. As many as the target allows by default.
-    classes : sequence of two labels, optional
-        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
-        holds 0, 1 and ``UNLABELLED``.
-    rows : {"any", "theorem"}
-        Whether fewer rows than :meth:`rows_needed` says are refused. Privacy holds for any number.
-    ledger : path or Ledger, optional
-        Where the price is charged. None keeps it in memory.
-    unsafe_noise_seed : int, optional
-        For tests and demos: reproducible, therefore not private.
 
     Attributes
     ----------
-    concept_ : Concept
-        What the base learner answered.
-    guarantee_ : Guarantee
-        For one replaced record; the number of rows is public.
     plan_ : EmpiricalPlan
         The sizes; public.
     n_labels_used_ : int
         n; rows without a label are left out.
-    transcript_covered_ : bool
-        True: all labels are asked for.
 
     Notes
     -----
@@ -106,28 +88,7 @@ class EmpiricalLearner(TransformedLearner):
     1164
     """
 
-    def __init__(
-        self,
-        *,
-        base: PrivateLearner,
-        concepts: ConceptClass | None = None,
-        epsilon: float,
-        delta: float = 0.0,
-        n_draws: int | None = None,
-        classes: Sequence[Any] | None = None,
-        rows: str = "any",
-        ledger: Any = None,
-        unsafe_noise_seed: int | None = None,
-    ) -> None:
-        self.concepts = concepts
-        self.base = base
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_draws = n_draws
-        self.classes = classes
-        self.rows = rows
-        self.ledger = ledger
-        self.unsafe_noise_seed = unsafe_noise_seed
+    n_draws: int | None = None
 
     def _check_arguments(self) -> None:
         super()._check_arguments()

@@ -12,7 +12,7 @@ from quorate.arguments import real
 from quorate.errors import InvalidParameter, QuorateError
 from quorate.learners.amplification.price import LARGEST_EPSILON, Price
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.inner_learner import without_ledger
+from quorate.learners.fit_charge import without_ledger
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution, Severity, caution
@@ -42,18 +42,25 @@ class BaseFit:
         return self.n_labelled + self.n_unlabelled
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class TransformedLearner(PrivateLearner, metaclass=ABCMeta):
     """A private learner that runs another one inside.
 
-    The inner learner's own ledger, seed and `rows` are not used: it is never fitted, only planned and run, on the noise
-    and at the price of the outer one. What it may cost is its `epsilon` and, if it has one, its `delta`.
+    Parameters
+    ----------
+    base : PrivateLearner
+        Its own ledger, seed and `rows` are not used: it is never fitted, only planned and run, on the noise and at the
+        price of the outer one. What it may cost is its `epsilon` and, if it has one, its `delta`.
+    delta : float, default 0.0
+        δ of the whole; 0 for a pure base learner.
     """
 
     #: The largest ε that the rules of price are worked out for: beyond it nothing is promised in any case.
     largest_epsilon: ClassVar[float] = LARGEST_EPSILON
 
     base: PrivateLearner
-    delta: float
+    concepts: ConceptClass | None = None
+    delta: float = 0.0
 
     @property
     def pure(self) -> bool:  # type: ignore[override]  # a fact of the class elsewhere, of the arguments here

@@ -39,8 +39,7 @@ from quorate.learners.agnostic.price import AgnosticPrice
 from quorate.learners.base.exponential import ExponentialLearner
 from quorate.learners.base.noisy_threshold import NoisyThreshold
 from quorate.learners.empirical import EmpiricalLearner
-from quorate.learners.fit_charge import RowsNeeded
-from quorate.learners.inner_learner import without_ledger
+from quorate.learners.fit_charge import RowsNeeded, without_ledger
 from quorate.learners.private_learner import PrivateLearner
 
 Growth: TypeAlias = Callable[[int], int]

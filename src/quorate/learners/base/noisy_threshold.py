@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from math import log
-from typing import Any
 
 import numpy as np
 
@@ -26,36 +25,24 @@ _LARGEST_BITS = 61  # so that 2^bits + 1 cuts fit a GridChoice
 
 
 @stored_as("quorate.learners.noisy_threshold.NoisyThreshold")
+@dataclass(kw_only=True, eq=False, repr=False)
 class NoisyThreshold(PrivateLearner):
     r"""Learn a threshold on a grid: each of the :math:`2^{bits} + 1` cuts with weight :math:`e^{-\varepsilon M/2}`.
 
     It is :class:`~quorate.learners.ExponentialLearner` on thresholds, at a cost of n log n whatever the grid: between
     two data points all cuts make the same M mistakes.
 
+    Other parameters and attributes: :class:`~quorate.learners.PrivateLearner`.
+
     Parameters
     ----------
     concepts : Thresholds
         Of at most 61 bits.
-    epsilon : float
-        ε > 0.
     alpha, beta : float, default 0.1
         The theorem's: error above α with probability at most β, where some threshold is the truth.
-    classes : sequence of two labels, optional
-        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
-        holds 0, 1 and ``UNLABELLED``.
-    rows : {"any", "theorem"}, default "any"
-        "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so. Privacy needs none.
-    ledger : path or Ledger, optional
-        Where the charge goes. None keeps it in memory, and the guarantee says that nothing durable was recorded.
-    unsafe_noise_seed : int, optional
-        For tests and demos: reproducible, therefore not private.
 
     Attributes
     ----------
-    concept_ : Threshold
-        What was learned; may be published.
-    guarantee_ : Guarantee
-        (ε, 0), for one replaced record.
     n_labels_used_ : int
         All labels that were given. Rows without one are not looked at.
 
@@ -81,27 +68,8 @@ class NoisyThreshold(PrivateLearner):
     """
 
     concepts: Thresholds
-
-    def __init__(
-        self,
-        *,
-        concepts: Thresholds,
-        epsilon: float,
-        alpha: float = 0.1,
-        beta: float = 0.1,
-        classes: Sequence[Any] | None = None,
-        rows: str = "any",
-        ledger: Any = None,
-        unsafe_noise_seed: int | None = None,
-    ) -> None:
-        self.concepts = concepts
-        self.epsilon = epsilon
-        self.alpha = alpha
-        self.beta = beta
-        self.classes = classes
-        self.rows = rows
-        self.ledger = ledger
-        self.unsafe_noise_seed = unsafe_noise_seed
+    alpha: float = 0.1
+    beta: float = 0.1
 
     def _check_arguments(self) -> None:
         concepts = self._concept_class

@@ -16,10 +16,10 @@ Nothing here is private: the points were released.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil, log
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -129,6 +129,7 @@ class GenericPlan(ChoicePlan):
 
 
 @stored_as("quorate.learners.generic.GenericLearner")
+@dataclass(kw_only=True, eq=False, repr=False)
 class GenericLearner(PrivateLearner):
     r"""Learn a class with labels for VC(C) alone: BNS15 Algorithm 1.
 
@@ -136,6 +137,8 @@ class GenericLearner(PrivateLearner):
        as often as on the rows.
     2. H is one concept for every dichotomy on the synthetic points, or on a net of them where they are many.
     3. One concept of H is chosen by its mistakes on the labelled rows.
+
+    Other parameters and attributes: :class:`~quorate.learners.PrivateLearner`.
 
     Parameters
     ----------
@@ -145,8 +148,6 @@ class GenericLearner(PrivateLearner):
         What makes the synthetic points: ``Tree()`` on a line, ``Boxes()`` for rectangles, ``MWEM(...)`` or
         ``BLR(...)`` on a small or listed domain, of :mod:`quorate.learners.sanitizers`; ``Medians()`` on a line of
         more than 2^20 points.
-    epsilon : float
-        ε > 0 of the whole.
     delta : float, optional
         δ of the whole, for a sanitizer that makes use of one: ``Medians(delta=...)``. None takes the sanitizer's own.
     alpha, beta : float, default 0.1
@@ -155,26 +156,11 @@ class GenericLearner(PrivateLearner):
         What chooses; the paper has the exponential mechanism, which is never better at the same price.
     limit : int, default 1_000_000
         H has no more concepts than that; where its net is too large for it, the net gets smaller.
-    classes : sequence of two labels, optional
-        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
-        holds 0, 1 and ``UNLABELLED``.
-    rows : {"any", "theorem"}, default "any"
-        "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so. Privacy needs none.
-    ledger : path or Ledger, optional
-        Where the charge goes. None keeps it in memory, and the guarantee says that nothing durable was recorded.
-    unsafe_noise_seed : int, optional
-        For tests and demos: reproducible, therefore not private.
 
     Attributes
     ----------
-    concept_ : Concept
-        What was learned; may be published.
-    guarantee_ : Guarantee
-        (ε, δ), for one replaced record; δ is 0 unless the sanitizer has one.
     n_labels_used_ : int
         All labels that were given.
-    transcript_covered_ : bool
-        True: which rows have a label is not for the learner to say.
 
     Notes
     -----
@@ -208,37 +194,12 @@ class GenericLearner(PrivateLearner):
     (300, 0.0)
     """
 
-    def __init__(
-        self,
-        *,
-        concepts: ConceptClass,
-        sanitizer: Sanitizer,
-        epsilon: float,
-        delta: float | None = None,
-        alpha: float = 0.1,
-        beta: float = 0.1,
-        selection: Selection = "permute-and-flip",
-        limit: int = 1_000_000,
-        classes: Sequence[Any] | None = None,
-        rows: str = "any",
-        ledger: Any = None,
-        unsafe_noise_seed: int | None = None,
-    ) -> None:
-        self.concepts = concepts
-        self.sanitizer = sanitizer
-        self.epsilon = epsilon
-        self.delta = delta
-        self.alpha = alpha
-        self.beta = beta
-        self.selection = selection
-        self.limit = limit
-        self.classes = classes
-        self.rows = rows
-        self.ledger = ledger
-        self.unsafe_noise_seed = unsafe_noise_seed
-
-    #: Arguments that earlier versions did not have: at None they are no part of what a fit is known by.
-    left_out_where_none: ClassVar[frozenset[str]] = frozenset({"classes", "delta"})
+    sanitizer: Sanitizer
+    delta: float | None = None
+    alpha: float = 0.1
+    beta: float = 0.1
+    selection: Selection = "permute-and-flip"
+    limit: int = 1_000_000
 
     @property
     def pure(self) -> bool:  # type: ignore[override]  # a fact of the class elsewhere, of the sanitizer here

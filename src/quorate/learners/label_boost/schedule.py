@@ -222,7 +222,6 @@ class BoostTask:
     `alpha`, `beta`: α and β of the base learner; those of LabelBoost are 11α and 2β.
     `target`: what LabelBoost may cost.
     `domain_size`: points of the domain, where it is finite.
-    `printed`: whether Theorem B.5 alone says how many rows generalise, as in plans of 0.2.0.dev0.
     """
 
     base: Price
@@ -232,11 +231,10 @@ class BoostTask:
     beta: float
     target: Price
     domain_size: int | None = None
-    printed: bool = False
 
     def rows_to_generalise(self, alpha: float, beta: float) -> int:
         """Return on how many rows an error of α means one of at most 10α."""
-        return (rows_of_theorem_b_5 if self.printed else rows_to_generalise)(self.vc, alpha, beta)
+        return rows_to_generalise(self.vc, alpha, beta)
 
     def can_score(self, n_rows: int) -> bool:
         """Return whether so many rows have no more dichotomies than fit into the memory."""

@@ -30,7 +30,7 @@ and :math:`\theta = \frac{(1-r)(1 - e^{-\varepsilon})}{1 - r + re^\varepsilon}` 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import exp, expm1, log1p
 from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
@@ -41,8 +41,8 @@ from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, QuorateError
 from quorate.learners.amplification.price import Price, largest_count, rounded_up_price, smallest_count
 from quorate.learners.amplification.without_replacement import random_arrangement, without_replacement
-from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.inner_learner import without_ledger
+from quorate.learners.concepts.protocol import Concept, Points
+from quorate.learners.fit_charge import without_ledger
 from quorate.learners.private_learner import (
     UNLABELLED,
     CodedLabels,
@@ -146,20 +146,19 @@ class SubSamplingPlan(Plan):
 
 
 @stored_as("quorate.learners.sub_sampling.SubSampling")
+@dataclass(kw_only=True, eq=False, repr=False)
 class SubSampling(TransformedLearner):
     r"""Ask for few labels of a secret random sample, and run a private learner on it: fewer labels for a small ε.
 
     The number of labels asked for is the base learner's own, whatever ε is; only the number of rows to sample from
     grows as 1/ε (BNS15, Claim 5.7).
 
+    Other parameters and attributes: :class:`~quorate.learners.PrivateLearner`.
+
     Parameters
     ----------
-    concepts : ConceptClass, optional
-        The class that is learned: that of `base`, so it need not be given.
     base : PrivateLearner
         A private learner for `concepts`. Its `epsilon` and `delta` are ε* and δ*: what it costs on the sample.
-    epsilon : float
-        ε of the whole.
     delta : float, default 0.0
         δ of the whole; 0 for a pure base learner.
     n_labels : int, optional
@@ -170,22 +169,9 @@ class SubSampling(TransformedLearner):
     labelled : {"random", "first"}
         Whose labels are asked for: those of a random m of the sample, or of its m smallest indices, as printed. The
         latter costs more: exchanging one row may change whose label is asked for.
-    classes : sequence of two labels, optional
-        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
-        holds 0, 1 and ``UNLABELLED``.
-    rows : {"any", "theorem"}
-        Whether fewer rows than :meth:`rows_needed` says are refused. Privacy holds for any number.
-    ledger : path or Ledger, optional
-        Where the price is charged. None keeps it in memory.
-    unsafe_noise_seed : int, optional
-        For tests and demos: reproducible, therefore not private.
 
     Attributes
     ----------
-    concept_ : Concept
-        What the base learner answered.
-    guarantee_ : Guarantee
-        For one replaced record; the number of rows is public.
     plan_ : SubSamplingPlan
         The sizes; public.
     n_labels_used_ : int
@@ -219,34 +205,11 @@ class SubSampling(TransformedLearner):
     (150, False)
     """
 
-    transcript_covered: ClassVar[bool] = False
+    n_labels: int | None = None
+    base_rows: int | None = None
+    labelled: Asked = "random"
 
-    def __init__(
-        self,
-        *,
-        base: PrivateLearner,
-        concepts: ConceptClass | None = None,
-        epsilon: float,
-        delta: float = 0.0,
-        n_labels: int | None = None,
-        base_rows: int | None = None,
-        labelled: Asked = "random",
-        classes: Sequence[Any] | None = None,
-        rows: str = "any",
-        ledger: Any = None,
-        unsafe_noise_seed: int | None = None,
-    ) -> None:
-        self.concepts = concepts
-        self.base = base
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_labels = n_labels
-        self.base_rows = base_rows
-        self.labelled = labelled
-        self.classes = classes
-        self.rows = rows
-        self.ledger = ledger
-        self.unsafe_noise_seed = unsafe_noise_seed
+    transcript_covered: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any, *, groups: Any | None = None) -> Self:
         """Learn a concept that may be published.
