@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
 from tests.used_rows import used
 
 from quorate import PrivateLogisticRegression, PublicPool
@@ -140,6 +141,36 @@ def test_what_holds_the_rows_changes_no_integer(
         found = task_of(people, people.drop("ill", "person"), grouped=True, unit=people["person"].to_list())
     assert found.fingerprint == expected.fingerprint
     assert (summed(found) == summed(expected)).all()
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize("grouped", [True, False])
+def test_sparse_rows_are_read_by_slices_and_spooled_and_no_integer_changes(
+    grouped: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(4)
+    X = sparse.random(900, 40, density=0.2, format="csr", random_state=0)
+    X.data[::17] = np.inf  # rows that cannot be used
+    labels, whose = rng.choice(["no", "yes", "unknown"], 900), rng.integers(0, 60, 900)
+    whose[:500] = 7  # more rows than are summed together
+    config = DirectConfig(classes=["no", "yes"], epsilon=1.0, delta=1e-5, rounds=2, n_records=400, feature_map="linear")
+    how: dict[str, Any] = {"fingerprint_key": Secret(bytes(32)), "noise": SeededNoise(0)}
+
+    def task() -> DirectTask:
+        return prepare_direct(config, X, labels, public=None, groups=whose if grouped else None, **how)
+
+    whole = task()
+    expected = one_by_one(whole)
+    assert np.abs(expected).max() > 2**20
+    assert whole.private.reveal().table.X is X, "a copy of all rows"
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "2")
+    for rows in (1, 64, 1_000):
+        monkeypatch.setattr(usable_rows, "AT_ONCE", max(rows, 10))
+        monkeypatch.setattr(spool, "ROWS_TOGETHER", rows)
+        monkeypatch.setattr(spool, "AT_ONCE", rows)
+        monkeypatch.setattr(workspace, "IN_MEMORY", 0)
+        assert (summed(task(), tmp_path) == expected).all(), rows
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.heavy

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +31,12 @@ from quorate.direct.contributions import (
     of_stretches,
     slopes,
 )
-from quorate.direct.rounds import PrivateUnits
 from quorate.run.resources import Threads
 from quorate.run.usable_rows import AT_ONCE, CELLS, UsableRows, Watching
 from quorate.types import FloatArray, IntArray
 
 NUMBERS = 1 << 20  # coordinates that a thread reads at once: of more, memory would be taken anew each time
+ROWS_TOGETHER = 1 << 13  # sparse rows of a few units that are summed together
 _COPIES = 4  # of the coordinates of a block, that are held beside each other
 WIDE = np.iinfo(np.int32).min  # as its first coordinate: a row whose coordinates are no numbers; no integer of one is
 
@@ -195,15 +196,55 @@ class SparseRecords:
         put_held()
 
     def _of_block(self, block: tuple[list[Any], IntArray], weights: FloatArray, grid: Grid) -> IntArray:
-        parts, codes = block
-        z = self._block([self.spool.read(*part) for part in parts], len(codes))
-        return of_records(z, lengths_of(z), codes, weights, grid)
+        z = self.read(block)
+        return of_records(z, lengths_of(z), block[1], weights, grid)
 
-    def _block(self, arrays: list[Any], n_rows: int) -> Any:
+    def read(self, block: tuple[list[Any], IntArray]) -> Any:
+        """Return the rows of a block."""
+        arrays, n_rows = [self.spool.read(*part) for part in block[0]], len(block[1])
         factored = isinstance(self.model, FactoredRows)
         width = (self.model.images if factored else self.model).shape[1]
         images = sparse.csr_matrix(tuple(arrays[:3]), shape=(n_rows, width))
         return FactoredRows(images, self.model.matrix, self.model.bound, arrays[3]) if factored else images
+
+
+@dataclass(slots=True, eq=False)
+class SparseUnits:
+    """Sparse rows of units that have several.
+
+    `records`: pieces of blocks, each with rows of a few units. `places`: of the rows of each piece, among those of all
+    units. `starts`: where each unit begins. `together`: the pieces that hold the same few units.
+    """
+
+    records: SparseRecords
+    places: list[IntArray]
+    starts: IntArray
+    together: list[list[int]]
+
+    @property
+    def spool(self) -> Spool:
+        """Where the rows lie."""
+        return self.records.spool
+
+    def summing(self, grid: Grid) -> Callable[[FloatArray], IntArray]:
+        """Return the function from weights to the sum of the units' integers, ``(n_coordinates, n_outputs)``."""
+
+        def of_pieces(pieces: list[int], weights: FloatArray) -> IntArray:
+            places = np.concatenate([self.places[piece] for piece in pieces])
+            codes = np.concatenate([self.records.blocks[piece][1] for piece in pieces])
+            z = sparse.vstack([self.records.read(self.records.blocks[piece]) for piece in pieces], format="csr")
+            order = np.argsort(places)
+            whose = np.searchsorted(self.starts, places[order], side="right")
+            begins = np.append(np.flatnonzero(np.diff(whose, prepend=-1)), len(whose))
+            return of_groups(z[order], codes[order], begins, weights, grid)
+
+        def summed(weights: FloatArray) -> IntArray:
+            total = np.zeros((self.records.model.shape[1], weights.shape[1]), dtype=np.int64)
+            for part in self.records.threads.map(lambda pieces: of_pieces(pieces, weights), self.together):
+                total += part
+            return total
+
+        return summed
 
 
 def units_of(
@@ -212,7 +253,7 @@ def units_of(
     *,
     folder: Path | None = None,
     watch: Watching | None = None,
-) -> PrivateUnits | DenseUnits | SparseRecords:
+) -> DenseUnits | SparseRecords | SparseUnits:
     """Make the coordinates of all rows that can be used, block by block, for the rounds to read.
 
     `coordinates`: of the plan. `private`: the rows, which are read once. `folder`: where what memory does not hold may
@@ -242,26 +283,44 @@ def units_of(
             records = SparseRecords(Spool(0, folder), model)
             records.put_blocks(blocks, private.codes, form)
             return records
-        return _held(private, blocks, form)
+        return _sparse_units(private, blocks, form, SparseRecords(Spool(0, folder), model))
 
 
 def _dense(private: UsableRows, width: int, folder: Path | None) -> DenseUnits:
     """Take room for the coordinates of each row that has a class and a unit."""
     candidates = private.candidates
     spool = Spool(4 * width * len(candidates), folder)
-    codes, starts = np.full(len(candidates), -1, dtype=np.int64), None
-    if private.units is not None:
-        whose = private.units[candidates]
-        starts = np.concatenate([np.flatnonzero(np.diff(whose, prepend=-1)), [len(whose)]]).astype(np.int64)
+    codes, starts = np.full(len(candidates), -1, dtype=np.int64), _starts(private)
     return DenseUnits(spool, width, codes, starts, np.zeros(len(candidates) if starts is None else 0))
 
 
-def _held(private: UsableRows, blocks: Iterator[tuple[IntArray, Any]], form: Callable[[Any], Any]) -> PrivateUnits:
-    """Return sparse rows of units of several rows, in memory as they came."""
-    assert private.units is not None  # noqa: S101 - the caller's condition
-    parts = [(rows, form(numbers)) for rows, numbers in blocks]
-    rows = np.concatenate([at for at, _ in parts])
-    order = np.argsort(private.units[rows], kind="stable")
-    whose = private.units[rows][order]
-    starts = np.concatenate([np.flatnonzero(np.diff(whose, prepend=-1)), [len(whose)]]).astype(np.int64)
-    return PrivateUnits(sparse.vstack([z for _, z in parts], format="csr")[order], private.codes[rows][order], starts)
+def _starts(private: UsableRows) -> IntArray | None:
+    """Return where each unit begins among the rows of all units, and the end; None where every row is a unit."""
+    if private.units is None:
+        return None
+    whose = private.units[private.candidates]
+    return np.append(np.flatnonzero(np.diff(whose, prepend=-1)), len(whose)).astype(np.int64)
+
+
+def _sparse_units(
+    private: UsableRows, blocks: Iterator[tuple[IntArray, Any]], form: Callable[[Any], Any], records: SparseRecords
+) -> SparseUnits:
+    """Write rows of units of several rows, block by block, those of a few units each as a piece."""
+    starts = _starts(private)
+    assert starts is not None  # noqa: S101 - the caller's condition
+    place = np.full(len(private.codes), -1, dtype=np.int64)
+    place[private.candidates] = np.arange(int(starts[-1]))
+    edges = starts[np.unique(np.searchsorted(starts, np.arange(ROWS_TOGETHER, starts[-1], ROWS_TOGETHER)))]
+    units = SparseUnits(records, [], starts, [[] for _ in range(len(edges) + 1)])
+    for rows, numbers in blocks:
+        places = place[rows]
+        order = np.argsort(places)
+        z, ranked = form(numbers)[order], places[order]
+        cuts = [0, *np.searchsorted(ranked, edges).tolist(), len(ranked)]
+        for few, (first, end) in enumerate(pairwise(cuts)):
+            if end > first:
+                units.together[few].append(len(units.places))
+                units.places.append(ranked[first:end])
+                records.put(z[first:end], private.codes[rows[order[first:end]]])
+    units.together = [pieces for pieces in units.together if pieces]
+    return units

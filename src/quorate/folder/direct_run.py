@@ -23,7 +23,6 @@ from quorate.direct.flow import run_rounds
 from quorate.direct.foreseen import cautions_of, foreseen
 from quorate.direct.look import look_at_rounds
 from quorate.direct.prepare import prepare_direct
-from quorate.direct.rounds import PrivateUnits
 from quorate.direct.spool import units_of
 from quorate.direct.statements import score_left_out
 from quorate.direct.task import DirectTask
@@ -292,7 +291,7 @@ def _of_a_row(task: DirectTask) -> tuple[float, float]:
     with np.errstate(all="ignore"):
         units.summing(task.plan.grid)(task.plan.start + 1.0)
     rounds = task.plan.settings.rounds * (process_time() - begun)
-    return (2 * read + rounds) / _PLAYED, 0.0 if isinstance(units, PrivateUnits) else units.spool.size / _PLAYED
+    return (2 * read + rounds) / _PLAYED, units.spool.size / _PLAYED
 
 
 def _bytes(number: float) -> str:
