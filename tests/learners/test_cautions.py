@@ -22,7 +22,7 @@ from quorate.learners.concepts import Rectangles, Thresholds
 from quorate.learners.private_learner import BOUND_DOES_NOT_HOLD
 from quorate.learners.sample import Sample, read_sample
 from quorate.learners.sanitizers import Tree
-from quorate.learners.sub_sampling.learner import FEWER_LABELS
+from quorate.learners.sub_sampling import FEWER_LABELS
 from quorate.learners.transformed_learner import BASE_ALONE
 from quorate.types import Secret
 

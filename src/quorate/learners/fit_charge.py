@@ -1,4 +1,4 @@
-"""What a fit is before it begins, from public facts alone: its plan, its charge, and what a check says of it.
+"""What a fit is to its ledger: its plan, its charge, its concept as it is stored, and what a check says of it.
 
 A charge has one key for each attempt, so that a finished fit is never charged twice.
 """
@@ -7,16 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
 from hashlib import blake2b
 from itertools import count as numbers
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+import numpy as np
 from sklearn.base import BaseEstimator
 
 from quorate.accounting import ApproxDP, Neighbouring, PureDP
 from quorate.accounting.neighbouring import N_IS_PUBLIC
-from quorate.errors import BudgetExhausted
+from quorate.errors import BudgetExhausted, named
+from quorate.learners.concepts.finite import FiniteClass, Member
+from quorate.learners.concepts.protocol import Concept, ConceptClass
 from quorate.learners.sample import Sample
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.release import Charge
@@ -168,9 +172,10 @@ def in_own_words(learner: str) -> Iterator[None]:
             f"{amount.limit:g}"
             for amount in refusal.all
         )
-        lower = " and ".join("delta" if amount.unit == "δ" else "epsilon" for amount in refusal.all)
+        lower = " and ".join(named("delta" if amount.unit == "δ" else "epsilon") for amount in refusal.all)
         raise refusal.reworded(
-            f"{learner}.fit costs {costs}; lower the learner's {lower}, or raise the ledger's budget with a reason"
+            f"{learner}.fit costs {costs}",
+            advice=f"lower the learner's {lower}, or raise the ledger's budget with a reason",
         ) from None
 
 
@@ -233,3 +238,76 @@ def check_of_fit(
         ),
         cautions=cautions,
     )
+
+
+_KIND, _FIELDS, _WHOLE = "concept", "fields", "whole"
+_LARGEST = 2**53  # whole numbers beyond it are written as text: other readers of JSON take them for floats
+
+
+def to_stored(concept: Concept) -> Any:
+    """Return a JSON value that tells a concept, whole where it is a plain value of this package.
+
+    A classifier of a finite class is told by its place in the list. Any other concept is told by its type alone: it
+    cannot be read back.
+    """
+    try:
+        return _written(concept)
+    except TypeError:
+        return {_KIND: type(concept).__name__}
+
+
+def from_stored(value: Any, concepts: ConceptClass) -> Concept | None:
+    """Return the concept that :func:`to_stored` wrote; None where it was not written whole.
+
+    `value`: what a ledger holds. `concepts`: the class that it is of.
+    """
+    if not isinstance(value, dict) or _KIND not in value:
+        return None
+    try:
+        return _read(value, concepts)  # type: ignore[no-any-return]
+    except (TypeError, ValueError, KeyError, IndexError):
+        return None
+
+
+@cache
+def _kinds() -> dict[str, type]:
+    """The concepts of this package by their names: a ledger names no module, so reading one imports nothing."""
+    from quorate.learners import concepts
+
+    found = {name: getattr(concepts, name) for name in concepts.__all__}
+    return {name: kind for name, kind in found.items() if isinstance(kind, type) and is_dataclass(kind)}
+
+
+def _written(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, str)) or type(value) is float:
+        return value
+    if isinstance(value, np.generic):
+        return _written(value.item())
+    if type(value) is int:
+        return value if abs(value) <= _LARGEST else {_WHOLE: str(value)}
+    if isinstance(value, tuple):
+        return [_written(each) for each in value]
+    if isinstance(value, Member):
+        return {_KIND: Member.__name__, _FIELDS: {"index": value.index}}
+    if is_dataclass(value) and _kinds().get(type(value).__name__) is type(value):
+        return {
+            _KIND: type(value).__name__,
+            _FIELDS: {part.name: _written(getattr(value, part.name)) for part in fields(value) if part.init},
+        }
+    raise TypeError(type(value).__name__)
+
+
+def _read(value: Any, concepts: ConceptClass) -> Any:
+    if isinstance(value, list):
+        return tuple(_read(each, concepts) for each in value)
+    if not isinstance(value, dict):
+        return value
+    if _WHOLE in value:
+        return int(value[_WHOLE])
+    kind = _kinds()[value[_KIND]]
+    told = {name: _read(each, concepts) for name, each in value[_FIELDS].items()}
+    if kind is Member:
+        if not isinstance(concepts, FiniteClass):
+            raise TypeError(_KIND)
+        return Member(told["index"], concepts.classifiers[told["index"]])
+    return kind(**told)

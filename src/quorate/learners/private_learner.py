@@ -25,7 +25,9 @@ from quorate.learners.fit_charge import (
     charge_of,
     check_of_fit,
     delta_of,
+    from_stored,
     in_own_words,
+    to_stored,
 )
 from quorate.learners.sample import (
     UNLABELLED,
@@ -38,7 +40,6 @@ from quorate.learners.sample import (
     refuse_other_columns,
     two_classes,
 )
-from quorate.learners.stored_concepts import from_stored, to_stored
 from quorate.ledger import Budget, Ledger
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution, Severity, caution, warn_of
@@ -285,15 +286,6 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         ------
         InvalidParameter, DataRefused, LedgerMismatch, BudgetExhausted
             As :meth:`fit` does.
-
-        Examples
-        --------
-        >>> from quorate.learners import NoisyThreshold
-        >>> from quorate.learners.concepts import Thresholds
-        >>> learner = NoisyThreshold(concepts=Thresholds(bits=4), epsilon=1.0, ledger=Ledger(budget=Budget(0.5, 0.0)))
-        >>> learner.check_fit([[1], [7]], [1, 0])
-        Traceback (most recent call last):
-        quorate.errors.BudgetExhausted: NoisyThreshold.fit costs ε=1, and the ledger has 0.5 left of 0.5; ...
         """
         target, rows = Budget(*self._target()), one_of("rows", self.rows, ("any", "theorem"))
         noise, _ = noise_and_key(self.unsafe_noise_seed)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from quorate.accounting import Event
 from quorate.arguments import nearest
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.mechanisms import (
     Mechanism,
     NoisyCounts,
@@ -102,12 +102,14 @@ def check_schedule(mechanism: Mechanism, *, n_teachers: int, answers: int) -> No
     """
     if isinstance(mechanism, StreamMechanism) and mechanism.n_queries < answers:
         raise InvalidParameter(
-            f"mechanism must have n_queries >= {answers}, one for each label and online answer, got "
+            f"{named('mechanism')} must have n_queries >= {answers}, one for each label and online answer, got "
             f"{mechanism.n_queries}; raise it"
         )
     made_for = getattr(mechanism, "n_teachers", n_teachers)
     if made_for != n_teachers:
-        raise InvalidParameter(f"mechanism must have the n_teachers={n_teachers} of this run, got {made_for}")
+        raise InvalidParameter(
+            f"{named('mechanism')} must have the n_teachers={n_teachers} of this run, got {made_for}"
+        )
 
 
 def mechanism_for(

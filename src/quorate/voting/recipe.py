@@ -40,7 +40,7 @@ from quorate.accounting import Event
 from quorate.accounting.figures import plural, several
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.arguments import count, one_of
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.mechanisms import Mechanism, StreamMechanism, for_runs, noise_fields
 from quorate.mechanisms.schedule import DEFAULT, check_schedule, mechanism_for
 from quorate.outcomes import Caution
@@ -153,7 +153,10 @@ def recipe(
         why.append(reason)
     elif count("n_queries", n_queries, at_least=1) > facts.n_public:
         raise InvalidParameter(
-            f"n_queries={n_queries:,} but there are {facts.n_public:,} distinct public points; ask at most that many"
+            f"{named('n_queries', n_queries)} but there are {facts.n_public:,} distinct public points; ask at most "
+            "that many",
+            parameter="n_queries",
+            got=n_queries,
         )
     answers = n_queries + facts.online_answers
     if isinstance(mechanism, type):
@@ -204,7 +207,9 @@ def _refuse_too_many(n_teachers: int, facts: PublicFacts) -> None:
         suggested, _ = _teachers(facts)
         raise InvalidParameter(
             f"too many teachers: {several(n_records, facts.unit)} / {several(n_teachers, 'teacher')} is less than one "
-            f"{facts.unit} each. Try n_teachers={suggested}"
+            f"{facts.unit} each. Try {named('n_teachers', suggested)}",
+            parameter="n_teachers",
+            got=n_teachers,
         )
 
 

@@ -22,13 +22,16 @@ from quorate.learners.agnostic.bound import (
     learner_error,
     priced,
 )
-from quorate.learners.agnostic.price import MOST_CANDIDATES, AgnosticPrice, choice_at, relabelled_sample
-from quorate.learners.agnostic.search import (
+from quorate.learners.agnostic.price import (
     LARGEST_TARGET,
+    MOST_CANDIDATES,
+    AgnosticPrice,
     AgnosticSplit,
     best_split,
+    choice_at,
     least_rows,
     refuse_plan,
+    relabelled_sample,
     relabels,
     rows_for,
     short_of,
@@ -144,7 +147,7 @@ class AgnosticLearner(AnyLabels):
     Examples
     --------
     >>> from quorate.learners.concepts import Thresholds
-    >>> from quorate.learners.base.noisy_threshold import NoisyThreshold
+    >>> from quorate.learners.base.grid_choice import NoisyThreshold
     >>> domain, random = Thresholds(bits=16), np.random.default_rng(0)
     >>> X = random.integers(0, 2**16, (40_000, 1))
     >>> y = (X[:, 0] < 30_000) ^ (random.random(40_000) < 0.2)  # one label in five is wrong

@@ -19,8 +19,17 @@ from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, SecretRefused, act
 from quorate.labelling import Memo
 from quorate.labelling.questions import distinct
-from quorate.learners.agnostic.price import MOST_CANDIDATES, choice_at, relabelled_sample
-from quorate.learners.agnostic.search import LARGEST_TARGET, least_rows, refuse_plan, relabels, rows_for, short_of
+from quorate.learners.agnostic.price import (
+    LARGEST_TARGET,
+    MOST_CANDIDATES,
+    choice_at,
+    least_rows,
+    refuse_plan,
+    relabelled_sample,
+    relabels,
+    rows_for,
+    short_of,
+)
 from quorate.learners.agnostic.voting import PURPOSE, Hypotheses, PredictionPlan, plan_predictions
 from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.base.exponential import MECHANISMS, Selection

@@ -19,9 +19,8 @@ from quorate.learners.agnostic.bound import (
     priced,
 )
 from quorate.learners.agnostic.learner import AnyLabels
-from quorate.learners.agnostic.search import LARGEST_TARGET, rows_for, short_of
-from quorate.learners.amplification.price import Price, largest_count
-from quorate.learners.amplification.without_replacement import random_arrangement, without_replacement
+from quorate.learners.agnostic.price import LARGEST_TARGET, rows_for, short_of
+from quorate.learners.amplification import Price, largest_count, random_arrangement, without_replacement
 from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.base.exponential import check_labelled
 from quorate.learners.concepts.protocol import Concept, Points
@@ -123,7 +122,7 @@ class SubsampledAgnostic(AnyLabels):
     Notes
     -----
     Privacy: :func:`~quorate.learners.label_boost.schedule.relabelling` of the base learner's price, amplified by
-    :func:`~quorate.learners.amplification.without_replacement.without_replacement`.
+    :func:`~quorate.learners.amplification.without_replacement`.
 
     References
     ----------
@@ -228,15 +227,6 @@ def best_subsample(
 
     `n_rows`: n. `epsilon`, `delta`: the target. `error`: of the base learner. `growth`: a bound on the number of
     dichotomies on so many points. `beta`: β′ of each event.
-
-    Examples
-    --------
-    >>> split = best_subsample(
-    ...     10**6, epsilon=0.1, delta=0.0, error=lambda rows, epsilon, delta: 40 / (epsilon * rows),
-    ...     growth=lambda n_points: n_points + 1, beta=0.02,
-    ... )
-    >>> split.n_kept, f"{split.excess:.3f}", split.price(10**6).epsilon <= 0.1
-    (22241, '0.048', True)
     """
     gain = expm1(epsilon)
     most = min(n_rows, int(n_rows * gain / 3))  # c is at least 4

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.arguments import count, one_of, real
-from quorate.learners.amplification.price import Price
-from quorate.learners.amplification.without_replacement import random_arrangement, random_draws
+from quorate.learners.amplification import Price, random_arrangement, random_draws
 from quorate.learners.base.choice_bound import chosen
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Labels, Points
 from quorate.learners.label_boost.constants import PaperConstants, TightConstants
@@ -41,14 +40,6 @@ def relabelled(
 
     Returns: the new labels, those of S first. Privacy: the new labels are no release. What an (ε_A, δ_A)-DP learner
     makes of the relabelled rows costs what :func:`~quorate.learners.label_boost.schedule.relabelling` says.
-
-    Examples
-    --------
-    >>> from quorate.learners.concepts import Thresholds
-    >>> from quorate.noise import SeededNoise
-    >>> S, T = np.array([[1], [2], [6], [7]] * 10), np.array([[0], [4]])
-    >>> relabelled(S, np.array([1, 1, 0, 0] * 10, np.uint8), T, Thresholds(bits=3), 5.0, SeededNoise(0))[:4].tolist()
-    [1, 1, 0, 0]
     """
     both = np.concatenate([S, T])
     candidates = concepts.dichotomies(both, limit=_NO_LIMIT)

@@ -1,17 +1,8 @@
-r"""GenericLearner: sanitize the unlabelled points, list the dichotomies on them, choose one by the labels (BNS15).
+"""GenericLearner: sanitize the unlabelled points, list the dichotomies on them, choose one by the labels (BNS15).
 
-**The few sanitized points that H is made on: every two concepts that agree on them nearly agree on all.** A set N of
-points of a multiset D is an α-net for a class if concepts that agree on N differ on at most a share α of D.
-
-*On a line.* Let concepts that agree on N differ inside at most g gaps between neighbours of N (thresholds: 1; points
-and intervals: 2). Take every k-th of the m sorted points, :math:`k = \lfloor m/(s + 1) \rfloor + 1`: at most s of
-them, and strictly between two of them at most m/(s + 1) points. With :math:`s + 1 \ge g/\alpha`, an α-net for certain.
-
-*Any class.* Independent draws from D, as many as :math:`2 S(2s)\, 2^{-\alpha s/2} \le \beta` asks for (S the number of
-dichotomies, :math:`s \ge 8/\alpha`): an α-net with probability 1 − β, for the differences to any one concept (Haussler
-and Welzl 1987; Blumer, Ehrenfeucht, Haussler and Warmuth 1989, Theorem A2.2).
-
-Nothing here is private: the points were released.
+H is made on an α-net of the sanitized points, which were released: concepts that agree on it differ on at most a share
+α of them. On a line its points stand at even ranks; elsewhere they are drawn. Proof: ``docs/theory/learner-proofs.md``,
+the last section.
 """
 
 from __future__ import annotations
@@ -26,14 +17,12 @@ import numpy as np
 from quorate.accounting import ApproxDP, PureDP
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners.amplification.without_replacement import random_draws
+from quorate.learners.amplification import random_draws
 from quorate.learners.base.choice_bound import choice_rows, deviation_rows, growth_of
 from quorate.learners.base.exponential import MECHANISMS, ChoicePlan, Selection, check_labelled, choose
 from quorate.learners.concepts.domain import n_listed, public_dichotomies
-from quorate.learners.concepts.intervals import Intervals
-from quorate.learners.concepts.points import PointFunctions
+from quorate.learners.concepts.line import Intervals, PointFunctions, Thresholds
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.concepts.thresholds import Thresholds
 from quorate.learners.fit_charge import delta_of
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, PrivateLearner, RowsNeeded
 from quorate.learners.sanitizers.blr import BLR
@@ -170,7 +159,7 @@ class GenericLearner(PrivateLearner):
     sanitizer, H is fixed, mistakes move by at most 1, and the choice is ε-DP (BNS15, proof of Theorem 3.3).
 
     Utility (Theorem 3.3, with constants): let c in C be the truth. (1) Some concept of H agrees with c on the synthetic
-    points; with a net (:mod:`quorate.learners.generic.learner`) it differs from c on α/40 of them at most. (2) The
+    points; with a net (:mod:`quorate.learners.generic`) it differs from c on α/40 of them at most. (2) The
     sanitizer errs by 3α/40 at most, or by α/20 with a net. So that concept differs from c on 3α/40 of the unlabelled
     rows at most, and (3) on independent rows its error is at most α/10. (4) H does not depend on the labelled rows, so
     the choice is good with a number of labels that grows with :math:`\log |H|`, that is with VC(C) log(1/α), over αε

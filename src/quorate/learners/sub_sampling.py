@@ -1,30 +1,10 @@
-r"""A private active learner: it asks for the labels of a few rows of a secret sample (BNS15, Algorithm 4).
+"""A private active learner: it asks for the labels of a few rows of a secret sample (BNS15, Algorithm 4).
 
-**What it costs to ask for few labels of a secret sample of the rows (BNS15, Algorithm 4).** Of t rows a random n are
-handed to an (ε, δ)-DP learner, m of them with their labels. Where the m are random too, rows that are exchanged change
-one entry of the learner's input, and the rule of
-:func:`~quorate.learners.amplification.without_replacement.without_replacement` holds as it is. Where they are the m
-smallest indices, as printed, exchanging one row for another may make a third gain or lose its label: two entries. With
-:math:`r = n/t`:
-
-=============================== =============================================================== ================== price
-ε' δ' =============================== =============================================================== ==================
-labels of a random m :math:`\log(1 + r(e^\varepsilon - 1))` :math:`r\delta` of the m first (this module)
-:math:`\log\frac{1 - r + re^{2\varepsilon}}{1 - r + re^\varepsilon}` :math:`r(1 + \theta e^\varepsilon)\delta` of the m
-first (BNS15's proof) :math:`\log(1 + r(e^{2\varepsilon} - 1))` :math:`r(1 + e^\varepsilon)\delta`
-=============================== =============================================================== ==================
-
-*Proof of the second line.* Let the tables differ in row i, let a and b be the averages over the samples without and
-with row i of the learner's answer on the second table, so that it answers :math:`P_2 = (1-r)a + rb`. On the first
-table a sample with row i is compared in two ways: with the same sample on the second table, which differs in one entry,
-:math:`\le e^\varepsilon b + \delta`; and with row i exchanged for a random row outside, which differs in two and is the
-same on both tables, :math:`\le e^{2\varepsilon} a + (1 + e^\varepsilon)\delta`. Mixed with weights 1 − θ and θ,
-
-.. math::
-    P_1 \le (1 - r + r\theta e^{2\varepsilon})\, a + r(1-\theta)e^\varepsilon\, b + r(1 + \theta e^\varepsilon)\delta ,
-
-and :math:`\theta = \frac{(1-r)(1 - e^{-\varepsilon})}{1 - r + re^\varepsilon}` makes the first two terms a multiple of
-:math:`P_2`. BNS15's proof is θ = 1, which wastes the share b. At r = 1 nothing is sampled, and ε' = ε.
+Of t rows a random n are handed to an (ε, δ)-DP learner, m of them with their labels. Where the m are random too, rows
+that are exchanged change one entry of the learner's input, and the rule of
+:func:`~quorate.learners.amplification.without_replacement` holds as it is. Where they are the m
+smallest indices, as printed, exchanging one row for another may make a third gain or lose its label: two entries.
+Proof: ``docs/theory/learner-proofs.md``, the fifth section.
 """
 
 from __future__ import annotations
@@ -39,8 +19,14 @@ import numpy as np
 
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, QuorateError
-from quorate.learners.amplification.price import Price, largest_count, rounded_up_price, smallest_count
-from quorate.learners.amplification.without_replacement import random_arrangement, without_replacement
+from quorate.learners.amplification import (
+    Price,
+    largest_count,
+    random_arrangement,
+    rounded_up_price,
+    smallest_count,
+    without_replacement,
+)
 from quorate.learners.concepts.protocol import Concept, Points
 from quorate.learners.fit_charge import without_ledger
 from quorate.learners.private_learner import (
@@ -133,11 +119,6 @@ class SubSamplingPlan(Plan):
 
     `n_rows`: t, all rows. `n_kept`: n, the rows of the secret sample. `base_fit`: how the base learner is run on them;
     m is its `n_labelled`.
-
-    Examples
-    --------
-    >>> [each.name for each in __import__("dataclasses").fields(SubSamplingPlan)][-3:]
-    ['n_rows', 'n_kept', 'base_fit']
     """
 
     n_rows: int
@@ -183,7 +164,7 @@ class SubSampling(TransformedLearner):
     Notes
     -----
     Privacy: with r = n/t, :math:`(\log(1 + r(e^{\varepsilon^*} - 1)),\ r\delta^*)` for ``labelled="random"``; for
-    "first" see :mod:`~quorate.learners.sub_sampling.learner`. Asking is not part of what is released, so nobody but
+    "first" see :mod:`~quorate.learners.sub_sampling`. Asking is not part of what is released, so nobody but
     the owner of the rows may give the labels.
 
     References
