@@ -5,8 +5,8 @@ Pure functions of public facts, for everything that charges: votes, rounds, and 
 
 from __future__ import annotations
 
+from quorate.accounting.attacker import PAIRS, worlds_told_apart
 from quorate.accounting.figures import at_most, plural, several
-from quorate.accounting.odds import PAIRS, worlds_told_apart
 from quorate.outcomes import Caution, Outcome, Severity, caution
 
 # What programs decide by.

@@ -84,7 +84,9 @@ class ExportCheck:
         '0 passed, 0 failed, 0 not run'
         """
         ended = [check.outcome for check in self.checks]
-        return ", ".join(f"{ended.count(each):,} {each}" for each in (Outcome.PASSED, Outcome.FAILED, Outcome.NOT_RUN))
+        return ", ".join(
+            f"{ended.count(outcome):,} {outcome}" for outcome in (Outcome.PASSED, Outcome.FAILED, Outcome.NOT_RUN)
+        )
 
     def tree(self) -> dict[str, Any]:
         """Return it as JSON has it."""
@@ -141,7 +143,7 @@ def check_files(
     digest: str | None = None,
 ) -> ExportCheck:
     """Check the files of a package, by name; see :func:`check_export`."""
-    told = sum_of(files[MANIFEST]) if MANIFEST in files else None
+    stated = sum_of(files[MANIFEST]) if MANIFEST in files else None
     entries = None if ledger is None else paper_checks.entries_of(ledger)
     checks = [] if opened is None else [opened]
     for code, question, look in _QUESTIONS:
@@ -158,12 +160,12 @@ def check_files(
         _check(
             "digest",
             "Is the manifest the one whose sum its owner sent by another way?",
-            _digest(told, digest),
+            _digest(stated, digest),
             _digest,
         )
     )
     absent = {"digest": digest is None, "chain": ledger is None, "skops": SKOPS not in files, "onnx": ONNX not in files}
-    return ExportCheck(tuple(checks), told, frozenset(code for code, out in absent.items() if out))
+    return ExportCheck(tuple(checks), stated, frozenset(code for code, out in absent.items() if out))
 
 
 def _looked(look: Callable[[Mapping[str, bytes]], Found], files: Mapping[str, bytes]) -> Found:

@@ -62,8 +62,8 @@ def named(names: Sequence[str]) -> str:
     >>> named(["a.csv", "b.csv"])
     "'a.csv', 'b.csv'"
     """
-    shown = ", ".join(repr(name) for name in names[:8])
-    return f"{shown} and {len(names) - 8:,} more" if len(names) > 8 else shown
+    quoted = ", ".join(repr(name) for name in names[:8])
+    return f"{quoted} and {len(names) - 8:,} more" if len(names) > 8 else quoted
 
 
 _PLAIN: Final = "files"  # what quorate export writes without --format: a manifest of sums alone
@@ -180,17 +180,17 @@ def onnx_model(files: Mapping[str, bytes]) -> Found:
     except Exception as error:  # noqa: BLE001 - whatever a broken file breaks
         return failed(f"{ONNX} is no sound model ({type(error).__name__}).")
     parts = _parts(model)
-    domains = {each.domain for each in parts if isinstance(each, (onnx.NodeProto, onnx.OperatorSetIdProto))}
+    domains = {part.domain for part in parts if isinstance(part, (onnx.NodeProto, onnx.OperatorSetIdProto))}
     strange = sorted(domains - set(_STANDARD))
     if strange or len(model.functions):
         return failed(f"It uses operators that are not standard: {', '.join(map(repr, strange)) or 'functions'}.")
     external = onnx.TensorProto.EXTERNAL
-    tensors = [each for each in parts if isinstance(each, onnx.TensorProto)]
-    if any(len(each.external_data) or each.data_location == external for each in tensors):
+    tensors = [part for part in parts if isinstance(part, onnx.TensorProto)]
+    if any(len(part.external_data) or part.data_location == external for part in tensors):
         return failed("It reads numbers from other files.")
-    told = read_json(files, METADATA)
-    inputs = [each.name for each in model.graph.input]
-    stated = told.get("onnx") if isinstance(told, dict) else None
+    metadata = read_json(files, METADATA)
+    inputs = [part.name for part in model.graph.input]
+    stated = metadata.get("onnx") if isinstance(metadata, dict) else None
     named = stated.get("inputs") if isinstance(stated, dict) else None
     if METADATA in files and (not isinstance(named, dict) or list(named) != inputs):
         return failed(f"Its inputs are not those that {METADATA} tells.")
@@ -201,14 +201,14 @@ def onnx_model(files: Mapping[str, bytes]) -> Found:
 
 def _parts(model: Any) -> list[Any]:
     """Return the model and all messages inside it: nodes and numbers of every graph, however deep it lies."""
-    found, left = [], [model]
+    parts, left = [], [model]
     while left:
         part = left.pop()
-        found.append(part)
+        parts.append(part)
         for field, value in part.ListFields():
             if field.message_type is not None:
                 left += [value] if hasattr(value, "ListFields") else list(value)
-    return found
+    return parts
 
 
 _PICKLED: Final = (".pkl", ".pickle", ".joblib", ".dill", ".pt", ".pth")
@@ -224,11 +224,11 @@ _CALL: Final = frozenset({"REDUCE", "OBJ", "NEWOBJ", "NEWOBJ_EX", "BUILD", "PERS
 def pickles(files: Mapping[str, bytes]) -> Found:
     """Look into every file, and into every file inside a zip file, for what would be read as a pickle."""
     try:
-        found = sorted({name for name, content in _within(files, _Left(MOST_MODEL_BYTES)) if is_pickle(name, content)})
+        names = sorted({name for name, content in _within(files, _Left(MOST_MODEL_BYTES)) if is_pickle(name, content)})
     except UnsafePackageError as error:
         return failed(f"A file inside it is not read: {error}.")
-    if found:
-        return failed(f"These hold pickles, or arrays of objects that are read as pickles: {named(found)}.")
+    if names:
+        return failed(f"These hold pickles, or arrays of objects that are read as pickles: {named(names)}.")
     return passed("No file, and nothing inside a model file, begins as a pickle or is an array of objects.")
 
 
@@ -307,12 +307,12 @@ def _reads_as_pickle(content: bytes) -> bool:
     It reads up to the full stop and ignores what stands after it; and what it has read it has done, even if it breaks
     off at the next byte.
     """
-    seen: set[str] = set()
+    codes: set[str] = set()
     try:
         for number, (code, _, _) in enumerate(pickletools.genops(content)):
-            seen.add(code.name)
+            codes.add(code.name)
             if number == _MOST_INSTRUCTIONS:
                 return True
     except Exception:  # noqa: BLE001 - text, which is no sequence of instructions from there on
-        return bool(seen & _IMPORT)
-    return bool(seen & (_IMPORT | _CALL))
+        return bool(codes & _IMPORT)
+    return bool(codes & (_IMPORT | _CALL))

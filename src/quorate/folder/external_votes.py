@@ -17,7 +17,7 @@ from quorate.accounting.data_dependent import SanitisedTotal, release_rdp
 from quorate.accounting.figures import several
 from quorate.accounting.renyi import epsilon_of_curve
 from quorate.data import fingerprint
-from quorate.data.spreadsheets import csv_text
+from quorate.data.cell_text import csv_text
 from quorate.errors import InvalidParameter, LedgerMismatch
 from quorate.folder.folder import RunFolder
 from quorate.folder.votes_file import VotesFile
@@ -28,7 +28,7 @@ from quorate.mechanisms.schedule import check_mechanism
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution
 from quorate.release import Charge, guarantee_of
-from quorate.release.files import write_atomically
+from quorate.release.file_writing import write_atomically
 from quorate.release.keys import fingerprint_key
 from quorate.release.model_digest import described_mechanism
 from quorate.run.cautions import reach

@@ -118,7 +118,7 @@ class TransformedLearner(PrivateLearner, metaclass=ABCMeta):
         known = self.base.get_params(deep=False)
         at = {name: getattr(self, name, known.get(name)) for name in ("alpha", "beta")}
         wanted = {"epsilon": epsilon, "delta": delta, **at}
-        alone = without_ledger(self.base).set_params(**{each: wanted[each] for each in wanted if each in known})
+        alone = without_ledger(self.base).set_params(**{name: wanted[name] for name in wanted if name in known})
         try:
             return self._asked_alone(cast("PrivateLearner", alone))
         except QuorateError:  # no number of rows is known, or it is not to be had without δ
@@ -181,9 +181,9 @@ class TransformedLearner(PrivateLearner, metaclass=ABCMeta):
     @staticmethod
     def _run_base(base: PrivateLearner, points: Points, labels: Any, fit: BaseFit, noise: NoiseSource) -> Concept:
         """Hand the base learner its rows, the first of them with their labels: `labels` may be longer or as long."""
-        given: CodedLabels = np.full(len(points), UNLABELLED, dtype=np.int8)
-        given[: fit.n_labelled] = labels[: fit.n_labelled]
-        return base._learn(points, given, noise.at("base learner", 0), fit.plan)
+        known: CodedLabels = np.full(len(points), UNLABELLED, dtype=np.int8)
+        known[: fit.n_labelled] = labels[: fit.n_labelled]
+        return base._learn(points, known, noise.at("base learner", 0), fit.plan)
 
 
 @stored_as("quorate.learners.empirical.EmpiricalPlan")
@@ -270,7 +270,7 @@ class EmpiricalLearner(TransformedLearner):
         draws = self.n_draws
         if draws is None and n_labelled:
             draws = largest_count(
-                lambda each: _within(base, n_labelled, each, target), _most_draws(base, n_labelled, target)
+                lambda n_draws: _within(base, n_labelled, n_draws, target), _most_draws(base, n_labelled, target)
             )
         if not draws or not n_labelled or not _within(base, n_labelled, draws, target):
             needed = smallest_count(lambda rows: _within(base, rows, draws or 1, target), 1)

@@ -86,14 +86,7 @@ IN_THIS_PROCESS = UncountedFits()
 
 @contextmanager
 def uncounted(budget: Budget, *, seeded: bool) -> Iterator[Ledger]:
-    """Open a ledger in memory for one fit, and count what it spends; a seeded fit promises nothing that could add up.
-
-    Examples
-    --------
-    >>> with uncounted(Budget(1.0, 1e-5), seeded=True) as ledger:
-    ...     ledger.durable
-    False
-    """
+    """Open a ledger in memory for one fit, and count what it spends; a seeded fit promises nothing that adds up."""
     ledger, fits = Ledger(budget=budget), IN_THIS_PROCESS
     if seeded:
         yield ledger

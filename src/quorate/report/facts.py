@@ -83,13 +83,7 @@ class Check(Plain):
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Return the name that facts have for the function that ran a check, wherever its file moves.
-
-    Examples
-    --------
-    >>> name_of(require)
-    'quorate.report.plain.require'
-    """
+    """Return the name that facts have for the function that ran a check, wherever its file moves."""
     return stored_name(function)
 
 

@@ -138,18 +138,12 @@ def _read_tree(kind: type, value: Mapping[str, Any], where: str) -> Any:
 
 
 def as_json(value: Any) -> Any:
-    """Return a plain value as what :mod:`json` writes: objects, lists, numbers, words.
-
-    Examples
-    --------
-    >>> as_json((1, "a", None))
-    [1, 'a', None]
-    """
+    """Return a plain value as what :mod:`json` writes: objects, lists, numbers, words."""
     if isinstance(value, Guarantee):
         return loads(value.to_json())
     if isinstance(value, Plain):
-        told = {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
-        return {name: each for name, each in told.items() if each is not None or name not in value.LEFT_OUT}
+        values = {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
+        return {name: held for name, held in values.items() if held is not None or name not in value.LEFT_OUT}
     if isinstance(value, tuple):
         return [as_json(item) for item in value]
     return value

@@ -5,8 +5,8 @@ Headings are the terms of NIST SP 800-226, *Guidelines for Evaluating Differenti
 
 from __future__ import annotations
 
+from quorate.accounting.attacker import PAIRS
 from quorate.accounting.figures import at_least, at_most
-from quorate.accounting.odds import PAIRS
 from quorate.outcomes import Outcome
 from quorate.report import html, sentences
 from quorate.report.facts import Check, Facts
@@ -101,8 +101,8 @@ def _attacker(facts: Facts) -> tuple[Child, ...]:
         return ()
     said, shows = words
     picture = html.trade_off(f"{said} {shows}", facts.attacker)
-    told = element("div", element("p", said), element("p", shows, class_="note"))
-    return (element("h3", "The best attack on this run"), element("figure", picture, told, class_="attacker"))
+    caption = element("div", element("p", said), element("p", shows, class_="note"))
+    return (element("h3", "The best attack on this run"), element("figure", picture, caption, class_="attacker"))
 
 
 def unit_and_composition(facts: Facts) -> tuple[Child, ...]:

@@ -14,13 +14,12 @@ from dataclasses import dataclass
 from quorate.data import is_frame
 from quorate.data.column_kinds import ALL_DIFFERENT, MISSING_MARKS, ColumnKinds
 from quorate.data.columns import column, families, in_words, texts
-from quorate.data.dates import date_like
-from quorate.data.decimal_commas import comma_number, has_thousands
+from quorate.data.date_notation import date_like
 from quorate.data.encoding import without_frequent_texts
 from quorate.data.images import image_columns
-from quorate.data.likely_units import likely_units
+from quorate.data.number_notation import comma_number, has_thousands, written_number
 from quorate.data.rows import Rows
-from quorate.data.written_numbers import written_number
+from quorate.data.unit_ids import likely_units
 from quorate.outcomes import Caution, Severity, caution
 
 COLUMNS_OF_DATES = "columns-of-dates"

@@ -11,9 +11,8 @@ from quorate.accounting.figures import plural
 from quorate.data import is_frame
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.columns import column, in_words
+from quorate.data.comparison import compared_scales, unlike_cells
 from quorate.data.rows import Rows, columns, n_rows
-from quorate.data.scales import compared_scales
-from quorate.data.unlike_cells import unlike_cells
 from quorate.errors import keyword, named
 from quorate.types import Secret
 
