@@ -32,8 +32,8 @@ from quorate.folder.prepared import (
     write_draft,
 )
 from quorate.folder.published import PROMPT, is_finished, read_facts
-from quorate.folder.run_settings import RunSettings
-from quorate.folder.settings import DECISION_THRESHOLD, MechanismSettings, Settings, settings_of
+from quorate.folder.sections import MechanismSettings, RunSettings
+from quorate.folder.settings import DECISION_THRESHOLD, Settings, settings_of
 from quorate.folder.stages import FolderStages
 from quorate.folder.student_rows import published_columns, student_file
 from quorate.folder.tables import (
