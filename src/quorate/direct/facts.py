@@ -21,7 +21,7 @@ from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.release.guarantee import spent_of
-from quorate.release.target import GRADIENT_ROUND, MARGINAL_LEVEL
+from quorate.release.target import GRADIENT_ROUND
 from quorate.report import (
     AnswerCounts,
     Choice,
@@ -143,7 +143,7 @@ def _spending(task: DirectTask, reservation: Reservation, ledger: Ledger) -> Spe
         answers_left=None,
         durable=ledger.durable,
         parts=(
-            *_marginals(task, reservation),
+            *(() if task.drawn is None else (task.drawn.before.part(reservation),)),
             Part(
                 purpose=GRADIENT_ROUND,
                 mechanism="discrete Gaussian noise on sums",
@@ -157,27 +157,6 @@ def _spending(task: DirectTask, reservation: Reservation, ledger: Ledger) -> Spe
         raises=raises_of(ledger),
         run_epsilon=price(task.event, task.delta),
         run_delta=task.delta,
-    )
-
-
-def _marginals(task: DirectTask, reservation: Reservation) -> tuple[Part, ...]:
-    """Return what the noisy counts cost from which a pool was drawn; nothing where none was."""
-    if task.drawn is None:
-        return ()
-    blocks, before = reservation.blocks(MARGINAL_LEVEL), task.drawn.before
-    stored = sum(block.answers is not None for block in blocks)
-    marginals = before.marginals
-    return (
-        Part(
-            purpose=MARGINAL_LEVEL,
-            mechanism="discrete Gaussian noise on counts",
-            reserved=marginals.n_levels,
-            share=before.share,
-            asked=len(blocks),
-            answered=stored,
-            interrupted=len(blocks) - stored,
-            sigma=max(marginals.sigma(partition) for partition in marginals.partitions),
-        ),
     )
 
 

@@ -26,6 +26,7 @@ from quorate.run.facts import RunMetadata
 from quorate.types import Secret
 from quorate.voting.facts import ex_post, facts, guarantee
 from quorate.voting.flow import RunResult, answering_purposes, answers_left, asked_of
+from quorate.voting.inputs import as_declared
 from quorate.voting.prompted import are_prompts
 from quorate.voting.questions import asked_rows, memo_of, question_keys, reader_of
 from quorate.voting.resumed import recall_answers
@@ -56,10 +57,9 @@ class FittedRun:
     left: Standing = field(repr=False)
 
     @classmethod
-    def of(
-        cls, task: Task, result: RunResult, ledger: Ledger, guard: RollbackGuard, metadata: RunMetadata
-    ) -> FittedRun:
+    def of(cls, result: RunResult, ledger: Ledger, guard: RollbackGuard, metadata: RunMetadata) -> FittedRun:
         """Keep what is needed after a fit, and let go of the private rows."""
+        task = result.task
         promised = guarantee(task, ledger, result.reservation)
         memo = memo_of(task, result.queries, result.released)
         recall_answers(task, result, memo)
@@ -126,7 +126,7 @@ class FittedRun:
         """
         inputs, view = self.task.inputs, self.task.views.student
         refuse_one_row(X, texts=inputs.public.shape[1] == 1)
-        rows = reader_of(inputs, view).as_the_pool(X)
+        rows = as_declared(inputs, X) if inputs.declared is not None else reader_of(inputs, view).as_the_pool(X)
         view.check(rows, "X")
         return rows
 
@@ -180,12 +180,10 @@ def fit_run(
     budget, guard = Budget(task.facts.epsilon, task.facts.delta), RollbackGuard()
     with session(given, budget=budget, guard=guard, seeded=task.noise.seeded) as ledger:
         result = charged(task, ledger, nonce=nonce, of=of, verbose=verbose)
-        return FittedRun.of(task, result, ledger, guard, metadata)
+        return FittedRun.of(result, ledger, guard, metadata)
 
 
-def resume_run(
-    task: Task, given: GivenLedger, *, of: OfFit, metadata: RunMetadata, verbose: bool
-) -> tuple[Task, FittedRun]:
+def resume_run(task: Task, given: GivenLedger, *, of: OfFit, metadata: RunMetadata, verbose: bool) -> FittedRun:
     """Find a task's charge in its ledger, train the same teachers again, and charge nothing.
 
     `task`: with any key. `given`: the estimator's ``ledger=``. `of`: from a number that names a fit to the task with
@@ -195,5 +193,5 @@ def resume_run(
     """
     guard = RollbackGuard()
     with session(given, budget=None, guard=guard) as ledger:
-        task, result = went_on(task, ledger, of=of, verbose=verbose)
-        return task, FittedRun.of(task, result, ledger, guard, metadata)
+        result = went_on(task, ledger, of=of, verbose=verbose)
+        return FittedRun.of(result, ledger, guard, metadata)

@@ -223,7 +223,7 @@ def look(run: DirectRun) -> Secret[Look | None]:
     public = None if data.public is None else pool_of(data, read_pool(data))
     declared, n_features = _declared(run.settings, public)
     private = read_private_cells(data, public, n_features=n_features, declared=tuple(declared or ()))
-    names = Names(data.private.name, "[schema]" if data.public is None else data.public.name)
+    names = Names(data.private.name, data.public_side)
     return look_at_rounds(
         run.task, private.y, private_ids(data, private), names=names, ids=lambda ids: notes_on_ids(data, ids)
     )

@@ -31,6 +31,7 @@ from quorate.voting.flow import (
     answers_left,
     asked_of,
     finished_key,
+    refuse_other_pool,
     teachers,
 )
 from quorate.voting.prompted import are_prompts
@@ -71,7 +72,7 @@ def ask(batch: LoadedRun, asked: Any, *, watch: Watch | None = None) -> Asked:
     then.
     """
     task = batch.task
-    if not task.recipe.online_answers and task.strategy is None:
+    if not task.recipe.online_answers and not task.leaves_labels:
         raise PreconditionFailed(
             "this run kept no answers back; set [mechanism] online_answers before a run. The student answers for free"
         )
@@ -108,7 +109,7 @@ def open_online(batch: LoadedRun, ledger: Ledger, count_votes: Callable[[IntArra
         raise PreconditionFailed(
             "the settings or files differ from the finished run's, so its teachers cannot be asked; put them back"
         )
-    if task.strategy is None or reservation is None:
+    if not task.leaves_labels or reservation is None:
         finished = reservation is not None and not reservation.remaining("label")
     else:
         noted = FolderStages(batch.folder.private).load(FINISHED, finished_key(task, batch.charge_key))
@@ -117,9 +118,10 @@ def open_online(batch: LoadedRun, ledger: Ledger, count_votes: Callable[[IntArra
         raise PreconditionFailed(
             f"the labels of this run are not all released yet; first: quorate run {for_shell(batch.folder.root)}"
         )
+    refuse_other_pool(task, reservation)
     queries, mechanism = task.queries, task.recipe.mechanism
     if task.strategy is None:
-        released = stored_labels(mechanism, reservation, n_classes=task.n_classes)
+        released = stored_labels(mechanism, reservation, n_classes=task.n_classes, n_queries=len(queries))
     else:
         labelled = stored_adaptively(mechanism, reservation, n_classes=task.n_classes)
         queries, released = labelled.rows, labelled.released

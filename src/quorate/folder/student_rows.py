@@ -73,7 +73,7 @@ def reader_of(settings: Settings, student: Any, pool: Rows) -> TableReader:
     kinds = student_kinds(settings, pool, student)
     if settings.data.public is None and is_frame(pool):
         declared: Any = settings.schema
-        if is_of_drawn_pool(encoder_of(student)):
+        if settings.method.by == "votes" or is_of_drawn_pool(encoder_of(student)):
             kinds = kinds_of(Schema.of(declared), settings.data.dialect)
         else:
             kinds = declared_kinds(declared, settings.data.dialect)

@@ -147,9 +147,7 @@ def refuse_other_columns(data: DataSettings, table: Rows, path: Source, pool: Ro
 def _refuse_others(data: DataSettings, names: Sequence[str] | None, path: Source, wanted: Sequence[str] | None) -> None:
     if names is None or wanted is None or set(names) == set(wanted):
         return
-    differ, alone = other_columns(
-        names, wanted, called=(path.name, "[schema]" if data.public is None else data.pool.name)
-    )
+    differ, alone = other_columns(names, wanted, called=(path.name, data.public_side))
     if not alone:
         raise DataRefused(differ)
     line = ", ".join(json.dumps(name, ensure_ascii=False) for name in (*data.drop, *alone))

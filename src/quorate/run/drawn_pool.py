@@ -10,30 +10,43 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import prod, sqrt
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from quorate.accounting import Composed
+from quorate.accounting.figures import at_least, several
+from quorate.accounting.neighbouring import Relation
+from quorate.data.canonical import row_digests
 from quorate.data.columns import column as column_of
 from quorate.data.declared_schema import CategoryColumn, DeclaredColumn, NumberColumn, Schema
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.rows import Rows, columns
 from quorate.data.unit_keys import one_row_of_each
+from quorate.errors import PreconditionFailed
 from quorate.ledger import Reservation
 from quorate.mechanisms import MarginalLevel, NoisyMarginals, Partition
 from quorate.mechanisms.marginals import THRESHOLD
 from quorate.noise import NoiseSource
 from quorate.release import DrawnBlock, release
-from quorate.release.target import MARGINAL_LEVEL
+from quorate.release.target import COORDINATES, MARGINAL_LEVEL
+from quorate.report import Part
+from quorate.report.notation import percent
 from quorate.types import BoolArray, FloatArray, IntArray, Secret, derive
 
 if TYPE_CHECKING:
     import polars as pl
 
 N_ROWS: Final = 1_200  #: drawn for the direct method, beside those with a listed value that no other has
+EVENLY: Final = Secret(bytes(32))  #: key of rows that are drawn before anything was paid: nothing follows from them
+STATEMENTS: Final = 16  #: of a pool or coordinates: one is made, and a process may end while it is
+LEAST_SHARE, MOST_SHARE = 0.1, 0.3  #: of μ², for marginals
 SHORT_LIST: Final = 50  #: values of a list of which each gets a row, and whose counts need less to be believed
 
+_LEAST_RATIO: Final = 6.0  # of n₀ to what a count must have to be looked into
+_MOST_TIMES: Final = 10  # as many rows are drawn as are to be distinct, at most
 _MERGED_AT = 1 << 16  # different cells of a column that are held apart before they are joined
 
 
@@ -184,6 +197,128 @@ def _read(stored: Sequence[Sequence[int]], level: MarginalLevel) -> tuple[IntArr
     )
 
 
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PoolPlan:
+    """What is paid for noisy counts, from which a pool will be drawn: fixed by public facts alone.
+
+    `declared`: the schema. `share`: s, of μ² for marginals. `marginals`: at their noise. `n_units`: n₀. `n_rows`: rows
+    that are drawn, at least.
+    """
+
+    declared: Schema = field(repr=False)
+    share: float
+    marginals: NoisyMarginals
+    n_units: int
+    n_rows: int = N_ROWS
+
+    @property
+    def resolution(self) -> float:
+        """Return q = n₀/(3 σ) of the column with the most noise: how many parts of its range can be told apart."""
+        return resolution_of(self.marginals, self.n_units)
+
+    def event_for(self, neighbours: Relation | None) -> Composed:
+        """Return what the marginals release, for a change of one unit."""
+        return self.marginals.event_for(neighbours or "replace")
+
+    @property
+    def told(self) -> str:
+        """What is released, in words."""
+        marginals = self.marginals
+        noise = " or ".join(dict.fromkeys(at_least(marginals.sigma(partition)) for partition in marginals.partitions))
+        return (
+            f"noisy counts of {several(len(marginals.partitions), 'column')} in at most "
+            f"{several(marginals.n_levels, 'level')}, discrete Gaussian noise of {noise} on each"
+        )
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the noisy counts are, in plain values."""
+        marginals = self.marginals
+        names = zip(self.declared.columns, marginals.partitions, strict=True)
+        return {
+            "columns": len(marginals.partitions),
+            "levels": marginals.n_levels,
+            "noise": {name: marginals.sigma(partition) for name, partition in names},
+            "share": self.share,
+            "resolution": self.resolution,
+            "rows": self.n_rows,
+        }
+
+    @property
+    def step(self) -> tuple[str, str]:
+        """The line of a check about the pool that will be drawn."""
+        columns = several(len(self.marginals.partitions), "column")
+        return "draw", (
+            f"{self.n_rows:,} rows from noisy counts of {columns}: they stand for public rows, and take "
+            f"{percent(self.share)} of the budget. No accuracy can be foretold"
+        )
+
+    def part(self, reservation: Reservation) -> Part:
+        """What became of the noisy counts, and their share of the charge."""
+        blocks = reservation.blocks(MARGINAL_LEVEL)
+        stored = sum(block.answers is not None for block in blocks)
+        return Part(
+            purpose=MARGINAL_LEVEL,
+            mechanism="discrete Gaussian noise on counts",
+            reserved=self.marginals.n_levels,
+            share=self.share,
+            asked=len(blocks),
+            answered=stored,
+            interrupted=len(blocks) - stored,
+            sigma=max(self.marginals.sigma(partition) for partition in self.marginals.partitions),
+        )
+
+    def described(self, released: ReleasedMarginals | None, n_rows: int | None = None) -> str:
+        """Say in a sentence what the pool is; `n_rows`: of it, once it is drawn."""
+        verb, more = "will be" if n_rows is None else "were", ""
+        if released is not None and released.lost is not None:
+            more = f"; level {released.lost} was drawn and lost when a process ended, and counts as zeros"
+        return (
+            f"{n_rows or self.n_rows:,} rows {verb} drawn from noisy counts of "
+            f"{several(len(self.marginals.partitions), 'column')}, for {self.share:.0%} of μ²; they stand for public "
+            f"rows, and are not people{more}"
+        )
+
+
+def plan_pool(
+    declared: Schema,
+    mu: float,
+    *,
+    n_units: int,
+    neighbours: Relation,
+    share: float | None = None,
+    n_rows: int = N_ROWS,
+) -> PoolPlan:
+    """Fix the share of μ² that marginals get, and their noise.
+
+    `mu`: μ of the whole budget. `share`: s in (0, 1); by default the least within [.1, .3] whose marginals tell six
+    parts of a range apart, else .3; a multiple of .01. `n_rows`: rows to be drawn, at least.
+    """
+    whole = NoisyMarginals(partitions_of(declared), mu, neighbours)
+    if share is None:
+        percents = range(round(100 * LEAST_SHARE), round(100 * MOST_SHARE))
+        fitting = (
+            percent / 100
+            for percent in percents
+            if resolution_of(replace(whole, mu=mu * sqrt(percent / 100)), n_units) >= _LEAST_RATIO
+        )
+        share = next(fitting, MOST_SHARE)
+    marginals = replace(whole, mu=mu * sqrt(share))
+    return PoolPlan(declared=declared, share=share, marginals=marginals, n_units=n_units, n_rows=n_rows)
+
+
+def resolution_of(marginals: NoisyMarginals, n_units: int) -> float:
+    """Return n₀/(3 σ) of the column with the most noise."""
+    return n_units / (THRESHOLD * max(marginals.sigma(partition) for partition in marginals.partitions))
+
+
+def most_distinct(schema: Schema, n_rows: int) -> int:
+    """Return how many different rows there can be, at most `n_rows`: fewer where all columns are short lists."""
+    if any(isinstance(held, NumberColumn) for held in schema.columns.values()):
+        return n_rows
+    return min(n_rows, prod(held.missing + 1 for held in schema.columns.values()))
+
+
 # --- rows, from what was released ------------------------------------------------------------------------------------
 
 
@@ -217,11 +352,52 @@ def draw_rows(schema: Schema, released: ReleasedMarginals | None, n_rows: int, k
     return pl.DataFrame({name: _series(held, drawn[name][kept]) for name, held in schema.columns.items()})
 
 
+def draw_distinct(schema: Schema, released: ReleasedMarginals | None, n_rows: int, key: Secret[bytes]) -> pl.DataFrame:
+    """Draw rows as :func:`draw_rows` does, until `n_rows` of them differ; ten times as many at most."""
+    most = _MOST_TIMES * n_rows
+    drawn = n_rows
+    while True:
+        pool = draw_rows(schema, released, drawn, key)
+        seen: set[bytes] = set()
+        for place, digest in enumerate(row_digests(pool[:drawn])):
+            seen.add(digest)
+            if len(seen) == n_rows:
+                return pool if place + 1 == drawn else draw_rows(schema, released, place + 1, key)
+        if drawn == most:
+            return pool
+        drawn = min(2 * drawn, most)
+
+
 def parquet_of(pool: pl.DataFrame) -> bytes:
     """Return drawn rows as they are published."""
     written = io.BytesIO()
     pool.write_parquet(written)
     return written.getvalue()
+
+
+def pool_from(content: bytes) -> pl.DataFrame:
+    """Return drawn rows as they were published: what is read is the pool."""
+    import polars as pl
+
+    return pl.read_parquet(io.BytesIO(content))
+
+
+def stated_coordinates(reservation: Reservation) -> set[str]:
+    """Return the digests that were written down behind a charge: of a pool, or of coordinates that follow from it."""
+    return {block.answers[0] for block in reservation.blocks(COORDINATES) if block.answers is not None}
+
+
+def state_coordinates(reservation: Reservation, digest: str, *, refusal: str) -> None:
+    """Write down what the answers or rounds of a reservation rest on, before the first; or refuse another.
+
+    A pool is drawn behind the charge, so that no key can name it. Raises PreconditionFailed, with `refusal`, if they
+    differ.
+    """
+    stated = stated_coordinates(reservation)
+    if stated - {digest}:
+        raise PreconditionFailed(refusal)
+    if not stated and reservation.remaining(COORDINATES):
+        release(reservation, COORDINATES, 1, lambda drawn: digest, record=lambda digest: [digest])
 
 
 def _shares(key: bytes, n_rows: int) -> FloatArray:

@@ -11,7 +11,7 @@ from quorate.data.rows import Rows
 from quorate.data.table_reader import TableReader
 from quorate.labelling import Memo, Released
 from quorate.types import IntArray
-from quorate.voting.inputs import Inputs, View, refuse_asked
+from quorate.voting.inputs import Inputs, View, as_declared, refuse_asked
 from quorate.voting.task import Task
 
 
@@ -36,6 +36,10 @@ def asked_rows(task: Task, asked: Any, name: str, *, left_out: tuple[str, ...] =
     Returns: the rows; and the rows as an earlier version took them, which left times in the type that they came in.
     Raises DataRefused if the columns are others, or the teachers cannot take a cell; nothing was charged.
     """
+    if task.inputs.declared is not None:
+        rows = as_declared(task.inputs, asked, left_out=left_out)
+        refuse_asked(task.teacher, task.views.teacher, rows, name=name)
+        return rows, rows
     reader = reader_of(task.inputs, task.views.teacher, left_out=left_out)
     rows = reader.as_the_pool(asked, name)
     refuse_asked(task.teacher, task.views.teacher, rows, name=name)
