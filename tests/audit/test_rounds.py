@@ -12,8 +12,9 @@ import pytest
 from quorate.accounting import Repeated
 from quorate.audit import ScheduleAudit, audit_rounds
 from quorate.audit import rounds as module
+from quorate.data.feature_maps.named import feature_map_for
 from quorate.direct import contributions, descend
-from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct
+from quorate.direct.plan import DirectPlan, plan_direct
 from quorate.types import FloatArray, IntArray
 
 POOL = np.random.default_rng(2).normal(size=(80, 5)) * [3.0, 1.0, 1.0, 0.3, 0.1]

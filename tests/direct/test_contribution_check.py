@@ -7,9 +7,10 @@ import pytest
 from scipy import sparse
 
 from quorate.data.feature_maps.coordinates import PublicCoordinates
+from quorate.data.feature_maps.named import feature_map_for
 from quorate.direct import contribution_check, contributions
 from quorate.direct.contribution_check import check_contributions
-from quorate.direct.plan import feature_map_for, plan_direct
+from quorate.direct.plan import plan_direct
 from quorate.errors import PreconditionFailed
 
 POOL = np.random.default_rng(1).normal(size=(90, 6))

@@ -20,9 +20,11 @@ from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.guarantee import OtherRelation
 from quorate.accounting.neighbouring import N_IS_PUBLIC, ROWS_ARE_PUBLIC
 from quorate.audit import audit_rounds
+from quorate.data.feature_maps.named import feature_map_for
+from quorate.data.pool_moments import PoolMoments
 from quorate.direct.budgets import PlannedBudgets
-from quorate.direct.defaults import PoolMoments, settings_for
-from quorate.direct.plan import DirectPlan, feature_map_for, noise_for, plan_direct, plan_without_pool
+from quorate.direct.defaults import settings_for
+from quorate.direct.plan import DirectPlan, noise_for, plan_direct, plan_without_pool
 from quorate.direct.stored import dump_plan, load_plan
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerIntegrityError, PreconditionFailed
 from quorate.ledger import Budget, GuaranteeScope, Ledger

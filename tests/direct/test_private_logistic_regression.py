@@ -16,8 +16,9 @@ from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool
 from quorate.accounting import Gaussian, GridGaussian, Repeated, epsilon
 from quorate.data import load_mushroom
 from quorate.data.feature_maps.coordinates import Spectrum
+from quorate.data.pool_moments import PoolMoments
 from quorate.direct import descend
-from quorate.direct.defaults import PoolMoments, most_dimensions, settings_for
+from quorate.direct.defaults import most_dimensions, settings_for
 from quorate.direct.plan import noise_for
 from quorate.errors import (
     BudgetExhausted,

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from quorate.data.feature_maps.named import feature_map_for
 from quorate.direct.contribution_check import faults_of, made_up
-from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct
+from quorate.direct.plan import DirectPlan, plan_direct
 from quorate.direct.stored import dump_plan, load_plan
 from quorate.run.schema import Schema
 

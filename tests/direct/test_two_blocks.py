@@ -15,12 +15,14 @@ from quorate import PrivateLogisticRegression, PublicPool
 from quorate.accounting import epsilon as price
 from quorate.data.feature_maps import ResidualMap
 from quorate.data.feature_maps.coordinates import public_features
+from quorate.data.feature_maps.named import default_map, feature_map_for
+from quorate.data.pool_moments import PoolMoments
 from quorate.direct import contributions
 from quorate.direct.budgets import PlannedBudgets
 from quorate.direct.contribution_check import check_contributions, faults_of, made_up
 from quorate.direct.contributions import Grid
-from quorate.direct.defaults import DirectSettings, PoolMoments, most_dimensions, settings_for
-from quorate.direct.plan import default_map, feature_map_for, plan_direct
+from quorate.direct.defaults import DirectSettings, most_dimensions, settings_for
+from quorate.direct.plan import plan_direct
 from quorate.direct.rounds import Descent, averaged_rounds
 from quorate.direct.shrinkage import RoundNoise, error_variances, shrunk
 from quorate.ledger import Ledger

@@ -17,9 +17,10 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from quorate.data.encoding import public_encoder
+from quorate.data.feature_maps.named import feature_map_for
 from quorate.deferred import skops
 from quorate.direct.model import published_model
-from quorate.direct.plan import feature_map_for, plan_direct
+from quorate.direct.plan import plan_direct
 from quorate.errors import PreconditionFailed
 from quorate.export import onnx_model
 from quorate.export.onnx_model import feed, onnx_student

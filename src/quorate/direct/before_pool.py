@@ -19,22 +19,22 @@ from quorate.accounting.neighbouring import Relation
 from quorate.data.declared import encoded_width
 from quorate.data.declared_schema import CategoryColumn, NumberColumn, Schema
 from quorate.data.feature_maps import LinearMap
+from quorate.data.feature_maps.named import feature_map_for
+from quorate.data.feature_maps.nystroem import LANDMARKS
 from quorate.data.feature_maps.product_kernel import MOST_VALUES, columns_of
-from quorate.data.feature_maps.rbf import LANDMARKS
 from quorate.data.feature_maps.scale import has_spread
-from quorate.direct.defaults import MOST_EIGENPAIRS, dimension_of_blocks, rounds_for, wanted_dimension
-from quorate.direct.plan import (
-    LARGEST_SIGMA,
-    DirectPlan,
-    FixedRounds,
-    feature_map_for,
-    mu_for_settings,
-    noise_for,
-    plan_direct,
-)
+from quorate.data.pool_moments import MOST_EIGENPAIRS
+from quorate.direct.defaults import dimension_of_blocks, rounds_for, wanted_dimension
+from quorate.direct.plan import LARGEST_SIGMA, DirectPlan, FixedRounds, mu_for_settings, noise_for, plan_direct
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import NoisyMarginals
-from quorate.run.drawn_pool import N_ROWS, SHORT_LIST, PoolPlan, ReleasedMarginals, plan_pool
+from quorate.run.drawn_pool import (
+    N_ROWS,
+    SHORT_LIST,
+    PoolPlan,
+    ReleasedMarginals,
+    plan_pool,
+)
 from quorate.run.schema import Schema as ReadSchema
 from quorate.types import BoolArray, Secret
 

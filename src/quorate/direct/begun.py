@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
+from quorate.data.feature_maps.named import FeatureMapName, default_map
 from quorate.direct.config import DirectConfig, plan_key
-from quorate.direct.plan import FeatureMapName, default_map
 from quorate.release.session import LedgerTerms
 from quorate.run.relation import BEGUN_BEFORE, ChosenRelation, choose_relation
 from quorate.run.schema import Schema

@@ -13,12 +13,14 @@ from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import Relation
 from quorate.data.feature_maps.coordinates import FINEST, LENGTH_BITS, FeatureMap, public_features
 from quorate.data.feature_maps.exact import squared_lengths
+from quorate.data.feature_maps.named import FeatureMapName, feature_map_for
+from quorate.data.feature_maps.patches import SharedPatches
 from quorate.data.feature_maps.residual import longest_features
-from quorate.data.feature_maps.shared_patches import SharedPatches
+from quorate.data.pool_moments import PoolMoments
 from quorate.data.rows import take
 from quorate.direct.contributions import Grid
-from quorate.direct.defaults import DirectSettings, PoolMoments, settings_for
-from quorate.direct.plan import FeatureMapName, feature_map_for, mu_for_settings, noise_for, released_by_a_round
+from quorate.direct.defaults import DirectSettings, settings_for
+from quorate.direct.plan import mu_for_settings, noise_for, released_by_a_round
 from quorate.direct.shrinkage import RoundNoise, shrunk
 from quorate.types import FloatArray, IntArray
 

@@ -13,14 +13,20 @@ from quorate.arguments import one_of
 from quorate.data import PublicPool, public_digest
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.dialect import PLAIN, Dialect
+from quorate.data.feature_maps.named import FeatureMapName
 from quorate.data.feature_maps.patches import has_patches
 from quorate.data.identity import as_column, is_same_object
 from quorate.data.labels import Label
 from quorate.data.unit_ids import refuse_floating_ids
-from quorate.direct.plan import FeatureMapName
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
-from quorate.run.drawn_pool import EVENLY, N_ROWS, draw_rows
+from quorate.run.drawn_pool import (
+    N_ROWS,
+)
+from quorate.run.drawn_rows import (
+    EVENLY,
+    draw_rows,
+)
 from quorate.run.schema import Schema
 
 

@@ -27,31 +27,18 @@ is whitened by itself, and d below is the sum of both effective dimensions:
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import hypot, sqrt
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from quorate.data.feature_maps import ResidualMap
-from quorate.data.feature_maps.coordinates import FeatureMap, Spectrum, dual_eigenpairs, public_features
-from quorate.data.feature_maps.leading import leading_spectrum
-from quorate.data.rows import kind, take
-from quorate.deferred import linalg
-from quorate.types import FloatArray, IntArray
+from quorate.data.pool_moments import MOST_OF_RESIDUAL, PoolMoments
 
 RHO = {True: 0.04, False: 0.025}
 MOST_DIMENSIONS = 1_500
 RATE = 4.0
-FOLDS = 10
-ALL_DIRECTIONS = 1_500  # sparse public rows, or columns, up to which all directions are computed
-ONE_FOLD_FROM = 700  # public rows from which one tenth is held out, once
 OF_LINEAR = {True: 1.0, False: 0.75}  # of the dimensions, those of the linear block beside a residual one
-MOST_OF_RESIDUAL = 250  # dimensions of the residual block
-MOST_EIGENPAIRS = 800  # of a block
-LEAST_PART = 0.02  # of an effective dimension below which a direction is left out
 OF_CLIP = 0.8  # the clip where there are two blocks, beside that of one
 HALF = 0.5  # the share of rounds that is averaged where there is one block
 LAST_ROUNDS = {True: HALF, False: 0.3}  # the share of rounds that is averaged there
@@ -85,130 +72,6 @@ class DirectSettings:
 WITHOUT_POOL = DirectSettings(
     ridge=0.0, clip=1.0, rounds=100, momentum=0.9
 )  #: for rows of length one, with a constant 1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PoolMoments:
-    """What settings follow from of a pool, at whatever budget: worked out once where several budgets are compared.
-
-    `features`: of public rows. `spectrum`: of them. `held`: features of public rows that the spectrum was computed
-    without, if there are any. `refitted`: from which public rows are held out to the features of the others and
-    theirs, where the map is to be fitted without them. `residual`: moments of the second block of features, whitened by
-    itself; None where there is one block.
-    """
-
-    features: Any = field(repr=False)
-    spectrum: Spectrum
-    held: Any | None = field(repr=False)
-    refitted: Callable[[NDArray[np.bool_]], tuple[Any, Any]] | None = field(default=None, repr=False)
-    residual: PoolMoments | None = field(default=None, repr=False)
-    _folds: list[Callable[[float], FloatArray]] = field(default_factory=list, repr=False)
-    _along: list[FloatArray] = field(default_factory=list, repr=False)
-
-    @classmethod
-    def of(cls, features: Any) -> PoolMoments:
-        """Decompose the second moment of public features ``(n_public, n_features)``, as one block."""
-        return cls(features, *spectrum_of(features))
-
-    @classmethod
-    def of_map(cls, feature_map: FeatureMap, pool: Any) -> PoolMoments:
-        """Decompose the second moment of each block of features of the public pool ``(n_public, n_columns)``."""
-        features = public_features(feature_map, pool)
-        if not isinstance(feature_map, ResidualMap):
-            return cls.of(features)
-        n = feature_map.n_linear
-
-        def refitted(held: NDArray[np.bool_]) -> tuple[FloatArray, FloatArray]:
-            again = feature_map.fitted_on(take(pool, np.flatnonzero(~held)))
-            rest, own = (public_features(again, take(pool, np.flatnonzero(rows)))[:, n:] for rows in (~held, held))
-            return rest, own
-
-        linear, residual = (Spectrum.of(part).leading(MOST_EIGENPAIRS) for part in (features[:, :n], features[:, n:]))
-        second = cls(features[:, n:], residual, None, refitted)
-        return cls(features[:, :n], linear, None, residual=second)
-
-    @property
-    def n_public(self) -> int:
-        """Public rows."""
-        return int(self.features.shape[0])
-
-    @property
-    def values(self) -> FloatArray:
-        """Eigenvalues, of the first block and then of the second."""
-        return self.spectrum.values if self.residual is None else np.append(self.spectrum.values, self.residual.values)
-
-    @property
-    def directions(self) -> FloatArray:
-        """Directions of length one, of the first block and then of the second, ``(n_features, n_values)``."""
-        own = self.spectrum.vectors
-        return own if self.residual is None else np.asarray(linalg.block_diag(own, self.residual.directions))
-
-    def kept(self, settings: DirectSettings) -> NDArray[np.bool_]:
-        """Tell which directions a run has: all of one block; of two, those of some effect, one at least of each."""
-        if self.residual is None or settings.residual_ridge is None:
-            return np.ones(len(self.values), dtype=np.bool_)
-        parts = []
-        for values, ridge in ((self.spectrum.values, settings.ridge), (self.residual.values, settings.residual_ridge)):
-            part = values / (values + ridge) > LEAST_PART
-            part[:1] = True
-            parts.append(part)
-        return np.concatenate(parts)
-
-    def lengths_of_units(self, settings: DirectSettings) -> FloatArray:
-        """Return what features along each direction are divided by to be coordinates, ``(n_values,)``."""
-        own = np.sqrt(self.spectrum.values + settings.ridge)
-        if self.residual is None or settings.residual_ridge is None:
-            return np.asarray(own)
-        return np.append(own, np.sqrt(self.residual.values + settings.residual_ridge))
-
-    def whitening(self, settings: DirectSettings) -> FloatArray:
-        """Return the matrix from features to the coordinates of a run, ``(n_features, n_coordinates)``."""
-        if self.residual is None:
-            return self.spectrum.whitening(settings.ridge)
-        kept = self.kept(settings)
-        return np.asarray(self.directions[:, kept] / self.lengths_of_units(settings)[kept])
-
-    def coordinates(self, settings: DirectSettings) -> FloatArray:
-        """Return the pool's own rows in the coordinates of a run, ``(n_public, n_coordinates)``."""
-        if not self._along:
-            blocks = [self] if self.residual is None else [self, self.residual]
-            self._along.append(np.hstack([np.asarray(block.features @ block.spectrum.vectors) for block in blocks]))
-        kept = self.kept(settings)
-        return np.asarray(self._along[0][:, kept] / self.lengths_of_units(settings)[kept])
-
-    def block_sizes(self, settings: DirectSettings) -> tuple[int, ...]:
-        """Return how many coordinates of a run are of each block."""
-        kept, n = self.kept(settings), len(self.spectrum.values)
-        return (int(kept.sum()),) if self.residual is None else (int(kept[:n].sum()), int(kept[n:].sum()))
-
-    def effective_dimension(self, settings: DirectSettings) -> float:
-        """Return d(κ), summed over the blocks."""
-        own = self.spectrum.effective_dimension(settings.ridge)
-        if self.residual is None or settings.residual_ridge is None:
-            return own
-        return own + self.residual.spectrum.effective_dimension(settings.residual_ridge)
-
-    def lengths(self, ridge: float) -> FloatArray:
-        """Return the lengths of z of public rows, each in coordinates that were fitted without it."""
-        if self.held is not None:
-            lengths = np.sqrt(self.spectrum.values + ridge)
-            held = self.held.astype(self.spectrum.vectors.dtype)
-            return np.asarray(np.linalg.norm(np.asarray(held @ self.spectrum.vectors) / lengths, axis=1))
-        if not self._folds:
-            self._folds.extend(_held_out(self.features, self.refitted))
-        return np.concatenate([np.linalg.norm(seen(ridge), axis=1) for seen in self._folds])
-
-
-def spectrum_of(features: Any) -> tuple[Spectrum, Any | None]:
-    """Return the spectrum of public features, and those of public rows that it was computed without, or None.
-
-    Of more than 1,500 sparse rows nine tenths tell the leading directions, so that the lengths of the others need no
-    second decomposition.
-    """
-    if kind(features) != "sparse" or min(features.shape) <= ALL_DIRECTIONS:
-        return Spectrum.of(features), None
-    held = _folds(features.shape[0]) == 0
-    return leading_spectrum(features[~held]), features[held]
 
 
 def settings_for(moments: PoolMoments, *, n_classes: int, n_units: int, mu: float) -> DirectSettings:
@@ -287,30 +150,3 @@ def most_dimensions(n_units: int) -> float:
     privacy to spend would be the worse one.
     """
     return max(n_units / 48, 2 * sqrt(n_units))
-
-
-def _folds(m: int) -> IntArray:
-    return np.random.default_rng(0).permutation(m) % min(FOLDS, m)
-
-
-def _held_out(
-    features: Any, refitted: Callable[[NDArray[np.bool_]], tuple[Any, Any]] | None
-) -> list[Callable[[float], FloatArray]]:
-    """Return for each fold of public rows what gives their coordinates, fitted on the others, at a ridge."""
-    m = features.shape[0]
-    folds = _folds(m)
-    parts = [folds == fold for fold in range(1 if m >= ONE_FOLD_FROM else int(folds.max()) + 1)]
-    split = refitted or (lambda held: (features[~held], features[held]))
-    return [_seen_from(*split(held)) for held in parts if not held.all()]
-
-
-def _seen_from(rest: Any, held: Any) -> Callable[[float], FloatArray]:
-    """Return the function from a ridge to the coordinates of public rows that other public rows define."""
-    m, width = rest.shape
-    if width <= m or kind(rest) != "sparse":
-        spectrum = Spectrum.of(rest)
-        along = np.asarray(held @ spectrum.vectors)
-        return lambda ridge: np.asarray(along / np.sqrt(spectrum.values + ridge))
-    values, dual = dual_eigenpairs(rest)  # a direction of thousands of words is not written out for a length
-    products = (held @ rest.T).toarray()
-    return lambda ridge: np.asarray(products @ (dual / np.sqrt(m * values * (values + ridge))))

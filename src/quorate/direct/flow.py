@@ -15,7 +15,16 @@ from quorate.direct.model import published_model, try_model
 from quorate.direct.task import DirectTask
 from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge, guarantee_of
-from quorate.run.drawn_pool import N_ROWS, count_cells, draw_rows, parquet_of, release_marginals, stated_coordinates
+from quorate.run.drawn_pool import (
+    N_ROWS,
+    count_cells,
+    release_marginals,
+    stated_coordinates,
+)
+from quorate.run.drawn_rows import (
+    draw_rows,
+    parquet_of,
+)
 from quorate.run.progress import PARTS, in_parts
 from quorate.run.stage_store import NoStages, StageStore, coordinates_stage, pool_stage
 from quorate.types import Watch

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from math import ceil, inf, log2, sqrt
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
@@ -16,31 +16,17 @@ from quorate.accounting.figures import at_least, plural
 from quorate.accounting.gaussian import DISTANCE, lost_delta, mu_of_gaussian
 from quorate.accounting.neighbouring import Relation
 from quorate.accounting.odds import rounded_up
-from quorate.arguments import one_of
-from quorate.data.feature_maps import (
-    ChiSquaredMap,
-    LinearMap,
-    RBFMap,
-    ResidualMap,
-    SharedPatches,
-    StackedMap,
-    has_numbers,
-    patch_map,
-    tree_map,
-)
+from quorate.data.feature_maps import LinearMap, ResidualMap
 from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates
-from quorate.data.feature_maps.product_kernel import columns_of
 from quorate.data.feature_maps.residual import longest_features
-from quorate.data.feature_maps.scale import has_spread, holds_one_quantity
+from quorate.data.pool_moments import PoolMoments
 from quorate.data.rows import kind
 from quorate.direct.contributions import Grid
-from quorate.direct.defaults import WITHOUT_POOL, DirectSettings, PoolMoments, settings_for
+from quorate.direct.defaults import WITHOUT_POOL, DirectSettings, settings_for
 from quorate.direct.shrinkage import RoundNoise, shrunk
 from quorate.errors import InvalidParameter
 from quorate.types import FloatArray
 
-FeatureMapName = Literal["auto", "linear", "rbf", "both", "kernels", "chi2", "trees", "patches"]
-FEATURE_MAPS: tuple[FeatureMapName, ...] = get_args(FeatureMapName)
 FINEST_K, COARSEST_K = 30, 20  # contributions have a length of at most 2^k
 LARGEST_SIGMA = 2.0**40  # that the sampler draws
 LEAST_STEPS = 256  # in which a slope of 1 is told
@@ -208,63 +194,6 @@ class DirectPlan:
     def start(self) -> FloatArray:
         """The weights before the first round: zeros, ``(n_coordinates, n_outputs)``."""
         return np.zeros((self.coordinates.n_coordinates, self.n_outputs))
-
-
-def default_map(pool: Any, categories: Sequence[tuple[int, int]] = ()) -> FeatureMapName:
-    """Return the feature map of an encoded public pool ``(n_public, n_columns)`` of which nothing is said.
-
-    Linear where rows are sparse or all columns are words or indicators that came as such; linear beside a Gaussian
-    kernel where numbers are one quantity at many places, as pixels are; else linear beside what kernels add to it.
-    `categories` are the first and one past the last column of the indicators of each category.
-    """
-    if kind(pool) == "sparse":
-        return "linear"
-    if has_numbers(pool):
-        return "both" if holds_one_quantity(pool) else "kernels"
-    return "kernels" if columns_of(pool, categories)[1] else "linear"
-
-
-def default_map_before(pool: Any) -> FeatureMapName:
-    """Return the feature map of a run that left it open, begun before kernels were the default of tables."""
-    return "both" if kind(pool) != "sparse" and has_numbers(pool) else "linear"
-
-
-def feature_map_for(
-    name: FeatureMapName,
-    pool: Any,
-    *,
-    rows: str = "rows",
-    categories: Sequence[tuple[int, int]] = (),
-    patches: SharedPatches | None = None,
-) -> FeatureMap:
-    """Return a feature map fitted on the encoded public pool ``(n_public, n_columns)``.
-
-    ``"auto"`` is that of :func:`default_map`. `rows` says in words what a row of the pool is. `categories` are the
-    first and one past the last column of the indicators of each category. `patches` are those of public images, where
-    others ask for them too.
-    """
-    one_of("feature_map", name, FEATURE_MAPS)
-    if not has_spread(pool).any():
-        raise InvalidParameter(
-            "the public pool has no spread: all its rows are equal once they are numbers; give rows that differ, and "
-            "where a column names files of images, their folder as images"
-        )
-    if name == "auto":
-        name = default_map(pool, categories)
-    if name == "linear":
-        return LinearMap.fit(pool, rows=rows)
-    if kind(pool) == "sparse":
-        raise InvalidParameter(f"feature_map={name!r} takes dense rows, and these are sparse; take 'linear'")
-    rng = np.random.default_rng(0)
-    makers: dict[str, Callable[[], FeatureMap]] = {
-        "rbf": lambda: RBFMap.fit(pool, rng),
-        "both": lambda: StackedMap(LinearMap.fit(pool, rows=rows), RBFMap.fit(pool, rng)),
-        "kernels": lambda: ResidualMap.fit(pool, categories=categories, rows=rows),
-        "chi2": lambda: ChiSquaredMap.fit(pool, rng),
-        "trees": lambda: tree_map(pool),
-        "patches": lambda: patch_map(pool, patches=patches),
-    }
-    return makers[name]()
 
 
 def plan_direct(

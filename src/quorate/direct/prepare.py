@@ -10,6 +10,7 @@ from quorate.ambient import one_thread
 from quorate.arguments import count, real
 from quorate.data import PrivateRecords, check_classes
 from quorate.data.declared_schema import Schema as DeclaredSchema
+from quorate.data.feature_maps.named import default_map_before, feature_map_for
 from quorate.data.labels import codes_of
 from quorate.data.rows import without_columns
 from quorate.direct.before_pool import BeforePool, DrawnPool, before_pool, feature_map_of, plan_on
@@ -23,14 +24,16 @@ from quorate.direct.config import (
     schema_of,
     with_images,
 )
-from quorate.direct.plan import DirectPlan, default_map_before, feature_map_for, plan_direct, plan_without_pool
+from quorate.direct.plan import DirectPlan, plan_direct, plan_without_pool
 from quorate.direct.stored import load_plan
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource
 from quorate.release.session import LedgerTerms
 from quorate.release.target import client_of, floor_budget
-from quorate.run.drawn_pool import counted_rows
+from quorate.run.drawn_pool import (
+    counted_rows,
+)
 from quorate.run.progress import in_parts
 from quorate.run.schema import Schema
 from quorate.run.stage_store import NoStages, StageStore
@@ -187,7 +190,8 @@ def _begun_without_marginals(config: DirectConfig, X: Any, y: Any, **how: Any) -
         task = prepare_direct(replace(config, marginals=0), X, y, **how)
     except InvalidParameter:  # a schema that could not be declared then
         return None
-    return task if terms.holds(f"{task.charge_begins} ", client_of(seeded=task.noise.seeded)) else None
+    charged = terms.holds(f"{task.charge_begins} ", client_of(seeded=task.noise.seeded))
+    return replace(task, left_marginals_open=True) if charged else None
 
 
 def _planned(

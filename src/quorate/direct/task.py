@@ -33,7 +33,13 @@ from quorate.noise import NoiseSource
 from quorate.release import Charge
 from quorate.release.guarantee import ALL_OR_NONE
 from quorate.release.target import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
-from quorate.run.drawn_pool import STATEMENTS, pool_from, state_coordinates
+from quorate.run.drawn_pool import (
+    STATEMENTS,
+    state_coordinates,
+)
+from quorate.run.drawn_rows import (
+    pool_from,
+)
 from quorate.run.relation import ChosenRelation
 from quorate.run.schema import Schema
 from quorate.run.stage_store import StageStore, pool_stage
@@ -70,6 +76,7 @@ class DirectTask:
     `composition`: how its ledger adds up what is charged.
     `drawn`: where there is no public pool and one is drawn from marginals: what that rests on. Before it is drawn the
         schema and the plan are those of rows that are drawn evenly.
+    `left_marginals_open`: whether the run goes on without marginals, as it was begun, where nothing was said of them.
     """
 
     schema: Schema = field(repr=False)
@@ -89,6 +96,7 @@ class DirectTask:
     records: PrivateRecords = field(repr=False)
     composition: Composition = "sum"
     drawn: DrawnPool | None = field(default=None, repr=False)
+    left_marginals_open: bool = False
 
     @property
     def n_classes(self) -> int:

@@ -50,22 +50,24 @@ from quorate.labelling.active import Strategy, named
 from quorate.release.keys import fingerprint_key, read_or_create_key
 from quorate.release.target import SEEDED_CLIENT, noise_and_key
 from quorate.report import Facts, Utility
-from quorate.run.drawn_pool import parquet_of
+from quorate.run.drawn_rows import (
+    parquet_of,
+)
 from quorate.run.facts import RunMetadata
 from quorate.run.hopeless import is_hopeless, refuse_hopeless
 from quorate.run.resources import allowed_memory
 from quorate.students import PromptStudent
 from quorate.students.decision_threshold import require_probabilities
 from quorate.types import Watch
+from quorate.voting.ask import reader_of
 from quorate.voting.config import RunConfig
 from quorate.voting.facts import draft, facts
 from quorate.voting.flow import RunResult, run_pipeline
 from quorate.voting.foreseen import foreseen
-from quorate.voting.inputs import as_declared
 from quorate.voting.models import mechanism_of, student_of, teacher_of
 from quorate.voting.prepare import prepare
-from quorate.voting.questions import reader_of
 from quorate.voting.task import Task
+from quorate.voting.without_pool import as_declared
 
 
 def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None, rehearse: bool = True) -> LoadedRun:

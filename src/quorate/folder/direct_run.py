@@ -57,7 +57,9 @@ from quorate.release import Charge
 from quorate.release.keys import fingerprint_key
 from quorate.release.target import noise_and_key
 from quorate.report import Facts, Utility
-from quorate.run.drawn_pool import parquet_of
+from quorate.run.drawn_rows import (
+    parquet_of,
+)
 from quorate.run.facts import RunMetadata
 from quorate.run.look import Look, Names
 from quorate.run.progress import PARTS, duration

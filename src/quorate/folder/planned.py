@@ -12,9 +12,9 @@ from typing import Any, Literal
 from quorate.ambient import one_thread
 from quorate.arguments import for_shell
 from quorate.data import PublicPool, column_names
+from quorate.data.feature_maps.named import FEATURE_MAPS, FeatureMapName
 from quorate.data.formats import nearly
 from quorate.data.reading import has_named_columns
-from quorate.direct.plan import FEATURE_MAPS, FeatureMapName
 from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError
 from quorate.folder.choice import chosen, in_words, keep_choice
 from quorate.folder.data_settings import DataSettings, declared_shares

@@ -353,7 +353,7 @@ def _feature_map(method: Section, folder: Path) -> str | Path:
         return "auto"
     if isinstance(given, str) and given.endswith(".skops"):
         return folder / given
-    from quorate.direct.plan import FEATURE_MAPS
+    from quorate.data.feature_maps.named import FEATURE_MAPS
 
     hint = "A fitted transformer of your own is the path of a .skops file"
     return one_of("[method] feature_map", given, FEATURE_MAPS, hint=hint)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 from quorate.ambient import one_thread
 from quorate.arguments import count, real
 from quorate.data import check_classes
-from quorate.direct.plan import FeatureMapName
+from quorate.data.feature_maps.named import FeatureMapName
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.planning.by_epsilon import Expectation
 from quorate.planning.direct_row import direct_row, direct_row_unknown

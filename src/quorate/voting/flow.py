@@ -42,12 +42,14 @@ from quorate.run.drawn_pool import (
     STATEMENTS,
     count_cells,
     counted_rows,
-    draw_distinct,
-    parquet_of,
-    pool_from,
     release_marginals,
     state_coordinates,
     stated_coordinates,
+)
+from quorate.run.drawn_rows import (
+    draw_distinct,
+    parquet_of,
+    pool_from,
 )
 from quorate.run.stage_store import CHUNK, FINISHED, NoStages, StageStore, pool_stage, stage_key
 from quorate.students import StudentData, class_probabilities

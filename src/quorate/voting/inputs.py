@@ -37,19 +37,15 @@ from quorate.data import (
 from quorate.data.checks import refuse_larger
 from quorate.data.column_kinds import ColumnKinds, column_kinds
 from quorate.data.declared import encoder_of
-from quorate.data.declared_schema import LARGEST, NumberColumn
 from quorate.data.declared_schema import Schema as DeclaredSchema
-from quorate.data.dialect import Dialect
 from quorate.data.feature_maps import PoolDirections, PoolScale, SharedPatches
 from quorate.data.feature_maps.directions import OF_IMAGES, is_wide
 from quorate.data.feature_maps.patches import has_patches
 from quorate.data.fixed_types import absent_marks, fixed_types
 from quorate.data.labels import Label
-from quorate.data.rows import Rows, texts_like, without_columns
+from quorate.data.rows import Rows, texts_like
 from quorate.ensemble.ensemble import largest_number
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.run.drawn_pool import EVENLY, draw_rows
-from quorate.run.schema import Schema
 from quorate.run.usable_rows import PrivateTable
 from quorate.students.student import EstimatorStudent, Student
 from quorate.types import IntArray, Secret
@@ -154,70 +150,6 @@ def check_inputs(
         classes=declared,
         kinds=replace(kinds, words={}) if words_as_written else kinds,
     )
-
-
-def declared_inputs(
-    X: Any,
-    y: Any,
-    *,
-    declared: DeclaredSchema,
-    n_rows: int,
-    dialect: Dialect,
-    classes: Sequence[Any],
-    groups: Any | None,
-    label_name: str = "y",
-    group_name: str = "groups",
-) -> Inputs:
-    """Check the private table against a schema that stands in the place of public rows.
-
-    `declared`: what columns hold. `n_rows`: of a made-up pool, drawn evenly. `dialect`: how numbers and dates are
-    written. The others are those of :func:`check_inputs`. Raises DataRefused if columns or lengths differ, a label lies
-    outside `classes`, or an id is missing. No cell is refused: what is none of what its column holds is missing.
-    """
-    names = check_classes(classes)
-    pool = draw_rows(declared, None, n_rows, EVENLY)
-    schema = Schema.of_declared(declared, pool, dialect)
-    table = PrivateTable.of(schema, without_columns(X, declared.dropped))
-    rows, (digests, _) = read_declared(table, declared), table.known()
-    codes = encode_labels(y, names, name=label_name)
-    if len(codes) != len(digests):
-        raise DataRefused(f"X and {label_name} differ in length; give one label for every row")
-    unit_keys = slot_bytes(groups, len(digests), name=group_name)
-    return Inputs(
-        private=Secret(PrivateRows(rows, codes, unit_keys, digests, cells=table)),
-        public=pool,
-        digests=row_digests(pool),
-        classes=names,
-        kinds=schema.kinds,
-        declared=declared,
-    )
-
-
-def as_declared(inputs: Inputs, X: Any, *, left_out: Sequence[str] = ()) -> Rows:
-    """Return rows that come later as private ones are read; `left_out`: columns that are no features.
-
-    Raises DataRefused if the columns are not those that are declared.
-    """
-    assert inputs.declared is not None  # noqa: S101 - the caller's condition
-    schema = Schema.of_declared(inputs.declared, inputs.public, inputs.kinds.dialect)
-    X = without_columns(X, (*inputs.declared.dropped, *left_out))
-    return read_declared(PrivateTable.of(schema, X), inputs.declared)
-
-
-def read_declared(table: PrivateTable, declared: DeclaredSchema) -> Rows:
-    """Return private rows as their schema reads them, in one frame.
-
-    A cell that is none of what its column holds is missing; a number without bounds is cut off where leaves end.
-    """
-    import polars as pl
-
-    free = [name for name, held in declared.columns.items() if isinstance(held, NumberColumn) and held.low is None]
-    parts = []
-    for _, rows, fits, _ in table.judged():
-        lost = {name: pl.Series(~usable) for name, usable in zip(rows.columns, fits, strict=True) if not usable.all()}
-        missing = (pl.when(where).then(None).otherwise(pl.col(name)).alias(name) for name, where in lost.items())
-        parts.append(rows.with_columns(missing).with_columns(pl.col(free).clip(-LARGEST, LARGEST)))
-    return pl.concat(parts)
 
 
 @dataclass(frozen=True, slots=True)

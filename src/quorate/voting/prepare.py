@@ -41,11 +41,9 @@ from quorate.outcomes import Caution, Severity, caution
 from quorate.release.session import LedgerTerms
 from quorate.release.target import floor_budget
 from quorate.run.cautions import constant_teachers_caution, rows_caution
-from quorate.run.drawn_pool import most_distinct
 from quorate.run.hopeless import refuse_hopeless
 from quorate.run.pool_cautions import coarse_marginals_caution, few_rows_caution, pool_cautions, unit_caution
 from quorate.run.public_facts import PublicFacts
-from quorate.run.relation import ChosenRelation, choose_relation
 from quorate.run.resources import allowed_memory, processes
 from quorate.run.unit import unit_of
 from quorate.students import Student, as_student
@@ -59,15 +57,15 @@ from quorate.voting.dry_run import (
     rehearse_teacher,
     says_one_class,
 )
-from quorate.voting.inputs import Inputs, Views, check_inputs, declared_inputs, directions_of_images, look
+from quorate.voting.inputs import Inputs, Views, check_inputs, directions_of_images, look
 from quorate.voting.models import default_teacher, is_linear, scores_asked_for
 from quorate.voting.recipe import Recipe, recipe
 from quorate.voting.recipe_notes import with_directions_told, with_requests_told
 from quorate.voting.task import Task
+from quorate.voting.without_pool import declared_inputs, relation_of, rows_to_draw
 
 OR_AUTO = '"auto" chooses it'
 AUTO = 'n_teachers="auto"'
-VOTED_ROWS = 4_000  # drawn where there are no public rows: a student of few rows is worse, and more change little
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -141,75 +139,35 @@ def prepare(
         scheduler=config.scheduler,
         strategy=asked.strategy,
         as_written=partial(prepare, before, X, y, noise=noise, **how),
-        relation=_relation(config, asked, partition, terms or LedgerTerms()),
+        relation=relation_of(config, partition, terms, n_was_read=_reads_units(config, asked), unit=asked.unit),
         seen=partial(_views, config, asked, images=None),
     )
 
 
 def _inputs(config: RunConfig, asked: _Arguments, X: Any, y: Any, *, public: Any, groups: Any) -> Inputs:
     """Check the tables against each other; or the private one against the schema that was declared for it."""
-    if config.schema is None:
-        if config.neighbours != "auto":
-            raise InvalidParameter(
-                f"neighbours={config.neighbours!r} is for where there are no public rows: votes on public rows have "
-                "one price for adding, removing and replacing; leave it out"
-            )
-        return check_inputs(
-            X,
-            y,
-            public=public,
-            classes=config.classes,
-            groups=groups,
-            **config.names,
-            labels_only=config.labels_only,
-            words_as_written=config.words_as_written,
-        )
-    if public is not None:
+    if config.schema is not None:
+        return declared_inputs(config, X, y, teacher=asked.teacher, public=public, groups=groups)
+    if config.neighbours != "auto":
         raise InvalidParameter(
-            "schema is for where there is no public pool to tell what columns hold; give one of them"
+            f"neighbours={config.neighbours!r} is for where there are no public rows: votes on public rows have one "
+            "price for adding, removing and replacing; leave it out"
         )
-    if isinstance(asked.teacher, ChatTeacher):
-        raise InvalidParameter(
-            f"the teacher {type(asked.teacher).__name__} shows rows as text, and rows that are drawn column by column "
-            "have none; give public=PublicPool(X_public), or another teacher"
-        )
-    declared = DeclaredSchema.of(config.schema)
-    return declared_inputs(
+    return check_inputs(
         X,
         y,
-        declared=declared,
-        n_rows=_rows_to_draw(config, declared),
-        dialect=config.dialect,
+        public=public,
         classes=config.classes,
         groups=groups,
-        label_name=config.label_name,
-        group_name=config.group_name,
+        **config.names,
+        labels_only=config.labels_only,
+        words_as_written=config.words_as_written,
     )
-
-
-def _rows_to_draw(config: RunConfig, declared: DeclaredSchema) -> int:
-    """Return ℓ without a pool: what was asked for, else 4,000; no more than there can be different rows."""
-    asked = config.queries.n if isinstance(config.queries, Strategy) else config.queries
-    wanted = VOTED_ROWS if isinstance(asked, str) else count("queries", asked, at_least=1)
-    return most_distinct(declared, max(wanted, VOTED_ROWS) if isinstance(config.queries, Strategy) else wanted)
 
 
 def _n_public(config: RunConfig, inputs: Inputs) -> int:
     """Return how many different public rows there are, or are to be drawn."""
-    return len(set(inputs.digests)) if inputs.declared is None else _rows_to_draw(config, inputs.declared)
-
-
-def _relation(config: RunConfig, asked: _Arguments, partition: Partition, terms: LedgerTerms) -> ChosenRelation | None:
-    """Return for which change of one unit the noisy counts are, where one was asked for; else they hold for each."""
-    if config.neighbours == "auto":
-        return None
-    if config.neighbours == "add-or-remove" and partition == "balanced":
-        raise InvalidParameter(
-            'partition="balanced" covers replacing a unit alone, and neighbours="add-or-remove" asks for another '
-            'change; take partition="hash", or leave neighbours out'
-        )
-    n_was_read = _reads_units(config, asked)
-    return choose_relation(config.neighbours, n_was_read=n_was_read, held=terms.relation, unit=asked.unit)
+    return len(set(inputs.digests)) if inputs.declared is None else rows_to_draw(config, inputs.declared)
 
 
 def _reads_units(config: RunConfig, asked: _Arguments) -> bool:

@@ -47,7 +47,10 @@ from quorate.mechanisms import Mechanism, StreamMechanism, for_runs, noise_field
 from quorate.mechanisms.schedule import DEFAULT, check_schedule, mechanism_for
 from quorate.outcomes import Caution
 from quorate.run.cautions import considered
-from quorate.run.drawn_pool import PoolPlan, plan_pool
+from quorate.run.drawn_pool import (
+    PoolPlan,
+    plan_pool,
+)
 from quorate.run.public_facts import PublicFacts
 
 ROWS_FACTOR = 0.25

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from quorate.data.feature_maps.coordinates import LENGTH_BITS, PublicCoordinates
+from quorate.data.feature_maps.named import feature_map_for
 from quorate.direct.contributions import lengths_of
-from quorate.direct.plan import feature_map_for, plan_direct
+from quorate.direct.plan import plan_direct
 
 rng = np.random.default_rng(0)
 TABLES = {"three columns": rng.normal(size=(700, 3)), "eight columns": rng.normal(size=(700, 8))}

@@ -12,10 +12,11 @@ from threadpoolctl import threadpool_limits
 
 from quorate.data.feature_maps import LinearMap, ProductKernelMap, ResidualMap
 from quorate.data.feature_maps.coordinates import public_features
+from quorate.data.feature_maps.named import feature_map_for
 from quorate.data.feature_maps.product_kernel import ALL_INTERVALS, FEWEST, INTERVALS, columns_of
 from quorate.data.feature_maps.residual import MOST_FREEDOM, regression_on
 from quorate.deferred import skops
-from quorate.direct.plan import DirectPlan, feature_map_for, plan_direct
+from quorate.direct.plan import DirectPlan, plan_direct
 from quorate.errors import InvalidParameter
 from quorate.run.schema import Schema
 
