@@ -26,7 +26,7 @@ from quorate.data.feature_maps.scale import has_spread
 from quorate.data.pool_moments import MOST_EIGENPAIRS
 from quorate.direct.defaults import dimension_of_blocks, rounds_for, wanted_dimension
 from quorate.direct.plan import LARGEST_SIGMA, DirectPlan, FixedRounds, mu_for_settings, noise_for, plan_direct
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.mechanisms import NoisyMarginals
 from quorate.run.drawn_pool import (
     N_ROWS,
@@ -160,8 +160,10 @@ def _noise(
             break
         sigma = float(ceil(sigma * (1 + over + 2.0 ** (step - 40))))
     raise InvalidParameter(
-        f"epsilon={epsilon:g} at delta={delta:g} asks for more noise than can be drawn on a grid that is fine enough; "
-        "give a larger epsilon"
+        f"{named('epsilon', epsilon)} at {named('delta', delta)} asks for more noise than can be drawn on a grid that "
+        f"is fine enough; give a larger {named('epsilon')}",
+        parameter="epsilon",
+        got=epsilon,
     )
 
 

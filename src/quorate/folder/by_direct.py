@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from quorate.ambient import one_thread
 from quorate.direct.foreseen import steps_of
-from quorate.errors import PreconditionFailed
+from quorate.errors import PreconditionFailed, naming
 from quorate.folder import direct_run, notes
 from quorate.folder.direct_run import DirectRun
 from quorate.folder.method import Method
-from quorate.folder.settings import Settings
+from quorate.folder.settings import Settings, keys_of, settings_of
 from quorate.outcomes import Caution
 from quorate.report import Facts, InternalFacts
 from quorate.run.expected import Expected
@@ -42,12 +42,15 @@ class Direct(Method):
         watch: Watch | None = None,
     ) -> DirectRun:
         """Read the run."""
-        return direct_run.read_direct(root, begin=begin, settings=settings, watch=watch)
+        settings = settings_of(root) if settings is None else settings
+        with naming(keys_of(settings)):
+            return direct_run.read_direct(root, begin=begin, settings=settings, watch=watch)
 
     @one_thread()
     def check(self, run: DirectRun) -> dict[str, Any]:
         """Say what a run would do and cost."""
-        return direct_run.check_direct(run)
+        with naming(keys_of(run.settings)):
+            return direct_run.check_direct(run)
 
     def told(self, run: DirectRun, found: dict[str, Any]) -> list[tuple[str, str]]:
         """Return what ``quorate check`` prints: a word and a line each."""
@@ -76,7 +79,8 @@ class Direct(Method):
         tell: Callable[[str], None] | None = None,
     ) -> Facts:
         """Go the whole way."""
-        return direct_run.execute_direct(run, command=command, watch=watch, tell=tell)
+        with naming(keys_of(run.settings)):
+            return direct_run.execute_direct(run, command=command, watch=watch, tell=tell)
 
     def audit(self, run: DirectRun, **how: Any) -> RunAudit:
         """Attack the rounds on public rows with made-up labels."""

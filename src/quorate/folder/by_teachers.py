@@ -7,12 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quorate.ambient import one_thread
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, naming
 from quorate.folder import batch, notes
 from quorate.folder.loaded import LoadedRun
 from quorate.folder.method import Method
-from quorate.folder.settings import Settings
-from quorate.folder.typed import in_settings
+from quorate.folder.settings import Settings, keys_of, settings_of
 from quorate.outcomes import Caution
 from quorate.planning.planned_run import expected_of, expected_score
 from quorate.report import Facts, InternalFacts, Utility
@@ -40,13 +39,15 @@ class Teachers(Method):
         watch: Watch | None = None,
     ) -> LoadedRun:
         """Read the run."""
-        with in_settings():
+        settings = settings_of(root) if settings is None else settings
+        with naming(keys_of(settings)):
             return batch.load_run(root, begin=begin, settings=settings, rehearse=rehearse)
 
     @one_thread()
     def check(self, run: LoadedRun) -> dict[str, Any]:
         """Say what a run would do and cost."""
-        return batch.check(run)
+        with naming(keys_of(run.settings)):
+            return batch.check(run)
 
     def told(self, run: LoadedRun, found: dict[str, Any]) -> list[tuple[str, str]]:
         """Return what ``quorate check`` prints: a word and a line each."""
@@ -63,7 +64,7 @@ class Teachers(Method):
             raise InvalidParameter(
                 "--rehearse plays on public rows with labels; name a table of them: [data] evaluation"
             )
-        with in_settings():
+        with naming(keys_of(run.settings)):
             return expected_of(run.task, run.evaluation.X, run.evaluation.truth, run.settings.data.judged)
 
     def private_notes(self, run: LoadedRun) -> Secret[tuple[notes.Note, ...]]:
@@ -91,7 +92,8 @@ class Teachers(Method):
     ) -> Facts:
         """Go the whole way."""
         extra = None if expected is None else Utility(expected=expected_score(expected))
-        return batch.execute(run, command=command, watch=watch, extra=extra)
+        with naming(keys_of(run.settings)):
+            return batch.execute(run, command=command, watch=watch, extra=extra)
 
     def audit(self, run: LoadedRun, **how: Any) -> RunAudit:
         """Attack the mechanism, and the teacher pipeline on public rows."""

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from quorate.arguments import count
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.labelling.active import History, Strategy
 from quorate.labelling.block_answers import answering
 from quorate.labelling.passive import BLOCK, Progress
@@ -147,7 +147,7 @@ def label_adaptively(
     if mechanism.takes == "votes and predictions":
         raise InvalidParameter(
             f"{type(mechanism).__name__} asks a student about queries that are fixed beforehand; "
-            "give queries= a number, or take ConfidentNoisyMax"
+            f"give a number of {named('queries')}, or take ConfidentNoisyMax"
         )
     if counts.reveal().ndim != 2 or len(counts.reveal()) != len(pool.rows):
         raise InvalidParameter("counts must be votes (n_points, n_classes); pass one row per point of the pool")

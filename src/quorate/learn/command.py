@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -133,13 +135,13 @@ def command(
     command on the same table with the same ledger gives the same rule again, and costs nothing. The ledger and its key
     stand beside the table and stay with it; what is in --out may be published.
     """
-    from quorate.errors import InvalidParameter, QuorateError
-    from quorate.learn.request import LearnRequest, in_options, refuse_other_rule
+    from quorate.errors import InvalidParameter, naming
+    from quorate.learn.request import LearnRequest, refuse_other_rule
     from quorate.learn.rule import check_learn, learn, ledger_beside
 
     if bool(columns) != (pool is not None):
         raise InvalidParameter("--pool and --column go together: the one tells the cuts of the other")
-    try:
+    with naming({"X": table.name}), _advised():
         cells, told = _cells_and_cuts(table, label, cuts, pool, columns, domains, levels)
         request = LearnRequest(
             table=table,
@@ -160,8 +162,6 @@ def command(
             return
         learned = learn(request, cells)
         written = learned.write(out)
-    except QuorateError as error:
-        raise in_options(error, table) from None
     if as_json:
         print_json(learned.tree())
         return
@@ -177,6 +177,18 @@ def command(
     for path in written:
         click.echo(f"wrote      {path}")
     click.echo(f"ledger     {request.ledger}")
+
+
+@contextmanager
+def _advised() -> Iterator[None]:
+    """Have a refusal of the budget say what to do about it here: no command raises the budget of such a ledger."""
+    from quorate.errors import BudgetExhausted
+
+    try:
+        yield
+    except BudgetExhausted as refusal:
+        advice = "give a smaller --epsilon; a larger budget is for a ledger that is new (--budget)"
+        raise refusal.reworded(advice=advice) from None
 
 
 def _cells_and_cuts(

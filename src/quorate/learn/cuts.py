@@ -13,7 +13,7 @@ from typing import Any
 from quorate.data.cell_text import each as of_each
 from quorate.data.dates import are_dates
 from quorate.data.identity import as_list, is_same_table
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.learners import Binning
 from quorate.learners.binning import value_of
 
@@ -131,14 +131,15 @@ def refuse_idle_cuts(
             if name in domains and not domains[name].admits(cut):
                 said = repr(cut) if isinstance(cut, str) else f"{cut:g}"
                 raise InvalidParameter(
-                    f"cuts of {name!r}: {said} parts no values of the declared domain; correct one of the two"
+                    f"{named('cuts')} of {name!r}: {said} parts no values of the declared domain; correct one of "
+                    "the two"
                 )
         if pool is not None and name in list(getattr(pool, "columns", ())):
             levels = Binning({name: values}).transform(pool)
             if len(levels) and (levels == levels[0]).all():
                 raise InvalidParameter(
-                    f"cuts of {name!r}: all public rows of --pool are on one side of them, so no value fits; correct "
-                    "them, or take the column's cuts from the pool with --column"
+                    f"{named('cuts')} of {name!r}: all public rows of --pool are on one side of them, so no value "
+                    "fits; correct them, or take the column's cuts from the pool with --column"
                 )
 
 

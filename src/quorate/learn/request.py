@@ -12,8 +12,7 @@ from typing import Any
 
 from sklearn.base import clone
 
-from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError
-from quorate.folder.typed import error_as_typed
+from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.learners import PrivateLearner
 from quorate.outcomes import Caution, Severity, caution
 
@@ -180,37 +179,3 @@ def refuse_to_replace(contents: Mapping[str, str], folder: Path) -> None:
             "its ledger: the same command with another --out writes it, at no further cost",
             charged="the fit was charged, or was charged before",
         )
-
-
-def in_options(error: QuorateError, table: Path) -> QuorateError:
-    """Word what Python says of arguments as what was typed: the same error, with the names of the options.
-
-    Examples
-    --------
-    >>> in_options(InvalidParameter("cuts of 'age' must be increasing numbers"), Path("private.csv")).args
-    ("--cut 'age' must be increasing numbers",)
-    """
-    beginnings = (
-        ("cuts of ", "--cut "),
-        ("cuts: ", "--cut: "),
-        ("cuts must name at least one column, such as {'age': (30, 40, 50)}",
-         "no column is named; give --cut for each, such as --cut age=30,40,50, or --pool and --column"),
-        ("cuts make ", "--cut: they make "),
-        ("X has no column ", f"{table.name} has no column "),
-        ("pool has no column ", "--column: the --pool has no column "),
-        ("pool: column ", "--column: of the --pool, column "),
-        ("classes must be two labels, got ", "--class is to be given twice, for two labels, got "),
-        ("concept=", "--concept "),
-        ("concept must be ", "--concept must be "),
-        ("learner must be ", "--learner must be "),
-        ("epsilon must be ", "--epsilon must be "),
-        ("levels must be ", "--levels must be "),
-    )  # fmt: skip
-    parts = (
-        ("Example: epsilon=", "Example: --epsilon "),
-        (
-            "; lower the learner's epsilon, or raise the ledger's budget with a reason",
-            ". Give a smaller --epsilon; a larger budget is for a ledger that is new (--budget)",
-        ),
-    )
-    return error_as_typed(error, beginnings=beginnings, parts=parts)

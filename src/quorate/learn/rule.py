@@ -14,7 +14,7 @@ from quorate.data import fingerprint, read_cells
 from quorate.data.cell_text import each as of_each
 from quorate.data.identity import as_list
 from quorate.data.reading import has_named_columns
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.learn.page import render_learned
 from quorate.learn.request import (
     PAGE,
@@ -247,14 +247,16 @@ def _class_of(concept: str, binning: Binning) -> tuple[ConceptClass, Sanitizer]:
     if concept == "stump":
         return Stumps(len(bits)), MWEM(domain=binning.domain)
     if len(bits) > 1:
-        raise InvalidParameter(f"concept={concept!r} is for one column, got {len(bits)}; take rectangle or stump")
+        raise InvalidParameter(
+            f"{named('concept', concept)} is for one column, got {len(bits)}; take rectangle or stump"
+        )
     return (Thresholds(bits[0]) if concept == "threshold" else Intervals(bits[0])), Tree()
 
 
 def _rows(request: LearnRequest, cells: PrivateCells | None = None) -> tuple[Any, list[str | None]]:
     """Return the table's features, and labels as text; None where there is none."""
     if request.label in request.cuts:
-        raise InvalidParameter(f"cuts: {request.label!r} is the label, and is no column to cut")
+        raise InvalidParameter(f"{named('cuts')}: {request.label!r} is the label, and is no column to cut")
     cells = cells or PrivateCells.read(request.table, request.label)
     known = _known(request.classes)
     return cells.X, of_each(lambda cell: _label(cell, request.classes, known), cells.y)

@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 
 from quorate.accounting import ApproxDP, Neighbouring, PureDP
 from quorate.accounting.neighbouring import N_IS_PUBLIC
-from quorate.errors import BudgetExhausted
+from quorate.errors import BudgetExhausted, named
 from quorate.learners.concepts.finite import FiniteClass, Member
 from quorate.learners.concepts.protocol import Concept, ConceptClass
 from quorate.learners.sample import Sample
@@ -172,9 +172,10 @@ def in_own_words(learner: str) -> Iterator[None]:
             f"{amount.limit:g}"
             for amount in refusal.all
         )
-        lower = " and ".join("delta" if amount.unit == "δ" else "epsilon" for amount in refusal.all)
+        lower = " and ".join(named("delta" if amount.unit == "δ" else "epsilon") for amount in refusal.all)
         raise refusal.reworded(
-            f"{learner}.fit costs {costs}; lower the learner's {lower}, or raise the ledger's budget with a reason"
+            f"{learner}.fit costs {costs}",
+            advice=f"lower the learner's {lower}, or raise the ledger's budget with a reason",
         ) from None
 
 

@@ -132,7 +132,7 @@ def apply(state: LedgerState, entry: Entry) -> None:
             pass  # whoever may write may start
         case Bound():
             if state.fingerprints:
-                raise LedgerMismatch(OTHER_DATA)
+                raise LedgerMismatch(OTHER_DATA, other_data=True)
         case SameRelease() as same:
             _check_same_release(state, same)
         case BudgetRaised() as raised:

@@ -15,7 +15,7 @@ from quorate.accounting import Composed, Event, zcdp
 from quorate.accounting import epsilon as price
 from quorate.accounting.gaussian import epsilon_of_gaussian, mu_of_gaussian
 from quorate.arguments import nearest
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.mechanisms import (
     Mechanism,
     NoisyCounts,
@@ -105,12 +105,14 @@ def check_schedule(mechanism: Mechanism, *, n_teachers: int, answers: int) -> No
     """
     if isinstance(mechanism, StreamMechanism) and mechanism.n_queries < answers:
         raise InvalidParameter(
-            f"mechanism must have n_queries >= {answers}, one for each label and online answer, got "
+            f"{named('mechanism')} must have n_queries >= {answers}, one for each label and online answer, got "
             f"{mechanism.n_queries}; raise it"
         )
     made_for = getattr(mechanism, "n_teachers", n_teachers)
     if made_for != n_teachers:
-        raise InvalidParameter(f"mechanism must have the n_teachers={n_teachers} of this run, got {made_for}")
+        raise InvalidParameter(
+            f"{named('mechanism')} must have the n_teachers={n_teachers} of this run, got {made_for}"
+        )
 
 
 def mechanism_for(

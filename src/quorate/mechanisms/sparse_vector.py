@@ -232,9 +232,8 @@ class StableSparseVector(StreamMechanism):
         object.__setattr__(self, "n_queries", count("n_queries", self.n_queries, at_least=1))
         one_of("calibration", self.calibration, ("tight", "lzcw21", "btt18"))
         if self.cutoff > self.n_queries:
-            raise InvalidParameter(
-                f"cutoff must be at most n_queries={self.n_queries!r}, got {self.cutoff!r}; no more can be declined"
-            )
+            most = f"at most the number of queries, which is {self.n_queries!r}"
+            raise InvalidParameter(parameter="cutoff", got=self.cutoff, expected=most, advice="no more can be declined")
         _ = self.stage_noise  # refuses what cannot be calibrated
 
     @property

@@ -198,7 +198,7 @@ def session(
         except LedgerMismatch:
             if seeded is None:
                 raise
-            raise LedgerMismatch(OTHER_DATA) from None
+            raise LedgerMismatch(OTHER_DATA, other_data=True) from None
         finally:
             if ledger.healthy:  # unless something was found wrong with it
                 guard.note(ledger)

@@ -14,6 +14,7 @@ from quorate.data.columns import column, in_words
 from quorate.data.rows import Rows, columns, n_rows
 from quorate.data.scales import compared_scales
 from quorate.data.unlike_cells import unlike_cells
+from quorate.errors import keyword, named
 from quorate.types import Secret
 
 TOLERATED = 0.1  # how far a declared number of units may be off, as a share of it
@@ -61,8 +62,8 @@ def note_on_declared_units(n_units: int, unit: str) -> Note:
     """Say of what a declared number counts, where units have ids: whether it is the number of rows is not looked at."""
     return Note(
         "declared-number-is-of-units",
-        f"n_records = {n_units:,} is taken as the number of {plural(unit)}, and not of rows, since groups= says whose "
-        "each row is",
+        f"{named('n_records', n_units)} is taken as the number of {plural(unit)}, and not of rows, since "
+        f"{keyword('groups')} says whose each row is",
     )
 
 

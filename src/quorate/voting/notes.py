@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from quorate.accounting.figures import plural
 from quorate.data.unit_keys import count_units
-from quorate.errors import DataRefused, PrivacyWarning
+from quorate.errors import DataRefused, PrivacyWarning, keyword, named
 from quorate.mechanisms import own_statement
 from quorate.outcomes import frames_of_ours
 from quorate.run.remarks import TOLERATED, Note, notes_on_cells, notes_on_scales, remarks
@@ -29,9 +29,9 @@ def refuse_rows_as_units(task: Task) -> None:
     keys = task.inputs.private.reveal().unit_keys
     if not task.n_was_read and task.facts.n_records == len(keys) != count_units(keys):
         raise DataRefused(
-            f"n_records={task.facts.n_records} is the number of rows, and with groups= it declares that of "
-            f"{plural(task.unit)}, which is smaller; give that one, and n_rows={task.facts.n_records} if it may be "
-            "published. Nothing was charged"
+            f"{named('n_records', task.facts.n_records)} is the number of rows, and with {keyword('groups')} it "
+            f"declares that of {plural(task.unit)}, which is smaller; give that one, and "
+            f"{named('n_rows', task.facts.n_records)} if it may be published. Nothing was charged"
         )
 
 

@@ -42,7 +42,7 @@ from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import Relation
 from quorate.arguments import count, one_of
 from quorate.data.declared_schema import Schema
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.mechanisms import Mechanism, StreamMechanism, for_runs, noise_fields
 from quorate.mechanisms.schedule import DEFAULT, check_schedule, mechanism_for
 from quorate.outcomes import Caution
@@ -181,7 +181,10 @@ def recipe(
         why.append(reason)
     elif count("n_queries", n_queries, at_least=1) > facts.n_public:
         raise InvalidParameter(
-            f"n_queries={n_queries:,} but there are {facts.n_public:,} distinct public points; ask at most that many"
+            f"{named('n_queries', n_queries)} but there are {facts.n_public:,} distinct public points; ask at most "
+            "that many",
+            parameter="n_queries",
+            got=n_queries,
         )
     answers = n_queries + facts.online_answers
     pool = None
@@ -244,7 +247,9 @@ def _refuse_too_many(n_teachers: int, facts: PublicFacts) -> None:
         suggested, _ = _teachers(facts)
         raise InvalidParameter(
             f"too many teachers: {several(n_records, facts.unit)} / {several(n_teachers, 'teacher')} is less than one "
-            f"{facts.unit} each. Try n_teachers={suggested}"
+            f"{facts.unit} each. Try {named('n_teachers', suggested)}",
+            parameter="n_teachers",
+            got=n_teachers,
         )
 
 

@@ -11,7 +11,7 @@ from quorate.data.declared_schema import LARGEST, NumberColumn
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.rows import Rows, without_columns
 from quorate.ensemble import ChatTeacher, Partition
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.labelling.active import Strategy
 from quorate.release.session import LedgerTerms
 from quorate.run.drawn_rows import EVENLY, draw_rows, most_distinct
@@ -105,8 +105,9 @@ def relation_of(
         return None
     if config.neighbours == "add-or-remove" and partition == "balanced":
         raise InvalidParameter(
-            'partition="balanced" covers replacing a unit alone, and neighbours="add-or-remove" asks for another '
-            'change; take partition="hash", or leave neighbours out'
+            f"{named('partition', 'balanced')} covers replacing a unit alone, and "
+            f"{named('neighbours', 'add-or-remove')} asks for another change; take {named('partition', 'hash')}, or "
+            f"leave {named('neighbours')} out"
         )
     held = None if terms is None else terms.relation
     return choose_relation(config.neighbours, n_was_read=n_was_read, held=held, unit=unit)

@@ -145,7 +145,10 @@ def refuse_unfitted(transformer: Any) -> None:
 
     if isinstance(transformer, type) or not callable(getattr(transformer, "transform", None)):
         raise InvalidParameter(
-            f"feature_map must be a name or a fitted transformer, got {transformer!r}; a transformer has transform"
+            parameter="feature_map",
+            got=transformer,
+            expected="a name or a fitted transformer",
+            advice="a transformer has transform",
         )
     try:
         check_is_fitted(transformer)

@@ -11,7 +11,7 @@ import numpy as np
 from quorate.data.feature_maps.exact import MANTISSA_BITS, exp, squared_lengths
 from quorate.data.feature_maps.scale import BITS as ROW_BITS
 from quorate.data.feature_maps.scale import PoolScale
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray
 
@@ -177,12 +177,16 @@ class ChiSquaredMap:
             If the pool holds a number below 0.
         """
         if (pool < 0).any():
-            raise InvalidParameter("feature_map='chi2' takes counts, and the public pool holds numbers below 0")
+            raise InvalidParameter(
+                f"{named('feature_map', 'chi2')} takes counts, and the public pool holds numbers below 0"
+            )
         chosen = np.sort(rng.permutation(len(pool))[:COUNT_LANDMARKS])
         landmarks = shares(pool[chosen])
         landmarks = landmarks[landmarks.any(axis=1)]
         if not len(landmarks):
-            raise InvalidParameter("feature_map='chi2' takes counts, and those of the public pool are all 0")
+            raise InvalidParameter(
+                f"{named('feature_map', 'chi2')} takes counts, and those of the public pool are all 0"
+            )
         return cls(landmarks, inverse_root(kernel(landmarks, landmarks) * 2.0**-BITS))
 
     @property

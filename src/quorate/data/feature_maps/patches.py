@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray
 
@@ -85,8 +85,8 @@ class PatchFeatures:
         side = isqrt(pool.shape[1])
         if side * side != pool.shape[1] or side < SMALLEST:
             raise InvalidParameter(
-                f"feature_map='patches' takes square grey images of 10 × 10 pixels or more, line by line in a row, and "
-                f"rows have {pool.shape[1]} columns"
+                f"{named('feature_map', 'patches')} takes square grey images of 10 × 10 pixels or more, line by line "
+                f"in a row, and rows have {pool.shape[1]} columns"
             )
         low, high = float(pool.min()), float(pool.max())
         shown = cls(side, low, high if high > low else low + 1.0, np.zeros((1, SIZE**2)))
@@ -99,8 +99,8 @@ class PatchFeatures:
         seen = lengths**2 > _FLAT
         if seen.sum() < n_centroids:
             raise InvalidParameter(
-                f"feature_map='patches' learns {n_centroids} centroids from public images, and they show too little; "
-                "give more images, or another map"
+                f"{named('feature_map', 'patches')} learns {n_centroids} centroids from public images, and they show "
+                "too little; give more images, or another map"
             )
         means = MiniBatchKMeans(n_centroids, random_state=0, n_init=1, batch_size=4_096)
         centroids = means.fit(patches[seen] / lengths[seen, None]).cluster_centers_

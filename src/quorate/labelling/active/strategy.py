@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.arguments import count
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.outcomes import Caution, Severity, caution
 from quorate.stored_names import stored_as
 from quorate.types import IntArray
@@ -165,13 +165,18 @@ class Strategy(ABC):
         """
         if self.n > n_points:
             raise InvalidParameter(
-                f"queries={type(self).__name__}({self.n:,}) but the pool has {n_points:,} distinct points; ask at most "
-                "that many"
+                f"{type(self).__name__} asks {self.n:,} queries ({named('queries')}), but the pool has {n_points:,} "
+                "distinct points; ask at most that many",
+                parameter="queries",
+                got=self.n,
+                expected=f"at most {n_points:,}",
             )
         if self.two_classes and n_classes != 2:
             raise InvalidParameter(
-                f"queries={type(self).__name__} is made for two classes, and there are {n_classes}; take Margin, "
-                "Disagreement, KMeans, CoreSet or Random"
+                f"{type(self).__name__} ({named('strategy')}) is made for two classes, and there are {n_classes}; take "
+                "Margin, Disagreement, KMeans, CoreSet or Random",
+                parameter="strategy",
+                got=type(self).__name__,
             )
 
 

@@ -207,8 +207,10 @@ def best_split(
         most = largest_count(fits, most)
     if most < 1:
         raise InvalidParameter(
-            "limit must be larger, or there must be fewer rows: not even one of them can be relabelled; take a coarser "
-            "grid, or GenericLearner with a sanitizer"
+            "limit must be larger, or there must be fewer rows: not even one of them can be relabelled",
+            parameter="limit",
+            advice="take a coarser grid, or GenericLearner with a sanitizer",
+            instead="GenericLearner",
         )
 
     def tried(size: float, share: float) -> AgnosticSplit | None:

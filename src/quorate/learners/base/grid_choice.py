@@ -299,8 +299,11 @@ class NoisyThreshold(PrivateLearner):
         concepts = self._concept_class
         if not isinstance(concepts, Thresholds) or concepts.bits > _LARGEST_BITS:
             raise InvalidParameter(
-                f"concepts must be Thresholds of at most {_LARGEST_BITS} bits, got {concepts!r}; other finite "
-                "classes go to ExponentialLearner"
+                parameter="concepts",
+                got=concepts,
+                expected=f"Thresholds of at most {_LARGEST_BITS} bits",
+                advice="other finite classes go to ExponentialLearner",
+                instead="ExponentialLearner",
             )
         real("alpha", self.alpha, above=0, below=1)
         real("beta", self.beta, above=0, below=1)

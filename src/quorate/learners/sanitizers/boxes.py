@@ -150,8 +150,10 @@ def column_bits_of(concept_class: ConceptClass) -> tuple[int, ...]:
     if isinstance(concept_class, Rectangles):
         return concept_class.column_bits
     raise InvalidParameter(
-        f"concept_class must be Rectangles for Boxes, got {type(concept_class).__name__}; on a line take Tree, on a "
-        "small or listed domain MWEM"
+        f"concept_class must be Rectangles for Boxes, got {type(concept_class).__name__}",
+        parameter="concept_class",
+        advice="on a line take Tree, on a small or listed domain MWEM",
+        instead="Tree",
     )
 
 

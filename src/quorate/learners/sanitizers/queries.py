@@ -36,7 +36,10 @@ def bits_and_intervals(concept_class: ConceptClass) -> tuple[int, int]:
         return concept_class.bits, 2
     raise InvalidParameter(
         "concept_class must be a class on a line (Thresholds, Intervals, PointFunctions) for Tree, "
-        f"got {type(concept_class).__name__}; use Boxes for Rectangles, MWEM or BLR on a small or listed domain"
+        f"got {type(concept_class).__name__}",
+        parameter="concept_class",
+        advice="use Boxes for Rectangles, MWEM or BLR on a small or listed domain",
+        instead="Boxes",
     )
 
 
