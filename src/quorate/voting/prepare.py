@@ -62,7 +62,7 @@ from quorate.voting.models import default_teacher, is_linear, scores_asked_for
 from quorate.voting.recipe import Recipe, recipe
 from quorate.voting.recipe_notes import with_directions_told, with_requests_told
 from quorate.voting.task import Task
-from quorate.voting.without_pool import declared_inputs, relation_of, rows_to_draw
+from quorate.voting.without_pool import declared_inputs, n_public_of, relation_of
 
 OR_AUTO = '"auto" chooses it'
 
@@ -164,11 +164,6 @@ def _inputs(config: RunConfig, asked: _Arguments, X: Any, y: Any, *, public: Any
     )
 
 
-def _n_public(config: RunConfig, inputs: Inputs) -> int:
-    """Return how many different public rows there are, or are to be drawn."""
-    return len(set(inputs.digests)) if inputs.declared is None else rows_to_draw(config, inputs.declared)
-
-
 def _reads_units(config: RunConfig, asked: _Arguments) -> bool:
     """Whether the number of units is read: it chooses K, and the noise of counts from which a pool is drawn."""
     return config.n_records is None and (asked.n_teachers is None or config.schema is not None)
@@ -255,7 +250,7 @@ def _rehearsed(config: RunConfig, asked: _Arguments, inputs: Inputs, views: View
         scores = scores_asked_for(asked.mechanism, prior_matching=config.prior_matching)
         rehearse_teacher(teacher, inputs, views, scores=scores)
     if asked.strategy is not None:
-        asked.strategy.check(n_points=_n_public(config, inputs), n_classes=len(inputs.classes))
+        asked.strategy.check(n_points=n_public_of(config, inputs), n_classes=len(inputs.classes))
         if config.rehearse:
             rehearse_strategy(asked.strategy, inputs, views)
     return views
@@ -279,7 +274,7 @@ def _public_facts(config: RunConfig, asked: _Arguments, inputs: Inputs, views: V
     """Gather all that the recipe may depend on."""
     return PublicFacts(
         n_records=_n_records(config.n_records, inputs, needed=_reads_units(config, asked)),
-        n_public=_n_public(config, inputs),
+        n_public=n_public_of(config, inputs),
         n_classes=len(inputs.classes),
         width=views.width,
         epsilon=asked.epsilon,

@@ -97,6 +97,11 @@ def rows_to_draw(config: RunConfig, declared: DeclaredSchema) -> int:
     return most_distinct(declared, wanted)
 
 
+def n_public_of(config: RunConfig, inputs: Inputs) -> int:
+    """Return how many different public rows there are, or are to be drawn."""
+    return len(set(inputs.digests)) if inputs.declared is None else rows_to_draw(config, inputs.declared)
+
+
 def relation_of(
     config: RunConfig, partition: Partition, terms: LedgerTerms | None, *, n_was_read: bool, unit: str
 ) -> ChosenRelation | None:
