@@ -31,13 +31,13 @@ from quorate.ensemble import (
     seeds_of_units,
 )
 from quorate.errors import PreconditionFailed
+from quorate.findings import Finding
 from quorate.labelling import Pool, Released, label, label_adaptively, stages_of
 from quorate.labelling.adaptive import strategy_rng
 from quorate.labelling.passive import block_size
 from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge
 from quorate.release.target import COORDINATES, MARGINAL_LEVEL, is_closed
-from quorate.report import Check
 from quorate.run.drawn_pool import (
     STATEMENTS,
     count_cells,
@@ -79,7 +79,7 @@ class RunResult:
     charge: Charge
     reservation: Reservation
     ensemble: Ensemble | None
-    checks: tuple[Check, ...] = ()  # what was looked at on the way
+    checks: tuple[Finding, ...] = ()  # what was looked at on the way
 
 
 def run_pipeline(

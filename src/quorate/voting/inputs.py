@@ -34,16 +34,16 @@ from quorate.data import (
     slot_bytes,
     take,
 )
-from quorate.data.checks import refuse_larger
 from quorate.data.column_kinds import ColumnKinds, column_kinds
-from quorate.data.declared import encoder_of
 from quorate.data.declared_schema import Schema as DeclaredSchema
+from quorate.data.feature_checks import refuse_larger
 from quorate.data.feature_maps import PoolDirections, PoolScale, SharedPatches
 from quorate.data.feature_maps.directions import OF_IMAGES, is_wide
 from quorate.data.feature_maps.patches import has_patches
 from quorate.data.fixed_types import absent_marks, fixed_types
 from quorate.data.labels import Label
 from quorate.data.rows import Rows, texts_like
+from quorate.data.schema_encoder import encoder_of
 from quorate.ensemble.ensemble import largest_number
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.run.usable_rows import PrivateTable
