@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from quorate.data.cell_text import each as of_each
-from quorate.data.dates import are_dates
+from quorate.data.date_notation import are_dates
 from quorate.data.identity import as_list, is_same_table
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.learners import Binning
