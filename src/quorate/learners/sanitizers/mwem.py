@@ -74,8 +74,8 @@ class MWEM:
     count rounded to a whole number, is read from earlier releases: one replaced record moves a score by at most 1.
     *Measurement*, for the rest: c(D), of sensitivity 1, with discrete Laplace noise of scale 4T/ε.
 
-    Error: :math:`\alpha = \sqrt{\ln|X|/(2T) + \nu^2} + s + |X|/(4m)`, with what the choice may miss, s, and the noise of a
-    measurement, ν, for a probability β/2 each; derived in ``docs/theory/learner-proofs.md``.
+    Error: :math:`\alpha = \sqrt{\ln|X|/(2T) + \nu^2} + s + |X|/(4m)`, with s, what the choice may
+    miss, and ν, the noise of a measurement, for a probability β/2 each; derived in ``docs/theory/learner-proofs.md``.
 
     References
     ----------
