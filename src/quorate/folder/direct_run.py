@@ -51,7 +51,7 @@ from quorate.folder.tables import (
 from quorate.release.keys import fingerprint_key
 from quorate.release.target import noise_and_key
 from quorate.report import Facts, InternalFacts, Score
-from quorate.run.drawn_pool import parquet_of
+from quorate.run.drawn_rows import parquet_of
 from quorate.run.look import Look, Names
 from quorate.run.method import Method
 from quorate.run.progress import PARTS, duration
@@ -103,7 +103,7 @@ class DirectRun(PreparedRun):
         declared, n_features = _declared(self.settings, public)
         place = partial(self.folder.place_for_rows, begin=False)
         private = read_private_cells(data, public, n_features=n_features, folder=place, declared=tuple(declared or ()))
-        names = Names(data.private.name, "[schema]" if data.public is None else data.public.name)
+        names = Names(data.private.name, data.public_side)
         return look_at_rounds(
             self.task, private.y, private_ids(data, private), names=names, ids=lambda ids: notes_on_ids(data, ids)
         )

@@ -16,12 +16,13 @@ from quorate.folder import notes
 from quorate.folder.folder import RunFolder
 from quorate.folder.labels_file import labels_csv
 from quorate.folder.prepared import PreparedRun
-from quorate.folder.published import PROMPT
+from quorate.folder.published import POOL, PROMPT
 from quorate.folder.settings import keys_of
 from quorate.folder.stages import FolderStages
 from quorate.planning.planned_run import expected_of
 from quorate.release import Charge
 from quorate.report import Facts, InternalFacts, Score
+from quorate.run.drawn_rows import parquet_of
 from quorate.run.expected import Expected
 from quorate.run.look import Look, Names
 from quorate.run.method import Method
@@ -32,7 +33,6 @@ from quorate.voting.config import RunConfig
 from quorate.voting.flow import RunResult, schedule
 from quorate.voting.look import look_at_votes
 from quorate.voting.method import VOTES
-from quorate.voting.resumed import content_key
 from quorate.voting.task import Task
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class LoadedRun(PreparedRun):
     @property
     def charge_key(self) -> str:
         """Idempotency key of the charge: the same work is charged once, however often it is resumed."""
-        return content_key(self.task)
+        return self.task.content_key
 
     @property
     def charge(self) -> Charge:
@@ -77,7 +77,8 @@ class LoadedRun(PreparedRun):
     @one_thread()
     def look(self) -> Secret[Look | None]:
         """Look at the private table."""
-        return look_at_votes(self.task, names=Names(self.settings.data.private.name, self.settings.data.pool.name))
+        data = self.settings.data
+        return look_at_votes(self.task, names=Names(data.private.name, data.public_side))
 
     @one_thread()
     def expected(self) -> tuple[Expected | None, float]:
@@ -91,8 +92,12 @@ class LoadedRun(PreparedRun):
 
     @property
     def published_table(self) -> tuple[Rows, ColumnKinds]:
-        """The public pool, as the student reads it."""
+        """The pool, public or drawn, as the student reads it."""
         return self.task.inputs.public, self.task.views.student.kinds
+
+    def pool_of_threshold(self) -> Any:
+        """Return the public rows as the student takes them; None where there are none of which labels are alike."""
+        return None if self.task.draws_pool else self.task.views.student.kinds(self.task.inputs.public)
 
     def score_published(self, model: Any, tell: Callable[[str], None] | None) -> Score | None:
         """Score the student; private rows among those with labels were refused when they were read."""
@@ -101,8 +106,11 @@ class LoadedRun(PreparedRun):
         return self.score(model, self.task.views.student.kinds(self.evaluation.X), self.evaluation.truth)
 
     def files(self, result: RunResult, facts: Facts) -> Mapping[str, str | bytes]:
-        """Return the labels; and a prompt of them where teachers are prompts."""
-        task, more = self.task, {"labels.csv": labels_csv(self.task, result)}
+        """Return the labels; the pool, where one was drawn; and a prompt of them where teachers are prompts."""
+        task = self.task
+        more: dict[str, str | bytes] = {"labels.csv": labels_csv(task, result)}
+        if task.draws_pool:
+            more[POOL] = parquet_of(task.inputs.public)
         if isinstance(teacher := task.teacher, ChatTeacher) and not task.noise.seeded:
             more[PROMPT] = PromptStudent.of_answers(
                 task.inputs.public,

@@ -105,10 +105,9 @@ class PreparedRun(ABC):
     def published_table(self) -> tuple[Rows, ColumnKinds]:
         """The public rows whose columns the published model takes, and what each column is read as."""
 
+    @abstractmethod
     def pool_of_threshold(self) -> Any:
         """Return public rows as the model takes them, on which a decision threshold is chosen; None where none are."""
-        pool, kinds = self.published_table
-        return kinds(pool)
 
     @abstractmethod
     def score_published(self, model: Any, tell: Callable[[str], None] | None) -> Score | None:

@@ -17,7 +17,6 @@ from quorate.voting.facts import draft, facts, told
 from quorate.voting.flow import RunResult, run_pipeline, schedule
 from quorate.voting.models import is_linear
 from quorate.voting.prepare import prepare
-from quorate.voting.resumed import content_key
 from quorate.voting.task import Task
 
 
@@ -42,7 +41,8 @@ def _foreseen(task: Task) -> dict[str, Any]:
         "seeded": task.noise.seeded,
         "n_is_treated_as_public": task.n_was_read,
         "rows_are_treated_as_public": task.rows_were_read,
-        "why": list(task.recipe.why),
+        "why": list(task.why),
+        **({} if task.recipe.pool is None else {"marginals": task.recipe.pool.facts}),
     }
 
 
@@ -55,6 +55,7 @@ def _steps(task: Task, found: dict[str, Any]) -> list[tuple[str, str]]:
     kept = f"({several(found['n_queries'], 'label')}, {found['online_answers']:,} kept back for later)"
     return [
         *unit_line(task.neighbouring),
+        *([] if task.recipe.pool is None else [task.recipe.pool.step]),
         ("train", f"{teachers}; {task.neighbouring.changing} changes exactly one teacher"),
         ("release", f"{several(answers, 'answer')} {kept}"),
         ("by", found["released_by"]),
@@ -75,7 +76,7 @@ class Votes:
 
     def charge(self, task: Task, ledger: Ledger, key: str | None = None) -> Charge:
         """Return what a task asks of any ledger."""
-        return schedule(task, content_key(task) if key is None else key)
+        return schedule(task, task.content_key if key is None else key)
 
     def draft(self, task: Task, budget: Budget, metadata: RunMetadata) -> tuple[Facts, None]:
         """Gather what is known of a report before the charge; the student's form is not known then."""
@@ -91,8 +92,9 @@ class Votes:
         watch: Watch | None = None,
     ) -> tuple[Task, RunResult]:
         """Go the whole way."""
-        key = content_key(task) if key is None else key
-        return task, run_pipeline(task, ledger, stages=stages, key=key, watch=watch)
+        key = task.content_key if key is None else key
+        result = run_pipeline(task, ledger, stages=stages, key=key, watch=watch)
+        return result.task, result
 
 
 VOTES: Final = Votes()
