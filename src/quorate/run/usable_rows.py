@@ -53,7 +53,9 @@ class PrivateTable:
         if is_frame(schema.pool):
             X = as_the_column(X, schema.pool)
         elif sparse.issparse(X) and len(getattr(X, "shape", ())) == 2:
-            X = summed_cells(real(X, "X").astype(np.float64, copy=False))
+            X = real(X, "X")
+            if X.format != "csr":  # whose rows are cut out as they are stored, and summed block by block
+                X = summed_cells(X.astype(np.float64, copy=False))
         return cls(schema, X)
 
     def __len__(self) -> int:

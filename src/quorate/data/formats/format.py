@@ -27,12 +27,11 @@ from quorate.errors import DataRefused
 if TYPE_CHECKING:
     import polars as pl
 
-    from quorate.data.stream import Workspace
+    from quorate.data.workspace import Workspace
 
 
 _NEAR = 0.75  # of 1, where a name is the other one: a slip of the hand, and no other word
 T = TypeVar("T")
-_COPIES = 10  # bytes in memory for a byte of an SQLite file: values as texts, once more to be put in order
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -369,7 +368,7 @@ def foreign(inner: Format, package: str = "") -> Format:
 
 
 class Database(TableFormat):
-    """A :class:`~quorate.data.database.DatabaseQuery` as a table. It is read as a whole."""
+    """A :class:`~quorate.data.database.DatabaseQuery` as a table."""
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -387,10 +386,6 @@ class Database(TableFormat):
         """Return every value as text."""
         cells: pl.DataFrame = path.cells()
         return cells
-
-    def bytes_held(self, path: Any) -> int:
-        """Guess from above what reading it takes in memory; of a server's tables nothing is known beforehand."""
-        return _COPIES * path.file.stat().st_size if path.is_sqlite else 0
 
     def names(self, path: Any) -> list[str]:
         """Return the names of the columns."""

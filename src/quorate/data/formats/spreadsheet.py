@@ -29,10 +29,10 @@ _ROW = re.compile(rb"<(?:\w+:)?row\b.*?</(?:\w+:)?row>", re.DOTALL)
 _CELL = rb"<(?P<ns>(?:\w+:)?)c\b(?P<attributes>[^>]*)"
 _ANY = re.compile(_CELL + rb"(?:(?<=/)>|>(?P<inside>.*?)</(?P=ns)c>)", re.DOTALL)
 _ERROR = re.compile(_CELL + rb"""\st=["']e["'][^>]*(?<!/)>.*?</(?P=ns)c>""", re.DOTALL)
-#: A number with a style that is a date's, maybe: the library fails on one more than 10¹¹ days before our time.
-_FAR_BACK = re.compile(
+#: A number with a style that is a date's, maybe, or a duration's: the library, or Python, fails on so many days.
+_FAR = re.compile(
     _CELL + rb"""\ss=["']\w*["'](?P<more>[^>]*>\s*(?:<(?:\w+:)?f\b(?:[^>]*/>|[^<]*</(?:\w+:)?f>)\s*)?<(?:\w+:)?v>"""
-    rb"""-(?:\d{10}|[\d.]+[eE]\+?\d\d))"""
+    rb"""-?(?:\d{10}|[\d.]+[eE]\+?\d\d))"""
 )
 _COLUMN = re.compile(rb"""\sr=["']([A-Z]+)""")
 
@@ -147,7 +147,7 @@ def _with_cells_that_can_be_read(path: Path) -> io.BytesIO:
         for name in original.namelist():
             part = original.read(name)
             if b"sheetData" in part:
-                part = _FAR_BACK.sub(rb"<\g<ns>c\g<attributes>\g<more>", _ERROR.sub(b"", part))
+                part = _FAR.sub(rb"<\g<ns>c\g<attributes>\g<more>", _ERROR.sub(b"", part))
                 part = _without_unnamed(part)
             copy.writestr(name, part)
     copied.seek(0)
