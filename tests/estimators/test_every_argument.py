@@ -40,9 +40,7 @@ def test_a_wrong_argument_is_named_with_what_it_got(kind: type, name: str, wrong
 
 
 def _fit(made: Any) -> None:
-    if isinstance(made, SubsampleAggregate):
-        made.fit(X, Y)
-    elif isinstance(made, LabelPrivateClassifier):
+    if isinstance(made, (SubsampleAggregate, LabelPrivateClassifier)):
         made.fit(X, Y)
     else:
         made.fit(X, Y, public=PublicPool(X[:30] + 0.5))
