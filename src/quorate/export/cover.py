@@ -12,8 +12,8 @@ from typing import Final, TypeAlias
 from quorate.accounting.figures import at_most, several
 from quorate.export.contents import MANIFEST, MEANING, ONNX, PROMPT, SKOPS
 from quorate.export.receipt import Charged, ExportReceipt, sum_of
+from quorate.findings import Outcome
 from quorate.ledger.budget import DELTA_DIGITS, EPSILON_DIGITS, float_up
-from quorate.outcomes import Outcome
 from quorate.report import Facts, sentences
 from quorate.report.method import words_of
 from quorate.report.notation import percent, visible

@@ -16,8 +16,9 @@ from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionF
 from quorate.export import receipt as receipts
 from quorate.export.contents import CARDS, COVER, MANIFEST, METADATA, PROMPT, VERSIONS, differing
 from quorate.export.cover import cover_sheet
-from quorate.export.file_checks import Found, failed, kind_of, not_run, passed, read_json
+from quorate.export.file_checks import failed, kind_of, not_run, passed, read_json
 from quorate.export.receipt import ExportReceipt, receipt_for, sum_of
+from quorate.findings import Finding
 from quorate.folder.published import NAMES
 from quorate.ledger.budget import Budget, Composition, spent_totals
 from quorate.ledger.chain import verify
@@ -85,7 +86,7 @@ def _receipt(files: Mapping[str, bytes]) -> ExportReceipt | str:
         return f"It cannot be read: {error}."
 
 
-def schema(files: Mapping[str, bytes]) -> Found:
+def schema(files: Mapping[str, bytes]) -> Finding:
     """Read the guarantee by its schema."""
     guarantee = _guarantee(files)
     if isinstance(guarantee, str):
@@ -93,7 +94,7 @@ def schema(files: Mapping[str, bytes]) -> Found:
     return passed(f"It holds every field of the schema and no other. It says: {guarantee}.")
 
 
-def seed(files: Mapping[str, bytes]) -> Found:
+def seed(files: Mapping[str, bytes]) -> Finding:
     """Look for a seed wherever one would be told."""
     guarantee, facts, receipt = _guarantee(files), _facts(files), _receipt(files)
     named = [
@@ -120,7 +121,7 @@ def seed(files: Mapping[str, bytes]) -> Found:
     return passed(f"The noise was drawn from {facts.provenance.noise}, and no file speaks of a seed.")
 
 
-def values(files: Mapping[str, bytes]) -> Found:
+def values(files: Mapping[str, bytes]) -> Finding:
     """Make the guarantee, the report, the card, the metadata and the cover sheet again from the values."""
     facts = _facts(files)
     if isinstance(facts, str):
@@ -164,7 +165,7 @@ def values(files: Mapping[str, bytes]) -> Found:
     return passed(f"Made again from the values, these are the same: {', '.join(same)}.{own}{linked}")
 
 
-def _written_by(name: str, packer: str | None) -> Found:
+def _written_by(name: str, packer: str | None) -> Finding:
     return not_run(
         f"{name} was written by quorate {packer}, and this is {version('quorate')}, which may word it otherwise.",
         f"Check it with quorate {packer}, which wrote it.",
@@ -198,7 +199,7 @@ def _packed_by(files: Mapping[str, bytes]) -> str | None:
     return name if isinstance(name, str) else None
 
 
-def prices(files: Mapping[str, bytes]) -> Found:
+def prices(files: Mapping[str, bytes]) -> Finding:
     """Price every event again, add charges and scopes up, and compare both with the guarantee."""
     guarantee, receipt, facts = _guarantee(files), _receipt(files), _facts(files)
     if receipts.NAME not in files and kind_of(files) == "files":
@@ -261,7 +262,7 @@ def _otherwise(receipt: ExportReceipt, guarantee: Guarantee, budget: Budget) -> 
     return None
 
 
-def receipt(files: Mapping[str, bytes]) -> Found:
+def receipt(files: Mapping[str, bytes]) -> Finding:
     """Hold the receipt against the values, and against the files."""
     if receipts.NAME not in files and kind_of(files) == "files":
         return not_run("A plain export holds no receipt.", "Ask for a package: quorate export --format tre.")
@@ -287,7 +288,7 @@ def receipt(files: Mapping[str, bytes]) -> Found:
     )
 
 
-def versions(files: Mapping[str, bytes]) -> Found:
+def versions(files: Mapping[str, bytes]) -> Finding:
     """Compare the versions that are told with those of the values."""
     facts = _facts(files)
     if isinstance(facts, str):
@@ -304,7 +305,7 @@ def versions(files: Mapping[str, bytes]) -> Found:
     return passed(f"The run was made by quorate {of_run['quorate']} and scikit-learn {of_run['scikit-learn']}.")
 
 
-def chain(files: Mapping[str, bytes], entries: list[Any] | None) -> Found:
+def chain(files: Mapping[str, bytes], entries: list[Any] | None) -> Finding:
     """Replay the whole ledger, and hold the receipt against it."""
     if entries is None:
         return not_run(

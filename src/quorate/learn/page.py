@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quorate.accounting import Guarantee
-from quorate.outcomes import Caution
+from quorate.findings import Finding
 from quorate.report import sentences
 from quorate.report.html import Markup, document, element, section
 from quorate.report.stylesheet import STYLE
@@ -18,7 +18,7 @@ def render_learned(
     rule: str,
     cuts: Mapping[str, Any],
     guarantee: Guarantee,
-    cautions: Sequence[Caution],
+    cautions: Sequence[Finding],
     seeded: bool,
 ) -> str:
     """Return the page.

@@ -13,8 +13,8 @@ from typing import Any
 from sklearn.base import clone
 
 from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.findings import Finding, Severity, caution
 from quorate.learners import PrivateLearner
-from quorate.outcomes import Caution, Severity, caution
 
 RULE, PAGE = "rule.json", "report.html"
 NO_ERROR_BOUND = "no-useful-error-bound"
@@ -64,7 +64,7 @@ class LearnCheck:
 
     request: LearnRequest
     learner: PrivateLearner
-    cautions: tuple[Caution, ...]
+    cautions: tuple[Finding, ...]
     n_labelled: int
     n_unlabelled: int
     released: str
@@ -123,7 +123,7 @@ def proven_error(learner: PrivateLearner, n_labelled: int, n_unlabelled: int) ->
     return _ERRORS[least] if least < len(_ERRORS) else None
 
 
-def error_caution(error: float | None) -> Caution:
+def error_caution(error: float | None) -> Finding:
     """Say that nothing is proven of the error, where that is so.
 
     Examples

@@ -15,6 +15,7 @@ from quorate.data.cell_text import each as of_each
 from quorate.data.identity import as_list
 from quorate.data.reading import has_named_columns
 from quorate.errors import DataRefused, InvalidParameter, named
+from quorate.findings import Finding
 from quorate.learn.page import render_learned
 from quorate.learn.request import (
     PAGE,
@@ -40,7 +41,6 @@ from quorate.learners.fit_charge import to_stored
 from quorate.learners.sample import Sample, read_sample
 from quorate.learners.sanitizers import MWEM, Boxes, Sanitizer, Tree
 from quorate.ledger import Budget
-from quorate.outcomes import Caution
 from quorate.release import session
 from quorate.release.file_writing import write_atomically
 from quorate.release.keys import fingerprint_key
@@ -70,7 +70,7 @@ class Learned:
         return self.learner.guarantee_
 
     @property
-    def cautions(self) -> tuple[Caution, ...]:
+    def cautions(self) -> tuple[Finding, ...]:
         """What the owner should hear."""
         return tuple(caution for caution in self.learner.cautions_ if caution.applies)
 

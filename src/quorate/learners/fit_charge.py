@@ -28,7 +28,7 @@ from quorate.release.model_digest import described
 from quorate.stored_names import stored_as
 
 if TYPE_CHECKING:
-    from quorate.outcomes import Caution
+    from quorate.findings import Finding
     from quorate.run.check_result import CheckResult
 
 Learner = TypeVar("Learner", bound=BaseEstimator)
@@ -199,7 +199,7 @@ def is_learner(value: Any) -> bool:
 
 
 def check_of_fit(
-    learner: str, sample: Sample, plan: Plan, cautions: Iterable[Caution], epsilon: float, *, seeded: bool
+    learner: str, sample: Sample, plan: Plan, cautions: Iterable[Finding], epsilon: float, *, seeded: bool
 ) -> CheckResult:
     """Say what a fit would do and cost; whether its ledger has enough left is not looked at.
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, QuorateError
+from quorate.findings import Finding, Severity, caution
 from quorate.learners.amplification import (
     Price,
     largest_count,
@@ -40,7 +41,6 @@ from quorate.learners.private_learner import (
 from quorate.learners.sample import Sample, two_classes
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.noise import NoiseSource
-from quorate.outcomes import Caution, Severity, caution
 from quorate.stored_names import stored_as
 from quorate.types import IntArray, Secret
 
@@ -311,7 +311,7 @@ class SubSampling(TransformedLearner):
             base_fit=fit,
         )
 
-    def _cautions(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> tuple[Caution, ...]:
+    def _cautions(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> tuple[Finding, ...]:
         assert isinstance(plan, SubSamplingPlan)  # noqa: S101  what `_plan` returns
         wanted, words = self._wanted(self.base), None
         if plan.n_labels < wanted:

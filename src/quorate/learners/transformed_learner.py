@@ -14,6 +14,7 @@ import numpy as np
 
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter, QuorateError
+from quorate.findings import Finding, Severity, caution
 from quorate.learners.amplification import (
     LARGEST_EPSILON,
     Price,
@@ -26,7 +27,6 @@ from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.fit_charge import without_ledger
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
 from quorate.noise import NoiseSource
-from quorate.outcomes import Caution, Severity, caution
 from quorate.stored_names import stored_as
 
 #: What programs decide by: the base learner by itself asks for no more labels.
@@ -131,7 +131,7 @@ class TransformedLearner(PrivateLearner, metaclass=ABCMeta):
         """Whether the whole's own theorem asks for more labels than so many, or for as many."""
         return self._rows_needed(epsilon, delta).labelled >= n_labels
 
-    def _cautions(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> tuple[Caution, ...]:
+    def _cautions(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> tuple[Finding, ...]:
         alone = self._alone(epsilon, delta)
         words = None
         try:

@@ -13,9 +13,9 @@ from threading import Lock
 
 from quorate.accounting.figures import at_most
 from quorate.errors import PrivacyWarning
+from quorate.findings import frames_of_ours
 from quorate.ledger.budget import DELTA_DIGITS, EPSILON_DIGITS, Budget, float_up
 from quorate.ledger.ledger import Ledger
-from quorate.outcomes import frames_of_ours
 
 ADVICE = (
     "Give every fit on the same people one ledger=; compare models on public rows with labels, or for a price "

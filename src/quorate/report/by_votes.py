@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from quorate.accounting.figures import at_least, at_most, several
-from quorate.outcomes import Outcome
+from quorate.findings import Outcome
 from quorate.report import html, sentences
 from quorate.report.facts import Facts
 from quorate.report.findings import Choice

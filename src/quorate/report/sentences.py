@@ -10,7 +10,7 @@ from math import ceil
 
 from quorate.accounting.attacker import PAIRS
 from quorate.accounting.figures import at_least, at_most, plural, several
-from quorate.outcomes import Outcome
+from quorate.findings import Outcome
 from quorate.report.facts import Facts
 from quorate.report.notation import percent, power_of_ten, shortened, visible, wilson_interval
 from quorate.report.spending import AnswerCounts, BudgetRaise

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from quorate.errors import InvalidParameter
-from quorate.outcomes import Outcome
+from quorate.findings import Outcome
 from quorate.report import sentences
 from quorate.report.facts import Facts
 from quorate.report.method import words_of
@@ -82,7 +82,7 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
         *(("raised", line) for line in sentences.raises(facts)),
         ("left", sentences.left(facts)),
     ]
-    if failed := [check.question for check in facts.checks if check.outcome is Outcome.FAILED]:
+    if failed := [check.words for check in facts.checks if check.outcome is Outcome.FAILED]:
         rows.append(("failed", " ".join(failed)))
     rule = "─" * width
     lines = [shortened(visible(f"{facts.provenance.run} · done"), width), rule]

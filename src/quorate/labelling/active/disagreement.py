@@ -36,9 +36,9 @@ from numpy.typing import NDArray
 
 from quorate.arguments import count, real
 from quorate.data import take
+from quorate.findings import Finding, Severity, caution
 from quorate.labelling.active.strategy import History, Strategy, compared, doubling, next_questions
 from quorate.labelling.active.uncertainty import Erm, seed_of
-from quorate.outcomes import Caution, Severity, caution
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
@@ -107,7 +107,7 @@ class Disagreement(Strategy):
         """Choose the questions of the next epoch that has any."""
         return next_questions(doubling(pool.shape[0], self.first), history, self._belief(pool, history, rng))
 
-    def cautions(self, *, width: int) -> tuple[Caution, ...]:
+    def cautions(self, *, width: int) -> tuple[Finding, ...]:
         """Say, beside the general caution, that with more columns than answers everything is asked."""
         everything = (
             f"{width:,} columns and at most {self.n:,} answers: a linear learner can take either label for any point "
@@ -260,7 +260,7 @@ class OracularCAL(Strategy):
         epochs = doubling(pool.shape[0], self.first)
         return next_questions(epochs, history, lambda rows, codes: _LinearBelief(self, points, rows, codes))
 
-    def cautions(self, *, width: int) -> tuple[Caution, ...]:
+    def cautions(self, *, width: int) -> tuple[Finding, ...]:
         """Say what trials have shown."""
         return (
             compared(

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from quorate.arguments import count
 from quorate.errors import InvalidParameter, named
-from quorate.outcomes import Caution, Severity, caution
+from quorate.findings import Finding, Severity, caution
 from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
@@ -30,7 +30,7 @@ COMPARE = (
 )
 
 
-def compared(words: str) -> Caution:
+def compared(words: str) -> Finding:
     """Return the caution that a random subset may do as well, with what is known of it."""
     return caution(GAIN_IS_UNCERTAIN, Severity.NOTE, f"{words}. {COMPARE}")
 
@@ -142,7 +142,7 @@ class Strategy(ABC):
         """
         return None
 
-    def cautions(self, *, width: int) -> tuple[Caution, ...]:
+    def cautions(self, *, width: int) -> tuple[Finding, ...]:
         """Say what the owner should hear before the budget is spent.
 
         Parameters
