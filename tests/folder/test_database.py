@@ -108,6 +108,25 @@ def test_postgresql_puts_rows_of_all_types_in_the_order_of_their_texts(server: S
     assert found.equals(rows.sort(rows.columns, nulls_last=True))
 
 
+@pytest.mark.heavy
+def test_texts_are_what_they_are_in_whatever_encoding_the_client_is_told_to_have(
+    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    query = DatabaseQuery(
+        f"postgresql://quorate@/postgres?host={server.folder}", "select ward from visits", "[data] private", tmp_path
+    )
+    expected = query.cells()
+    assert expected["ward"][0] == "O'Hara, 'é'"
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    assert query.cells().equals(expected)
+    monkeypatch.delenv("PGCLIENTENCODING")
+    server.sql("alter role quorate set client_encoding = 'SQL_ASCII'")
+    try:
+        assert query.cells().equals(expected)
+    finally:
+        server.sql("alter role quorate reset client_encoding")
+
+
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("order", ["", " order by id desc"])
 def test_a_query_is_read_block_by_block_and_rows_that_are_put_aside_are_the_same(
