@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from tests.ledger.postgres_server import Server, running, why_not
 
-from quorate.data import database, read_cells, read_data, workspace
+from quorate.data import database, read_cells, read_data, spool
 from quorate.data.database import DatabaseQuery
 from quorate.data.stream import PartedFrame
 from quorate.errors import InvalidParameter, PreconditionFailed
@@ -135,7 +135,7 @@ def test_a_query_is_read_block_by_block_and_rows_that_are_put_aside_are_the_same
     query, spooled = asked(f"select * from visits{order}"), tmp_path / "private"
     whole = read_cells(query, label="ill", unit="person", n_features=4)
     monkeypatch.setattr(database, "_AT_ONCE", 1)
-    monkeypatch.setattr(workspace, "IN_MEMORY", 0)
+    monkeypatch.setattr(spool, "IN_MEMORY", 0)
     spooled.mkdir()
     parted = read_cells(query, label="ill", unit="person", n_features=4, memory=0, folder=lambda: spooled)
     assert isinstance(parted.X, PartedFrame)
