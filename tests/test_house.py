@@ -22,7 +22,7 @@ SOURCE = Path(quorate.__file__).parent
 
 # From the ground up: a room may import only rooms to its left.
 ROOMS = (
-    "errors", "arguments", "types", "outcomes", "stored_names", "deferred", "plugins", "ambient", "noise", "accounting",
+    "errors", "arguments", "types", "findings", "stored_names", "deferred", "plugins", "ambient", "noise", "accounting",
     "mechanisms", "ledger", "release", "data", "ensemble", "labelling", "students", "report", "run", "voting", "direct",
     "audit", "planning", "folder", "export", "estimators", "service", "cli", "__main__",
     "theory", "learners", "learn", "experiments",  # research: leaves, which no room of the product imports

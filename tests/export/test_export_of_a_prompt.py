@@ -11,13 +11,13 @@ from tests.ensemble.teachers.prompted.stand_in import endpoint
 from tests.export.test_check_export import Files, edited, fails, fitted
 from tests.folder.test_prompted import write
 
-from quorate.export.checked import check_export, check_files
+from quorate.export.check import check_export, check_files
 from quorate.export.container import read_package
 from quorate.export.contents import MEANING, NEEDED, OPTIONAL
 from quorate.export.package import export_package
+from quorate.findings import Outcome
 from quorate.folder.batch import execute, load_run
 from quorate.folder.published import NAMES
-from quorate.outcomes import Outcome
 
 
 @pytest.fixture(scope="module")

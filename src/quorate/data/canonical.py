@@ -28,9 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.columns import column, doubles, families, texts
-from quorate.data.packed import DIGEST_BYTES, PackedDigests, pack
+from quorate.data.digests import DIGEST_BYTES, PackedDigests, pack
 from quorate.data.rows import Rows, as_rows, is_frame, kind, n_rows, width
-from quorate.data.streamed import StreamedFrame
+from quorate.data.stream import StreamedFrame
 from quorate.deferred import sparse
 
 _NUMBER = np.dtype([("column", "<u4"), ("value", "<f8")])
@@ -89,9 +89,9 @@ def _packed(rows: StreamedFrame) -> PackedDigests:
         array = np.empty((len(rows), DIGEST_BYTES), dtype=np.uint8)
         start = 0
         for block in rows.blocks():
-            found = _hash_rows(width(rows), *_frame_cells(block, kinds))
-            array[start : start + len(found)] = pack(found).array
-            start += len(found)
+            digests = _hash_rows(width(rows), *_frame_cells(block, kinds))
+            array[start : start + len(digests)] = pack(digests).array
+            start += len(digests)
         rows.digests = PackedDigests(array)
     return rows.digests
 

@@ -39,6 +39,7 @@ _TOKEN_OF_POSTGRESQL = re.compile(
     re.DOTALL,
 )
 _AT_ONCE = 10_000  # rows
+_AS_TEXT = "quorate_text"  # what SQLite calls the text that stands for a value here
 _TRUTH = 16
 _TYPES = {
     16: bool,
@@ -125,7 +126,8 @@ class DatabaseQuery:
         Two queries that are written in other words are not compared: what they return is not looked at.
         """
         places = [
-            each.file.resolve() if each.is_sqlite else each.url.partition("://")[2].strip() for each in (self, other)
+            query.file.resolve() if query.is_sqlite else query.url.partition("://")[2].strip()
+            for query in (self, other)
         ]
         return places[0] == places[1] and self._bare.split() == other._bare.split()
 
@@ -145,25 +147,47 @@ class DatabaseQuery:
             return [column[0] for column in cursor.description]
 
     def cells(self) -> pl.DataFrame:
-        """Return all rows, every value as text, and null for a missing one.
+        """Return all rows, every value as text, and null for a missing one, in the order of :meth:`blocks`."""
+        import polars as pl
 
-        Rows come in the order of the query, or, where it has none, in the order of their own values: a database gives
-        them in any order, and a run that goes on must find the same ones.
+        return pl.concat(list(self.blocks()))
+
+    def blocks(self) -> Iterator[pl.DataFrame]:
+        """Yield the rows of :meth:`cells`, some at once; of a table without rows, one block without rows.
+
+        Rows come in the order of the query, or, where it has none, in the order of their own values as texts, missing
+        ones last: a database gives them in any order, and a run that goes on must find the same ones.
         """
         import polars as pl
 
-        with self._asked(self._bare) as cursor:
+        with self._asked(self._bare if self.is_sqlite else self._of("*", " limit 0")) as cursor:
             names = [column[0] for column in cursor.description]
+        if len(set(names)) < len(names):
+            raise DataRefused(f"{self.name}: two columns have one name; name each of them (… as name)")
+        ordered = self._bare if self.is_ordered else self._of("*", f" order by {self._keys(names)}")
+        with self._asked(ordered, stays=True) as cursor:
             truths = [] if self.is_sqlite else [column[0] for column in cursor.description if column[1] == _TRUTH]
-            if len(set(names)) < len(names):
-                raise DataRefused(f"{self.name}: two columns have one name; name each of them (… as name)")
-            parts = []
-            with self._told():
-                while rows := cursor.fetchmany(_AT_ONCE):
-                    parts.append(_as_texts(rows, names))
-        found = pl.concat(parts) if parts else _as_texts([], names)
-        found = found.with_columns(pl.col(truths).replace({"t": "true", "f": "false"})) if truths else found
-        return found if self.is_ordered else found.sort(names, nulls_last=True)
+            as_words = pl.col(truths).replace({"t": "true", "f": "false"})
+            height = 0
+            while True:
+                with self._told():
+                    rows = cursor.fetchmany(_AT_ONCE)
+                if not rows and height:
+                    return
+                block = _as_texts(rows, names)
+                yield block.with_columns(as_words) if truths else block
+                if not rows:
+                    return
+                height += len(rows)
+
+    def _keys(self, names: Sequence[str]) -> str:
+        """Return by what rows are put in order: the texts of all their values, byte by byte, missing ones last."""
+        quoted = self._quoted(names)
+        if self.is_sqlite:  # a text that is no UTF-8 is read by us alone
+            value = "case typeof({0}) when 'text' then cast({0} as blob) else {0} end"
+            return ", ".join(f"{_AS_TEXT}({value.format(name)}) nulls last" for name in quoted)
+        value = "case when {0} is not distinct from null then null else convert_to(format('%s', {0}), 'UTF8') end"
+        return f"array[{', '.join(value.format(name) for name in quoted)}]"  # one key, however many columns there are
 
     def table(self, *, text: Sequence[str] = ()) -> pl.DataFrame:
         """Return all rows, with numbers and truth values where the database has them.
@@ -175,10 +199,10 @@ class DatabaseQuery:
         """
         import polars as pl
 
-        found, types = self.cells(), self._types()
-        wanted = {name: types[name] for name in found.columns if name in types and name not in text}
+        cells, types = self.cells(), self._types()
+        wanted = {name: types[name] for name in cells.columns if name in types and name not in text}
         as_number = {int: pl.Int64, float: pl.Float64}
-        return found.with_columns(
+        return cells.with_columns(
             pl.col(name) == "true" if dtype is bool else pl.col(name).cast(as_number[dtype], strict=False)
             for name, dtype in wanted.items()
         )
@@ -189,12 +213,16 @@ class DatabaseQuery:
             with self._asked(self._of("*", " limit 0")) as cursor:
                 return {column[0]: _TYPES[column[1]] for column in cursor.description if column[1] in _TYPES}
         names = self.names()
-        quoted = ['"' + name.replace('"', '""') + '"' for name in names]
-        other = ", ".join(f"max(typeof({each}) in ('text', 'blob')), max(typeof({each}) = 'real')" for each in quoted)
+        quoted = self._quoted(names)
+        other = ", ".join(f"max(typeof({name}) in ('text', 'blob')), max(typeof({name}) = 'real')" for name in quoted)
         with self._asked(self._of(other)) as cursor, self._told():
             row = cursor.fetchone()
-        found = zip(names, row[::2], row[1::2], strict=True)
-        return {name: float if real else int for name, is_text, real in found if is_text == 0}
+        columns = zip(names, row[::2], row[1::2], strict=True)
+        return {name: float if real else int for name, is_text, real in columns if is_text == 0}
+
+    def _quoted(self, names: Sequence[str]) -> list[str]:
+        mark = "`" if self.is_sqlite else '"'  # what stands in quotes and is no column, SQLite would take for a text
+        return [mark + name.replace(mark, 2 * mark) + mark for name in names]
 
     def _of(self, what: str, more: str = "") -> str:
         return f"select {what} from (\n{self._bare}\n) as asked{more}"  # noqa: S608 - what the owner wrote
@@ -204,8 +232,9 @@ class DatabaseQuery:
         return self.query.strip().rstrip(";").rstrip()
 
     @contextmanager
-    def _asked(self, query: str) -> Iterator[Any]:
-        with self._connected() as connection, closing(connection.cursor()) as cursor:
+    def _asked(self, query: str, *, stays: bool = False) -> Iterator[Any]:
+        """Ask a query, and yield a cursor over its rows; with `stays` they stay with the server until fetched."""
+        with self._connected() as connection, closing(self._cursor(connection, stays=stays)) as cursor:
             if self.is_sqlite:
                 with self._told(prepares=True):
                     cursor.execute(f"explain {query}")
@@ -213,10 +242,13 @@ class DatabaseQuery:
                     cursor.execute(query)
             else:
                 with self._told():
-                    cursor.execute(query, prepare=True)  # which a server does with one statement alone
+                    cursor.execute(query, **({} if stays else {"prepare": True}))  # both take one statement alone
             if cursor.description is None:
                 raise InvalidParameter(f"{self.name} returns no rows; write one that selects")
             yield cursor
+
+    def _cursor(self, connection: Any, *, stays: bool) -> Any:
+        return connection.cursor(name="rows") if stays and not self.is_sqlite else connection.cursor()
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
@@ -226,6 +258,7 @@ class DatabaseQuery:
             with closing(self._sqlite()) as connection:
                 connection.set_authorizer(_only_reading)
                 connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+                connection.create_function(_AS_TEXT, 1, _text, deterministic=True)
                 yield connection
             return
         try:
@@ -281,8 +314,8 @@ def _has_password(url: str) -> bool:
 
     libpq ends a password at the @ alone, and takes its parameters from whatever follows the first question mark.
     """
-    parameters = [unquote(each.partition("=")[0]).lower() for each in re.split("[?&;#]", url)[1:]]
-    return ":" in unquote(before_at(url)) or any("password" in each for each in parameters)
+    parameters = [unquote(part.partition("=")[0]).lower() for part in re.split("[?&;#]", url)[1:]]
+    return ":" in unquote(before_at(url)) or any("password" in part for part in parameters)
 
 
 def _outermost(query: str, *, is_sqlite: bool) -> str:
@@ -290,10 +323,10 @@ def _outermost(query: str, *, is_sqlite: bool) -> str:
     token = _TOKEN_OF_SQLITE if is_sqlite else _TOKEN_OF_POSTGRESQL
     kept: list[str] = []
     at = depth = 0
-    while (found := token.search(query, at)) is not None:
+    while (match := token.search(query, at)) is not None:
         if depth == 0:
-            kept.append(query[at : found.start()])
-        text, at = found.group(), found.end()
+            kept.append(query[at : match.start()])
+        text, at = match.group(), match.end()
         if text == "/*":
             at = _end_of_comment(query, at, nests=not is_sqlite)
         depth = max(0, depth + {"(": 1, ")": -1}.get(text, 0))

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from quorate.data.times import date_number
-from quorate.data.written_numbers import TRUTH, number, written_number
+from quorate.data.date_notation import date_number
+from quorate.data.number_notation import TRUTH, number, written_number
 from quorate.errors import InvalidParameter, named
 
 NAMES: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars (|)"}  # of separators, in words
@@ -67,12 +67,6 @@ class Dialect:
     ------
     InvalidParameter
         If one of them is none, or two contradict each other.
-
-    Examples
-    --------
-    >>> german = Dialect(separator=";", decimal=",", thousands=".", date_format="dd.mm.yyyy")
-    >>> german.number("1.234,5"), german.number("1.5"), german.date("02.01.1970")
-    (1234.5, nan, 1.0)
     """
 
     separator: str = ""

@@ -18,7 +18,7 @@ from quorate.data.cell_text import is_missing
 from quorate.data.columns import column, families
 from quorate.data.identity import as_list
 from quorate.data.rows import Rows, kind
-from quorate.data.streamed import StreamedFrame
+from quorate.data.stream import StreamedFrame
 from quorate.deferred import sparse
 
 _TIME_UNIT: Literal["us"] = "us"
@@ -137,8 +137,8 @@ def _label(value: Any) -> Any:
 def _sparse(X: Rows) -> Rows:
     # Made anew, so that the width of the indices is what these rows need.
     data = X.data.astype(np.float64, copy=False)
-    made = sparse.csr_matrix if sparse.isspmatrix(X) else sparse.csr_array
-    return made((data, X.indices, X.indptr), shape=X.shape)
+    form = sparse.csr_matrix if sparse.isspmatrix(X) else sparse.csr_array
+    return form((data, X.indices, X.indptr), shape=X.shape)
 
 
 def _polars(X: Rows) -> Rows:

@@ -17,7 +17,6 @@ from quorate.accounting import epsilon as price
 from quorate.accounting.figures import several
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import Relation
-from quorate.data.declared import encoded_width
 from quorate.data.declared_schema import CategoryColumn, NumberColumn, Schema
 from quorate.data.feature_maps import LinearMap
 from quorate.data.feature_maps.named import feature_map_for
@@ -25,6 +24,7 @@ from quorate.data.feature_maps.nystroem import LANDMARKS
 from quorate.data.feature_maps.product_kernel import MOST_VALUES, columns_of
 from quorate.data.feature_maps.scale import has_spread
 from quorate.data.pool_moments import MOST_EIGENPAIRS
+from quorate.data.schema_encoder import encoded_width
 from quorate.direct.defaults import dimension_of_blocks, rounds_for, wanted_dimension
 from quorate.direct.plan import LARGEST_SIGMA, DirectPlan, FixedRounds, mu_for_settings, noise_for, plan_direct
 from quorate.errors import InvalidParameter, named

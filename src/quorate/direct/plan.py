@@ -12,11 +12,14 @@ import numpy as np
 
 from quorate.accounting import GridGaussian, Repeated, zcdp
 from quorate.accounting import epsilon as price
+from quorate.accounting.attacker import rounded_up
 from quorate.accounting.figures import at_least, plural
 from quorate.accounting.gaussian import DISTANCE, lost_delta, mu_of_gaussian
 from quorate.accounting.neighbouring import Relation
-from quorate.accounting.odds import rounded_up
-from quorate.data.feature_maps import LinearMap, ResidualMap
+from quorate.data.feature_maps import (
+    LinearMap,
+    ResidualMap,
+)
 from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates
 from quorate.data.feature_maps.residual import longest_features
 from quorate.data.pool_moments import PoolMoments

@@ -30,12 +30,12 @@ from quorate.audit import (
 from quorate.data import take
 from quorate.data.rows import n_rows
 from quorate.errors import PreconditionFailed
+from quorate.findings import Finding, Outcome
 from quorate.folder.audit_section import audit_section, fault_sizes, size_tree
 from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun
 from quorate.folder.published import FACTS, publish_files
-from quorate.outcomes import Outcome
-from quorate.report import Check, Facts, render_html, render_json, said_of_sight, said_of_sizes
+from quorate.report import Facts, render_html, render_json, sight_sentences, size_sentences
 from quorate.report.facts import name_of
 from quorate.types import Watch
 from quorate.voting.task import Task
@@ -124,14 +124,14 @@ class RunAudit:
         return " ".join(told)
 
     @property
-    def said_of_sight(self) -> tuple[str, ...]:
+    def sight_sentences(self) -> tuple[str, ...]:
         """Which kinds of fault were looked for, and which were not, in sentences."""
-        return said_of_sight(self.schedule.sees, self.schedule.does_not_see)
+        return sight_sentences(self.schedule.sees, self.schedule.does_not_see)
 
     @property
-    def said_of_sizes(self) -> tuple[str, ...]:
+    def size_sentences(self) -> tuple[str, ...]:
         """How small a fault would have been found, in sentences."""
-        return () if self.sizes is None else said_of_sizes(fault_sizes(self.sizes))
+        return () if self.sizes is None else size_sentences(fault_sizes(self.sizes))
 
     @property
     def told_of_shards(self) -> str:
@@ -166,7 +166,7 @@ class RunAudit:
             else {
                 "measured_at_this_setting": self.sizes.here,
                 "faults": [size_tree(size) for size in self.sizes.rows],
-                "verdict": " ".join(self.said_of_sizes),
+                "verdict": " ".join(self.size_sentences),
             },
             "stage": None if (stage := self.schedule.stage) is None else asdict(stage) | {"violated": stage.violated},
             "shards": None
@@ -313,9 +313,9 @@ def with_audit(facts: Facts, found: RunAudit) -> Facts:
     The attacks become the section on audits; two checks say how they, and the shard audit, ended.
     """
     added = [
-        Check(
+        Finding(
             code="audit",
-            question="Do attacks prove no more than was claimed?",
+            words="Do attacks prove no more than was claimed?",
             outcome=Outcome.FAILED if found.schedule.violated else Outcome.PASSED,
             evidence=f"Measured on the run's own mechanism at its own noise. {NOT_A_PROOF}",
             ran=found.ran,
@@ -323,9 +323,9 @@ def with_audit(facts: Facts, found: RunAudit) -> Facts:
     ]
     if found.shards is not None:
         added.append(
-            Check(
+            Finding(
                 code="shard audit",
-                question=f"Does one changed {facts.setup.unit} change one teacher?",
+                words=f"Does one changed {facts.setup.unit} change one teacher?",
                 outcome=Outcome.FAILED if found.shards.violated else Outcome.PASSED,
                 evidence=f"Tried with the run's teacher and partition on public rows. {found.shards.verdict}",
                 ran=name_of(audit_shards),

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from quorate.ambient import one_thread
 from quorate.direct.foreseen import steps_of
 from quorate.errors import PreconditionFailed, naming
-from quorate.folder import direct_run, notes
+from quorate.findings import Finding
+from quorate.folder import direct_run
 from quorate.folder.direct_run import DirectRun
 from quorate.folder.method import Method
 from quorate.folder.settings import Settings, keys_of, settings_of
-from quorate.outcomes import Caution
 from quorate.report import Facts, InternalFacts
 from quorate.run.expected import Expected
 from quorate.run.look import Look
@@ -56,11 +56,11 @@ class Direct(Method):
         """Return what ``quorate check`` prints: a word and a line each."""
         return steps_of(run.task, found)
 
-    def cautions(self, run: DirectRun) -> tuple[Caution, ...]:
+    def cautions(self, run: DirectRun) -> tuple[Finding, ...]:
         """Return what the owner should hear before the budget is spent."""
         return run.cautions
 
-    def private_notes(self, run: DirectRun) -> Secret[tuple[notes.Note, ...]]:
+    def private_notes(self, run: DirectRun) -> Secret[tuple[Finding, ...]]:
         """Return what the size of the file tells; no other word of a direct run depends on private rows."""
         return Secret(direct_run.size_notes(run))
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from quorate.ambient import one_thread
 from quorate.errors import InvalidParameter, naming
+from quorate.findings import Finding
 from quorate.folder import batch, notes
 from quorate.folder.loaded import LoadedRun
 from quorate.folder.method import Method
 from quorate.folder.settings import Settings, keys_of, settings_of
-from quorate.outcomes import Caution
 from quorate.planning.planned_run import expected_of, expected_score
 from quorate.report import Facts, InternalFacts, Utility
 from quorate.run.expected import Expected
@@ -53,7 +53,7 @@ class Teachers(Method):
         """Return what ``quorate check`` prints: a word and a line each."""
         return steps_of(run.task, found)
 
-    def cautions(self, run: LoadedRun) -> tuple[Caution, ...]:
+    def cautions(self, run: LoadedRun) -> tuple[Finding, ...]:
         """Return what the owner should hear before the budget is spent."""
         return run.cautions
 
@@ -67,7 +67,7 @@ class Teachers(Method):
         with naming(keys_of(run.settings)):
             return expected_of(run.task, run.evaluation.X, run.evaluation.truth, run.settings.data.judged)
 
-    def private_notes(self, run: LoadedRun) -> Secret[tuple[notes.Note, ...]]:
+    def private_notes(self, run: LoadedRun) -> Secret[tuple[Finding, ...]]:
         """Return what there is to say about the private table, to its owner alone."""
         return notes.private_notes(run.settings.data, run.task)
 
@@ -76,7 +76,7 @@ class Teachers(Method):
         """Look at the private table."""
         return look_at_votes(run.task, names=Names(run.settings.data.private.name, run.settings.data.pool.name))
 
-    def promise_notes(self, run: LoadedRun) -> Secret[tuple[notes.Note, ...]]:
+    def promise_notes(self, run: LoadedRun) -> Secret[tuple[Finding, ...]]:
         """Return those of them that say that the guarantee will not hold."""
         return notes.promise_notes(run.settings.data, run.task)
 

@@ -12,9 +12,9 @@ from quorate.folder.section import ARGUMENT, Label, Section
 from quorate.students.scores import Judged, check_class_shares, check_scoring
 
 if TYPE_CHECKING:
+    from quorate.data.column_kinds import GivenKinds
     from quorate.data.database import DatabaseQuery
     from quorate.data.dialect import Dialect
-    from quorate.data.given_kinds import GivenKinds
 
 Source: TypeAlias = "Path | DatabaseQuery"
 DIALECT = ("separator", "encoding", "quote", "decimal", "thousands", "date_format", "missing")
@@ -75,7 +75,7 @@ class DataSettings:
     @property
     def kinds(self) -> GivenKinds:
         """What the owner says of columns; those that are left out are never read."""
-        from quorate.data.given_kinds import GivenKinds  # here: who only looks at a run reads no table
+        from quorate.data.column_kinds import GivenKinds  # here: who only looks at a run reads no table
 
         return GivenKinds(
             text=self.text, categorical=self.categorical, numeric=self.numeric, dates=self.dates, dialect=self.dialect

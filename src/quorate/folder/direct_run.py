@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from shutil import disk_usage
 from time import process_time
@@ -15,17 +16,18 @@ import numpy as np
 from quorate.arguments import count, for_shell, shown
 from quorate.data import PublicPool, encode_labels, take
 from quorate.data.reading import bytes_held, has_named_columns
+from quorate.data.workspace import IN_MEMORY
 from quorate.direct.config import DirectConfig
 from quorate.direct.facts import direct_draft, direct_facts
 from quorate.direct.flow import run_rounds
 from quorate.direct.foreseen import cautions_of, foreseen
 from quorate.direct.look import look_at_rounds
 from quorate.direct.prepare import prepare_direct
-from quorate.direct.rounds import PrivateUnits
-from quorate.direct.spool import IN_MEMORY, units_of
+from quorate.direct.spool import units_of
 from quorate.direct.statements import score_left_out
 from quorate.direct.task import DirectTask
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.findings import Finding, note
 from quorate.folder.data_settings import DataSettings, same_source
 from quorate.folder.folder import RunFolder
 from quorate.folder.notes import direct_notes, notes_on_ids
@@ -52,7 +54,6 @@ from quorate.folder.tables import (
     refuse_unknown_drop,
 )
 from quorate.ledger import Ledger
-from quorate.outcomes import Caution
 from quorate.release import Charge
 from quorate.release.keys import fingerprint_key
 from quorate.release.target import noise_and_key
@@ -61,7 +62,6 @@ from quorate.run.drawn_pool import parquet_of
 from quorate.run.facts import RunMetadata
 from quorate.run.look import Look, Names
 from quorate.run.progress import PARTS, duration
-from quorate.run.remarks import Note
 from quorate.run.resources import allowed_memory
 from quorate.run.usable_rows import PrivateTable, UsableRows
 from quorate.types import Secret, Watch
@@ -85,7 +85,7 @@ class DirectRun(PreparedRun):
         return self.task.fingerprint
 
     @property
-    def cautions(self) -> tuple[Caution, ...]:
+    def cautions(self) -> tuple[Finding, ...]:
         """What its owner should hear before the budget is spent, from public facts alone."""
         pool = self.settings.data.public
         name = "the public rows" if pool is None else pool.name
@@ -116,7 +116,8 @@ def read_direct(
     watch = watch if _is_large(data) else None
     if watch is not None:
         watch("private rows", 0, PARTS)  # before the labels, which lie in the whole of a text
-    private = read_private_cells(data, public, n_features=n_features, declared=tuple(declared or ()))
+    place = partial(folder.place_for_rows, begin=begin)
+    private = read_private_cells(data, public, n_features=n_features, folder=place, declared=tuple(declared or ()))
     if begin:
         folder.make()
     noise, _ = noise_and_key(settings.run.unsafe_noise_seed)
@@ -222,14 +223,15 @@ def look(run: DirectRun) -> Secret[Look | None]:
     data = run.settings.data
     public = None if data.public is None else pool_of(data, read_pool(data))
     declared, n_features = _declared(run.settings, public)
-    private = read_private_cells(data, public, n_features=n_features, declared=tuple(declared or ()))
+    place = partial(run.folder.place_for_rows, begin=False)
+    private = read_private_cells(data, public, n_features=n_features, folder=place, declared=tuple(declared or ()))
     names = Names(data.private.name, "[schema]" if data.public is None else data.public.name)
     return look_at_rounds(
         run.task, private.y, private_ids(data, private), names=names, ids=lambda ids: notes_on_ids(data, ids)
     )
 
 
-def size_notes(run: DirectRun) -> tuple[Note, ...]:
+def size_notes(run: DirectRun) -> tuple[Finding, ...]:
     """Say which time, memory and disk a large file of private rows will take, by what the file system says of its size.
 
     The number of rows is guessed from the public file; a part of that is played, to see how fast this machine is. It is
@@ -260,7 +262,7 @@ def size_notes(run: DirectRun) -> tuple[Note, ...]:
     if memory > (machine := 4 * allowed_memory(None)):
         words += f". This machine allows {_bytes(machine)} of memory: take one with more"
         words += ", or save the table as Parquet, which is read in parts" if held else ""
-    return (Note("size-of-the-run", words),)
+    return (note("size-of-the-run", words),)
 
 
 def _is_large(data: DataSettings) -> bool:
@@ -288,7 +290,7 @@ def _of_a_row(task: DirectTask) -> tuple[float, float]:
     with np.errstate(all="ignore"):
         units.summing(task.plan.grid)(task.plan.start + 1.0)
     rounds = task.plan.settings.rounds * (process_time() - begun)
-    return (2 * read + rounds) / _PLAYED, 0.0 if isinstance(units, PrivateUnits) else units.spool.size / _PLAYED
+    return (2 * read + rounds) / _PLAYED, units.spool.size / _PLAYED
 
 
 def _bytes(number: float) -> str:

@@ -13,8 +13,8 @@ from typing import Any
 from sklearn.base import clone
 
 from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.findings import Finding, Severity, caution
 from quorate.learners import PrivateLearner
-from quorate.outcomes import Caution, Severity, caution
 
 RULE, PAGE = "rule.json", "report.html"
 NO_ERROR_BOUND = "no-useful-error-bound"
@@ -64,7 +64,7 @@ class LearnCheck:
 
     request: LearnRequest
     learner: PrivateLearner
-    cautions: tuple[Caution, ...]
+    cautions: tuple[Finding, ...]
     n_labelled: int
     n_unlabelled: int
     released: str
@@ -80,29 +80,29 @@ class LearnCheck:
             "unlabelled": self.n_unlabelled,
             "epsilon": self.learner.epsilon,
             "error_above_the_best_rule": self.error,
-            "cautions": [each.tree() for each in self.cautions if each.applies],
+            "cautions": [caution.tree() for caution in self.cautions if caution.applies],
             "charged": "nothing was charged",
         }
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """Yield what is printed: a word and a line each."""
-        asked = self.request
-        yield "learn", f"when {asked.label} is {asked.classes[1]!r} and not {asked.classes[0]!r}"
-        for name, values in asked.cuts.items():
-            at = ", ".join(f"{each:g}" if isinstance(each, float) else str(each) for each in values)
+        request = self.request
+        yield "learn", f"when {request.label} is {request.classes[1]!r} and not {request.classes[0]!r}"
+        for name, values in request.cuts.items():
+            at = ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
             yield (
                 "column",
                 f"{name}, cut at {at}" if isinstance(values[0], float) else f"{name}: {at}, or another value",
             )
         yield "from", f"{self.n_labelled:,} rows with a label and {self.n_unlabelled:,} without"
         yield "release", self.released
-        yield "spend", f"ε = {self.learner.epsilon:g}, δ = 0 for any one record, from {asked.ledger.name}"
+        yield "spend", f"ε = {self.learner.epsilon:g}, δ = 0 for any one record, from {request.ledger.name}"
         if self.error is not None:
             best = "that of the best rule of this kind, which nobody knows before"
             yield "expect", f"nine times in ten an error at most {self.error:g} above {best}"
-        for each in self.cautions:
-            if each.applies:
-                yield "note" if each.severity is Severity.NOTE else "caution", each.words
+        for item in self.cautions:
+            if item.applies:
+                yield "note" if item.severity is Severity.NOTE else "caution", item.words
 
 
 def proven_error(learner: PrivateLearner, n_labelled: int, n_unlabelled: int) -> float | None:
@@ -113,9 +113,9 @@ def proven_error(learner: PrivateLearner, n_labelled: int, n_unlabelled: int) ->
     """
 
     def is_proven(error: float) -> bool:
-        asked = clone(learner).set_params(alpha=error, ledger=None)
+        candidate = clone(learner).set_params(alpha=error, ledger=None)
         with suppress(InvalidParameter):
-            need = getattr(asked, "agnostic_rows_needed", asked.rows_needed)()
+            need = getattr(candidate, "agnostic_rows_needed", candidate.rows_needed)()
             return bool(need.labelled <= n_labelled and need.unlabelled <= n_unlabelled + n_labelled)
         return False
 
@@ -123,7 +123,7 @@ def proven_error(learner: PrivateLearner, n_labelled: int, n_unlabelled: int) ->
     return _ERRORS[least] if least < len(_ERRORS) else None
 
 
-def error_caution(error: float | None) -> Caution:
+def error_caution(error: float | None) -> Finding:
     """Say that nothing is proven of the error, where that is so.
 
     Examples

@@ -23,8 +23,8 @@ from quorate.arguments import count, real
 from quorate.data.cell_text import each, is_missing
 from quorate.data.columns import column, listed
 from quorate.data.identity import as_list
+from quorate.data.number_notation import number
 from quorate.data.rows import columns, spoken_name, with_text_names
-from quorate.data.written_numbers import number
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.learners.concepts.line import Interval, Threshold
 from quorate.learners.concepts.protocol import Concept
@@ -41,9 +41,9 @@ def value_of(cell: Any) -> float | str | None:
     value, since which of them a column holds may hang on one cell of another row. Spaces around a text do not count,
     an empty text and "nan" are no value, and neither is what is no single value.
     """
-    found = number(cell)
-    if not isnan(found):
-        return found + 0.0
+    as_number = number(cell)
+    if not isnan(as_number):
+        return as_number + 0.0
     if is_missing(cell):
         return None
     if isinstance(cell, (int, Fraction)):  # beyond the floats
@@ -130,8 +130,8 @@ class Binning(TransformerMixin, BaseEstimator):
         InvalidParameter, DataRefused
             If the cuts are wrong, or `X` is no frame with those columns.
         """
-        found = [_levels(_values(X, name, "X"), cuts) for name, cuts in self._checked().items()]
-        return np.column_stack(found).astype(np.int64)
+        levels = [_levels(_values(X, name, "X"), cuts) for name, cuts in self._checked().items()]
+        return np.column_stack(levels).astype(np.int64)
 
     @property
     def n_levels(self) -> tuple[int, ...]:
@@ -348,8 +348,8 @@ def telling_columns(
 
 def _joined(one: IntArray, other: IntArray) -> IntArray:
     """Number the pairs of two columns."""
-    found: IntArray = np.unique(one * (int(other.max()) + 1) + other, return_inverse=True)[1].astype(np.int64)
-    return found
+    pairs: IntArray = np.unique(one * (int(other.max()) + 1) + other, return_inverse=True)[1].astype(np.int64)
+    return pairs
 
 
 def _shared(one: IntArray, other: IntArray) -> float:
@@ -357,6 +357,6 @@ def _shared(one: IntArray, other: IntArray) -> float:
     table = np.zeros((int(one.max()) + 1, int(other.max()) + 1))
     np.add.at(table, (one, other), 1.0 / len(one))
     rows, columns = table.sum(axis=1), table.sum(axis=0)
-    seen = table > 0
-    information = float((table[seen] * np.log(table[seen] / np.outer(rows, columns)[seen])).sum())
+    occurs = table > 0
+    information = float((table[occurs] * np.log(table[occurs] / np.outer(rows, columns)[occurs])).sum())
     return information - float(((rows > 0).sum() - 1) * ((columns > 0).sum() - 1)) / (2 * len(one))

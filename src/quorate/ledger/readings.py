@@ -43,8 +43,8 @@ class LedgerReadings:
         """
         if not self.durable:
             return "in memory: nothing durable was recorded"
-        told = getattr(self._store, "place", self.path)
-        return f"in a store of {own_store(self._store)}" if told is None else str(told)
+        place = getattr(self._store, "place", self.path)
+        return f"in a store of {own_store(self._store)}" if place is None else str(place)
 
     @property
     def own_store(self) -> str | None:
@@ -55,6 +55,11 @@ class LedgerReadings:
     def healthy(self) -> bool:
         """Whether it admits requests: open, and no error of its store so far."""
         return self._journal.healthy
+
+    @property
+    def in_place(self) -> bool:
+        """Whether its files stand where they were opened; where not, the next charge is refused."""
+        return self._journal.in_place
 
     @property
     def budget(self) -> Budget:

@@ -85,10 +85,6 @@ def check_quota(state: LedgerState, client: str, count: int, at_most: int | None
     """Refuse more answers than a client's quota has left, or than are left of `at_most`, where that is less.
 
     Raises QuotaExhausted fewer are left.
-
-    Examples
-    --------
-    >>> check_quota(LedgerState(quotas={"alice": 10}, drawn_by={"alice": 8}), "alice", 2)
     """
     quota = quota_of(state, client)
     if at_most is not None and (quota.answers is None or at_most < quota.answers):

@@ -76,13 +76,13 @@ def check_state(mechanism: StreamMechanism, state: Any, *, spent: int) -> int:
     InvalidParameter
         If it is no instance of a dataclass with a whole number ``stages_spent``, at least `spent`.
     """
-    found = getattr(state, "stages_spent", None) if is_dataclass(state) and not isinstance(state, type) else None
-    if type(found) is not int or found < spent:
+    stages = getattr(state, "stages_spent", None) if is_dataclass(state) and not isinstance(state, type) else None
+    if type(stages) is not int or stages < spent:
         raise InvalidParameter(
             f"mechanism {type(mechanism).__name__} must keep its state in a frozen dataclass with the field "
             "stages_spent, a whole number that never falls"
         )
-    return found
+    return stages
 
 
 def check_step(mechanism: StreamMechanism, stepped: Any, *, row: Any, spent: int) -> tuple[int, int | None]:
@@ -188,7 +188,7 @@ def check_declared(kind: object) -> type[Mechanism]:
         raise _fault(name, f' takes {kind.takes!r}; a run has "votes", "votes and predictions" or "scores"')
     if kind.takes == "scores" and not issubclass(kind, StreamMechanism):
         raise _fault(name, " takes scores, which streams alone do; inherit from StreamMechanism")
-    if not (hasattr(kind, "sensitivity") or "sensitivity" in {each.name for each in fields(kind)}):
+    if not (hasattr(kind, "sensitivity") or "sensitivity" in {part.name for part in fields(kind)}):
         raise _fault(
             name,
             " does not declare its sensitivity: how far one changed teacher moves what its noise is "
@@ -263,7 +263,7 @@ def check_own(mechanism: Mechanism, *, n_teachers: int, n_classes: int, answers:
         for event in (mechanism.event, mechanism.schedule(answers)):
             _check_event(kind.__name__, event)
     with owners_code(kind, "where it says what it can answer"):
-        _check_told(mechanism, n_teachers=n_teachers, n_classes=n_classes)
+        _check_properties(mechanism, n_teachers=n_teachers, n_classes=n_classes)
     with owners_code(kind, "on made-up votes"):
         answers = _rehearse(mechanism, n_teachers=n_teachers, n_classes=n_classes)
         _check_read(mechanism, answers, n_teachers=n_teachers, n_classes=n_classes)
@@ -325,16 +325,16 @@ class _Watched:
         return _Watched(self.source.at(purpose, index), self.given)
 
 
-def _check_told(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> None:
+def _check_properties(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> None:
     """Ask for all that a run asks after the charge, when it would be too late to find that it fails."""
     name = type(mechanism).__name__
-    told: tuple[tuple[str, object, type, bool], ...] = (
+    properties: tuple[tuple[str, object, type, bool], ...] = (
         ("answers", mechanism.answers, Answers, False),
         ("answer_noise", mechanism.answer_noise, AnswerNoise, True),
         ("test", mechanism.test, AgreementTest, True),
         ("answerable", mechanism.answerable(n_teachers, n_classes), Answerable, False),
     )
-    for what, value, kind, may_be_none in told:
+    for what, value, kind, may_be_none in properties:
         if not isinstance(value, kind) and not (may_be_none and value is None):
             raise _fault(name, f": {what} must be of {kind.__name__}, got {type(value).__name__}")
     if isinstance(mechanism.answers, Values) != mechanism.releases_values:
@@ -349,7 +349,7 @@ def _check_read(mechanism: Mechanism, answers: Any, *, n_teachers: int, n_classe
     if np.shape(read.shares(answers, n_teachers)) != (len(answers), n_classes):
         raise _fault(name, ": shares must be one for each query and class")
     read.share_noise(n_teachers)
-    columns = read.columns([str(each) for each in range(n_classes)])
+    columns = read.columns([str(c) for c in range(n_classes)])
     if np.reshape(read.published(answers), (len(answers), -1)).shape[1] != len(columns):
         raise _fault(name, ": what is published must have one number for each of its columns")
 
@@ -367,8 +367,8 @@ def _rehearse(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> Any:
     many: Any = mechanism.release_many
     if mechanism.takes == "votes and predictions":
         predicted = np.full((len(rows), n_classes), 1 / n_classes)
-        for told in (None, predicted):
-            answers = _drawn(mechanism, lambda noise, told=told: many(rows, noise, told))
+        for prediction in (None, predicted):
+            answers = _drawn(mechanism, lambda noise, prediction=prediction: many(rows, noise, prediction))
             check_answers(mechanism, answers, n_queries=len(rows), n_classes=n_classes)
         return answers
     answers = _drawn(mechanism, lambda noise: many(rows, noise))

@@ -322,10 +322,10 @@ class StableSparseVector(StreamMechanism):
         if not state.open:
             raise MechanismClosed("the sparse vector is closed: its cutoff or its number of queries is reached")
         noisy = self.stage_noise.draw_noisy(distance_to_instability(row), noise)
-        asked = state.asked + 1
+        n_asked = state.asked + 1
         if noisy[0] > state.noisy_threshold.reveal():
-            return replace(state, asked=asked, open=asked < self.n_queries), int(row[0].argmax())
-        return self.init(noise, state.stages_spent + 1, asked), None
+            return replace(state, asked=n_asked, open=n_asked < self.n_queries), int(row[0].argmax())
+        return self.init(noise, state.stages_spent + 1, n_asked), None
 
     def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer a whole stream ``(n_queries, n_classes)``: class indices, or ``DECLINED``, ``(n_queries,)``.

@@ -197,13 +197,13 @@ def tight(epsilon: float, delta_: float, cutoff: int) -> StageNoise:
     stage = best_stage / _UP**2  # what is reported is rounded up again
     t, q = best_share * stage, (1 - best_share) * stage / 2
     threshold = max(0, ceil(log(cutoff * expm1(-q) / expm1(-t - q) * _TAIL_UP**2 / best_left) / t) - 1)
-    found = StageNoise(threshold=threshold, threshold_scale=1 / t, query_scale=1 / q, one_sided=True)
-    if not delta(found.event(cutoff), epsilon) <= delta_:  # cannot happen; refused rather than released
+    smallest = StageNoise(threshold=threshold, threshold_scale=1 / t, query_scale=1 / q, one_sided=True)
+    if not delta(smallest.event(cutoff), epsilon) <= delta_:  # cannot happen; refused rather than released
         raise InvalidParameter(
             f"{named('epsilon', epsilon)} and {named('delta', delta_)} leave no room for {cutoff} stages; lower "
             f"{named('cutoff')}"
         )
-    return found
+    return smallest
 
 
 def _most_stage_epsilon(epsilon: float, delta_: float, cutoff: int) -> float:

@@ -99,11 +99,11 @@ class Charge:
 
     def _scope_on(self, ledger: Ledger) -> GuaranteeScope:
         """Return the scope, without a sentence that version 0.1 did not say where it made this very charge."""
-        made = self.find(ledger)
-        if made is None or made.scope is None:
+        charged = self.find(ledger)
+        if charged is None or charged.scope is None:
             return self.scope
-        said = made.scope.caveats
-        kept = tuple(each for each in self.scope.caveats if each in said or not each.startswith(SAID_LATER))
+        said = charged.scope.caveats
+        kept = tuple(caveat for caveat in self.scope.caveats if caveat in said or not caveat.startswith(SAID_LATER))
         return replace(self.scope, caveats=kept)
 
     @contextmanager

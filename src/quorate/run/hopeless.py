@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from quorate.accounting.figures import several
 from quorate.errors import InvalidParameter, named
+from quorate.findings import Finding, Severity, caution
 from quorate.mechanisms import Mechanism
-from quorate.outcomes import Caution, Severity, caution
 
 NOTHING_CAN_BE_ANSWERED = "nothing-can-be-answered"
 LONGEST_LEAD = 0.5  # half a vote share: what a unanimous vote of two classes is ahead of a tie
@@ -15,7 +15,7 @@ LONGEST_LEAD = 0.5  # half a vote share: what a unanimous vote of two classes is
 
 def hopeless(
     mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: int, noise_left: float | None
-) -> Caution:
+) -> Finding:
     """Look whether a mechanism can answer anything with so many teachers, or its answers together can say anything.
 
     `mechanism`: what answers. `n_teachers`, `n_classes`, `n_queries`: k, C and ℓ. `noise_left`: standard deviation of
@@ -56,17 +56,17 @@ def _drowned(mechanism: Mechanism, n_teachers: int, n_queries: int) -> str:
     )
 
 
-def is_hopeless(considered: Sequence[Caution]) -> bool:
+def is_hopeless(considered: Sequence[Finding]) -> bool:
     """Whether it was found that nothing can be answered."""
     return any(each.code == NOTHING_CAN_BE_ANSWERED and each.applies for each in considered)
 
 
-def refuse_hopeless(considered: Sequence[Caution], *, unless: str = "") -> None:
+def refuse_hopeless(considered: Sequence[Finding], *, unless: str = "") -> None:
     """Refuse a set-up that can answer nothing.
 
     Parameters
     ----------
-    considered : sequence of Caution
+    considered : sequence of Finding
         What was looked for.
     unless : str
         How to say that it is to run all the same; by default what allows it.

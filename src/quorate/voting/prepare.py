@@ -32,11 +32,11 @@ from quorate.ensemble import (
 from quorate.ensemble.teachers.unfitted import may_have
 from quorate.ensemble.workers.pool import refuse_daemon
 from quorate.errors import DataRefused, InvalidParameter, named
+from quorate.findings import Finding, Severity, caution
 from quorate.labelling.active import Strategy
 from quorate.mechanisms import Mechanism, check_declared, check_own, for_runs, is_own
 from quorate.mechanisms.schedule import check_mechanism
 from quorate.noise import NoiseSource
-from quorate.outcomes import Caution, Severity, caution
 from quorate.release.target import floor_budget
 from quorate.run.cautions import constant_teachers_caution, rows_caution
 from quorate.run.hopeless import refuse_hopeless
@@ -354,8 +354,8 @@ def _told_of(strategy: Strategy, made: Recipe, *, width: int) -> Recipe:
             f"give a number of {named('queries')}, or take ConfidentNoisyMax"
         )
     name = type(strategy).__name__
-    told: tuple[Caution | str, ...] = strategy.cautions(width=width)  # a strategy of version 0.1 says sentences
-    heard = (each if isinstance(each, Caution) else caution("strategy", Severity.NOTE, each) for each in told)
+    told: tuple[Finding | str, ...] = strategy.cautions(width=width)  # a strategy of version 0.1 says sentences
+    heard = (each if isinstance(each, Finding) else caution("strategy", Severity.NOTE, each) for each in told)
     why = f"{name} chooses the queries from released answers, and may stop early: noise and price are those of its cap"
     if not strategy.learns:
         why = f"{name} chooses at most {strategy.n:,} queries from public rows alone"

@@ -41,9 +41,9 @@ from quorate.accounting.figures import plural, several
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.arguments import count, one_of
 from quorate.errors import InvalidParameter, named
+from quorate.findings import Finding
 from quorate.mechanisms import Mechanism, StreamMechanism, for_runs, noise_fields
 from quorate.mechanisms.schedule import DEFAULT, check_schedule, mechanism_for
-from quorate.outcomes import Caution
 from quorate.run.cautions import considered
 from quorate.run.public_facts import PublicFacts
 
@@ -70,7 +70,7 @@ class Recipe:
         What crosses the boundary, with its noise.
     why : tuple of str
         One sentence for each choice that the recipe made.
-    considered : tuple of Caution
+    considered : tuple of Finding
         What was looked for before the budget is spent: :func:`~quorate.run.cautions.considered`.
 
     Examples
@@ -85,10 +85,10 @@ class Recipe:
     online_answers: int
     mechanism: Mechanism
     why: tuple[str, ...]
-    considered: tuple[Caution, ...] = ()
+    considered: tuple[Finding, ...] = ()
 
     @property
-    def cautions(self) -> tuple[Caution, ...]:
+    def cautions(self) -> tuple[Finding, ...]:
         """What the owner should hear: the cautions that apply."""
         return tuple(each for each in self.considered if each.applies)
 

@@ -112,9 +112,9 @@ class RBFMap:
         from sklearn.kernel_approximation import Nystroem
         from sklearn.pipeline import Pipeline
 
-        told = self.landmarks / 2.0**ROW_BITS
-        nystroem = Nystroem(gamma=self.gamma, n_components=len(told), random_state=0).fit(told)
-        nystroem.components_, nystroem.normalization_ = told, self.root
+        landmarks = self.landmarks / 2.0**ROW_BITS
+        nystroem = Nystroem(gamma=self.gamma, n_components=len(landmarks), random_state=0).fit(landmarks)
+        nystroem.components_, nystroem.normalization_ = landmarks, self.root
         return Pipeline([("scale", self.scale.transformer()), ("kernel", nystroem)])
 
     def weights(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -227,10 +227,10 @@ class ChiSquaredMap:
         from sklearn.pipeline import Pipeline
         from sklearn.preprocessing import Normalizer
 
-        told = self.landmarks * 2.0**-SHARE_BITS
-        nystroem = Nystroem(kernel="additive_chi2", n_components=len(told), random_state=0).fit(told)
-        nystroem.components_, nystroem.normalization_ = told, self.root.T / 2
-        return Pipeline([("shares", Normalizer(norm="l1").fit(told)), ("kernel", nystroem)])
+        landmarks = self.landmarks * 2.0**-SHARE_BITS
+        nystroem = Nystroem(kernel="additive_chi2", n_components=len(landmarks), random_state=0).fit(landmarks)
+        nystroem.components_, nystroem.normalization_ = landmarks, self.root.T / 2
+        return Pipeline([("shares", Normalizer(norm="l1").fit(landmarks)), ("kernel", nystroem)])
 
     def weights(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return weights of the transformer's columns, and the intercepts that its −2 takes."""
@@ -253,11 +253,11 @@ def shares(rows: FloatArray) -> FloatArray:
 
 def kernel(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return kernel values of shares, ``(n_a, n_b)`` integer steps of 2⁻²⁴; every term is an integer before the sum."""
-    told = np.empty((len(a), len(b)))
+    values = np.empty((len(a), len(b)))
     for first in range(0, len(a), _BLOCK):
         columns = np.ascontiguousarray(a[first : first + _BLOCK].T)
         for at, other in enumerate(b):
-            seen = np.flatnonzero(other)
-            x, y = columns[seen], other[seen, None]
-            told[first : first + _BLOCK, at] = np.rint(2.0 ** (BITS - SHARE_BITS + 1) * x * y / (x + y)).sum(axis=0)
-    return told
+            positive = np.flatnonzero(other)
+            x, y = columns[positive], other[positive, None]
+            values[first : first + _BLOCK, at] = np.rint(2.0 ** (BITS - SHARE_BITS + 1) * x * y / (x + y)).sum(axis=0)
+    return values

@@ -198,14 +198,7 @@ class ProductKernelMap:
 
 
 def columns_of(pool: FloatArray, categories: Sequence[tuple[int, int]]) -> tuple[IntArray, tuple[tuple[int, int], ...]]:
-    """Return the places of the numbers that the kernel compares, and its categories; what has no spread is in neither.
-
-    Examples
-    --------
-    >>> pool = np.array([[30.0, 1.0, 0.0, 0.0], [50.0, 0.0, 1.0, 0.0]])
-    >>> columns_of(pool, [(1, 4)])
-    (array([0]), ((1, 4),))
-    """
+    """Return the places of the numbers that the kernel compares, and its categories; neither has one without spread."""
     varied, number = has_spread(pool), np.ones(pool.shape[1], dtype=np.bool_)
     for first, end in categories:
         number[first:end] = False

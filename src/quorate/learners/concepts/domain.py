@@ -83,11 +83,11 @@ def public_dichotomies(concepts: ConceptClass, points: Points, *, limit: int = D
     by_values: Callable[[Points], int] | None = getattr(concepts, "growth_on", None)
     if by_values is not None:
         refuse_beyond(limit, by_values(points), concepts)
-        found = concepts.dichotomies(points, limit=max(limit, concepts.n_dichotomies(points)))
+        dichotomies = concepts.dichotomies(points, limit=max(limit, concepts.n_dichotomies(points)))
     else:
-        found = concepts.dichotomies(points, limit=max(limit, DICHOTOMY_LIMIT))
-    refuse_beyond(limit, len(found), concepts)
-    return found
+        dichotomies = concepts.dichotomies(points, limit=max(limit, DICHOTOMY_LIMIT))
+    refuse_beyond(limit, len(dichotomies), concepts)
+    return dichotomies
 
 
 def public_domain(domain: Any, *, most: int = MAX_DOMAIN) -> PublicDomain:
