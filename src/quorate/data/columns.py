@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from quorate.data.cell_text import OUT_OF_RANGE, arrow_values, category_texts, is_missing, polars_values
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, width
-from quorate.data.streamed import StreamedFrame
+from quorate.data.stream import StreamedFrame
 from quorate.errors import DataRefused
 
 Family: TypeAlias = Literal["number", "text", "time", "missing"]
@@ -78,8 +78,8 @@ def names_columns(line: Sequence[str], public: Sequence[str]) -> bool:
     >>> names_columns(["age", "income", "id"], ["age", "income"]), names_columns(["39", "1", "P17"], ["0", "1"])
     (True, False)
     """
-    there, words = set(line), {name for name in public if not name.strip().lstrip("+-").replace(".", "", 1).isdigit()}
-    return bool(public) and (there.issuperset(public) or (bool(words) and 2 * len(there & words) >= len(words)))
+    held, words = set(line), {name for name in public if not name.strip().lstrip("+-").replace(".", "", 1).isdigit()}
+    return bool(public) and (held.issuperset(public) or (bool(words) and 2 * len(held & words) >= len(words)))
 
 
 def column(X: Rows, position: int) -> Any:

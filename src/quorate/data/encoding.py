@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.data.column_cells import PublicWords
 from quorate.data.column_kinds import MAX_VALUES, RARE_ROWS, RARE_SHARE
 from quorate.data.columns import column, doubles, families, feature_families, listed, texts
 from quorate.data.feature_checks import missing_columns, named, refuse_infinite
-from quorate.data.public_words import PublicWords
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import FloatArray

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from quorate.data.canonical import row_digests
 from quorate.data.cell_text import arrow_values, is_missing, numpy_values, polars_values, without_imaginary
-from quorate.data.packed import AT_ONCE, DIGEST_BYTES, Tally, order_of, pack, shared, tally, words_of
+from quorate.data.digests import AT_ONCE, DIGEST_BYTES, Tally, order_of, pack, shared, tally, words_of
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
 from quorate.data.unit_keys import as_unit_keys
 from quorate.deferred import sparse

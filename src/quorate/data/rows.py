@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data.streamed import PartedFrame, StreamedFrame
+from quorate.data.stream import PartedFrame, StreamedFrame
 from quorate.data.summed_cells import summed_cells
 from quorate.deferred import sparse
 from quorate.errors import DataRefused

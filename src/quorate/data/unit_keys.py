@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data.packed import AT_ONCE
+from quorate.data.digests import AT_ONCE
 from quorate.errors import InvalidParameter
 from quorate.types import IntArray, Secret, derive
 

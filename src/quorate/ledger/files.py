@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -56,8 +57,8 @@ def refuse_second_names(path: Path) -> None:
         )
 
 
-def stands(path: Path, known: os.stat_result) -> bool:
-    """Whether a file still stands under its name, and under no other one.
+def stands(path: Path, known: os.stat_result, *, whole: bool = False) -> bool:
+    """Whether a file still stands under its name, and under no other one; `whole`: and nobody has written into it.
 
     Examples
     --------
@@ -68,7 +69,8 @@ def stands(path: Path, known: os.stat_result) -> bool:
         status = path.stat(follow_symlinks=False)
     except FileNotFoundError:
         return False
-    return (status.st_dev, status.st_ino, status.st_nlink) == (known.st_dev, known.st_ino, 1)
+    same = (status.st_dev, status.st_ino, status.st_nlink) == (known.st_dev, known.st_ino, 1)
+    return same and not (whole and (status.st_size, status.st_mtime_ns) != (known.st_size, known.st_mtime_ns))
 
 
 def keep_owner(descriptor: int, path: Path) -> None:
@@ -236,6 +238,11 @@ class AnchorFile:
             raise LedgerIntegrityError(_GONE.format(self.path.name))
         return self._held
 
+    @property
+    def in_place(self) -> bool:
+        """Whether the file that is kept open, if one is, stands under its name."""
+        return self._held is None or stands(self.path, os.fstat(self._held))
+
     def write(self, head: Head, *, wait: bool = True) -> None:
         """Put a head into the anchor that there is; when this returns, it is on stable storage.
 
@@ -281,13 +288,19 @@ class AnchorFile:
 
     def _opened(self, how: int) -> int:
         try:
-            return os.open(self.path, how | os.O_NOFOLLOW)
+            descriptor = os.open(self.path, how | os.O_NOFOLLOW | os.O_NONBLOCK)  # a pipe would be waited for
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
             raise LedgerIntegrityError(
                 f"{self.path.name} is a symbolic link; put the file itself in its place, nothing is released until then"
             ) from None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise LedgerIntegrityError(
+                f"{self.path.name} is no file; put the file itself in its place, nothing is released until then"
+            )
+        return descriptor
 
 
 _GONE: Final = (

@@ -109,6 +109,6 @@ def _store_of_url(url: str, *, create: bool) -> LedgerStore:
     if not isinstance(store, LedgerStore):
         raise InvalidParameter(
             f"what opens {scheme}:// must return a LedgerStore (load, begin, append, abandon, anchor, close, durable, "
-            f"facts), got {type(store).__name__}"
+            f"in_place, facts), got {type(store).__name__}"
         )
     return store

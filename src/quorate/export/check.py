@@ -40,6 +40,7 @@ _QUESTIONS: Final[tuple[tuple[str, str, Callable[[Mapping[str, bytes]], Finding]
         file_checks.onnx_model,
     ),
 )
+_CONTAINER: Final = "Can the package be read without harm: no link, no name that leads elsewhere, no bomb?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,9 +132,6 @@ def _refuse_release_of_sites(path: Path, files: Mapping[str, bytes]) -> None:
             "guarantee and no report or receipt. Nothing was checked; ask for a package: quorate votes combine, then "
             "quorate export --format tre"
         )
-
-
-_CONTAINER: Final = "Can the package be read without harm: no link, no name that leads elsewhere, no bomb?"
 
 
 def check_files(
