@@ -73,7 +73,7 @@ def test_a_key_has_its_help_and_an_unknown_one_names_the_nearest(section: str, k
     if known.default is MISSING:
         lacking = document(section, key, None)
         del lacking[section][key]
-        with pytest.raises(InvalidParameter, match=rf"^\[{section}\] {key} is required\. \w"):
+        with pytest.raises(InvalidParameter, match=rf"^\[{section}\] {key} is required[.,] \w"):
             settings_from(lacking, folder=Path())
 
 

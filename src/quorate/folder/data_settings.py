@@ -202,6 +202,11 @@ class DataSettings:
         return self.public
 
     @property
+    def public_side(self) -> str:
+        """What a message calls what says of columns what they hold: the file of public rows, or the schema."""
+        return "[schema]" if self.public is None else self.public.name
+
+    @property
     def judged(self) -> Judged:
         """What models are judged by."""
         return Judged(scoring=self.score, shares=self.class_shares)

@@ -14,7 +14,6 @@ from quorate.data import PublicPool, column_names
 from quorate.data.feature_maps.named import FEATURE_MAPS, FeatureMapName
 from quorate.data.formats import nearly
 from quorate.data.reading import has_named_columns
-from quorate.direct.relation import ChosenRelation, choose_relation
 from quorate.errors import InvalidParameter, PreconditionFailed, naming
 from quorate.folder.choice import chosen, in_words, keep_choice
 from quorate.folder.data_settings import DataSettings, declared_shares
@@ -33,6 +32,7 @@ from quorate.mechanisms.schedule import open_fields
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Plan
 from quorate.planning.planned import plan
+from quorate.run.relation import ChosenRelation, choose_relation
 from quorate.voting.models import model_of, student_of
 
 _BY_OF_FIRST = {"direct": "direct", "votes": "auto"}  # what has a run go the way of the first row

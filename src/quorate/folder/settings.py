@@ -51,6 +51,7 @@ SECTIONS: Final[Mapping[str, type]] = MappingProxyType(  # in the order of a new
     }
 )
 _OF_EITHER = {"votes": ("by",), "auto": ("by", "neighbours")}  # keys of [method] that need not be the direct one's
+_OF_DRAWN_POOLS = ("marginals", "neighbours")  # keys that votes have, too, where [schema] stands for public rows
 _OF_THE_PLANNER = {"teachers": ("count",), "mechanism": ("name", "queries", "strategy")}
 _OF_BOTH = {"decision_threshold"}  # keys of sections of teachers that hold for both methods
 _SECTIONS_OF_TEACHERS = ("teachers", "mechanism", "student")
@@ -217,11 +218,12 @@ def _decision_threshold(given: Any, data: DataSettings) -> DecisionThreshold:
 def _public(
     data: Mapping[str, Any], method: MethodSettings, document: Mapping[str, Any], folder: Path
 ) -> Source | None:
-    """Read where the public rows are; the direct method may have a declared schema in their place."""
-    if method.by != "direct":
+    """Read where the public rows are; a declared schema may stand in their place."""
+    if method.by == "auto":
         if "schema" in document:
             raise InvalidParameter(
-                '[schema] is for the direct method without public rows; leave it out, or set [method] by = "direct"'
+                '[schema] stands in the place of public rows, which [method] by = "auto" compares the methods on; set '
+                'by = "direct" or by = "votes"'
             )
         require("data", data, DataSettings, "public")
         return source(data, "public", folder)
@@ -259,7 +261,7 @@ def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSetting
     if method.by == "direct":
         if others := _changed_for_teachers(document):
             _refuse_of_other_method(others, "votes of teachers", 'and [method] by = "direct" has none', 'by = "votes"')
-    elif more := [f"[method] {key}" for key in given if key not in _OF_EITHER[method.by] and not _is_open(key, given)]:
+    elif more := [f"[method] {key}" for key in given if not _may_have(key, method.by, given, document)]:
         _refuse_of_other_method(more, "the direct method", "and this run has teachers", '[method] by = "direct"')
     if method.neighbours == "add-or-remove" and "n_records" not in document.get("data", {}):
         raise InvalidParameter(
@@ -281,9 +283,14 @@ def _changed_for_teachers(document: Mapping[str, Any]) -> list[str]:
     return [*others, *(f"[run] {key}" for key in _RUN_OF_TEACHERS if key in document.get("run", {}))]
 
 
-def _is_open(key: str, method: Mapping[str, Any]) -> bool:
-    """Whether a key leaves to a method what both know: votes have one price for every change of a unit."""
-    return key == "neighbours" and method[key] == "auto"
+def _may_have(key: str, by: str, method: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+    """Whether votes, or what the planner is to choose, may have a key of ``[method]``.
+
+    On public rows votes have one price for every change of a unit, so that a key may leave that open.
+    """
+    if by == "votes" and document.get("schema") and key in _OF_DRAWN_POOLS:
+        return True
+    return key in _OF_EITHER[by] or (key == "neighbours" and method[key] == "auto")
 
 
 def _refuse_what_is_chosen(document: Mapping[str, Any]) -> None:
