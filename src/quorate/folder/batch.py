@@ -179,7 +179,6 @@ def _config(settings: Settings, folder: RunFolder) -> RunConfig:
         left_out=data.drop,
         pool_name=data.public_side,
         schema=None if data.public is not None else settings.schema,
-        marginals=settings.method.marginals,
         neighbours=settings.method.neighbours if data.public is None else "auto",
         dialect=data.dialect,
         label_name=f"{data.private.name}, column {data.label!r}",
