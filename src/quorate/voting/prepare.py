@@ -63,8 +63,6 @@ from quorate.voting.recipe_notes import with_directions_told, with_requests_told
 from quorate.voting.task import Task
 from quorate.voting.without_pool import declared_inputs, n_public_of, relation_of
 
-OR_AUTO = '"auto" chooses it'
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Arguments:
@@ -224,7 +222,7 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
         online_answers=count("online_answers", config.online_answers),
         n_teachers=None
         if config.n_teachers == "auto"
-        else count("n_teachers", config.n_teachers, at_least=1, hint=OR_AUTO),
+        else count("n_teachers", config.n_teachers, at_least=1, hint='"auto" chooses it'),
         unit=unit_of(config.unit, grouped=grouped, labels_only=config.labels_only),
         strategy=config.queries if isinstance(config.queries, Strategy) else None,
     )
@@ -444,6 +442,5 @@ def _n_queries(wish: Any, n_public: int) -> int | None:
             f"{named('queries', asked)} but the pool has {n_public:,} distinct points; ask at most that many",
             parameter="queries",
             got=asked,
-            expected=f"at most {n_public:,}",
         )
     return asked
