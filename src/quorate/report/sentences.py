@@ -11,6 +11,7 @@ from math import ceil
 from quorate.accounting.attacker import PAIRS
 from quorate.accounting.figures import at_least, at_most, plural, several
 from quorate.findings import Outcome
+from quorate.release.target import MARGINAL_LEVEL
 from quorate.report.facts import Facts
 from quorate.report.notation import percent, power_of_ten, shortened, visible, wilson_interval
 from quorate.report.spending import AnswerCounts, BudgetRaise
@@ -115,6 +116,11 @@ def not_protected(facts: Facts) -> tuple[str, ...]:
     if setup.n_rows is not None:
         general += (f"The number of private rows, {_KNOWN[setup.n_records_from]}: {setup.n_rows:,}.",)
     return general + tuple(f"{caveat[:1].upper()}{caveat[1:].rstrip('.')}." for caveat in facts.guarantee.caveats)
+
+
+def draws_pool(facts: Facts) -> bool:
+    """Whether there were no public rows, and a pool was drawn from noisy counts."""
+    return any(part.purpose == MARGINAL_LEVEL for part in facts.spending.parts)
 
 
 def open_questions(facts: Facts) -> tuple[str, ...]:
