@@ -20,7 +20,7 @@ from quorate.folder.batch import load_run
 from quorate.folder.folder import RunFolder
 from quorate.folder.methods import check, execute
 from quorate.ledger import Budget, Ledger
-from quorate.ledger.files import SLOT, AnchorFile
+from quorate.ledger.ledger_files import SLOT, AnchorFile
 from quorate.release.keys import fingerprint_key
 
 BUDGET = Budget(4.0, 1e-5)
@@ -257,7 +257,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from quorate.ledger import Budget, Ledger
-from quorate.ledger.files import SLOT, AnchorFile
+from quorate.ledger.ledger_files import SLOT, AnchorFile
 from quorate.release.keys import fingerprint_key
 from quorate.folder.folder import RunFolder
 import quorate.ledger.sqlite as sqlite

@@ -21,7 +21,7 @@ from quorate.folder.batch import load_run
 from quorate.folder.loaded import LoadedRun
 from quorate.folder.methods import execute
 from quorate.ledger import Ledger, Reservation, Totals
-from quorate.ledger.files import AnchorFile
+from quorate.ledger.ledger_files import AnchorFile
 from quorate.ledger.stores import store_at
 
 CLI = "from quorate.cli import main; main()"

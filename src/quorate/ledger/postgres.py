@@ -17,7 +17,7 @@ from urllib.parse import parse_qsl, quote, urlencode
 from quorate.arguments import before_at
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
 from quorate.ledger.failures import TRY_AGAIN, is_shortage, reason_of
-from quorate.ledger.files import key_file, sync_folder
+from quorate.ledger.ledger_files import key_file, sync_folder
 from quorate.ledger.state import GENESIS, Head
 from quorate.ledger.store import StoredEntry
 
@@ -71,6 +71,7 @@ _SCHEMA: Final = (
 )
 # A commit is waited for; a holder of the lock that hangs is cut off by the server, and one that waits for it gives up.
 _SESSION: Final = (
+    "SET client_encoding = 'UTF8'",  # whatever the role or PGCLIENTENCODING says: a text is read as it was written
     "SET synchronous_commit = on",
     "SET lock_timeout = '22s'",
     "SET statement_timeout = '60s'",

@@ -27,6 +27,12 @@ from quorate.ledger.state import Head
 
 APPLICATION_ID: Final = 0x71756F72  # "quor"
 _ENDINGS: Final = ("", ".anchor", ".anchor.tmp", ".lock", ".key", ".key.new", "-wal", "-shm")  # all files of a ledger
+#: Bytes of a slot: a block of its own on the disk, so that a torn write cannot reach the other one.
+SLOT: Final = 4096
+_GONE: Final = (
+    "{} was removed or replaced while the ledger was open: whether the ledger is the newest is unknown; restore the "
+    "newest ledger and anchor together"
+)
 
 
 def beside(path: Path, ending: str) -> Path:
@@ -117,10 +123,6 @@ def both_missing(path: Path) -> str:
     )
 
 
-#: Bytes of a slot: a block of its own on the disk, so that a torn write cannot reach the other one.
-SLOT: Final = 4096
-
-
 @dataclass(frozen=True, slots=True)
 class Slots:
     """What an anchor holds.
@@ -136,8 +138,8 @@ class Slots:
         """The head that counts; None where no slot is sound, or two of them contradict each other."""
         sound = {head for head in self.heads if head is not None}
         newest = max((head.sequence for head in sound), default=0)
-        newest_ = [head for head in sound if head.sequence == newest]
-        return newest_[0] if len(newest_) == 1 else None
+        named = [head for head in sound if head.sequence == newest]
+        return named[0] if len(named) == 1 else None
 
     @property
     def torn(self) -> bool:
@@ -271,12 +273,6 @@ class AnchorFile:
                 f"{self.path.name} is no file; put the file itself in its place, nothing is released until then"
             )
         return descriptor
-
-
-_GONE: Final = (
-    "{} was removed or replaced while the ledger was open: whether the ledger is the newest is unknown; restore the "
-    "newest ledger and anchor together"
-)
 
 
 def sync_folder(folder: Path) -> None:
