@@ -17,7 +17,7 @@ from quorate.labelling import Memo, OnlineAnswers
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax
 from quorate.noise import SeededNoise
-from quorate.service.answers import Answered, Asked
+from quorate.service.answers import Answered, LabelRequest
 from quorate.service.features import Column, Features
 from quorate.service.keys import KeyFile
 from quorate.service.problems import Problem
@@ -41,8 +41,8 @@ def served(*, refuse: bool = False) -> tuple[Ledger, EnsembleAnswers]:
     return ledger, EnsembleAnswers(online, ledger, lambda table: ["no"] * len(table), student, FEATURES, refuse=refuse)
 
 
-def asked(*places: int, client: str = "ann", quota: int | None = 3) -> Asked:
-    return Asked(client, tuple((float(place),) for place in places), quota)
+def asked(*places: int, client: str = "ann", quota: int | None = 3) -> LabelRequest:
+    return LabelRequest(client, tuple((float(place),) for place in places), quota)
 
 
 def code_of(reply: Any) -> Any:

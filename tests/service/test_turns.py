@@ -21,7 +21,7 @@ from quorate.labelling import Memo, OnlineAnswers
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax
 from quorate.noise import SeededNoise
-from quorate.service.answers import Answered, Asked, Point, Reply, Standing
+from quorate.service.answers import Answered, LabelRequest, Point, Reply, Standing
 from quorate.service.features import Column, Features
 from quorate.service.problems import Problem
 from quorate.service.turns import AnsweringThreads
@@ -90,7 +90,7 @@ class Slow:
         self.blocks: list[int] = []
         self.standing, self.healthy, self.fails = NOTHING, True, fails
 
-    def answer(self, block: Sequence[Asked]) -> list[Reply]:
+    def answer(self, block: Sequence[LabelRequest]) -> list[Reply]:
         self.blocks.append(len(block))
         time.sleep(0.05)
         if self.fails is not None:
@@ -100,7 +100,7 @@ class Slow:
 
 def ask_all(threads: AnsweringThreads, n: int) -> list[Reply]:
     async def all_of_them() -> list[Reply]:
-        return list(await asyncio.gather(*(threads.ask(Asked("key:a", ((),))) for _ in range(n))))
+        return list(await asyncio.gather(*(threads.ask(LabelRequest("key:a", ((),))) for _ in range(n))))
 
     return asyncio.run(all_of_them())
 
@@ -146,14 +146,14 @@ def test_an_answer_that_never_comes_does_not_keep_the_service_from_ending() -> N
     ends = threading.Event()
 
     class Hanging(Slow):
-        def answer(self, block: Sequence[Asked]) -> list[Reply]:
+        def answer(self, block: Sequence[LabelRequest]) -> list[Reply]:
             ends.wait()
             return super().answer(block)
 
     threads = AnsweringThreads(Hanging())
 
     async def ask() -> None:
-        under_way = asyncio.create_task(threads.ask(Asked("key:a", ((),))))
+        under_way = asyncio.create_task(threads.ask(LabelRequest("key:a", ((),))))
         await asyncio.sleep(0.01)
         assert not await asyncio.to_thread(threads.stop, 0.05)
         ends.set()
@@ -182,10 +182,10 @@ def test_what_waits_at_the_end_is_answered_and_what_comes_after_is_not() -> None
     threads = AnsweringThreads(Slow())
 
     async def stopping() -> tuple[list[Reply], Reply]:
-        under_way = [asyncio.create_task(threads.ask(Asked("key:a", ((),)))) for _ in range(9)]
+        under_way = [asyncio.create_task(threads.ask(LabelRequest("key:a", ((),)))) for _ in range(9)]
         await asyncio.sleep(0.01)
         await asyncio.to_thread(threads.stop)
-        return [await each for each in under_way], await threads.ask(Asked("key:a", ((),)))
+        return [await each for each in under_way], await threads.ask(LabelRequest("key:a", ((),)))
 
     answered, late = asyncio.run(stopping())
     assert all(isinstance(reply, Answered) for reply in answered)
@@ -206,7 +206,7 @@ def test_after_an_error_of_the_ledger_nothing_is_answered_any_more() -> None:
 
 def test_a_request_that_fails_does_not_fail_its_neighbours() -> None:
     class Picky(Slow):
-        def answer(self, block: Sequence[Asked]) -> list[Reply]:
+        def answer(self, block: Sequence[LabelRequest]) -> list[Reply]:
             if any(asked.client == "key:bad" for asked in block):
                 raise ZeroDivisionError
             return super().answer(block)
@@ -216,7 +216,7 @@ def test_a_request_that_fails_does_not_fail_its_neighbours() -> None:
 
     async def all_of_them() -> list[Reply]:
         clients = ["key:a", "key:bad", "key:b", "key:c"]
-        return list(await asyncio.gather(*(threads.ask(Asked(client, ((),))) for client in clients)))
+        return list(await asyncio.gather(*(threads.ask(LabelRequest(client, ((),))) for client in clients)))
 
     told = asyncio.run(all_of_them())
     threads.stop()
@@ -249,7 +249,7 @@ def replies_of(
     threads = AnsweringThreads(answers, threads=1, failed=failed)
 
     async def ask() -> list[Reply]:
-        return await asyncio.gather(*(threads.ask(Asked("ann", each)) for each in requests))
+        return await asyncio.gather(*(threads.ask(LabelRequest("ann", each)) for each in requests))
 
     try:
         return asyncio.run(ask())

@@ -15,7 +15,7 @@ Status: TypeAlias = Literal["answered", "declined"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class LabelRequest:
     """One request that waits for its answers.
 
     `client`: who is charged. `rows`: the points, read strictly. `quota`: how many answers may be charged for this
@@ -89,7 +89,7 @@ class Answers(Protocol):
     def in_place(self) -> bool:
         """Whether the ledger stands where it was opened; where not, the next new point is refused."""
 
-    def answer(self, block: Sequence[Asked]) -> list[Reply]:
+    def answer(self, block: Sequence[LabelRequest]) -> list[Reply]:
         """Answer the requests of a block, one reply each, in their order.
 
         Raises LedgerIntegrityError the ledger failed; nothing of the block may leave.

@@ -15,7 +15,7 @@ from starlette.requests import Request
 
 from quorate.errors import PreconditionFailed
 from quorate.ledger.failures import is_shortage
-from quorate.service.answers import Asked
+from quorate.service.answers import LabelRequest
 from quorate.service.features import Features
 from quorate.service.keys import Key, KeyFile, Scope
 from quorate.service.problems import Problem
@@ -96,7 +96,7 @@ async def read_body(request: Request, settings: ServiceSettings) -> bytes:
 
 def question_of(
     body: bytes, headers: Mapping[str, str], key: Key, features: Features, *, max_rows: int
-) -> tuple[Asked, bool]:
+) -> tuple[LabelRequest, bool]:
     """Read what a body asks.
 
     Returns: `asked`: what waits for its answers. `one`: whether it is one point, and not a list of them. Raises Problem
@@ -121,7 +121,7 @@ def question_of(
     if given is not None and not _IDEMPOTENCY_KEY.fullmatch(given):
         raise Problem("bad-idempotency-key")
     return (
-        Asked(
+        LabelRequest(
             client=key.client,
             rows=tuple(features.parse(rows, "/row" if one else "/rows/{}")),
             quota=key.quota,
@@ -140,8 +140,9 @@ class RequestKeys:
     Examples
     --------
     >>> seen = RequestKeys()
-    >>> seen.note(Asked("key:ab", (), key="1", body="x")); seen.check(Asked("key:ab", (), key="1", body="x"))
-    >>> seen.check(Asked("key:ab", (), key="1", body="y"))
+    >>> seen.note(LabelRequest("key:ab", (), key="1", body="x"))
+    >>> seen.check(LabelRequest("key:ab", (), key="1", body="x"))
+    >>> seen.check(LabelRequest("key:ab", (), key="1", body="y"))
     Traceback (most recent call last):
     quorate.service.problems.Problem: idempotency-key-reused
     """
@@ -149,12 +150,12 @@ class RequestKeys:
     def __init__(self) -> None:
         self._bodies: OrderedDict[tuple[str, str], str | None] = OrderedDict()
 
-    def check(self, asked: Asked) -> None:
+    def check(self, asked: LabelRequest) -> None:
         """Refuse another body under a key that was answered."""
         if asked.key is not None and self._bodies.get((asked.client, asked.key), asked.body) != asked.body:
             raise Problem("idempotency-key-reused")
 
-    def note(self, asked: Asked) -> None:
+    def note(self, asked: LabelRequest) -> None:
         """Remember what was answered under a key; the oldest of many are forgotten."""
         if asked.key is not None:
             self._bodies[asked.client, asked.key] = asked.body

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import Final
 
 from quorate.errors import LedgerBusy, LedgerIntegrityError
-from quorate.service.answers import Answers, Asked, Reply
+from quorate.service.answers import Answers, LabelRequest, Reply
 from quorate.service.problems import Problem
 
 POINTS_A_BLOCK: Final = 4_096
@@ -43,7 +43,7 @@ class AnsweringThreads:
         self._answers = answers
         self._max_waiting = max_waiting
         self._failed = failed
-        self._waiting: deque[tuple[Asked, asyncio.Future[Reply]]] = deque()
+        self._waiting: deque[tuple[LabelRequest, asyncio.Future[Reply]]] = deque()
         self._turn = threading.Condition()
         self._stopping = False
         self.healthy = True
@@ -56,7 +56,7 @@ class AnsweringThreads:
         for thread in self._threads:
             thread.start()
 
-    async def ask(self, asked: Asked) -> Reply:
+    async def ask(self, request: LabelRequest) -> Reply:
         """Wait for the answers to one request."""
         future: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         with self._turn:
@@ -66,7 +66,7 @@ class AnsweringThreads:
                 return Problem("stopping")
             if len(self._waiting) >= self._max_waiting:
                 return Problem("overloaded")
-            self._waiting.append((asked, future))
+            self._waiting.append((request, future))
             self._turn.notify()
         return await future
 
@@ -98,9 +98,9 @@ class AnsweringThreads:
                 if not loop.is_closed():
                     loop.call_soon_threadsafe(_tell, told)
 
-    def _next(self) -> list[tuple[Asked, asyncio.Future[Reply]]]:
+    def _next(self) -> list[tuple[LabelRequest, asyncio.Future[Reply]]]:
         """Wait for requests; take all that wait, up to a limit. Empty where there is nothing left to do."""
-        block: list[tuple[Asked, asyncio.Future[Reply]]] = []
+        block: list[tuple[LabelRequest, asyncio.Future[Reply]]] = []
         points = 0
         with self._turn:
             while not block:
@@ -122,7 +122,7 @@ class AnsweringThreads:
             seen = len(self._waiting)
             self._turn.wait_for(lambda: self._stopping or not self._busy, timeout=GATHER_SECONDS / 10)
 
-    def _answered(self, block: Sequence[Asked]) -> Sequence[Reply]:
+    def _answered(self, block: Sequence[LabelRequest]) -> Sequence[Reply]:
         if not self.healthy:
             return [Problem("unhealthy") for _ in block]
         with self._turn:
@@ -136,7 +136,7 @@ class AnsweringThreads:
             self._note(cause)  # why is logged, and not told
         return replies
 
-    def _not_answered(self, block: Sequence[Asked], error: Exception) -> Sequence[Reply]:
+    def _not_answered(self, block: Sequence[LabelRequest], error: Exception) -> Sequence[Reply]:
         """Say what becomes of requests that failed together."""
         if isinstance(error, LedgerIntegrityError) or not self._answers.healthy:
             self.healthy = False

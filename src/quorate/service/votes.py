@@ -29,7 +29,7 @@ from quorate.labelling import ClientAnswer, ClientRequest, OnlineAnswers
 from quorate.ledger import Ledger, Quota
 from quorate.mechanisms import DECLINED
 from quorate.release.guarantee import spent_of
-from quorate.service.answers import Answered, Asked, Point, Reply, Standing
+from quorate.service.answers import Answered, LabelRequest, Point, Reply, Standing
 from quorate.service.features import Features
 from quorate.service.problems import Problem
 
@@ -37,7 +37,7 @@ _NO_STUDENT = "the student cannot take one of these rows; what was charged for t
 ASK_FEWER = "nothing was charged; ask for fewer new points, or only for points that were answered before"
 
 
-def _free(asked: Asked, left: int, quota: Quota, drawn: int) -> int:
+def _free(asked: LabelRequest, left: int, quota: Quota, drawn: int) -> int:
     """How many new points of a request may be put to the ensemble, of those that are left; `drawn` are in the block."""
     bounds = [left]
     if quota.left is not None:
@@ -95,7 +95,7 @@ class EnsembleAnswers:
         """Whether the ledger stands where it was opened."""
         return self._ledger.in_place
 
-    def answer(self, block: Sequence[Asked]) -> list[Reply]:
+    def answer(self, block: Sequence[LabelRequest]) -> list[Reply]:
         """Answer a block; see :class:`~quorate.service.answers.Answers`."""
         table = self._features.table([row for asked in block for row in asked.rows])
         digests = self._digests(table)
@@ -110,7 +110,7 @@ class EnsembleAnswers:
         ]
 
     def _charge(
-        self, block: Sequence[Asked], table: Rows, digests: Sequence[bytes], places: Sequence[range]
+        self, block: Sequence[LabelRequest], table: Rows, digests: Sequence[bytes], places: Sequence[range]
     ) -> dict[int, ClientAnswer | QuorateError]:
         """Have new points answered and remembered; return what became of the requests that were put to the ensemble."""
         if not self._online.purposes:  # nothing was kept back
@@ -188,7 +188,7 @@ class EnsembleAnswers:
         """Whether a point is put to the ensemble; where nothing is left, the student has it."""
         return self._refuse or digest in new or digest in claimed or self._online.memo.recall(digest) is not None
 
-    def _keep_quota(self, asked: Asked) -> None:
+    def _keep_quota(self, asked: LabelRequest) -> None:
         """Have the ledger keep the quota of a key, unless its owner decided on one for this client, or on none."""
         if asked.quota is None or self._has_decided(asked.client):
             return
@@ -203,7 +203,7 @@ class EnsembleAnswers:
         return quota.answers is not None or quota.removed
 
     @contextmanager
-    def _alone(self, block: Sequence[Asked]) -> Iterator[None]:
+    def _alone(self, block: Sequence[LabelRequest]) -> Iterator[None]:
         """Keep other threads from charging clients whom their key bounds and the ledger does not, or less."""
         loose = {
             asked.client for asked in block if asked.quota is not None and self._is_loose(asked.client, asked.quota)
@@ -322,7 +322,7 @@ class ModelAnswers:
         """True: nothing is charged."""
         return True
 
-    def answer(self, block: Sequence[Asked]) -> list[Reply]:
+    def answer(self, block: Sequence[LabelRequest]) -> list[Reply]:
         """Answer a block; see :class:`~quorate.service.answers.Answers`."""
         labels = iter(self.model(self.features.table([row for asked in block for row in asked.rows])))
         return [Answered(tuple(Point(next(labels), "answered", "model") for _ in asked.rows)) for asked in block]
