@@ -85,13 +85,6 @@ def plain_columns(X: Rows, numbers: Mapping[int, bool]) -> dict[int, Any]:
     """Return the columns of a pandas frame that are not plain already, by their places: floats, or texts and None.
 
     `numbers`: which columns are looked at, and whether a column holds numbers, or else texts.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> frame = pd.DataFrame({"age": [1, 2], "ward": ["a", "b"], "code": pd.Series([1, None], dtype="category")})
-    >>> plain_columns(frame, {0: True, 1: False, 2: False})
-    {2: ['1', None]}
     """
     plain: dict[int, Any] = {}
     for place, of_numbers in numbers.items():
@@ -124,13 +117,7 @@ def with_cells(X: Rows, read: Mapping[int, Any]) -> Rows:
 
 
 def frame_of(cells: Mapping[str, Any], library: str) -> Rows:
-    """Return a frame of polars or pandas of such columns, by their names.
-
-    Examples
-    --------
-    >>> frame_of({"age": np.array([39.0]), "sex": ["F"]}, "polars").rows()
-    [(39.0, 'F')]
-    """
+    """Return a frame of polars or pandas of such columns, by their names."""
     if library == "polars":
         import polars as pl
 

@@ -340,24 +340,12 @@ def text_column_kind(cells: Sequence[str | None], rows: int, dialect: Dialect = 
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of an entry, in small letters.
-
-    Examples
-    --------
-    >>> words_of("A good film!")
-    ['good', 'film']
-    """
+    """Return the words of an entry, in small letters."""
     return _WORD.findall(text.lower())
 
 
 def word_figures(different: Sequence[str]) -> tuple[float, float]:
-    """Return how many words an entry has on average, and which share of them another entry has too.
-
-    Examples
-    --------
-    >>> word_figures(["a good film", "a bad film"])
-    (2.0, 0.5)
-    """
+    """Return how many words an entry has on average, and which share of them another entry has too."""
     entries = [set(words_of(text)) for text in different]
     counts = Counter(word for words in entries for word in words)
     total = counts.total()

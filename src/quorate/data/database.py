@@ -55,13 +55,7 @@ _READING = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION,
 
 
 def is_database(text: object) -> bool:
-    """Tell whether a text is the URL of a database that is read.
-
-    Examples
-    --------
-    >>> is_database("sqlite:///clinic.db"), is_database("clinic.csv")
-    (True, False)
-    """
+    """Tell whether a text is the URL of a database that is read."""
     return isinstance(text, str) and text.partition("://")[0].lower() in SCHEMES and "://" in text
 
 

@@ -158,12 +158,6 @@ def without_frequent_texts(X_public: Rows) -> list[str]:
     """Name the text columns of a public frame in which no text is frequent, so that the encoder makes nothing of them.
 
     A column without any text is not among them.
-
-    Examples
-    --------
-    >>> import polars
-    >>> without_frequent_texts(polars.DataFrame({"id": ["a", "b", "c", "d"], "ward": ["x", "x", "y", "y"]}))
-    ['id']
     """
     return [
         str(name)

@@ -24,13 +24,7 @@ MIN_OVERLAP = 20  # rows in common before chance is ruled out
 
 
 def as_column(values: Any) -> Any:
-    """Return one column of cells: that of a table which has no other, an Arrow array as a series; others as they are.
-
-    Examples
-    --------
-    >>> as_column(np.array([[1], [2]])).tolist()
-    [1, 2]
-    """
+    """Return one column of cells: that of a table with one column, an Arrow array as a series; others as they are."""
     if (type(values).__module__ or "").startswith("pyarrow"):
         import polars as pl
 

@@ -296,11 +296,5 @@ class TableReader:
 
 
 def is_marked_missing(text: str | None) -> bool:
-    """Whether a text stands for a missing number or time: it is not there, blank, or a mark such as n/a.
-
-    Examples
-    --------
-    >>> is_marked_missing(" N/A "), is_marked_missing("0")
-    (True, False)
-    """
+    """Whether a text stands for a missing number or time: it is not there, blank, or a mark such as n/a."""
     return text is None or text.strip().lower() in {"", *MISSING_MARKS}

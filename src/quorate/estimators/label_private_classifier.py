@@ -262,8 +262,8 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         verbose, metadata = wanted(self.verbose), self._metadata("resume")
         task = self._task(X, y, groups=groups, begin=False, rehearse=False)
         with session(self.ledger, budget=None) as ledger:
-            task, result = went_on(task, ledger, of=by_fit(task), verbose=verbose)
-            self._take(task, result, ledger, metadata)
+            result = went_on(task, ledger, of=by_fit(task), verbose=verbose)
+            self._take(result.task, result, ledger, metadata)
         return self
 
     def _take(self, task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) -> None:
@@ -355,7 +355,7 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
 
         def prepared(beside: Secret[bytes]) -> Task:
             noise, key = noise_and_key(self.unsafe_noise_seed, fit_key(beside, nonce))
-            tables = {"public": PublicPool(rows), "groups": groups}
+            tables: dict[str, Any] = {"public": PublicPool(rows), "groups": groups}
             return prepare(config, rows, labels, **tables, key=key, fingerprint_key=beside, noise=noise)
 
         return with_key(ledger_location(self.ledger), prepared, begin=begin)

@@ -77,13 +77,7 @@ class ExportCheck:
 
     @property
     def counted(self) -> str:
-        """How the checks ended, counted.
-
-        Examples
-        --------
-        >>> ExportCheck(()).counted
-        '0 passed, 0 failed, 0 not run'
-        """
+        """How the checks ended, counted."""
         ended = [check.outcome for check in self.checks]
         return ", ".join(
             f"{ended.count(outcome):,} {outcome}" for outcome in (Outcome.PASSED, Outcome.FAILED, Outcome.NOT_RUN)

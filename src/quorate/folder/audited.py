@@ -237,6 +237,8 @@ def audit_run(
         n_jobs=n_jobs,
         watch=see,
     )
+    if task.draws_pool:
+        schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_COUNTS))
     see("shards", 0, 1)
     shards, why_not = shards_of(task, seed=seed, n_jobs=n_jobs)
     see("shards", 1, 1)
@@ -251,6 +253,9 @@ def audit_run(
         seed=seed,
         seconds=clock() - begun,
     )
+
+
+NOT_THE_COUNTS = "the noisy counts from which the pool was drawn"
 
 
 def charged_event(batch: LoadedRun) -> Event:
@@ -268,7 +273,7 @@ def charged_event(batch: LoadedRun) -> Event:
             f"the ledger of {root} holds no charge for what quorate.toml and its tables ask for now, so there is "
             f"nothing to audit; put them back as they were, or run them first: quorate run {for_shell(root)}"
         )
-    return reservation.event
+    return batch.task.paying_for_answers(reservation.event)
 
 
 def shards_of(task: Task, *, seed: int | None = None, n_jobs: int = 1) -> tuple[ShardAudit | None, str | None]:

@@ -58,7 +58,9 @@ from quorate.release import Charge
 from quorate.release.keys import fingerprint_key
 from quorate.release.target import noise_and_key
 from quorate.report import Facts, Utility
-from quorate.run.drawn_pool import parquet_of
+from quorate.run.drawn_rows import (
+    parquet_of,
+)
 from quorate.run.facts import RunMetadata
 from quorate.run.look import Look, Names
 from quorate.run.progress import PARTS, duration
@@ -225,7 +227,7 @@ def look(run: DirectRun) -> Secret[Look | None]:
     declared, n_features = _declared(run.settings, public)
     place = partial(run.folder.place_for_rows, begin=False)
     private = read_private_cells(data, public, n_features=n_features, folder=place, declared=tuple(declared or ()))
-    names = Names(data.private.name, "[schema]" if data.public is None else data.public.name)
+    names = Names(data.private.name, data.public_side)
     return look_at_rounds(
         run.task, private.y, private_ids(data, private), names=names, ids=lambda ids: notes_on_ids(data, ids)
     )

@@ -166,9 +166,7 @@ def _require(data: DataSettings, path: Source, wanted: Sequence[str | None], pub
 def _refuse_others(data: DataSettings, names: Sequence[str] | None, path: Source, wanted: Sequence[str] | None) -> None:
     if names is None or wanted is None or set(names) == set(wanted):
         return
-    differ, alone = other_columns(
-        names, wanted, called=(path.name, "[schema]" if data.public is None else data.pool.name)
-    )
+    differ, alone = other_columns(names, wanted, called=(path.name, data.public_side))
     if not alone:
         raise DataRefused(differ)
     line = ", ".join(json.dumps(name, ensure_ascii=False) for name in (*data.drop, *alone))

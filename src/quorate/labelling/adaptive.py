@@ -277,6 +277,8 @@ class _Asking:
 
     def _choose(self, batch: int, before: int) -> IntArray:
         """Ask the strategy for a batch, from the questions before it; refuse what cannot be asked."""
+        if before >= len(self.pool.rows):  # a drawn pool may have fewer rows than may be asked
+            return np.empty(0, dtype=np.int64)
         past = History(
             np.array(self._asked[:before], dtype=np.int64), self._released(before).codes, self.pool.n_classes
         )

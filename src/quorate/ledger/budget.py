@@ -102,11 +102,11 @@ def check_fits(requested: BudgetUnits, *, spent: BudgetUnits, limit: BudgetUnits
         already, wanted, most = getattr(spent, name), getattr(requested, name), getattr(limit, name)
         if already + wanted > most:
             figures = float_up(already, digits), float_up(wanted, digits), float_down(most, digits)
-            passed.insert(
-                0,
+            excess = (
                 f"{unit}={figures[1]:.10g} on top of {unit}={figures[0]:.10g} would pass the limit "
-                f"{unit}={figures[2]:.10g}",
+                f"{unit}={figures[2]:.10g}"
             )
+            passed.insert(0, excess)
             refusal = BudgetExhausted(
                 f"charging {', and '.join(passed)}",
                 advice="ask fewer queries, raise sigma, or raise the budget with a reason",

@@ -30,13 +30,7 @@ _ENDINGS: Final = ("", ".anchor", ".anchor.tmp", ".lock", ".key", ".key.new", "-
 
 
 def beside(path: Path, ending: str) -> Path:
-    """Return the file of the ledger at `path` that has this ending.
-
-    Examples
-    --------
-    >>> beside(Path("run/ledger.db"), ".anchor").name
-    'ledger.db.anchor'
-    """
+    """Return the file of the ledger at `path` that has this ending."""
     return path.with_name(path.name + ending)
 
 
@@ -58,13 +52,7 @@ def refuse_second_names(path: Path) -> None:
 
 
 def stands(path: Path, known: os.stat_result, *, whole: bool = False) -> bool:
-    """Whether a file still stands under its name, and under no other one; `whole`: and nobody has written into it.
-
-    Examples
-    --------
-    >>> stands(Path("nowhere/ledger.db"), Path.cwd().stat())
-    False
-    """
+    """Whether a file still stands under its name, and under no other one; `whole`: and nobody has written into it."""
     try:
         status = path.stat(follow_symlinks=False)
     except FileNotFoundError:
@@ -111,36 +99,18 @@ def refuse_other_files(path: Path) -> None:
 
 
 def key_file(path: Path, *, new: bool = False) -> Path:
-    """Where the key of the ledger at `path` lies; a new one, until the ledger has its first entry.
-
-    Examples
-    --------
-    >>> key_file(Path("run/ledger.db")).name, key_file(Path("run/ledger.db"), new=True).name
-    ('ledger.db.key', 'ledger.db.key.new')
-    """
+    """Where the key of the ledger at `path` lies; a new one, until the ledger has its first entry."""
     return beside(path, ".key.new" if new else ".key")
 
 
 def had_ledger(path: Path) -> bool:
-    """Tell from what lies beside `path` whether a ledger with an entry was ever there.
-
-    Examples
-    --------
-    >>> had_ledger(Path("nowhere/ledger.db"))
-    False
-    """
+    """Tell from what lies beside `path` whether a ledger with an entry was ever there."""
     lock = beside(path, ".lock")
     return key_file(path).exists() or (lock.exists() and lock.stat().st_size > 0)
 
 
 def both_missing(path: Path) -> str:
-    """Word the refusal of a ledger that was deleted together with its anchor.
-
-    Examples
-    --------
-    >>> both_missing(Path("ledger.db")).partition(";")[0]
-    'the ledger ledger.db and its anchor are missing, but were there'
-    """
+    """Word the refusal of a ledger that was deleted together with its anchor."""
     return (
         f"the ledger {path.name} and its anchor are missing, but were there; restore both from a backup, or start in a "
         "new folder, whose cost adds to what was spent here and is the owner's to account for"

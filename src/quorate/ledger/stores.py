@@ -52,13 +52,7 @@ def register_store(scheme: str, opener: Opener) -> None:
 
 
 def is_url(place: object) -> bool:
-    """Whether a place is a URL, and no path.
-
-    Examples
-    --------
-    >>> is_url("shelf://study"), is_url("run/ledger.db")
-    (True, False)
-    """
+    """Whether a place is a URL, and no path."""
     return isinstance(place, str) and _SCHEME.match(place) is not None
 
 
