@@ -137,7 +137,7 @@ def _keys_by_argument() -> dict[str, str]:
     }  # fmt: skip
     keys = ((name, part) for name, section in sections.items() for part in fields(section))
     names = {part.metadata.get(ARGUMENT, part.name): f"[{name}] {part.name}" for name, part in keys}
-    return {**names, "n_queries": names["queries"]}
+    return {**names, "n_queries": names["queries"], "schema": "[schema]"}
 
 
 KEYS_BY_ARGUMENT: Final = MappingProxyType(_keys_by_argument())

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from quorate.accounting.figures import several
 from quorate.errors import InvalidParameter
 
 TEMPLATE = """\
@@ -96,6 +98,7 @@ class Answers:
 
     `private`, `public`, `evaluation`: paths, relative to the folder. `label`, `unit`: names of columns. `classes`: in
     order. `drop`: columns to leave out. `likely_unit`: a column that may be the unit, for a line to uncomment.
+    `schema`: columns that are to be declared, where there are no public rows.
     `separator` to `missing`: how tables are written. `by`: how the run learns, where that is not left as it stands.
     """
 
@@ -107,6 +110,7 @@ class Answers:
     classes: tuple[Any, ...] = ()
     drop: tuple[str, ...] = ()
     likely_unit: str | None = None
+    schema: tuple[str, ...] = ()
     separator: str | None = None
     encoding: str | None = None
     quote: str | None = None
@@ -124,10 +128,11 @@ class Answers:
     def lacking(self) -> list[str]:
         """Keys without which there is no run, and which nobody has given."""
         needed = {
-            "[data] public": self.public, "[data] label": self.label, "[data] classes": self.classes,
+            "[data] public": self.public or self.schema, "[data] label": self.label, "[data] classes": self.classes,
             "[budget] epsilon": self.epsilon, "[budget] delta": self.delta,
         }  # fmt: skip
-        return [key for key, value in needed.items() if value is None or value == ()]
+        lacking = [key for key, value in needed.items() if value is None or value == ()]
+        return [*lacking, *[f"[schema] ({several(len(self.schema), 'column')})"] * bool(self.schema)]
 
 
 def as_init_writes() -> dict[str, Any]:
@@ -148,9 +153,11 @@ def filled(answers: Answers) -> str:
         for key in (part.name for part in fields(answers))
         if (value := getattr(answers, key)) is not None and value != ()
     }
-    likely = known.pop("likely_unit", None)
+    likely, declared = known.pop("likely_unit", None), known.pop("schema", ())
     lines, section = [], ""
     for line in TEMPLATE.splitlines():
+        if line == "[method]" and declared:
+            lines += schema_of(declared)
         section = line.strip("[]") if line.startswith("[") else section
         key = line.removeprefix("# ").partition(" = ")[0]
         if key == "unit" and likely is not None:
@@ -164,6 +171,27 @@ def filled(answers: Answers) -> str:
             line = f"{key} = {written(known.pop(key))}".ljust(_COMMENT - 1) + f" # {comment}"
         lines.append(line)
     return "\n".join(lines) + "\n"
+
+
+def schema_of(names: Sequence[str]) -> list[str]:
+    """Return the lines of a ``[schema]`` that is to be filled in: a question for each column.
+
+    Examples
+    --------
+    >>> schema_of(["age"])[-2]
+    'age = "?"                      # bounds [0, 120], a list ["F", "M"], "number" or "drop"'
+    """
+    keys = [name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else written(name) for name in names]
+    questions = (
+        f'{key} = "?"'.ljust(_COMMENT - 1) + ' # bounds [0, 120], a list ["F", "M"], "number" or "drop"' for key in keys
+    )
+    return [
+        "[schema]                       # there are no public rows: what each column holds, whoever is in the table.",
+        "#                              # Write what is known of the column; what was read off private rows, as by",
+        "#                              # df.x.unique() or df.x.min(), must not stand here",
+        *questions,
+        "",
+    ]
 
 
 def written(value: Any) -> str:
