@@ -52,13 +52,7 @@ OUT_OF_RANGE: Final = OutOfRange()
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a single value stands for no value: None, NaN, NaT or pandas' NA; also as a complex number.
-
-    Examples
-    --------
-    >>> is_missing(float("nan")), is_missing(None), is_missing("")
-    (True, True, False)
-    """
+    """Tell whether a single value stands for no value: None, NaN, NaT or pandas' NA; also as a complex number."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(value, (np.datetime64, np.timedelta64)):
@@ -71,11 +65,6 @@ def without_imaginary(value: Any) -> Any:
     """Return a complex number whose imaginary part is 0 as its real part, and anything else as it is.
 
     One complex cell makes all the others of its column complex.
-
-    Examples
-    --------
-    >>> without_imaginary(7 + 0j), without_imaginary(7 + 1j), without_imaginary("7")
-    (7.0, (7+1j), '7')
     """
     if not isinstance(value, (complex, np.complexfloating)):
         return value
@@ -126,13 +115,7 @@ def category_texts(cat: Any) -> list[str | None]:
 
 
 def each(read: Callable[[Any], Read], cells: Iterable[Any]) -> list[Read]:
-    """Return what each cell says. A text that occurs again says the same, so that it is read once.
-
-    Examples
-    --------
-    >>> each(canonical_text, ["1", 1, " 1", None])
-    ['1', '1', '1', None]
-    """
+    """Return what each cell says. A text that occurs again says the same, so that it is read once."""
     known: dict[str, Read] = {}
     values = []
     for cell in cells:
@@ -146,13 +129,7 @@ def each(read: Callable[[Any], Read], cells: Iterable[Any]) -> list[Read]:
 
 
 def truth_text(value: Any) -> str | None:
-    """Return :func:`canonical_text` where truth values were declared: those that are written out are "1" and "0" too.
-
-    Examples
-    --------
-    >>> truth_text("True"), truth_text(" false"), truth_text(True), truth_text("yes")
-    ('1', '0', '1', 'yes')
-    """
+    """Return :func:`canonical_text` of a declared truth value: one that is written out is "1" or "0" too."""
     text = canonical_text(value)
     return {"true": "1", "false": "0"}.get(text.casefold(), text) if text is not None else None
 

@@ -45,6 +45,7 @@ class DirectResult:
     reservation: Reservation
 
 
+@one_thread()  # products are small, or on threads of our own: a library's would only wait for each other
 def run_rounds(
     task: DirectTask, ledger: Ledger, *, stages: StageStore | None = None, watch: Watch | None = None
 ) -> DirectResult:
@@ -64,8 +65,7 @@ def run_rounds(
         task, reservation = _with_drawn_pool(task, task.drawn, charge, ledger, stages, see)
         check_contributions(task.plan, task.public_rows, unit=task.unit)
     elif task.has_pool and charge.find(ledger) is None:
-        with one_thread():  # small products, for which threads only wait for each other
-            try_model(task.plan, task.schema, task.classes)
+        try_model(task.plan, task.schema, task.classes)
     if task.drawn is None and stages.keeps and task.has_pool and not task.stored:
         stages.save(coordinates_stage(task.plan_key), task.plan_key, task.kept_plan())
     units = task.units(folder=stages.private, watch=in_parts(watch, "coordinates"))
@@ -108,8 +108,7 @@ def _with_drawn_pool(
             pool = draw_rows(before.declared, released, N_ROWS, drawn.key)
             stages.save(pool_stage(task.plan_key), task.plan_key, parquet_of(pool))
             pool = task.kept_pool(stages) if stages.keeps else pool  # what was read is the pool
-        with one_thread():  # as where coordinates are worked out before the charge
-            task = task.on(pool)
+        task = task.on(pool)
         if stages.keeps:
             stages.save(coordinates_stage(task.plan_key), task.plan_key, task.kept_plan())
     task.state_coordinates(reservation)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
 
@@ -61,6 +62,17 @@ from quorate.voting.resumed import fit_key
 from quorate.voting.task import Task
 
 CLASSES_WERE_READ = "which labels occur was read off the data and is treated as public"
+
+
+def _with_public_classes(y: Any) -> NDArray[Any]:
+    """Return labels that name the classes, as scikit-learn checks them; of members of enumerations the values."""
+    if isinstance(y, list | tuple) or getattr(getattr(y, "dtype", None), "kind", "") == "O":
+        y = [label.value if isinstance(label, Enum) else label for label in y]
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    assert_all_finite(labels, input_name="y")
+    with unwarned():  # its warning about many classes would be a function of private labels
+        check_classification_targets(labels)
+    return labels
 
 
 def _or_logistic(model: Any, role: Role, rows: Any) -> Any:
@@ -317,10 +329,7 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         """Check everything and fill in what was left open; nothing is written where `begin` is False."""
         epsilon, delta = floor_budget(self.epsilon, self.delta)
         rows = self._rows(X, reset=True)
-        labels = column_or_1d(y, warn=True)
-        assert_all_finite(labels, input_name="y")
-        with unwarned():  # its warning about many classes would be a function of private labels
-            check_classification_targets(labels)
+        labels = _with_public_classes(y) if isinstance(self.classes, str) else y
         config = RunConfig(
             classes=self._declared(labels),
             epsilon=epsilon,

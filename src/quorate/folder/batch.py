@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,7 +15,7 @@ from quorate.data import encode_labels, refuse_private_rows
 from quorate.data.formats import Table
 from quorate.data.overlap import HOLDS_PRIVATE
 from quorate.data.reading import has_named_columns
-from quorate.data.streamed import Workspace
+from quorate.data.workspace import Workspace
 from quorate.ensemble import ChatTeacher, DaskScheduler
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.choice import NOTHING_CHOSEN
@@ -32,8 +33,8 @@ from quorate.folder.prepared import (
     write_draft,
 )
 from quorate.folder.published import POOL, PROMPT, is_finished, read_facts
-from quorate.folder.run_settings import RunSettings
-from quorate.folder.settings import DECISION_THRESHOLD, MechanismSettings, Settings, settings_of
+from quorate.folder.sections import MechanismSettings, RunSettings
+from quorate.folder.settings import DECISION_THRESHOLD, Settings, settings_of
 from quorate.folder.stages import FolderStages
 from quorate.folder.student_rows import published_columns, student_file
 from quorate.folder.tables import (
@@ -140,7 +141,8 @@ def on_kept_pool(task: Task, folder: RunFolder) -> Task:
 def _tables(folder: RunFolder, settings: Settings, *, memory: int, begin: bool) -> tuple[Table, Table | None]:
     """Read the private and the public table; a private one that takes more than `memory` bytes stays in its file."""
     data = settings.data
-    workspace = Workspace(lambda: folder.place_for_rows(begin=begin))
+    place = partial(folder.place_for_rows, begin=begin)
+    workspace = Workspace(place)
     refuse_unknown_drop(data)
     if data.public is None:
         if not has_named_columns(data.private, data.dialect):
@@ -149,7 +151,7 @@ def _tables(folder: RunFolder, settings: Settings, *, memory: int, begin: bool) 
                 "columns; give [data] public"
             )
         declared = tuple(settings.schema or ())
-        return read_private_cells(data, None, n_features=len(declared), declared=declared), None
+        return read_private_cells(data, None, n_features=len(declared), folder=place, declared=declared), None
     if not has_named_columns(data.private, data.dialect):
         private = read_private(data, None, memory=memory, workspace=workspace)
         return private, read_pool(data, n_features=private.X.shape[1])

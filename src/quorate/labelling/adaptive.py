@@ -23,7 +23,7 @@ from quorate.errors import InvalidParameter, named
 from quorate.labelling.active import History, Strategy
 from quorate.labelling.block_answers import answering
 from quorate.labelling.passive import BLOCK, Progress
-from quorate.labelling.released import ReleaseBuilder, Released
+from quorate.labelling.release_log import ReleaseBuilder, Released
 from quorate.ledger import Block, Reservation
 from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource

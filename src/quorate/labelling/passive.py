@@ -13,7 +13,7 @@ from collections.abc import Callable
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
 from quorate.labelling.block_answers import answering
-from quorate.labelling.released import ReleaseBuilder, Released
+from quorate.labelling.release_log import ReleaseBuilder, Released
 from quorate.ledger import Reservation
 from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource

@@ -126,6 +126,11 @@ class PostgresStore:
         return True
 
     @property
+    def in_place(self) -> bool:
+        """True: a server is not asked for this."""
+        return True
+
+    @property
     def facts(self) -> Mapping[str, str]:
         """The store's kind, and the version of the server."""
         return {"postgresql": self._version, "store": "postgresql"}

@@ -38,14 +38,7 @@ def schedule_event(mechanism: Mechanism, answers: int) -> Event:
 
 
 def scale_of(mechanism: Mechanism) -> float | None:
-    """The scale of Gaussian or Laplace noise in an answer, in votes; None where there is no such noise.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import LaplaceNoisyMax, PrivatePrediction
-    >>> scale_of(LaplaceNoisyMax(laplace_scale=20.0)), scale_of(PrivatePrediction(epsilon=0.1))
-    (20.0, None)
-    """
+    """The scale of Gaussian or Laplace noise in an answer, in votes; None where there is no such noise."""
     noise = mechanism.answer_noise
     return None if noise is None or noise.distribution == "gumbel" else noise.scale
 
@@ -56,14 +49,7 @@ def form_of(mechanism: Mechanism) -> str | None:
 
 
 def open_fields(mechanism: Mechanism) -> dict[str, Any]:
-    """The fields of a mechanism that no budget fills in: what stays the same at another budget.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import StableSparseVector
-    >>> open_fields(StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=20, n_queries=100))
-    {'cutoff': 20, 'calibration': 'tight'}
-    """
+    """The fields of a mechanism that no budget fills in: what stays the same at another budget."""
     kind = type(mechanism)
     return {field: getattr(mechanism, field) for field in user_fields(kind) if field not in noise_fields(kind)}
 

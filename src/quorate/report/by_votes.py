@@ -65,11 +65,11 @@ def spending(facts: Facts) -> tuple[Child, ...]:
             (_part(place, part, spent) for place, part in enumerate(parts)),
             class_="wide",
         ),
-        element("p", _asked(facts), class_="note"),
+        element("p", _questions(facts), class_="note"),
     )
 
 
-def _asked(facts: Facts) -> str:
+def _questions(facts: Facts) -> str:
     setup = facts.setup
     chosen = "" if setup.strategy is None else f", chosen by {setup.strategy}"
     at_most_ = "" if setup.strategy is None else "at most "

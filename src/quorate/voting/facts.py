@@ -19,7 +19,7 @@ from quorate.data import public_digest
 from quorate.errors import InvalidParameter
 from quorate.findings import Finding, Severity
 from quorate.labelling import Released, ex_post_delta, ex_post_epsilon
-from quorate.labelling.released import ReleaseBuilder
+from quorate.labelling.release_log import ReleaseBuilder
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import Mechanism, is_own
 from quorate.mechanisms.fields import falls_with

@@ -14,7 +14,7 @@ import numpy as np
 from quorate.accounting import Event, Neighbouring
 from quorate.accounting.neighbouring import ONE_LABEL, ONE_RECORD
 from quorate.data import fingerprint, public_digest
-from quorate.data.packed import pack
+from quorate.data.digests import pack
 from quorate.data.rows import Rows, n_rows
 from quorate.ensemble import (
     ClassifierTeacher,

@@ -1,94 +1,24 @@
-"""A table that stays in its file, read some rows at a time, and the folder for rows that memory does not hold."""
+"""A table that stays in its file, read some rows at a time."""
 
 from __future__ import annotations
 
-import fcntl
-import os
-import shutil
-import tempfile
-import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from quorate.data.workspace import Spool, Workspace
 from quorate.errors import DataRefused, PreconditionFailed
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from quorate.data.packed import PackedDigests
+    from quorate.data.digests import PackedDigests
 
 
-_PREFIX, _LOCK = ".rows-", "lock"
 _CELLS = 1 << 21  # that are read at the same time
-
-
-class Workspace:
-    """A folder that is made when it is first asked for, and removed with this object or with the process.
-
-    What a killed process has left is removed by the next one that asks for a workspace in the same place: a lock that
-    ends with its process tells which are in use.
-
-    `parent`: where it is to be made.
-    """
-
-    def __init__(self, parent: Callable[[], Path]) -> None:
-        self._parent = parent
-        self._end: Callable[[], object] | None = None
-        self._path: Path | None = None
-
-    @property
-    def path(self) -> Path:
-        """The folder.
-
-        Raises PreconditionFailed if it cannot be made.
-        """
-        if self._path is None:
-            parent = self._parent()
-            try:
-                _remove_abandoned(parent)
-                folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))  # readable by its owner alone
-                descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-            except OSError as error:
-                raise cannot_hold(parent, error) from None
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            self._path, self._end = folder, weakref.finalize(self, _remove, folder, descriptor, os.getpid())
-        return self._path
-
-    def close(self) -> None:
-        """Remove the folder; asked for again, it is made anew."""
-        if self._end is not None:
-            self._end()
-        self._path = self._end = None
-
-
-def cannot_hold(place: Path, error: OSError) -> PreconditionFailed:
-    """Return what is said where rows cannot be put aside."""
-    return PreconditionFailed(
-        f"{place}: rows that memory does not hold cannot be kept there ({os.strerror(error.errno or 0)}); make room, "
-        "or allow more [run] memory"
-    )
-
-
-def _remove(path: Path, descriptor: int, owner: int) -> None:
-    if os.getpid() != owner:  # a forked child has no hand on it
-        return
-    shutil.rmtree(path, ignore_errors=True)
-    os.close(descriptor)
-
-
-def _remove_abandoned(parent: Path) -> None:
-    for left in parent.glob(f"{_PREFIX}*"):
-        with suppress(OSError):  # no lock yet, or somebody holds it
-            descriptor = os.open(left / _LOCK, os.O_RDWR)
-            try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                shutil.rmtree(left, ignore_errors=True)
-            finally:
-                os.close(descriptor)
 
 
 class StreamedFrame:
@@ -225,21 +155,21 @@ class StreamedFrame:
 class PartedFrame:
     """A table of cells that is read part by part, anew in every pass: what a polars frame tells of itself, no row held.
 
-    `read`: from names of columns to an iterator of frames of them, a part each. `path`: the file. `columns`: the
-    columns, in order. `height`: number of rows. Raises PreconditionFailed by every pass, if the file is another one
-    than when it was opened.
+    `read`: from names of columns to an iterator of frames of them, a part each. `path`: the file; None where nobody
+    else can change what is read. `columns`: the columns, in order. `height`: number of rows. Raises PreconditionFailed
+    by every pass, if the file is another one than when it was opened.
     """
 
     def __init__(
         self,
         read: Callable[[Sequence[str]], Iterator[pl.DataFrame]],
         *,
-        path: Path,
+        path: Path | None,
         columns: Sequence[str],
         height: int,
     ) -> None:
         self._read, self._path, self.columns, self.height = read, path, list(columns), height
-        self._seen = _state(path)
+        self._seen = self._now()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -261,11 +191,45 @@ class PartedFrame:
         height = 0
         for part in self._read(self.columns):
             height += part.height
-            if _state(self._path) != self._seen or height > self.height:
+            if self._now() != self._seen or height > self.height:
                 break
             yield from part.iter_slices(n_rows) if part.height else [part]
-        if _state(self._path) != self._seen or height != self.height:
+        if self._now() != self._seen or height != self.height:
             raise PreconditionFailed(f"{self._path} was changed while it was read; start again")
+
+    def _now(self) -> tuple[int, int, int] | None:
+        return None if self._path is None else _state(self._path)
+
+
+def put_aside(
+    blocks: Iterable[pl.DataFrame], most: int, place: Callable[[], Path] | None
+) -> pl.DataFrame | PartedFrame:
+    """Return blocks of rows as one frame; those of more bytes than `most` lie in a file, and are read part by part.
+
+    `blocks`: one at least. `place`: makes the folder for that file, which is its owner's alone; by default a temporary
+    one. Raises PreconditionFailed if its disk has no room.
+    """
+    import polars as pl
+
+    held: list[pl.DataFrame] = []
+    spool, places, size, height = None, [], 0, 0
+    for block in blocks:
+        held.append(block)
+        size, height = size + int(block.estimated_size()), height + block.height
+        if spool is None and size > most:
+            spool = Spool(0, None if place is None else place())
+        while spool is not None and held:
+            content = BytesIO()
+            held.pop(0).write_ipc(content, compression="lz4")
+            places.append((spool.append(np.frombuffer(content.getbuffer(), dtype=np.uint8)), content.tell()))
+    if spool is None:
+        return pl.concat(held)
+
+    def read(names: Sequence[str], spool: Spool = spool) -> Iterator[pl.DataFrame]:
+        for at, n_bytes in places:
+            yield pl.read_ipc(BytesIO(spool.read(at, (n_bytes,), np.uint8)), columns=list(names))
+
+    return PartedFrame(read, path=None, columns=block.columns, height=height)
 
 
 class StreamedColumn:
