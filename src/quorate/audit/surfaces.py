@@ -134,7 +134,7 @@ class Surfaces:
         label = root.name if name is None else name
         files = [root] if root.is_file() else sorted(each for each in root.rglob("*") if each.is_file())
         if not root.exists():
-            raise InvalidParameter(f"path must be a file or a folder that exists, got {str(root)!r}")
+            raise InvalidParameter(parameter="path", got=str(root), expected="a file or a folder that exists")
         self.add_text(f"{label}: file names", "\n".join(str(each.relative_to(root.parent)) for each in files))
         for file in files:
             inner = label if file == root else f"{label}/{file.relative_to(root).as_posix()}"
