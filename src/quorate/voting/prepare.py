@@ -32,8 +32,7 @@ from quorate.ensemble import (
 )
 from quorate.ensemble.teachers.unfitted import may_have
 from quorate.ensemble.workers.pool import refuse_daemon
-from quorate.errors import DataRefused, InvalidParameter, named
-from quorate.findings import Finding, Severity, caution
+from quorate.errors import DataRefused, InvalidParameter, named, naming
 from quorate.labelling.active import Strategy
 from quorate.mechanisms import Mechanism, check_declared, check_own, for_runs, is_own
 from quorate.mechanisms.schedule import check_mechanism
@@ -205,9 +204,11 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
     check_declared_rows(config, grouped=grouped)
     teacher = default_teacher(images=images) if config.teacher is None else config.teacher
     student = as_student(config.student)
-    as_teacher(teacher, preprocessing=config.preprocessing)  # refuses what cannot be one
+    with naming({"model": named("teacher")}):
+        as_teacher(teacher, preprocessing=config.preprocessing)  # refuses what cannot be one
     truth("batched", config.batched)
-    check_unfitted(student.learner, preprocessing=config.preprocessing)
+    with naming({"model": named("student")}):
+        check_unfitted(student.learner, preprocessing=config.preprocessing)
     refuse_plain_student(student.learner)
     if config.classes is None:
         raise InvalidParameter(
@@ -388,12 +389,10 @@ def _told_of(strategy: Strategy, made: Recipe, *, width: int) -> Recipe:
             f"give a number of {named('queries')}, or take ConfidentNoisyMax"
         )
     name = type(strategy).__name__
-    told: tuple[Finding | str, ...] = strategy.cautions(width=width)  # a strategy of version 0.1 says sentences
-    heard = (each if isinstance(each, Finding) else caution("strategy", Severity.NOTE, each) for each in told)
     why = f"{name} chooses the queries from released answers, and may stop early: noise and price are those of its cap"
     if not strategy.learns:
         why = f"{name} chooses at most {strategy.n:,} queries from public rows alone"
-    return replace(made, why=(*made.why, why), considered=(*made.considered, *heard))
+    return replace(made, why=(*made.why, why), considered=(*made.considered, *strategy.cautions(width=width)))
 
 
 def _mechanism(wish: Any, given: Mapping[str, Any], *, n_classes: int) -> Mechanism | type[Mechanism] | str | None:
