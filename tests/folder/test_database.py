@@ -17,7 +17,7 @@ from tests.ledger.postgres_server import Server, running, why_not
 
 from quorate.data import database, read_cells, read_data, spool
 from quorate.data.database import DatabaseQuery
-from quorate.data.streamed import PartedFrame
+from quorate.data.stream import PartedFrame
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.folder.data_settings import same_source
 

@@ -55,13 +55,7 @@ _READING = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION,
 
 
 def is_database(text: object) -> bool:
-    """Tell whether a text is the URL of a database that is read.
-
-    Examples
-    --------
-    >>> is_database("sqlite:///clinic.db"), is_database("clinic.csv")
-    (True, False)
-    """
+    """Tell whether a text is the URL of a database that is read."""
     return isinstance(text, str) and text.partition("://")[0].lower() in SCHEMES and "://" in text
 
 
@@ -214,10 +208,7 @@ class DatabaseQuery:
                 return {column[0]: _TYPES[column[1]] for column in cursor.description if column[1] in _TYPES}
         names = self.names()
         quoted = self._quoted(names)
-        other = ", ".join(
-            f"max(typeof({quoted_name}) in ('text', 'blob')), max(typeof({quoted_name}) = 'real')"
-            for quoted_name in quoted
-        )
+        other = ", ".join(f"max(typeof({name}) in ('text', 'blob')), max(typeof({name}) = 'real')" for name in quoted)
         with self._asked(self._of(other)) as cursor, self._told():
             row = cursor.fetchone()
         columns = zip(names, row[::2], row[1::2], strict=True)

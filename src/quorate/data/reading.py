@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 from quorate.data.database import DatabaseQuery
 from quorate.data.dialect import PLAIN, Dialect
-from quorate.data.files import existing_file
+from quorate.data.file_reading import existing_file
 from quorate.data.formats import Table, TableFormat, format_for, require_column, table_suffixes
 from quorate.data.formats.format import ReadsEach, cannot_read_each_row, ids_of
 from quorate.data.identity import as_list
-from quorate.data.streamed import PartedFrame, put_aside
+from quorate.data.stream import PartedFrame, put_aside
 from quorate.errors import InvalidParameter
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from quorate.data.streamed import Workspace
+    from quorate.data.stream import Workspace
 
 BATCH_ROWS = 65_536
 
@@ -56,7 +56,7 @@ def read_data(
         Number of columns of sparse rows.
     memory : int or None
         Bytes that may be taken. A CSV, TSV, Parquet or Arrow file that would take more stays in a file
-        (:class:`~quorate.data.streamed.StreamedFrame`); None reads every file as a whole.
+        (:class:`~quorate.data.stream.StreamedFrame`); None reads every file as a whole.
     workspace : Workspace or None
         Where rows may be put aside; with `memory`.
     dialect : Dialect
@@ -126,7 +126,7 @@ def read_cells(
         Public number of columns of sparse rows.
     memory : int or None
         Bytes that may be taken. A CSV, TSV, Parquet or Arrow file that would take more stays where it is, and is read
-        part by part (:class:`~quorate.data.streamed.PartedFrame`), and so are rows of a query, from a file that has no
+        part by part (:class:`~quorate.data.stream.PartedFrame`), and so are rows of a query, from a file that has no
         name; None reads everything as a whole.
     folder : callable or None
         Makes the folder for the rows of a query, which its owner alone may enter; by default a temporary one.

@@ -6,16 +6,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from quorate.accounting import Guarantee
-from quorate.accounting.figures import at_least, at_most, several
+from quorate.accounting.figures import at_least, at_most
 from quorate.ambient import one_thread, unwarned
 from quorate.direct.before_pool import DrawnPool
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.descend import descend
 from quorate.direct.model import published_model, try_model
-from quorate.direct.task import DirectTask, stated_coordinates
+from quorate.direct.task import DirectTask
 from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge, guarantee_of
-from quorate.run.drawn_pool import N_ROWS, count_cells, draw_rows, parquet_of, release_marginals
+from quorate.run.drawn_pool import (
+    N_ROWS,
+    count_cells,
+    release_marginals,
+    stated_coordinates,
+)
+from quorate.run.drawn_rows import (
+    draw_rows,
+    parquet_of,
+)
 from quorate.run.progress import PARTS, in_parts
 from quorate.run.stage_store import NoStages, StageStore, coordinates_stage, pool_stage
 from quorate.types import Watch
@@ -120,17 +129,8 @@ def direct_guarantee(task: DirectTask, ledger: Ledger) -> Guarantee:
 
 def told_of(task: DirectTask) -> str:
     """What is released, in words."""
-    plan, before = task.plan, "" if task.drawn is None else f"{_marginals(task.drawn)}, and "
+    plan, before = task.plan, "" if task.drawn is None else f"{task.drawn.before.told}, and "
     return (
         f"{before}at most {plan.settings.rounds} noisy sums of clipped gradients, discrete Gaussian noise of "
         f"{at_least(plan.noise)} on each of {plan.numbers:,} numbers, clip {at_most(plan.grid.clip)}"
-    )
-
-
-def _marginals(drawn: DrawnPool) -> str:
-    marginals = drawn.before.marginals
-    noise = " or ".join(dict.fromkeys(at_least(marginals.sigma(partition)) for partition in marginals.partitions))
-    return (
-        f"noisy counts of {several(len(marginals.partitions), 'column')} in at most "
-        f"{several(marginals.n_levels, 'level')}, discrete Gaussian noise of {noise} on each"
     )

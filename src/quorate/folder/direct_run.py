@@ -41,7 +41,7 @@ from quorate.folder.prepared import (
     write_draft,
 )
 from quorate.folder.published import POOL
-from quorate.folder.settings import Settings, settings_of
+from quorate.folder.settings import Settings, arguments_of, settings_of
 from quorate.folder.stages import FolderStages
 from quorate.folder.student_rows import published_columns, student_file
 from quorate.folder.tables import (
@@ -58,7 +58,9 @@ from quorate.release import Charge
 from quorate.release.keys import fingerprint_key
 from quorate.release.target import noise_and_key
 from quorate.report import Facts, Utility
-from quorate.run.drawn_pool import parquet_of
+from quorate.run.drawn_rows import (
+    parquet_of,
+)
 from quorate.run.facts import RunMetadata
 from quorate.run.look import Look, Names
 from quorate.run.progress import PARTS, duration
@@ -109,7 +111,7 @@ def read_direct(
     folder = RunFolder(root)
     folder.refuse_wrong_ledger()
     settings = settings_of(root) if settings is None else settings
-    data, method = settings.data, settings.method
+    data = settings.data
     refuse_unknown_drop(data)
     public = None if data.public is None else pool_of(data, read_pool(data))
     declared, n_features = _declared(settings, public)
@@ -123,20 +125,11 @@ def read_direct(
     noise, _ = noise_and_key(settings.run.unsafe_noise_seed)
     ledger_key = folder.ledger.with_name(f"{folder.ledger.name}.key")
     task = prepare_direct(
-        DirectConfig(
-            classes=data.classes,
-            epsilon=settings.run.epsilon or settings.budget.epsilon,
-            delta=settings.run.delta or settings.budget.delta,
-            feature_map=_feature_map(method.feature_map),
-            text=method.text,
+        replace(
+            DirectConfig(**arguments_of(settings, DirectConfig)),
+            feature_map=_feature_map(settings.method.feature_map),
             schema=declared,
-            marginals=method.marginals,
-            rounds=method.rounds,
-            clip=method.clip,
-            n_records=data.n_records,
             unit=None if data.unit is None else unit_word(data.unit),
-            composition=settings.budget.composition,
-            neighbours=method.neighbours,
             dialect=data.dialect,
         ),
         private.X,
@@ -225,7 +218,7 @@ def look(run: DirectRun) -> Secret[Look | None]:
     declared, n_features = _declared(run.settings, public)
     place = partial(run.folder.place_for_rows, begin=False)
     private = read_private_cells(data, public, n_features=n_features, folder=place, declared=tuple(declared or ()))
-    names = Names(data.private.name, "[schema]" if data.public is None else data.public.name)
+    names = Names(data.private.name, data.public_side)
     return look_at_rounds(
         run.task, private.y, private_ids(data, private), names=names, ids=lambda ids: notes_on_ids(data, ids)
     )

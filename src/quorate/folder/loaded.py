@@ -15,7 +15,6 @@ from quorate.release import Charge
 from quorate.run.stage_store import FIRST_TEACHERS, stage_key
 from quorate.voting.config import RunConfig
 from quorate.voting.flow import schedule
-from quorate.voting.resumed import content_key
 from quorate.voting.task import Task
 
 
@@ -29,7 +28,7 @@ class LoadedRun(PreparedRun):
     @property
     def charge_key(self) -> str:
         """Idempotency key of the charge: the same work is charged once, however often it is resumed."""
-        return content_key(self.task)
+        return self.task.content_key
 
     @property
     def charge(self) -> Charge:

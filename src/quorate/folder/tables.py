@@ -16,7 +16,7 @@ from quorate.data.formats import Table, nearly, require_column
 from quorate.data.images import ImageForm, ImageRows, private_images, public_images
 from quorate.data.reading import column_names, has_named_columns
 from quorate.data.rows import Rows, columns
-from quorate.data.streamed import Workspace
+from quorate.data.stream import Workspace
 from quorate.data.unit_ids import only_whole_ids
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.data_settings import DataSettings, Source
@@ -166,9 +166,7 @@ def _require(data: DataSettings, path: Source, wanted: Sequence[str | None], pub
 def _refuse_others(data: DataSettings, names: Sequence[str] | None, path: Source, wanted: Sequence[str] | None) -> None:
     if names is None or wanted is None or set(names) == set(wanted):
         return
-    differ, alone = other_columns(
-        names, wanted, called=(path.name, "[schema]" if data.public is None else data.pool.name)
-    )
+    differ, alone = other_columns(names, wanted, called=(path.name, data.public_side))
     if not alone:
         raise DataRefused(differ)
     line = ", ".join(json.dumps(name, ensure_ascii=False) for name in (*data.drop, *alone))

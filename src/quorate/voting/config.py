@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from quorate.arguments import count
+from quorate.data.dialect import PLAIN, Dialect
 from quorate.ensemble import (
     DaskScheduler,
     Partition,
@@ -58,6 +59,10 @@ class RunConfig:
     label_name: str = "y"
     group_name: str = "groups"
     public_name: str = "public"
+    schema: Any = None  # what columns hold, where there are no public rows and a pool is drawn
+    marginals: float | None = None  # share of μ² for the noisy counts that it is drawn from
+    neighbours: Any = "auto"  # for which change of one unit these are
+    dialect: Dialect = PLAIN  # of numbers and dates where there is no pool, whose description has it
 
     @property
     def names(self) -> dict[str, Any]:

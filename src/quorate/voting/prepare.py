@@ -15,8 +15,9 @@ import numpy as np
 from quorate.accounting.figures import plural, several
 from quorate.accounting.neighbouring import LABELS_OF, ONE_RECORD
 from quorate.ambient import one_thread
-from quorate.arguments import count, one_of, truth
+from quorate.arguments import count, one_of, real, truth
 from quorate.data import check_classes, n_rows
+from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.feature_maps import PoolDirections
 from quorate.data.unit_keys import count_units
 from quorate.ensemble import (
@@ -31,16 +32,16 @@ from quorate.ensemble import (
 )
 from quorate.ensemble.teachers.unfitted import may_have
 from quorate.ensemble.workers.pool import refuse_daemon
-from quorate.errors import DataRefused, InvalidParameter, named
-from quorate.findings import Finding, Severity, caution
+from quorate.errors import DataRefused, InvalidParameter, named, naming
 from quorate.labelling.active import Strategy
 from quorate.mechanisms import Mechanism, check_declared, check_own, for_runs, is_own
 from quorate.mechanisms.schedule import check_mechanism
 from quorate.noise import NoiseSource
+from quorate.release.session import LedgerTerms
 from quorate.release.target import floor_budget
 from quorate.run.cautions import constant_teachers_caution, rows_caution
 from quorate.run.hopeless import refuse_hopeless
-from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caution
+from quorate.run.pool_cautions import coarse_marginals_caution, few_rows_caution, pool_cautions, unit_caution
 from quorate.run.public_facts import PublicFacts
 from quorate.run.resources import allowed_memory, processes
 from quorate.run.unit import unit_of
@@ -60,8 +61,7 @@ from quorate.voting.models import default_teacher, is_linear, scores_asked_for
 from quorate.voting.recipe import Recipe, recipe
 from quorate.voting.recipe_notes import with_directions_told, with_requests_told
 from quorate.voting.task import Task
-
-OR_AUTO = '"auto" chooses it'
+from quorate.voting.without_pool import declared_inputs, n_public_of, relation_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -90,8 +90,11 @@ def prepare(
     key: Secret[bytes],
     fingerprint_key: Secret[bytes],
     noise: NoiseSource,
+    terms: LedgerTerms | None = None,
 ) -> Task:
     """Check everything that can be wrong before any private row is used, and fill in what was left open.
+
+    `terms`: of the ledger to charge, where a pool is drawn; by default of a new one.
 
     Raises InvalidParameter if an argument is of the wrong kind or out of range, or a model of the user's own fails on
     public rows; DataRefused if a table is wrong as a whole.
@@ -101,16 +104,7 @@ def prepare(
     grouped = groups is not None
     images = directions_of_images(public)
     asked = _read(config := _with_classes_named(config), grouped=grouped, images=images is not None)
-    inputs = check_inputs(
-        X,
-        y,
-        public=public,
-        classes=config.classes,
-        groups=groups,
-        **config.names,
-        labels_only=config.labels_only,
-        words_as_written=config.words_as_written,
-    )
+    inputs = _inputs(config, asked, X, y, public=public, groups=groups)
     views = _rehearsed(config, asked, inputs, _views(config, asked, inputs, images))
     facts = _public_facts(config, asked, inputs, views, grouped=grouped)
     made, partition = _recipe(config, asked, inputs, views, facts, grouped=grouped)
@@ -122,7 +116,7 @@ def prepare(
         facts=facts,
         recipe=made,
         unit=asked.unit,
-        n_was_read=asked.n_teachers is None and config.n_records is None,
+        n_was_read=_reads_units(config, asked),
         rows_were_read=_reads_rows(config, asked, grouped=grouped),
         partition=partition,
         declined=config.declined,
@@ -141,14 +135,43 @@ def prepare(
         scheduler=config.scheduler,
         strategy=asked.strategy,
         as_written=partial(prepare, before, X, y, noise=noise, **how),
+        relation=relation_of(config, partition, terms, n_was_read=_reads_units(config, asked), unit=asked.unit),
+        seen=partial(_views, config, asked, images=None),
     )
+
+
+def _inputs(config: RunConfig, asked: _Arguments, X: Any, y: Any, *, public: Any, groups: Any) -> Inputs:
+    """Check the tables against each other; or the private one against the schema that was declared for it."""
+    if config.schema is not None:
+        return declared_inputs(config, X, y, teacher=asked.teacher, public=public, groups=groups)
+    if config.neighbours != "auto":
+        raise InvalidParameter(
+            f"{named('neighbours', config.neighbours)} is for where there are no public rows: votes on public rows "
+            "have one price for adding, removing and replacing; leave it out"
+        )
+    return check_inputs(
+        X,
+        y,
+        public=public,
+        classes=config.classes,
+        groups=groups,
+        **config.names,
+        labels_only=config.labels_only,
+        words_as_written=config.words_as_written,
+    )
+
+
+def _reads_units(config: RunConfig, asked: _Arguments) -> bool:
+    """Whether the number of units is read: it chooses K, and the noise of counts from which a pool is drawn."""
+    return config.n_records is None and (asked.n_teachers is None or config.schema is not None)
 
 
 def _recipe(
     config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts, *, grouped: bool
 ) -> tuple[Recipe, Partition]:
     """Fill in what was left open, try the student, and refuse what can answer nothing; return the partition as well."""
-    made = _with_tried_student(config, asked, _fill_in(config, asked, facts, grouped=grouped), inputs, views)
+    made = _fill_in(config, asked, facts, declared=inputs.declared, grouped=grouped)
+    made = _with_tried_student(config, asked, made, inputs, views)
     partition = _partition(config, made, facts, grouped=grouped)
     if partition != "unit":
         _refuse_too_many_teachers(made, inputs, config.n_records, facts)
@@ -179,9 +202,11 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
     check_declared_rows(config, grouped=grouped)
     teacher = default_teacher(images=images) if config.teacher is None else config.teacher
     student = as_student(config.student)
-    as_teacher(teacher, preprocessing=config.preprocessing)  # refuses what cannot be one
+    with naming({"model": named("teacher")}):
+        as_teacher(teacher, preprocessing=config.preprocessing)  # refuses what cannot be one
     truth("batched", config.batched)
-    check_unfitted(student.learner, preprocessing=config.preprocessing)
+    with naming({"model": named("student")}):
+        check_unfitted(student.learner, preprocessing=config.preprocessing)
     refuse_plain_student(student.learner)
     if config.classes is None:
         raise InvalidParameter(
@@ -197,7 +222,7 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
         online_answers=count("online_answers", config.online_answers),
         n_teachers=None
         if config.n_teachers == "auto"
-        else count("n_teachers", config.n_teachers, at_least=1, hint=OR_AUTO),
+        else count("n_teachers", config.n_teachers, at_least=1, hint='"auto" chooses it'),
         unit=unit_of(config.unit, grouped=grouped, labels_only=config.labels_only),
         strategy=config.queries if isinstance(config.queries, Strategy) else None,
     )
@@ -224,7 +249,7 @@ def _rehearsed(config: RunConfig, asked: _Arguments, inputs: Inputs, views: View
         scores = scores_asked_for(asked.mechanism, prior_matching=config.prior_matching)
         rehearse_teacher(teacher, inputs, views, scores=scores)
     if asked.strategy is not None:
-        asked.strategy.check(n_points=len(set(inputs.digests)), n_classes=len(inputs.classes))
+        asked.strategy.check(n_points=n_public_of(config, inputs), n_classes=len(inputs.classes))
         if config.rehearse:
             rehearse_strategy(asked.strategy, inputs, views)
     return views
@@ -247,8 +272,8 @@ def _with_tried_student(config: RunConfig, asked: _Arguments, made: Recipe, inpu
 def _public_facts(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views, *, grouped: bool) -> PublicFacts:
     """Gather all that the recipe may depend on."""
     return PublicFacts(
-        n_records=_n_records(config.n_records, inputs, needed=asked.n_teachers is None),
-        n_public=len(set(inputs.digests)),
+        n_records=_n_records(config.n_records, inputs, needed=_reads_units(config, asked)),
+        n_public=n_public_of(config, inputs),
         n_classes=len(inputs.classes),
         width=views.width,
         epsilon=asked.epsilon,
@@ -256,10 +281,13 @@ def _public_facts(config: RunConfig, asked: _Arguments, inputs: Inputs, views: V
         online_answers=asked.online_answers,
         n_rows=len(inputs.private.reveal().unit_keys) if _reads_rows(config, asked, grouped=grouped) else config.n_rows,
         unit=asked.unit.removesuffix(LABELS_OF.format("")),
+        neighbours=config.neighbours,
     )
 
 
-def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, grouped: bool) -> Recipe:
+def _fill_in(
+    config: RunConfig, asked: _Arguments, facts: PublicFacts, *, declared: DeclaredSchema | None, grouped: bool
+) -> Recipe:
     """Choose what was left open, and refuse a mechanism that does not go with the student or the strategy."""
     strategy, student = asked.strategy, asked.student
     made = recipe(
@@ -268,6 +296,8 @@ def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, groupe
         n_queries=_n_queries(config.queries, facts.n_public) if strategy is None else strategy.n,
         mechanism=asked.mechanism,
         fields=config.mechanism_fields,
+        declared=declared,
+        share=None if config.marginals is None else real("marginals", config.marginals, above=0, below=1),
     )
     if config.partition == "unit":
         made = replace(made, why=(*made.why, f"{several(made.n_teachers, 'teacher')}, one for each {facts.unit}"))
@@ -295,7 +325,7 @@ def _partition(config: RunConfig, made: Recipe, facts: PublicFacts, *, grouped: 
 
 def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views: Views, facts: PublicFacts) -> Recipe:
     """Add whether shards of this size teach a given model anything; the default model learns from any."""
-    if config.teacher is None or not config.rehearse:
+    if config.teacher is None or not config.rehearse or inputs.declared is not None:
         return made
     teacher = _teacher(config, config.teacher, inputs)
     rows = None if facts.rows is None else round(facts.rows / made.n_teachers)
@@ -309,6 +339,9 @@ def _with_pool_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views:
     if facts.unit == ONE_RECORD and not config.labels_only:
         likely = unit_caution(inputs.public, left_out=config.left_out)
         made = replace(made, considered=(*made.considered, likely))
+    if made.pool is not None:
+        coarse = coarse_marginals_caution(made.pool.resolution, len(made.pool.marginals.partitions))
+        return replace(made, considered=(*made.considered, coarse))
     if views.teacher.encoder is None and views.student.encoder is None:
         return made
     return replace(
@@ -318,7 +351,7 @@ def _with_pool_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views:
 
 def _with_public_rows_counted(config: RunConfig, made: Recipe, inputs: Inputs, facts: PublicFacts) -> Recipe:
     """Say how many public rows repeat others, and whether there are too few of them; a pool of its own is meant."""
-    if config.labels_only:
+    if config.labels_only or inputs.declared is not None:
         return made
     few = few_rows_caution(facts.n_public, facts.n_classes, learns="the student learns from their noisy answers alone")
     made = replace(made, considered=(*made.considered, few))
@@ -354,12 +387,10 @@ def _told_of(strategy: Strategy, made: Recipe, *, width: int) -> Recipe:
             f"give a number of {named('queries')}, or take ConfidentNoisyMax"
         )
     name = type(strategy).__name__
-    told: tuple[Finding | str, ...] = strategy.cautions(width=width)  # a strategy of version 0.1 says sentences
-    heard = (each if isinstance(each, Finding) else caution("strategy", Severity.NOTE, each) for each in told)
     why = f"{name} chooses the queries from released answers, and may stop early: noise and price are those of its cap"
     if not strategy.learns:
         why = f"{name} chooses at most {strategy.n:,} queries from public rows alone"
-    return replace(made, why=(*made.why, why), considered=(*made.considered, *heard))
+    return replace(made, why=(*made.why, why), considered=(*made.considered, *strategy.cautions(width=width)))
 
 
 def _mechanism(wish: Any, given: Mapping[str, Any], *, n_classes: int) -> Mechanism | type[Mechanism] | str | None:
@@ -411,6 +442,5 @@ def _n_queries(wish: Any, n_public: int) -> int | None:
             f"{named('queries', asked)} but the pool has {n_public:,} distinct points; ask at most that many",
             parameter="queries",
             got=asked,
-            expected=f"at most {n_public:,}",
         )
     return asked

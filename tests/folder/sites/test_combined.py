@@ -21,7 +21,7 @@ from quorate.accounting import epsilon
 from quorate.cli import main
 from quorate.data import public_digest, read_data
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
-from quorate.export.checked import check_export
+from quorate.export.check import check_export
 from quorate.export.package import export_package
 from quorate.findings import Outcome
 from quorate.folder.published import read_facts
@@ -38,7 +38,7 @@ from quorate.folder.sites.signed_votes import (
 from quorate.folder.votes_file import VotesFile
 from quorate.ledger import Ledger
 from quorate.mechanisms import GaussianNoisyMax, SeveralVotesNoisyMax
-from quorate.mechanisms.votes import half_lead
+from quorate.mechanisms.counts import half_lead
 from quorate.noise.source import MAX_SCALE
 from quorate.types import Secret
 

@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quorate.data.files import existing_file
+from quorate.data.file_reading import existing_file
 from quorate.data.formats.format import TableFormat
-from quorate.data.streamed import StreamedFrame, Workspace, cannot_hold
+from quorate.data.stream import StreamedFrame, Workspace, cannot_hold
 from quorate.errors import DataRefused
 
 if TYPE_CHECKING:

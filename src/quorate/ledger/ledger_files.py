@@ -27,16 +27,16 @@ from quorate.ledger.state import Head
 
 APPLICATION_ID: Final = 0x71756F72  # "quor"
 _ENDINGS: Final = ("", ".anchor", ".anchor.tmp", ".lock", ".key", ".key.new", "-wal", "-shm")  # all files of a ledger
+#: Bytes of a slot: a block of its own on the disk, so that a torn write cannot reach the other one.
+SLOT: Final = 4096
+_GONE: Final = (
+    "{} was removed or replaced while the ledger was open: whether the ledger is the newest is unknown; restore the "
+    "newest ledger and anchor together"
+)
 
 
 def beside(path: Path, ending: str) -> Path:
-    """Return the file of the ledger at `path` that has this ending.
-
-    Examples
-    --------
-    >>> beside(Path("run/ledger.db"), ".anchor").name
-    'ledger.db.anchor'
-    """
+    """Return the file of the ledger at `path` that has this ending."""
     return path.with_name(path.name + ending)
 
 
@@ -58,13 +58,7 @@ def refuse_second_names(path: Path) -> None:
 
 
 def stands(path: Path, known: os.stat_result, *, whole: bool = False) -> bool:
-    """Whether a file still stands under its name, and under no other one; `whole`: and nobody has written into it.
-
-    Examples
-    --------
-    >>> stands(Path("nowhere/ledger.db"), Path.cwd().stat())
-    False
-    """
+    """Whether a file still stands under its name, and under no other one; `whole`: and nobody has written into it."""
     try:
         status = path.stat(follow_symlinks=False)
     except FileNotFoundError:
@@ -111,44 +105,22 @@ def refuse_other_files(path: Path) -> None:
 
 
 def key_file(path: Path, *, new: bool = False) -> Path:
-    """Where the key of the ledger at `path` lies; a new one, until the ledger has its first entry.
-
-    Examples
-    --------
-    >>> key_file(Path("run/ledger.db")).name, key_file(Path("run/ledger.db"), new=True).name
-    ('ledger.db.key', 'ledger.db.key.new')
-    """
+    """Where the key of the ledger at `path` lies; a new one, until the ledger has its first entry."""
     return beside(path, ".key.new" if new else ".key")
 
 
 def had_ledger(path: Path) -> bool:
-    """Tell from what lies beside `path` whether a ledger with an entry was ever there.
-
-    Examples
-    --------
-    >>> had_ledger(Path("nowhere/ledger.db"))
-    False
-    """
+    """Tell from what lies beside `path` whether a ledger with an entry was ever there."""
     lock = beside(path, ".lock")
     return key_file(path).exists() or (lock.exists() and lock.stat().st_size > 0)
 
 
 def both_missing(path: Path) -> str:
-    """Word the refusal of a ledger that was deleted together with its anchor.
-
-    Examples
-    --------
-    >>> both_missing(Path("ledger.db")).partition(";")[0]
-    'the ledger ledger.db and its anchor are missing, but were there'
-    """
+    """Word the refusal of a ledger that was deleted together with its anchor."""
     return (
         f"the ledger {path.name} and its anchor are missing, but were there; restore both from a backup, or start in a "
         "new folder, whose cost adds to what was spent here and is the owner's to account for"
     )
-
-
-#: Bytes of a slot: a block of its own on the disk, so that a torn write cannot reach the other one.
-SLOT: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +138,8 @@ class Slots:
         """The head that counts; None where no slot is sound, or two of them contradict each other."""
         sound = {head for head in self.heads if head is not None}
         newest = max((head.sequence for head in sound), default=0)
-        newest_ = [head for head in sound if head.sequence == newest]
-        return newest_[0] if len(newest_) == 1 else None
+        named = [head for head in sound if head.sequence == newest]
+        return named[0] if len(named) == 1 else None
 
     @property
     def torn(self) -> bool:
@@ -301,12 +273,6 @@ class AnchorFile:
                 f"{self.path.name} is no file; put the file itself in its place, nothing is released until then"
             )
         return descriptor
-
-
-_GONE: Final = (
-    "{} was removed or replaced while the ledger was open: whether the ledger is the newest is unknown; restore the "
-    "newest ledger and anchor together"
-)
 
 
 def sync_folder(folder: Path) -> None:
