@@ -20,7 +20,8 @@ from quorate.accounting import DiscreteLaplace, Repeated
 from quorate.accounting import epsilon as price
 from quorate.accounting.event import OWN_KINDS
 from quorate.errors import InvalidParameter, UnsupportedEvent
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
 from quorate.folder.online import ask
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import (
@@ -313,7 +314,8 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from quorate.ledger import Reservation
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
 real, drawn = Reservation.draw, []
 def draw(self, purpose, count=1, **how):
     drawn.append(purpose)

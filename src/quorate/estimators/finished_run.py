@@ -19,7 +19,7 @@ from quorate.data.rows import is_frame
 from quorate.data.table_reader import TableReader
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, act
 from quorate.estimators.shown import ShownEstimator, Standing
-from quorate.folder.by_direct import NOTHING_TO_ASK
+from quorate.folder.direct_run import NOTHING_TO_ASK
 from quorate.folder.exported import MANIFEST, read_exported
 from quorate.folder.folder import RunFolder
 from quorate.folder.opened_student import student_from
@@ -126,11 +126,11 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
                 "its votes were made elsewhere" if self._is_run else "it was exported: teachers and ledger stay behind"
             )
             raise PreconditionFailed(f"{self.path} has no teachers to ask, since {why}. predict() is free")
-        from quorate.folder.methods import METHODS, method_of
+        from quorate.folder.methods import read_run
 
         if self._asked is None:
-            self._asked = method_of(self._root).read(self._root)
-        self.asked_ = METHODS["votes"].ask(self._asked, X)
+            self._asked = read_run(self._root)
+        self.asked_ = self._asked.ask(X)
         self._show(read_facts(self._root))
         return list(self.asked_.answers)
 

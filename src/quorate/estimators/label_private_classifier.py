@@ -260,7 +260,7 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         """
         refuse_lost_ledger(self.ledger)
         verbose, metadata = wanted(self.verbose), self._metadata("resume")
-        task = self._task(X, y, groups=groups, begin=False, rehearse=False)
+        task = self._task(X, y, groups=groups, begin=False, try_models=False)
         with session(self.ledger, budget=None) as ledger:
             result = went_on(task, ledger, of=by_fit(task), verbose=verbose)
             self._take(result.task, result, ledger, metadata)
@@ -324,7 +324,7 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         return tags
 
     def _task(
-        self, X: Any, y: Any, *, groups: Any | None, begin: bool = True, nonce: str = "", rehearse: bool = True
+        self, X: Any, y: Any, *, groups: Any | None, begin: bool = True, nonce: str = "", try_models: bool = True
     ) -> Task:
         """Check everything and fill in what was left open; nothing is written where `begin` is False."""
         epsilon, delta = floor_budget(self.epsilon, self.delta)
@@ -348,7 +348,7 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
             n_jobs=self.n_jobs,
             allow_hopeless=truth("allow_hopeless", self.allow_hopeless),
             labels_only=True,
-            rehearse=rehearse,
+            try_models=try_models,
             classes_were_read=isinstance(self.classes, str),
             caveats=(CLASSES_WERE_READ,) if isinstance(self.classes, str) else (),
         )

@@ -299,7 +299,7 @@ class PrivateClassifier(VotedClassifier):
         """
         refuse_lost_ledger(self.ledger)
         verbose, metadata = wanted(self.verbose), self._metadata("resume")
-        task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False, rehearse=False)
+        task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False, try_models=False)
         self._take(resume_run(task, self.ledger, of=by_fit(task), metadata=metadata, verbose=verbose))
         return self
 
@@ -313,11 +313,11 @@ class PrivateClassifier(VotedClassifier):
         schema: Any = None,
         begin: bool = True,
         nonce: str = "",
-        rehearse: bool = True,
+        try_models: bool = True,
     ) -> Task:
         """Check everything and fill in what was left open; nothing is written where `begin` is False.
 
-        Models of a fit that was charged were rehearsed before.
+        Models of a fit that was charged were tried before.
         """
         params = self.get_params(deep=False)
         asked = {part.name: params[part.name] for part in fields(RunConfig) if part.name in params}
@@ -327,7 +327,7 @@ class PrivateClassifier(VotedClassifier):
                 f'scheduler must be a DaskScheduler, got {got}; write scheduler=DaskScheduler("tls://host:8786", '
                 'folder="/shared/me"), from quorate.ensemble'
             )
-        asked |= {"allow_hopeless": truth("allow_hopeless", self.allow_hopeless), "rehearse": rehearse}
+        asked |= {"allow_hopeless": truth("allow_hopeless", self.allow_hopeless), "try_models": try_models}
         asked["schema"] = schema
 
         def prepared(beside: Secret[bytes]) -> Task:

@@ -50,7 +50,7 @@ class RunConfig:
     built_in: bool = False  # the models are ours, and want every frame encoded
     labels_only: bool = False  # features are public, and the private rows are the pool
     classes_were_read: bool = False  # the class list was read off the labels, and is treated as public
-    rehearse: bool = True  # whether models of the user's own are tried on public rows, as before anything is charged
+    try_models: bool = True  # whether models of the user's own are tried on public rows, as before anything is charged
     classes_by_shard: bool = False  # parameters name classes by their numbers in a shard, as in earlier runs
     words_as_written: bool = False  # an entry with blanks around it is another category, as in earlier runs
     caveats: tuple[str, ...] = ()  # what the guarantee rests on beside, as the estimator knows it

@@ -81,6 +81,11 @@ class RunResult:
     ensemble: Ensemble | None
     checks: tuple[Finding, ...] = ()  # what was looked at on the way
 
+    @property
+    def model(self) -> Any:
+        """What predicts for free: the student."""
+        return self.student
+
 
 def run_pipeline(
     task: Task, ledger: Ledger, *, stages: StageStore | None = None, key: str | None = None, watch: Watch | None = None

@@ -51,10 +51,10 @@ from quorate.types import Secret
 from quorate.voting.config import RunConfig, check_declared_rows
 from quorate.voting.dry_run import (
     refuse_plain_student,
-    rehearse_strategy,
-    rehearse_student,
-    rehearse_teacher,
     says_one_class,
+    try_strategy,
+    try_student,
+    try_teacher,
 )
 from quorate.voting.inputs import Inputs, Views, check_inputs, directions_of_images, look
 from quorate.voting.models import default_teacher, is_linear, scores_asked_for
@@ -99,13 +99,13 @@ def prepare(
     Raises InvalidParameter if an argument is of the wrong kind or out of range, or a model of the user's own fails on
     public rows; DataRefused if a table is wrong as a whole.
     """
-    before = replace(config, words_as_written=True, rehearse=False)  # its models were tried when it was begun
+    before = replace(config, words_as_written=True, try_models=False)  # its models were tried when it was begun
     how: dict[str, Any] = {"public": public, "groups": groups, "key": key, "fingerprint_key": fingerprint_key}
     grouped = groups is not None
     images = directions_of_images(public)
     asked = _read(config := _with_classes_named(config), grouped=grouped, images=images is not None)
     inputs = _inputs(config, asked, X, y, public=public, groups=groups)
-    views = _rehearsed(config, asked, inputs, _views(config, asked, inputs, images))
+    views = _tried(config, asked, inputs, _views(config, asked, inputs, images))
     facts = _public_facts(config, asked, inputs, views, grouped=grouped)
     made, partition = _recipe(config, asked, inputs, views, facts, grouped=grouped)
     return Task(
@@ -233,21 +233,21 @@ def _views(config: RunConfig, asked: _Arguments, inputs: Inputs, images: PoolDir
     )
 
 
-def _rehearsed(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views) -> Views:
+def _tried(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views) -> Views:
     """Try what is the user's own on public rows; the models of quorate need no trial.
 
     Where teachers are fitted in children of this process, it must be one that may have any.
     """
-    if config.rehearse and config.scheduler is None and not isinstance(asked.teacher, ChatTeacher):
+    if config.try_models and config.scheduler is None and not isinstance(asked.teacher, ChatTeacher):
         refuse_daemon()
-    if config.rehearse and config.teacher is not None and not config.built_in:
+    if config.try_models and config.teacher is not None and not config.built_in:
         teacher = _teacher(config, asked.teacher, inputs)
         scores = scores_asked_for(asked.mechanism, prior_matching=config.prior_matching)
-        rehearse_teacher(teacher, inputs, views, scores=scores)
+        try_teacher(teacher, inputs, views, scores=scores)
     if asked.strategy is not None:
         asked.strategy.check(n_points=n_public_of(config, inputs), n_classes=len(inputs.classes))
-        if config.rehearse:
-            rehearse_strategy(asked.strategy, inputs, views)
+        if config.try_models:
+            try_strategy(asked.strategy, inputs, views)
     return views
 
 
@@ -260,8 +260,8 @@ def _with_tried_student(config: RunConfig, asked: _Arguments, made: Recipe, inpu
     """Try a student that teaches a classifier of the user's, or that is the user's own, on answers like the run's."""
     student = asked.student
     of_quorate = config.built_in or (isinstance(student, EstimatorStudent) and student.estimator is None)
-    if config.rehearse and not of_quorate:
-        rehearse_student(student, made.mechanism, inputs, views, n_teachers=made.n_teachers, declined=config.declined)
+    if config.try_models and not of_quorate:
+        try_student(student, made.mechanism, inputs, views, n_teachers=made.n_teachers, declined=config.declined)
     return made
 
 
@@ -321,7 +321,7 @@ def _partition(config: RunConfig, made: Recipe, facts: PublicFacts, *, grouped: 
 
 def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views: Views, facts: PublicFacts) -> Recipe:
     """Add whether shards of this size teach a given model anything; the default model learns from any."""
-    if config.teacher is None or not config.rehearse or inputs.declared is not None:
+    if config.teacher is None or not config.try_models or inputs.declared is not None:
         return made
     teacher = _teacher(config, config.teacher, inputs)
     rows = None if facts.rows is None else round(facts.rows / made.n_teachers)
