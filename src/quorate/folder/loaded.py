@@ -77,7 +77,7 @@ def named_as_begun(of: Callable[[RunConfig], LoadedRun], config: RunConfig, fold
 
 def has_begun(run: LoadedRun) -> bool:
     """Whether the folder holds teachers of this very run, or its charge: their keys are made of all settings."""
-    key = stage_key(run.task.key, FIRST_TEACHERS, run.task.cache_inputs)
+    key = stage_key(run.task.key, FIRST_TEACHERS, run.task.stage_inputs)
     if FolderStages(run.folder.private).load(FIRST_TEACHERS, key) is not None:
         return True
     if not run.folder.may_have_begun:

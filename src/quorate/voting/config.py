@@ -51,6 +51,7 @@ class RunConfig:
     classes_were_read: bool = False  # the class list was read off the labels, and is treated as public
     rehearse: bool = True  # whether models of the user's own are tried on public rows, as before anything is charged
     classes_by_shard: bool = False  # parameters name classes by their numbers in a shard, as in earlier runs
+    earlier_defaults: bool = False  # the models and numbers of teachers that runs had before tiny teachers
     words_as_written: bool = False  # an entry with blanks around it is another category, as in earlier runs
     caveats: tuple[str, ...] = ()  # what the guarantee rests on beside, as the estimator knows it
     left_out: tuple[str, ...] = ()  # columns that are no features, and that the public rows do not have

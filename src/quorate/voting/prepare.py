@@ -5,7 +5,8 @@ arguments → tables → how models see them → a rehearsal on public rows → 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,11 +14,13 @@ from typing import Any
 import numpy as np
 
 from quorate.accounting.figures import plural, several
+from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import LABELS_OF, ONE_RECORD
 from quorate.ambient import one_thread
 from quorate.arguments import count, one_of, truth
 from quorate.data import check_classes, n_rows
 from quorate.data.feature_maps import PoolDirections
+from quorate.data.fixed_types import absent_marks
 from quorate.data.unit_keys import count_units
 from quorate.ensemble import (
     ChatTeacher,
@@ -29,6 +32,7 @@ from quorate.ensemble import (
     check_unfitted,
     with_classes,
 )
+from quorate.ensemble.linear.tiny import PENALTY, TinyTeacher
 from quorate.ensemble.teachers.unfitted import may_have
 from quorate.ensemble.workers.pool import refuse_daemon
 from quorate.errors import DataRefused, InvalidParameter
@@ -44,10 +48,11 @@ from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caut
 from quorate.run.public_facts import PublicFacts
 from quorate.run.resources import allowed_memory, processes
 from quorate.run.unit import unit_of
-from quorate.students import Student, as_student
+from quorate.students import AutoStudent, Student, as_student
 from quorate.students.student import EstimatorStudent
 from quorate.types import Secret
 from quorate.voting.config import RunConfig, check_declared_rows
+from quorate.voting.coordinates import PoolForVotes
 from quorate.voting.dry_run import (
     refuse_plain_student,
     rehearse_strategy,
@@ -57,7 +62,7 @@ from quorate.voting.dry_run import (
 )
 from quorate.voting.inputs import Inputs, Views, check_inputs, directions_of_images, look
 from quorate.voting.models import default_teacher, is_linear, scores_asked_for
-from quorate.voting.recipe import Recipe, recipe
+from quorate.voting.recipe import MOST_TEACHERS, Recipe, recipe
 from quorate.voting.recipe_notes import with_directions_told, with_requests_told
 from quorate.voting.task import Task
 
@@ -97,7 +102,6 @@ def prepare(
     Raises InvalidParameter if an argument is of the wrong kind or out of range, or a model of the user's own fails on
     public rows; DataRefused if a table is wrong as a whole.
     """
-    before = replace(config, words_as_written=True, rehearse=False)  # its models were tried when it was begun
     how: dict[str, Any] = {"public": public, "groups": groups, "key": key, "fingerprint_key": fingerprint_key}
     grouped = groups is not None
     images = directions_of_images(public)
@@ -114,7 +118,11 @@ def prepare(
     )
     views = _rehearsed(config, asked, inputs, _views(config, asked, inputs, images))
     facts = _public_facts(config, asked, inputs, views, grouped=grouped)
-    made, partition = _recipe(config, asked, inputs, views, facts, grouped=grouped)
+    pool = None if images is not None else _pool_for_votes(config, asked, inputs, views, facts)
+    tiny = pool is not None and config.teacher is None
+    made, partition = _recipe(config, asked, inputs, views, facts, grouped=grouped, tiny=tiny)
+    if pool is not None:
+        asked, views, made = _in_coordinates(asked, views, made, facts, pool, inputs, tiny=tiny)
     return Task(
         inputs=inputs,
         views=views,
@@ -141,19 +149,74 @@ def prepare(
         memory=allowed_memory(config.memory),
         scheduler=config.scheduler,
         strategy=asked.strategy,
-        as_written=partial(prepare, before, X, y, noise=noise, **how),
+        earlier=partial(_earlier, config, X, y, noise=noise, **how),
     )
 
 
+def _earlier(config: RunConfig, X: Any, y: Any, *, respells: bool, **how: Any) -> Iterator[Task]:
+    """Yield the task as earlier versions prepared it, in which a fit may have been begun.
+
+    `respells`: whether words are read in another way than then.
+    """
+    before = replace(config, rehearse=False)  # its models were tried when it was begun
+    for words in (False, True) if respells else (False,):
+        for defaults in (False, True):
+            if words or defaults:
+                yield prepare(replace(before, words_as_written=words, earlier_defaults=defaults), X, y, **how)
+
+
+def _pool_for_votes(
+    config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts
+) -> PoolForVotes | None:
+    """Return what coordinates of the pool follow from; None where models see rows in another way.
+
+    They are for a student that is left open, of votes that are released as values, on queries that are fixed
+    beforehand; and how many rows there are has to be known.
+    """
+    kind = for_runs().get(asked.mechanism) if isinstance(asked.mechanism, str) else asked.mechanism
+    values = kind is None or (kind.releases_values and kind.takes == "votes")
+    open_ = type(asked.student) is AutoStudent and asked.student.estimator is None
+    if config.earlier_defaults or not (values and open_) or asked.strategy is not None or facts.rows is None:
+        return None
+    see = views.numbers
+    return PoolForVotes.of(see(inputs.public), see.encoder)
+
+
+def _in_coordinates(
+    asked: _Arguments, views: Views, made: Recipe, facts: PublicFacts, pool: PoolForVotes, inputs: Inputs, *, tiny: bool
+) -> tuple[_Arguments, Views, Recipe]:
+    """Let the student see coordinates of the pool, and tiny teachers as well."""
+    share = made.n_queries / (made.n_queries + made.online_answers)
+    mu_n = mu_of_gaussian(facts.epsilon, facts.delta) * math.sqrt(share) * (facts.rows or 1)
+    coordinates = pool.coordinates(n_classes=facts.n_classes, mu_n=mu_n)
+    see = replace(views.numbers, directions=coordinates)
+    rows_each = (facts.rows or 1) / made.n_teachers
+    prior = pool.prior(coordinates, n_classes=facts.n_classes, rows_each=rows_each if tiny else None)
+    views = replace(views, student=see, prior=prior)
+    if tiny:
+        penalty = PENALTY * rows_each / float(coordinates.effects.sum())
+        asked = replace(asked, teacher=TinyTeacher(penalty=penalty, n_classes=facts.n_classes))
+        seen = replace(see, fixed=True, marks=absent_marks(see.kinds(inputs.public)))
+        views = replace(views, teacher=seen)
+    return asked, views, with_directions_told(made, views)
+
+
 def _recipe(
-    config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts, *, grouped: bool
+    config: RunConfig,
+    asked: _Arguments,
+    inputs: Inputs,
+    views: Views,
+    facts: PublicFacts,
+    *,
+    grouped: bool,
+    tiny: bool,
 ) -> tuple[Recipe, Partition]:
     """Fill in what was left open, try the student, and refuse what can answer nothing; return the partition as well."""
-    made = _with_tried_student(config, asked, _fill_in(config, asked, facts, grouped=grouped), inputs, views)
+    made = _with_tried_student(config, asked, _fill_in(config, asked, facts, grouped=grouped, tiny=tiny), inputs, views)
     partition = _partition(config, made, facts, grouped=grouped)
     if partition != "unit":
         _refuse_too_many_teachers(made, inputs, config.n_records, facts)
-    made = _with_shards_looked_at(config, with_directions_told(made, views), inputs, views, facts)
+    made = _with_shards_looked_at(config, made if tiny else with_directions_told(made, views), inputs, views, facts)
     made = with_requests_told(asked.teacher, _with_pool_looked_at(config, made, inputs, views, facts), facts)
     refuse_hopeless(() if config.allow_hopeless else made.considered)
     return made, partition
@@ -258,17 +321,19 @@ def _public_facts(config: RunConfig, asked: _Arguments, inputs: Inputs, views: V
     )
 
 
-def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, grouped: bool) -> Recipe:
+def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, grouped: bool, tiny: bool) -> Recipe:
     """Choose what was left open, and refuse a mechanism that does not go with the student or the strategy."""
     strategy, student = asked.strategy, asked.student
+    each_unit = config.partition == "unit" or _knows_no_rows(config, asked, facts, grouped=grouped)
     made = recipe(
         facts,
-        n_teachers=facts.n_records if config.partition == "unit" else asked.n_teachers,
+        n_teachers=facts.n_records if each_unit else asked.n_teachers,
         n_queries=_n_queries(config.queries, facts.n_public) if strategy is None else strategy.n,
         mechanism=asked.mechanism,
         fields=config.mechanism_fields,
+        tiny=tiny,
     )
-    if config.partition == "unit":
+    if each_unit:
         made = replace(made, why=(*made.why, f"{several(made.n_teachers, 'teacher')}, one for each {facts.unit}"))
     answers = made.n_queries + made.online_answers
     check_own(made.mechanism, n_teachers=made.n_teachers, n_classes=facts.n_classes, answers=answers)
@@ -282,6 +347,12 @@ def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, groupe
     if grouped and asked.n_teachers is None:
         made = replace(made, considered=(*made.considered, rows_caution(facts)))
     return made if strategy is None else _told_of(strategy, made, width=facts.width)
+
+
+def _knows_no_rows(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, grouped: bool) -> bool:
+    """Whether nothing is known of how many rows a unit has, so that each unit is to have a teacher, where all can."""
+    unknown = grouped and asked.n_teachers is None and facts.n_rows is None and config.partition == "auto"
+    return unknown and not config.earlier_defaults and (facts.n_records or 0) <= MOST_TEACHERS
 
 
 def _partition(config: RunConfig, made: Recipe, facts: PublicFacts, *, grouped: bool) -> Partition:

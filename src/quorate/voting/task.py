@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -14,6 +14,7 @@ import numpy as np
 from quorate.accounting import Neighbouring
 from quorate.accounting.neighbouring import ONE_LABEL, ONE_RECORD
 from quorate.data import fingerprint, public_digest
+from quorate.data.feature_maps.unit_coordinates import UnitCoordinates
 from quorate.data.packed import pack
 from quorate.ensemble import (
     ClassifierTeacher,
@@ -42,7 +43,7 @@ from quorate.voting.recipe import Recipe
 VOTES_AS_OF = "0.1.0"
 
 
-def _nothing_else() -> Task:
+def _nothing_else(**_: bool) -> Iterator[Task]:
     raise PreconditionFailed("the private rows of this fit are gone; give them again")
 
 
@@ -75,7 +76,8 @@ class Task:
     `memory`: bytes that rows on their way to the teachers may take, roughly.
     `scheduler`: whose workers train the teachers; None for processes of this machine. The teachers are the same.
     `strategy`: what chooses the queries from released answers; None where they are fixed before the first answer.
-    `as_written`: prepares the same task with words as they are written, as runs begun before read them.
+    `earlier`: prepares the same task as earlier versions did, one after the other; told whether words are read in
+        another way than then.
     """
 
     inputs: Inputs = field(repr=False)
@@ -103,7 +105,7 @@ class Task:
     strategy: Strategy | None = None
     rows_were_read: bool = False
     classes_by_shard: bool = False
-    as_written: Callable[[], Task] = field(default=_nothing_else, repr=False, compare=False)
+    earlier: Callable[..., Iterator[Task]] = field(default=_nothing_else, repr=False, compare=False)
 
     @property
     def n_classes(self) -> int:
@@ -164,13 +166,23 @@ class Task:
     def without_private_rows(self) -> Task:
         """The same task once the private rows are no longer needed."""
         inputs = replace(self.inputs, private=Secret(PrivateRows.none()))
-        return replace(self, inputs=inputs, as_written=_nothing_else)
+        return replace(self, inputs=inputs, earlier=_nothing_else)
 
     @cached_property
     def fingerprint(self) -> str:
         """Keyed hash of the private data set, to which its ledger is bound."""
         private = self.inputs.private.reveal()
         return fingerprint(private.X, private.codes, private.unit_keys, self.fingerprint_key, digests=private.digests)
+
+    @cached_property
+    def stage_inputs(self) -> dict[str, Any]:
+        """What stored teachers and votes are a function of: beside :attr:`cache_inputs`, coordinates to the last bit.
+
+        The charge is for the same coordinates on any machine. Teachers of a machine that rounds otherwise are trained
+        again, so that all of one ensemble, and its queries, see rows alike.
+        """
+        seen = self.views.teacher.directions
+        return {**self.cache_inputs, **({"coordinates": seen.digest} if isinstance(seen, UnitCoordinates) else {})}
 
     @cached_property
     def order(self) -> str:
