@@ -67,13 +67,14 @@ class WithoutLedger:
         self.left = online.left
         self._drawn = 0
 
-    def ask_together(self, requests: Sequence[Any]) -> list[Any]:
+    def ask_together(self, rows: Any, requests: Sequence[Any]) -> list[Any]:
+        from quorate.data import take
         from quorate.labelling import ClientAnswer
 
         digests = [digest for request in requests for digest in request.digests]
         new = [at for at, digest in enumerate(digests) if self.memo.recall(digest) is None]
         if new:
-            votes = self._online.count_votes(np.array(new)).reveal()
+            votes = self._online.count_votes(take(rows, new)).reveal()
             noise = self._online.noise.at("no ledger", self._drawn)
             codes = self._online.mechanism.release_many(votes, noise)
             self._drawn += len(new)

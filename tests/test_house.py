@@ -193,6 +193,27 @@ def test_that_test_sees_ways_past_a_drawn_block(room: str, line: str, caught: bo
     assert bool(noise_without_a_block(room, ast.parse(line))) == caught
 
 
+def makers_of(name: str, trees: dict[str, ast.Module]) -> set[str]:
+    """The files that make a value of a class: those that call it by its name."""
+    return {
+        path
+        for path, tree in trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == name
+    }
+
+
+TOLD_ONCE = {"OnlineAnswers": "voting/ask.py", "Provenance": "run/facts.py", "Spending": "run/facts.py"}
+
+
+@pytest.mark.parametrize("name", TOLD_ONCE)
+def test_what_is_told_once_is_made_in_one_file(name: str) -> None:
+    trees = {path.relative_to(SOURCE).as_posix(): parsed(path) for path in modules()}
+    assert makers_of(name, trees) == {TOLD_ONCE[name]}
+    second = {**trees, "folder/ask.py": ast.parse(f"found = {name}(1)")}
+    assert makers_of(name, second) == {TOLD_ONCE[name], "folder/ask.py"}
+
+
 def test_no_room_is_a_lumber_room() -> None:
     assert [path for path in modules() if FORBIDDEN_NAMES & set(path.with_suffix("").parts[-3:])] == []
 

@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
+from tests.labelling.asking import ask
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import Repeated
@@ -262,7 +263,7 @@ def reservation(times: int) -> Any:
 def test_with_the_memo_repeated_questions_tell_nothing_new_and_cost_nothing() -> None:
     paid = reservation(400)
     asked = online(Memo(), paid)
-    found = reconstruct(lambda: asked.ask([b"x"])[0], 400)
+    found = reconstruct(lambda: ask(asked, [b"x"])[0], 400)
     assert not found.learned_more
     assert paid.remaining("online answer") == 399
 
@@ -270,7 +271,7 @@ def test_with_the_memo_repeated_questions_tell_nothing_new_and_cost_nothing() ->
 @pytest.mark.heavy
 def test_with_the_memo_off_the_noise_averages_away_and_every_answer_is_paid_until_none_is_left() -> None:
     paid = reservation(400)
-    found = reconstruct(lambda: online(Memo(), paid).ask([b"x"])[0], 400)  # a memo that never remembers
+    found = reconstruct(lambda: ask(online(Memo(), paid), [b"x"])[0], 400)  # a memo that never remembers
     assert found.learned_more
     from scipy.stats import norm
 
@@ -278,7 +279,7 @@ def test_with_the_memo_off_the_noise_averages_away_and_every_answer_is_paid_unti
     assert half_lead == pytest.approx(65, abs=4.9 * 100 / norm.pdf(0.65) * 0.5 / 20)
     assert half_lead == pytest.approx(65, abs=40)
     with pytest.raises(BudgetExhausted):
-        online(Memo(), paid).ask([b"x"])
+        ask(online(Memo(), paid), [b"x"])
 
 
 def test_an_estimator_that_is_asked_again_gives_the_same_answer_for_nothing(at_once: None) -> None:

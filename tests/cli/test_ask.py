@@ -15,6 +15,7 @@ from quorate.folder import online
 from quorate.folder.published import read_facts
 from quorate.folder.stages import FolderStages
 from quorate.ledger import Ledger
+from quorate.voting import ask as asking
 
 
 @pytest.fixture
@@ -87,7 +88,8 @@ def test_a_run_that_has_not_finished_is_not_asked(make_run: Any, cli: Any) -> No
 def test_a_run_that_kept_nothing_back_is_not_asked(make_run: Any, cli: Any) -> None:
     root = make_run(m=60)
     assert cli("run", root)[0] == 0
-    code, _, said = cli("ask", root, root / "public.csv")
+    pl.read_csv(root / "evaluation.csv").head(2).write_csv(root / "new.csv")
+    code, _, said = cli("ask", root, root / "new.csv")
     assert code == 4
     assert "online_answers" in said
 
@@ -125,14 +127,14 @@ def test_teachers_that_were_not_kept_are_trained_again_and_vote_the_same(
     asked: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[np.ndarray[Any, Any]] = []
-    real = online.asked_of
+    real = asking.asked_of
 
     def overheard(*arguments: Any, **how: Any) -> Any:
         votes = real(*arguments, **how)
         seen.append(votes.reveal().copy())
         return votes
 
-    monkeypatch.setattr(online, "asked_of", overheard)
+    monkeypatch.setattr(asking, "asked_of", overheard)
     pl.read_csv(asked / "new.csv").head(2).write_csv(asked / "some.csv")
     kept = list((asked / "private").glob("teachers-*"))
     assert kept

@@ -15,6 +15,7 @@ import pytest
 from quorate.data import column_names, read_cells, read_data
 from quorate.data.column_kinds import column_kinds
 from quorate.data.dialect import Dialect
+from quorate.data.formats.spreadsheet import _with_cells_that_can_be_read
 from quorate.data.given_kinds import GivenKinds
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.run.schema import Schema
@@ -39,12 +40,19 @@ PARTS = {
 }
 
 
+class Raw(str):
+    """What stands inside a cell of a workbook, and before it the attributes of that cell."""
+
+
 def excel(path: Path, rows: list[tuple[Any, ...]]) -> Path:
     """Write a workbook of one sheet: numbers, truth values, days and texts; None is no cell."""
 
     def cell(value: Any, at: str) -> str:
         if value is None:
             return ""
+        if isinstance(value, Raw):
+            attributes, _, inside = value.partition(">")
+            return f'<c r="{at}" {attributes}>{inside}</c>' if inside else f'<c r="{at}" {attributes}/>'
         if isinstance(value, bool):
             return f'<c r="{at}" t="b"><v>{int(value)}</v></c>'
         if isinstance(value, dt.date):
@@ -126,6 +134,42 @@ def test_a_cell_beside_the_named_columns_is_not_read(tmp_path: Path) -> None:
     assert column_names(path) == column_names(plain) == list(NAMES)
     assert read_data(path, label="ill").X.equals(read_data(plain, label="ill").X)
     assert read_cells(path, label="ill", n_features=5).X.equals(read_cells(plain, label="ill", n_features=5).X)
+
+
+@pytest.mark.parametrize(
+    ("inside", "says"),
+    [
+        ('t="e"><v>#N/A</v>', None),
+        ('t="e"><v>#SPILL!</v>', None),
+        ("s='1' t='e'><f>A1#</f><v>#CALC!</v>", None),
+        ('t="e">', None),
+        ('s="1"><v>-1e300</v>', str(int(-1e300))),
+        ('s="1"><f>A1</f><v>-108000000000</v>', "-108000000000"),
+    ],
+)
+def test_a_cell_that_the_library_fails_on_refuses_no_table(tmp_path: Path, inside: str, says: str | None) -> None:
+    """Errors of newer Excels and days before time began; what one private cell holds decides on that cell alone."""
+    rows = [(Raw(inside), *ROWS[0][1:]), *ROWS[1:]]
+    cells = read_cells(excel(tmp_path / "t.xlsx", [NAMES, *rows]), label="ill", n_features=5)
+    others = read_cells(excel(tmp_path / "o.xlsx", [NAMES, (None, *ROWS[0][1:]), *ROWS[1:]]), label="ill", n_features=5)
+    assert cells.X["age"].to_list() == [says, "50", "17"]
+    assert cells.X.drop("age").equals(others.X.drop("age"))
+
+
+def test_a_cell_in_the_last_column_of_all_takes_no_memory(tmp_path: Path) -> None:
+    path = excel(tmp_path / "t.xlsx", [NAMES, *ROWS])
+    whole = read_cells(path, label="ill", n_features=5).X
+    with ZipFile(path) as archive:
+        sheet = archive.read("xl/sheet.xml").replace(
+            b"</row></sheetData>", b'<c r="XFD4"><v>1</v></c></row></sheetData>'
+        )
+    with ZipFile(path, "w") as archive:
+        for name, text in PARTS.items():
+            archive.writestr(name, text)
+        archive.writestr("xl/sheet.xml", sheet)
+    assert b"XFD4" in sheet
+    assert b"XFD" not in ZipFile(_with_cells_that_can_be_read(path)).read("xl/sheet.xml")
+    assert read_cells(path, label="ill", n_features=5).X.equals(whole)
 
 
 def test_numbers_and_texts_are_one_in_the_dialect_of_the_run(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from quorate import Budget, Ledger, PrivateLogisticRegression, check
+from quorate import Budget, Ledger, PrivateLogisticRegression, QuorateWarning, check
 from quorate.accounting import Composed, epsilon
 from quorate.accounting.neighbouring import Relation
 from quorate.data.declared_schema import Schema
@@ -91,6 +92,22 @@ def test_the_same_fit_goes_on_without_a_charge_and_gives_the_same_model(fitted: 
     assert len(ledger.reservations()) == 1
     assert (again.coef_ == clf.coef_).all()
     assert again.pool_.equals(clf.pool_)
+
+
+def test_a_fit_that_goes_on_with_one_of_other_marginals_says_so_and_a_share_begins_another() -> None:
+    rows, labels = wards(N, 1)
+    rows, schema = rows.select("ward", "grade"), {name: LISTS.declared[name] for name in ("ward", "grade")}
+    ledger = Ledger(budget=Budget(5.0, 1e-4))
+    begun = estimator(ledger=ledger, marginals=0).fit(rows, labels, schema=schema)
+    with pytest.warns(QuorateWarning, match=r"^begun-without-marginals: .* marginals = 0\.1"):
+        again = estimator(ledger=ledger).fit(rows, labels, schema=schema)
+    assert (again.coef_ == begun.coef_).all()
+    assert len(ledger.reservations()) == 1
+    for same in (estimator(ledger=ledger, marginals=0), estimator(ledger=ledger, marginals=0.1)):
+        with warnings.catch_warnings():
+            warnings.filterwarnings("error", "begun-without", QuorateWarning)
+            same.fit(rows, labels, schema=schema)
+    assert len(ledger.reservations()) == 2
 
 
 def test_coordinates_of_other_bits_are_refused_behind_the_charge(fitted: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,12 +14,16 @@ from sklearn.linear_model import LogisticRegression
 from tests.estimators.small_task import POOL, D, X, Y, classifier, fitted, table
 
 from quorate import PrivateClassifier, PublicPool
+from quorate.data import row_digests
 from quorate.errors import (
     BudgetExhausted,
     DataRefused,
     PreconditionFailed,
 )
+from quorate.labelling import OnlineAnswers
 from quorate.ledger import Reservation
+from quorate.mechanisms import DECLINED
+from quorate.release import NEVER_ASKED
 
 
 @pytest.mark.heavy
@@ -49,17 +53,23 @@ def test_asking_for_a_released_label_is_free(clf: PrivateClassifier) -> None:
     assert clf.facts().spending.answers_left == left
 
 
-def test_a_declined_answer_is_none(clf: PrivateClassifier) -> None:
-    from quorate.data import row_digests
+def test_a_row_without_an_answer_was_declined_or_never_asked(
+    clf: PrivateClassifier, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    points = table(3, 33)[0]
+    clf._kept.memo.remember(row_digests(points[:1]), [DECLINED])
+    assert (clf.ask(points[:1]), clf.asked_.status) == ([None], ["declined"])
+    monkeypatch.setattr(OnlineAnswers, "ask", lambda *_: np.array([1, DECLINED, NEVER_ASKED]))
+    assert clf.ask(points) == clf.asked_.answers == [1, None, None]
+    assert clf.asked_.status == ["answered", "declined", "never asked"]
+    assert clf.asked_.left == clf.facts().spending.answers_left
 
-    point = table(1, 33)[0]
-    clf._kept.memo.remember(row_digests(point), [-1])
-    assert clf.ask(point) == [None]
 
-
-def test_ask_without_answers_kept_back_says_how_to_have_some() -> None:
-    with pytest.raises(PreconditionFailed, match="give online_answers= before fit"):
-        fitted(queries=20).ask(POOL)
+def test_without_answers_kept_back_labels_are_told_and_new_rows_are_refused() -> None:
+    clf = fitted(queries=20)
+    assert clf.ask(POOL[clf.queries_[:1]]) == [clf.classes_[clf.released_.codes[0]]]
+    with pytest.raises(PreconditionFailed, match="set online_answers before a run"):
+        clf.ask(POOL)
 
 
 @pytest.mark.heavy

@@ -182,6 +182,7 @@ ELSEWHERE = {
     "prompts-show-few-rows": "tests/ensemble/prompted: its teachers ask an endpoint",
     "rehearsed-at-the-commonest-class": "a rehearsal, which check and the command are asked for",
     "no-useful-error-bound": "quorate learn",
+    "begun-without-marginals": "tests/direct: a fit after another one, which was charged",
 }
 
 

@@ -380,10 +380,10 @@ def test_a_file_without_names_is_refused_and_its_first_row_not_quoted(make_direc
     for changes in ({}, {"method.by": None, "data.n_records": None, "method.rounds": None, "teachers.count": 12}):
         root = make_direct(f"run{len(changes)}", **changes)
         path = root / "private.csv"
-        path.write_text("40,26.125,Ann,HIV\n" + path.read_text().partition("\n")[2])
+        path.write_text("40,26.125,Ann,ills\n" + path.read_text().partition("\n")[2])
         code, _, err = cli("check", root)
         assert code == 4
-        assert not [each for each in ("26.125", "Ann", "HIV") if each in err]
+        assert not [each for each in ("26.125", "Ann", "ills") if each in err]
 
 
 @pytest.mark.heavy

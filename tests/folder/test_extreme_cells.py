@@ -60,11 +60,13 @@ def test_a_cell_that_no_model_can_be_given_is_refused(
 
 
 @pytest.mark.parametrize("table", ["private", "public", "evaluation"])
-def test_a_number_with_more_digits_than_are_read_names_file_and_column(make_run: Any, cli: Any, table: str) -> None:
+def test_a_number_with_more_digits_than_are_read_names_file_and_place(make_run: Any, cli: Any, table: str) -> None:
     root = make_run(**SMALL, **{"data.evaluation": "evaluation.csv"})
     put(root / f"{table}.csv", "age", HUGE)
     assert_refused(
-        root, cli("run", root), f"{table}.csv: column 'age': an entry looks like a number and cannot be read"
+        root,
+        cli("run", root),
+        f"{table}.csv: column 1, counted from the left: an entry looks like a number and cannot be read",
     )
 
 
@@ -96,7 +98,7 @@ def test_a_question_with_such_a_cell_costs_nothing(make_run: Any, cli: Any) -> N
     new = root / "new.csv"
     for column, cell, expected in (
         ("bmi", "1e400", "new.csv: Input contains infinity in column 'bmi'"),
-        ("age", HUGE, "new.csv: column 'age': an entry looks like a number"),
+        ("age", HUGE, "new.csv: column 1, counted from the left: an entry looks like a number"),
     ):
         new.write_text((root / "public.csv").read_text())
         put(new, column, cell)

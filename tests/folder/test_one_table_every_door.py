@@ -33,7 +33,7 @@ from quorate.report import model_card
 from quorate.service.features import Features
 from quorate.service.open_run import features_of
 from quorate.service.problems import Problem
-from quorate.voting.questions import asked_rows, question_keys
+from quorate.voting.ask import asked_rows, question_keys
 
 DIRECT: dict[str, Any] = {
     "method.by": "direct", "method.rounds": 4, "data.n_records": 300, "teachers.count": None,
@@ -372,7 +372,7 @@ def test_what_an_earlier_version_answered_is_found_and_charged_no_more(
     by_text = {**in_utc, "zoned": in_utc["zoned"].isoformat()}
     elsewhere = {**in_utc, "number": 37.5}
     with monkeypatch.context() as before:
-        before.setattr("quorate.folder.online.question_keys", keys_of_cells)
+        before.setattr("quorate.voting.ask.question_keys", keys_of_cells)
         asked = [ask(load_run(typed), polars_of(row)) for row in (in_berlin, elsewhere)]
         assert ask(load_run(typed), polars_of(in_berlin)).left == asked[1].left == asked[0].left - 1
     for row, first in ((in_berlin, asked[0]), (in_utc, asked[0]), (by_text, asked[0]), (elsewhere, asked[1])):

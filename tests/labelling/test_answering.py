@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binomtest, chi2_contingency
+from tests.labelling.asking import ask as ask_online
 from tests.labelling.doubles import vector
 
 from quorate.accounting import Repeated
@@ -249,10 +250,14 @@ def test_a_run_of_labels_and_then_online_answers_share_the_stages():
     online = OnlineAnswers(
         lambda rows: Secret(np.array([SPLIT, SURE, SURE])[rows]), mechanism, reservation, OSNoise(), Memo(), 2
     )
-    assert online.ask([b"a", b"b", b"c"]).tolist() == [-1, NEVER_ASKED, NEVER_ASKED]  # the first ended the last stage
+    assert ask_online(online, [b"a", b"b", b"c"]).tolist() == [
+        -1,
+        NEVER_ASKED,
+        NEVER_ASKED,
+    ]  # the first ended the last stage
     with pytest.raises(BudgetExhausted, match="is closed: all 4 of its stages are used up"):
-        online.ask([b"d"])
-    assert online.ask([b"a"]).tolist() == [-1]  # what was declined is still free to ask
+        ask_online(online, [b"d"])
+    assert ask_online(online, [b"a"]).tolist() == [-1]  # what was declined is still free to ask
 
 
 # --- the law of the answers -----------------------------------------------------------------------------------------

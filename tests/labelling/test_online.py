@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.labelling.asking import ask
 
 from quorate.data import row_digests
 from quorate.errors import BudgetExhausted, InvalidParameter
@@ -40,7 +41,7 @@ def test_a_batch_is_charged_then_drawn_then_stored_and_only_then_returned(diary)
     reservation, noise = diary(PURPOSE, 5)
     online = desk(reservation, noise)
     for batch in ([b"a", b"b"], [b"c"]):
-        online.ask(batch)
+        ask(online, batch)
         reservation.diary.append("returned")
     assert diary.faults(reservation.diary) == []
     acts = [entry for entry in reservation.diary if not entry.startswith("noise")]
@@ -60,7 +61,7 @@ def test_an_answer_that_cannot_be_stored_is_neither_returned_nor_remembered(diar
     reservation.store = lambda block, answers: (_ for _ in ()).throw(OSError("the disk is full"))
     online = desk(reservation, noise)
     with pytest.raises(OSError, match="disk"):
-        online.ask([b"a"])
+        ask(online, [b"a"])
     assert online.memo.recall(b"a") is None
 
 
@@ -68,16 +69,16 @@ def test_the_same_query_costs_nothing_and_gets_the_same_answer(sessions):
     reservation = sessions.reserve({PURPOSE: 5})
     split = Ensemble(np.array([[50, 50]], dtype=np.int64))  # a coin toss each time it is drawn
     online = desk(reservation, ensemble=split)
-    first = online.ask([b"a", b"b"])
+    first = ask(online, [b"a", b"b"])
     for _ in range(20):
-        assert online.ask([b"a", b"b"]).tolist() == first.tolist()
+        assert ask(online, [b"a", b"b"]).tolist() == first.tolist()
     assert reservation.remaining(PURPOSE) == 3
     assert len(split.shown) == 1
 
 
 def test_a_query_that_appears_twice_in_a_batch_is_asked_once(sessions):
     reservation, ensemble = sessions.reserve({PURPOSE: 5}), Ensemble()
-    answers = desk(reservation, ensemble=ensemble).ask([b"a", b"b", b"a", b"b", b"c"])
+    answers = ask(desk(reservation, ensemble=ensemble), [b"a", b"b", b"a", b"b", b"c"])
     assert answers.tolist() == [1] * 5
     assert ensemble.shown == [[0, 1, 4]]
     assert reservation.remaining(PURPOSE) == 2
@@ -88,15 +89,15 @@ def test_minus_zero_is_zero(sessions):
     online = desk(reservation)
     plus, minus = np.array([[0.0, 1.0]]), np.array([[-0.0, 1.0]])
     assert plus.tobytes() != minus.tobytes()
-    online.ask(row_digests(plus))
-    online.ask(row_digests(minus))
+    ask(online, row_digests(plus))
+    ask(online, row_digests(minus))
     assert reservation.remaining(PURPOSE) == 4
 
 
 def test_a_label_that_was_released_is_free(sessions):
     reservation, ensemble = sessions.reserve({PURPOSE: 5}), Ensemble()
     online = desk(reservation, memo=Memo({b"public": 0, b"declined": -1}), ensemble=ensemble)
-    assert online.ask([b"public", b"declined"]).tolist() == [0, -1]
+    assert ask(online, [b"public", b"declined"]).tolist() == [0, -1]
     assert ensemble.shown == []
     assert reservation.remaining(PURPOSE) == 5
 
@@ -104,22 +105,22 @@ def test_a_label_that_was_released_is_free(sessions):
 def test_a_batch_that_does_not_fit_is_refused_whole(sessions):
     reservation, ensemble = sessions.reserve({PURPOSE: 3}), Ensemble()
     online = desk(reservation, ensemble=ensemble)
-    online.ask([b"a"])
+    ask(online, [b"a"])
     with pytest.raises(BudgetExhausted) as caught:
-        online.ask([b"a", b"b", b"c", b"d"])
+        ask(online, [b"a", b"b", b"c", b"d"])
     assert caught.value.unit == "answers"
     assert ensemble.shown == [[0]]  # the votes were not even counted
     assert reservation.remaining(PURPOSE) == 2
     assert online.memo.recall(b"b") is None
-    assert online.ask([b"a", b"b", b"c", b"b"]).tolist() == [1] * 4  # new ones alone count
+    assert ask(online, [b"a", b"b", b"c", b"b"]).tolist() == [1] * 4  # new ones alone count
     with pytest.raises(BudgetExhausted):
-        online.ask([b"d"])
-    assert online.ask([b"a"]).tolist() == [1]  # free for ever
+        ask(online, [b"d"])
+    assert ask(online, [b"a"]).tolist() == [1]  # free for ever
 
 
 def test_nothing_asked_is_nothing_charged(sessions):
     reservation = sessions.reserve({PURPOSE: 3})
-    assert desk(reservation).ask([]).tolist() == []
+    assert ask(desk(reservation), []).tolist() == []
     assert reservation.remaining(PURPOSE) == 3
 
 
@@ -129,12 +130,12 @@ def test_after_a_restart_the_answers_are_the_same(mechanism, sessions):
     split = Ensemble(np.array([[50, 50]], dtype=np.int64))
     before = desk(sessions.reserve({PURPOSE: 40}, mechanism), mechanism=mechanism, ensemble=split)
     digests = [bytes([byte]) for byte in range(20)]
-    answers = before.ask(digests)
+    answers = ask(before, digests)
     assert len(set(answers.tolist())) == 2  # all alike: once in half a million
 
     after = desk(sessions.reserve({PURPOSE: 40}, mechanism), mechanism=mechanism, ensemble=split)
     after.recall_stored()
-    assert after.ask(digests).tolist() == answers.tolist()
+    assert ask(after, digests).tolist() == answers.tolist()
     assert len(split.shown) == 1
     assert after.reservation.remaining(PURPOSE) == 20
 
@@ -149,11 +150,11 @@ def test_answers_lost_in_a_crash_are_spent_and_their_queries_are_asked_anew(sess
         raise Power
 
     with pytest.raises(Power):
-        OnlineAnswers(cut, BINARY, reservation, OSNoise(), Memo(), 2).ask([b"a", b"b"])
+        ask(OnlineAnswers(cut, BINARY, reservation, OSNoise(), Memo(), 2), [b"a", b"b"])
     after = desk(sessions.reserve({PURPOSE: 5}))
     after.recall_stored()
     assert after.reservation.remaining(PURPOSE) == 3
-    assert after.ask([b"a"]).tolist() == [1]
+    assert ask(after, [b"a"]).tolist() == [1]
     assert after.reservation.remaining(PURPOSE) == 2
 
 
@@ -162,8 +163,8 @@ def test_declined_is_an_answer(sessions):
     reservation = sessions.reserve({PURPOSE: 5}, mechanism)
     split = Ensemble(np.array([[50, 50]], dtype=np.int64))
     online = desk(reservation, mechanism=mechanism, ensemble=split)
-    assert online.ask([b"a"]).tolist() == [-1]
-    assert online.ask([b"a"]).tolist() == [-1]
+    assert ask(online, [b"a"]).tolist() == [-1]
+    assert ask(online, [b"a"]).tolist() == [-1]
     assert reservation.remaining(PURPOSE) == 4
 
 
@@ -183,7 +184,7 @@ def test_a_seeded_desk_repeats_itself_and_no_two_batches_share_noise(sessions_in
     rounds = []
     for _ in range(2):
         online = desk(sessions_in_memory().reserve({PURPOSE: 80}), SeededNoise(5), ensemble=split)
-        rounds.append([online.ask([bytes([k, n]) for n in range(40)]).tolist() for k in range(2)])
+        rounds.append([ask(online, [bytes([k, n]) for n in range(40)]).tolist() for k in range(2)])
     assert rounds[0] == rounds[1]
     assert rounds[0][0] != rounds[0][1]
 
@@ -197,9 +198,9 @@ def test_what_is_charged_is_the_number_of_distinct_queries_that_were_answered(ba
     for batch in batches:
         digests = [bytes([query]) for query in batch]
         if len(answered | set(digests)) <= cap:
-            assert online.ask(digests).tolist() == [1] * len(batch)
+            assert ask(online, digests).tolist() == [1] * len(batch)
             answered |= set(digests)
         else:
             with pytest.raises(BudgetExhausted):
-                online.ask(digests)
+                ask(online, digests)
         assert reservation.remaining(PURPOSE) == cap - len(answered)

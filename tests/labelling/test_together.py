@@ -51,7 +51,8 @@ class Desk:
         return Secret(np.repeat(self.votes, len(rows), axis=0))
 
     def ask(self, *requests):
-        return self.online.ask_together([ClientRequest(**request) for request in requests])
+        asked = [ClientRequest(**request) for request in requests]
+        return self.online.ask_together(np.arange(sum(len(request.digests) for request in asked)), asked)
 
     def given(self, client):
         return self.ledger.quota(client).drawn
@@ -146,7 +147,7 @@ def test_another_body_under_a_key_is_refused_even_where_it_would_be_free():
 def test_a_retry_of_a_request_whose_answer_was_lost_is_charged_again_under_its_key():
     desk = Desk()
     failing = OnlineAnswers(lambda rows: 1 / 0, MECHANISM, desk.reservation, OSNoise(), Memo(), 2)
-    [lost] = failing.ask_together([ClientRequest(client="ann", digests=[b"a", b"b"], key="k")])
+    [lost] = failing.ask_together(np.arange(2), [ClientRequest(client="ann", digests=[b"a", b"b"], key="k")])
     assert isinstance(lost.__cause__, ZeroDivisionError)
     [answer] = desk.ask(request("ann", b"a", b"b", key="k"))
     assert (answer.charged, desk.given("ann")) == (2, 4)

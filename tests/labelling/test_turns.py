@@ -7,6 +7,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from tests.labelling.asking import ask
 
 from quorate.accounting import Repeated
 from quorate.labelling import Memo, OnlineAnswers
@@ -30,7 +31,7 @@ def test_two_threads_that_ask_one_query_pay_for_it_once() -> None:
 
     online = OnlineAnswers(slow_votes, mechanism, reservation, SeededNoise(0), Memo(), 2)
     with ThreadPoolExecutor(4) as pool:
-        answers = [each.tolist() for each in pool.map(lambda _: online.ask([b"the same"]), range(4))]
+        answers = [each.tolist() for each in pool.map(lambda _: ask(online, [b"the same"]), range(4))]
 
     assert reservation.remaining("online answer") == 7
     assert len({tuple(each) for each in answers}) == 1

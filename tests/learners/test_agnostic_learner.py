@@ -24,13 +24,20 @@ from quorate.learners.agnostic.bound import (
 )
 from quorate.learners.agnostic.learner import AgnosticLearner, AgnosticPlan
 from quorate.learners.agnostic.prediction import AgnosticPrediction
-from quorate.learners.agnostic.price import AgnosticPrice, affordable_learner, choice_at, relabelled_sample
-from quorate.learners.agnostic.search import best_split, least_rows, rows_for
+from quorate.learners.agnostic.price import (
+    AgnosticPrice,
+    affordable_learner,
+    best_split,
+    choice_at,
+    least_rows,
+    relabelled_sample,
+    rows_for,
+)
 from quorate.learners.agnostic.subsampled import SubsampledAgnostic
 from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.concepts import Rectangles, Thresholds
-from quorate.learners.empirical import EmpiricalLearner
 from quorate.learners.sanitizers import Tree
+from quorate.learners.transformed_learner import EmpiricalLearner
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
 
@@ -444,7 +451,7 @@ def test_the_choice_of_every_plan_can_be_made(epsilon):
 
 def test_a_plan_whose_choice_cannot_be_made_is_refused_before_the_charge(monkeypatch):
     monkeypatch.setattr(
-        "quorate.learners.agnostic.search.affordable_learner",
+        "quorate.learners.agnostic.price.affordable_learner",
         lambda epsilon, delta, *, n, n_sampled, choice_epsilon: AgnosticPrice(
             n=n, n_sampled=n_sampled, choice_epsilon=1e-13, learner_epsilon=0.1
         ),

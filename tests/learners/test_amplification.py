@@ -24,17 +24,21 @@ from hypothesis import strategies as st
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.errors import InvalidParameter
-from quorate.learners.amplification.price import Price, largest_count, smallest_count, worst_of
-from quorate.learners.amplification.with_replacement import (
+from quorate.learners.amplification import (
+    Price,
+    bns15_claim_4_3,
     bns15_claim_4_5,
     cheapest_with_replacement,
+    largest_count,
     lwy25_lemma_2_13,
+    smallest_count,
     with_replacement,
     with_replacement_by_profile,
+    without_replacement,
+    worst_of,
 )
-from quorate.learners.amplification.without_replacement import bns15_claim_4_3, without_replacement
 from quorate.learners.label_boost.schedule import bns15_lemma_4_1, relabelling
-from quorate.learners.sub_sampling.learner import bns15_claim_5_7, bns15_subsampling, subsampling
+from quorate.learners.sub_sampling import bns15_claim_5_7, bns15_subsampling, subsampling
 
 NEAR = 1e-7  # of a linear program's value
 

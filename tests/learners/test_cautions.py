@@ -22,7 +22,7 @@ from quorate.learners.concepts import Rectangles, Thresholds
 from quorate.learners.private_learner import BOUND_DOES_NOT_HOLD
 from quorate.learners.sample import Sample, read_sample
 from quorate.learners.sanitizers import Tree
-from quorate.learners.sub_sampling.learner import FEWER_LABELS
+from quorate.learners.sub_sampling import FEWER_LABELS
 from quorate.learners.transformed_learner import BASE_ALONE
 from quorate.types import Secret
 
@@ -176,20 +176,3 @@ def test_a_zero_has_one_fingerprint_whatever_its_sign():
     )
     minus = replace(points, points=Secret(np.where(rows == 0, -0.0, rows)))
     assert points.fingerprint(key) == minus.fingerprint(key)
-
-
-def test_a_ledger_of_0_1_is_held_against_the_digest_it_has():
-    key = Secret(bytes(32))
-    sample = read_sample(GRID, [[1], [2]], [0, 1])
-    old = sample._digest_of_each_row(key)
-    assert sample.fingerprint(key, known=[old]) == old
-    assert sample.fingerprint(key) != old
-    assert sample.fingerprint(key, known=[sample.fingerprint(key), old]) == sample.fingerprint(key)
-
-
-@pytest.mark.heavy
-def test_a_million_rows_have_a_fingerprint_with_no_work_for_each_in_python(monkeypatch):
-    monkeypatch.setattr(Sample, "_digest_of_each_row", None)
-    X = np.random.default_rng(0).integers(0, 2**32, (1_000_000, 1))
-    sample = read_sample(Thresholds(32), X, (X[:, 0] < 2**31).astype(int))
-    assert sample.fingerprint(Secret(bytes(32))).startswith("sorted rows: ")

@@ -13,8 +13,7 @@ from exact_relabelling import added, draws, worst_delta, worst_epsilon
 from quorate.accounting import PureDP
 from quorate.errors import InvalidParameter
 from quorate.learners import UNLABELLED, EmpiricalLearner, ExponentialLearner
-from quorate.learners.amplification.price import Price
-from quorate.learners.amplification.with_replacement import lwy25_lemma_2_13
+from quorate.learners.amplification import Price, lwy25_lemma_2_13
 from quorate.learners.concepts import Thresholds
 from quorate.noise import SeededNoise
 

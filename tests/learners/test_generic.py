@@ -14,7 +14,7 @@ from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners import EmpiricalLearner, ExponentialLearner, GenericLearner, LabelBoost
 from quorate.learners.base.choice_bound import deviation_rows, growth_of
 from quorate.learners.concepts import Intervals, PointFunctions, Rectangles, Threshold, Thresholds
-from quorate.learners.generic.learner import Net
+from quorate.learners.generic import Net
 from quorate.learners.sanitizers import BLR, MWEM, Tree
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise

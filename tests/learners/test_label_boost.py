@@ -24,9 +24,13 @@ from quorate.learners import (
     NoisyThreshold,
     PrivateLearner,
 )
-from quorate.learners.amplification.price import Price
-from quorate.learners.amplification.with_replacement import bns15_claim_4_5, with_replacement
-from quorate.learners.amplification.without_replacement import bns15_claim_4_3, without_replacement
+from quorate.learners.amplification import (
+    Price,
+    bns15_claim_4_3,
+    bns15_claim_4_5,
+    with_replacement,
+    without_replacement,
+)
 from quorate.learners.concepts import Thresholds
 from quorate.learners.label_boost.constants import PaperConstants, TightConstants
 from quorate.learners.label_boost.learner import BoostPlan

@@ -81,22 +81,3 @@ def test_the_smaller_of_two_bounds_says_how_many_rows_generalise() -> None:
 def test_label_boost_asks_for_12_072_rows_where_one_bound_alone_asked_for_41_179() -> None:
     learner = LabelBoost(base=NoisyThreshold(concepts=Thresholds(32), epsilon=1.0), epsilon=1.0)
     assert learner.rows_needed().labelled == 12_072
-
-
-def test_a_label_boost_that_was_charged_by_its_earlier_plan_goes_on_by_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    boost: Any = {"base": NoisyThreshold(concepts=LINE, epsilon=1.0), "epsilon": 1.0, "alpha": 0.5}
-    ledger = Ledger(budget=Budget(5.0, 0.0))
-    learner = LabelBoost(**boost, ledger=ledger, unsafe_noise_seed=0)
-    earlier, now = (plan(len(X), 0, 1.0, 0.0).schedule for plan in (learner._earlier_plan, learner._plan))
-    assert (earlier.proven, now.proven) == (False, True)  # other sizes, so another key
-    with monkeypatch.context() as before:
-        before.setattr(LabelBoost, "_plan", LabelBoost._earlier_plan)
-        before.setattr(LabelBoost, "_earlier_plan", lambda *_: None)
-        concept = learner.fit(X, Y).concept_
-    spent = ledger.spent.epsilon
-    again = LabelBoost(**boost, ledger=ledger, unsafe_noise_seed=0)
-    again.check_fit(X, Y)
-    again.fit(X, Y)
-    assert (ledger.spent.epsilon, again.concept_, again.plan_.schedule) == (spent, concept, earlier)
-    fresh = LabelBoost(**boost, unsafe_noise_seed=0).fit(X, Y)
-    assert fresh.plan_.schedule == now

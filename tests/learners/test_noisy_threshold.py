@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners import GridChoice, NoisyQuantile, NoisyThreshold
-from quorate.learners.base import grid_choice, noisy_threshold
-from quorate.learners.base.noisy_threshold import threshold_runs
+from quorate.learners.base import grid_choice
+from quorate.learners.base.grid_choice import threshold_runs
 from quorate.learners.concepts import Intervals, Threshold, Thresholds
 from quorate.noise import OSNoise, SeededNoise
 from quorate.noise.table import exp_negative
@@ -256,7 +256,7 @@ def test_values_are_counted_alike_by_a_table_and_by_a_sort(n, largest):
     distinct, place = np.unique(values, return_inverse=True)
     ones = np.bincount(place, weights=labels, minlength=len(distinct)).astype(np.int64)
     zeros = np.bincount(place, minlength=len(distinct)) - ones
-    for found, expected in zip(noisy_threshold._counts(values, labels), (distinct, zeros, ones), strict=True):
+    for found, expected in zip(grid_choice._counts(values, labels), (distinct, zeros, ones), strict=True):
         assert found.tolist() == expected.tolist()
         assert found.dtype == np.int64
 

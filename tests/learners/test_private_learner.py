@@ -28,8 +28,7 @@ from quorate.learners import (
     SubSampling,
 )
 from quorate.learners.concepts import Threshold, Thresholds
-from quorate.learners.inner_learner import without_ledger
-from quorate.learners.stored_concepts import from_stored, to_stored
+from quorate.learners.fit_charge import from_stored, to_stored, without_ledger
 from quorate.ledger import Budget, Ledger
 
 X = np.arange(40).reshape(-1, 1)

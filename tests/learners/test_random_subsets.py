@@ -15,7 +15,7 @@ from scipy.stats import chisquare
 from tests.scripted_noise import ScriptedNoise
 
 from quorate.errors import InvalidParameter
-from quorate.learners.amplification.without_replacement import (
+from quorate.learners.amplification import (
     random_arrangement,
     random_draws,
     random_integers,

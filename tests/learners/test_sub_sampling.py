@@ -14,9 +14,9 @@ from exact import exponential as exponential_law
 from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter, LedgerMismatch
 from quorate.learners import UNLABELLED, ExponentialLearner, SubSampling
-from quorate.learners.amplification.price import Price
+from quorate.learners.amplification import Price
 from quorate.learners.concepts import Thresholds
-from quorate.learners.sub_sampling.learner import bns15_claim_5_7, subsampling
+from quorate.learners.sub_sampling import bns15_claim_5_7, subsampling
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.labelling.asking import ask
 from tests.ledger.postgres_server import Server, running, why_not
 from tests.ledger.test_crashes import breaches
 from tests.shell import shell
@@ -247,13 +248,13 @@ def test_what_one_server_answered_another_does_not_ask_again(server):
     url, asked = server.url(), []
     with Ledger(url, budget=BUDGET) as first, Ledger(url) as second:
         one, two = desk(first, asked), desk(second, asked)
-        digests = [b"%d" % number for number in range(12)]
-        [answer] = one.ask_together([ClientRequest(client="ann", digests=digests, key="k")])
-        [again] = two.ask_together([ClientRequest(client="ann", digests=digests, key="k")])
+        rows, digests = np.arange(12), [b"%d" % number for number in range(12)]
+        [answer] = one.ask_together(rows, [ClientRequest(client="ann", digests=digests, key="k")])
+        [again] = two.ask_together(rows, [ClientRequest(client="ann", digests=digests, key="k")])
         assert (answer.charged, again.charged, asked) == (12, 0, [12])
-        assert again.codes.tolist() == answer.codes.tolist() == two.ask(digests).tolist()
-        more = two.ask([b"new", *digests])
-        assert one.ask([b"new"]).tolist() == more[:1].tolist()
+        assert again.codes.tolist() == answer.codes.tolist() == ask(two, digests).tolist()
+        more = ask(two, [b"new", *digests])
+        assert ask(one, [b"new"]).tolist() == more[:1].tolist()
         assert asked == [12, 1]
         assert one.reservation.remaining("online answer") == 27
 

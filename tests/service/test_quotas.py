@@ -21,7 +21,7 @@ from quorate.service.answers import Answered, Asked
 from quorate.service.features import Column, Features
 from quorate.service.keys import KeyFile
 from quorate.service.problems import Problem
-from quorate.service.votes import CurrentRows, EnsembleAnswers
+from quorate.service.votes import EnsembleAnswers
 from quorate.types import Secret
 
 KEPT = 12
@@ -32,12 +32,13 @@ def served(*, refuse: bool = False) -> tuple[Ledger, EnsembleAnswers]:
     ledger, mechanism = Ledger(budget=Budget(40.0, 1e-5)), GaussianNoisyMax(sigma=4.0, form="binary")
     purposes = {"online answer": KEPT}
     reservation = ledger.reserve(Repeated(mechanism.event, KEPT), delta=1e-5, purposes=purposes, key="kept back")
-    current = CurrentRows(lambda table: Secret(np.tile([0, 60], (len(table), 1))))
-    online = OnlineAnswers(current.votes, mechanism, reservation, SeededNoise(0), Memo(), 2)
+
+    def votes(table: Any) -> Secret[Any]:
+        return Secret(np.tile([0, 60], (len(table), 1)))
+
+    online = OnlineAnswers(votes, mechanism, reservation, SeededNoise(0), Memo(), 2)
     student = ["no", "yes"]
-    return ledger, EnsembleAnswers(
-        online, current, ledger, lambda table: ["no"] * len(table), student, FEATURES, refuse=refuse
-    )
+    return ledger, EnsembleAnswers(online, ledger, lambda table: ["no"] * len(table), student, FEATURES, refuse=refuse)
 
 
 def asked(*places: int, client: str = "ann", quota: int | None = 3) -> Asked:

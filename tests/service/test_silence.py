@@ -24,7 +24,7 @@ from quorate.service.features import Column, Features
 from quorate.service.keys import KeyFile
 from quorate.service.records import Records
 from quorate.service.settings import ServiceSettings
-from quorate.service.votes import CurrentRows, EnsembleAnswers
+from quorate.service.votes import EnsembleAnswers
 from quorate.types import IntArray, Secret
 
 NOW = datetime(2026, 3, 4, tzinfo=UTC)
@@ -48,9 +48,8 @@ def left_by(
     def votes(rows: Any) -> Secret[IntArray]:
         return Secret(counts[rows["place"].to_numpy().astype(int)])
 
-    current = CurrentRows(spy(votes, records))
-    online = OnlineAnswers(current.votes, mechanism, reservation, SeededNoise(seed), Memo(), 2)
-    answers = EnsembleAnswers(online, current, ledger, lambda rows: ["no"] * len(rows), ("no", "yes"), FEATURES)
+    online = OnlineAnswers(spy(votes, records), mechanism, reservation, SeededNoise(seed), Memo(), 2)
+    answers = EnsembleAnswers(online, ledger, lambda rows: ["no"] * len(rows), ("no", "yes"), FEATURES)
     served = Served(
         title="a ward",
         method="votes",

@@ -25,7 +25,7 @@ from quorate.service.answers import Answered, Asked, Point, Reply, Standing
 from quorate.service.features import Column, Features
 from quorate.service.problems import Problem
 from quorate.service.turns import AnsweringThreads
-from quorate.service.votes import CurrentRows, EnsembleAnswers
+from quorate.service.votes import EnsembleAnswers
 from quorate.types import Secret
 
 CLIENTS = 24
@@ -235,10 +235,9 @@ def ensemble(
     ledger, mechanism = Ledger(budget=Budget(40.0, 1e-5)), GaussianNoisyMax(sigma=4.0, form="binary")
     purposes = {"online answer": left}
     reservation = ledger.reserve(Repeated(mechanism.event, left), delta=1e-5, purposes=purposes, key="kept back")
-    current = CurrentRows(count, view)
-    online = OnlineAnswers(current.votes, mechanism, reservation, SeededNoise(0), Memo(), 2)
+    online = OnlineAnswers(count, mechanism, reservation, SeededNoise(0), Memo(), 2)
     features = Features((Column("place", "number", nullable=False),), named=True, sparse=False)
-    return EnsembleAnswers(online, current, ledger, student, ("no", "yes"), features)
+    return EnsembleAnswers(online, ledger, student, ("no", "yes"), features, view=view)
 
 
 def replies_of(

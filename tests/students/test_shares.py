@@ -14,8 +14,7 @@ from scipy.optimize import brentq, minimize
 from scipy.sparse import csr_array, csr_matrix
 from scipy.stats import chi2
 
-from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
-from quorate.data.feature_maps.standardizer import PoolStandardizer
+from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, PoolStandardizer
 from quorate.errors import InvalidParameter
 from quorate.students.shares import PRIOR_VARIANCE, VoteShares, fit_vote_shares, onto_simplex
 

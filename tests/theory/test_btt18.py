@@ -18,6 +18,7 @@ from quorate.theory import (
     btt18_claim_4_1,
     btt18_claim_4_1_by_markov,
     btt18_claim_4_1_queries,
+    btt18_cutoff,
     btt18_lemma_3_3,
     btt18_lemma_3_3_counted,
     btt18_public_rows_shape,
@@ -232,6 +233,10 @@ def test_the_private_rows_of_section_4_train_each_teacher_to_alpha(vc: int, alph
         (lambda: btt18_theorem_3_4_shape(10, 10, 10, 0.5), "vc_dimension"),
         (lambda: btt18a_agreeing_parts(10, 0.1, 2 / 3), "share"),
         (lambda: btt18_lemma_3_3(1, 0.51), "xi"),
+        (lambda: btt18_cutoff(1.1, 10, 0.1), "error"),
+        (lambda: cutoff_for_mean_error(0.1, 0, 0.1), "n_queries"),
+        (lambda: cutoff_for_mean_error(0.1, 10, 1), "beta"),
+        (lambda: cutoff_for_mean_error(0.1, 10, 0.1, disagreeing=0.6), "disagreeing"),
     ],
 )
 def test_conditions_of_the_theorems_are_asked_for(call, named: str) -> None:

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from quorate.errors import InvalidParameter
 from quorate.theory import btt18_cutoff, cutoff_for_mean_error
 
 rates = st.floats(0, 1)
@@ -88,31 +87,3 @@ def test_it_is_a_number_of_queries_that_grows_with_the_error_and_with_certainty(
 def test_no_error_at_all_still_leaves_one_answer():
     assert cutoff_for_mean_error(0, 1_000, 0.05) == pytest.approx(1, abs=10)
     assert cutoff_for_mean_error(1, 1_000, 0.05) == 1_000
-
-
-@pytest.mark.default_cases(4)
-@pytest.mark.parametrize("function", [btt18_cutoff, cutoff_for_mean_error])
-@pytest.mark.parametrize(
-    ("arguments", "named"),
-    [
-        ((-0.1, 10, 0.1), "error"),
-        ((1.1, 10, 0.1), "error"),
-        ((float("nan"), 10, 0.1), "error"),
-        ((True, 10, 0.1), "error"),
-        ((0.1, 0, 0.1), "n_queries"),
-        ((0.1, 1.5, 0.1), "n_queries"),
-        ((0.1, 10, 0), "beta"),
-        ((0.1, 10, 1), "beta"),
-        ((0.1, 10, "0.1"), "beta"),
-    ],
-)
-def test_bad_input(function, arguments, named):
-    with pytest.raises(InvalidParameter, match=f"^{named} must be "):
-        function(*arguments)
-
-
-@pytest.mark.default_cases(3)
-@pytest.mark.parametrize("share", [0, 0.6, -1, float("nan"), True, None])
-def test_a_share_of_disagreeing_teachers_is_at_most_half(share):
-    with pytest.raises(InvalidParameter, match=r"^disagreeing must be "):
-        cutoff_for_mean_error(0.1, 100, 0.1, disagreeing=share)

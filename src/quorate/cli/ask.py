@@ -31,10 +31,9 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
         asked = method.ask(read, rows, watch=watch)
     seeded = read.settings.run.unsafe_noise_seed is not None
     if as_json:
-        shown = {"answers": asked.answers, "statuses": asked.statuses, "answers_left": asked.left, "seeded": seeded}
-        print_json(shown)
+        print_json({"answers": asked.answers, "statuses": asked.status, "answers_left": asked.left, "seeded": seeded})
         return
-    for answer, status in zip(asked.answers, asked.statuses, strict=True):
+    for answer, status in zip(asked.answers, asked.status, strict=True):
         click.echo(status if answer is None else answer)
     click.echo(f"{several(asked.left, 'answer')} left", err=True)
     for caution in method.cautions(read):

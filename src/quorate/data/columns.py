@@ -67,6 +67,21 @@ def listed(names: Sequence[str]) -> str:
     return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
 
 
+def names_columns(line: Sequence[str], public: Sequence[str]) -> bool:
+    """Tell whether the first line of a table names its columns, and is no row, by the names of a public table.
+
+    All of these stand in it, or half of those that could be no cell of numbers. Nothing else of a private first line
+    may be quoted.
+
+    Examples
+    --------
+    >>> names_columns(["age", "income", "id"], ["age", "income"]), names_columns(["39", "1", "P17"], ["0", "1"])
+    (True, False)
+    """
+    there, words = set(line), {name for name in public if not name.strip().lstrip("+-").replace(".", "", 1).isdigit()}
+    return bool(public) and (there.issuperset(public) or (bool(words) and 2 * len(there & words) >= len(words)))
+
+
 def column(X: Rows, position: int) -> Any:
     """Return one column of a frame as a series of its own library.
 
@@ -296,7 +311,7 @@ def other_columns(names: Sequence[str], wanted: Sequence[str], *, called: tuple[
     """Word how the columns of a table differ from those of a public one, and name what one of them alone has.
 
     `names`, `wanted`: of the table and of the public one. `called`: what the two are called. Returns: `words`: without
-    a full stop. Where most public columns are lacking, the first line of the table may be a row, which is not quoted.
+    a full stop. Where these do not show that the first line of the table names columns, it is not quoted.
     `alone`: what only one of them has; nothing where the first line may be a row.
 
     Examples
@@ -307,7 +322,7 @@ def other_columns(names: Sequence[str], wanted: Sequence[str], *, called: tuple[
     one, other = called
     more = [name for name in names if name not in set(wanted)]
     lacking = [name for name in wanted if name not in set(names)]
-    if 2 * len(lacking) > len(wanted):
+    if not names_columns(names, wanted):
         words = (
             f"{one} lacks the {in_words(lacking)} of {other}; its own names are not quoted, since they may be a row. "
             "The first line must name the columns, the same in both"

@@ -21,8 +21,8 @@ from quorate.data.declared import encoded_width
 from quorate.data.declared_schema import CategoryColumn, NumberColumn, Schema
 from quorate.data.feature_maps import LinearMap
 from quorate.data.feature_maps.named import feature_map_for
+from quorate.data.feature_maps.nystroem import LANDMARKS
 from quorate.data.feature_maps.product_kernel import MOST_VALUES, columns_of
-from quorate.data.feature_maps.rbf import LANDMARKS
 from quorate.data.feature_maps.scale import has_spread
 from quorate.data.pool_moments import MOST_EIGENPAIRS
 from quorate.direct.defaults import dimension_of_blocks, rounds_for, wanted_dimension

@@ -21,9 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from quorate.data.feature_maps.coordinates import LENGTH_BITS
+from quorate.data.feature_maps.coordinates import LENGTH_BITS, FactoredRows
 from quorate.data.feature_maps.exact import MANTISSA_BITS, exp, squared_lengths
-from quorate.data.feature_maps.factored import FactoredRows
 from quorate.types import FloatArray, IntArray
 
 BLOCK = 2**16  # records a block: with contributions below 2^30 a block's sums stay below 2^46

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import platform
 from contextvars import copy_context
-from importlib.metadata import version
 from math import inf, sqrt
 from typing import Any
 
 import numpy as np
 
-from quorate.accounting import epsilon as price
 from quorate.direct.checks import direct_checks
 from quorate.direct.config import rho_of
 from quorate.direct.defaults import HALF
@@ -20,7 +17,6 @@ from quorate.direct.plan import noise_for
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter
 from quorate.ledger import Budget, Ledger, Reservation
-from quorate.release.guarantee import spent_of
 from quorate.release.target import GRADIENT_ROUND, MARGINAL_LEVEL
 from quorate.report import (
     AnswerCounts,
@@ -28,21 +24,19 @@ from quorate.report import (
     Facts,
     Fitted,
     Part,
-    Provenance,
     Rounds,
     Setup,
     Spending,
 )
-from quorate.report.spending import raises_of
 from quorate.run.attacker import attack_curve
-from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, name_of
+from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, name_of, provenance_of, spending_of
 
 MECHANISM = "noisy gradient rounds"
 
 
 def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadata: RunMetadata) -> Facts:
     """Gather everything that a report says."""
-    seeded, model = task.noise.seeded, name_of(result.model)
+    model = name_of(result.model)
     promised = direct_guarantee(task, ledger)
     return Facts(
         guarantee=promised,
@@ -68,19 +62,10 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
         choices=_choices(task),
         attacker=attack_curve(task.event, task.epsilon, task.delta, beside=promised),
         checks=direct_checks(task, ledger, evaluated=metadata.utility.student is not None, readers=metadata.readers),
-        provenance=Provenance(
-            run=metadata.title,
-            started=metadata.started,
-            command=metadata.command,
-            seeded=seeded,
-            noise="a given seed" if seeded else "the operating system's entropy",
-            ledger_head=ledger.head.hash,
-            ledger_entries=ledger.head.sequence,
-            versions=(
-                *((name, version(name)) for name in ("quorate", "numpy", "scipy", "scikit-learn")),
-                ("python", platform.python_version()),
-                *metadata.readers,
-            ),
+        provenance=provenance_of(
+            ledger,
+            metadata,
+            seeded=task.noise.seeded,
             public_digests=(("drawn pool" if task.drawn else "public pool", task.public_digest),)
             if task.has_pool
             else (),
@@ -129,35 +114,17 @@ def rounds_of(task: DirectTask, reservation: Reservation) -> Rounds:
 
 
 def _spending(task: DirectTask, reservation: Reservation, ledger: Ledger) -> Spending:
-    budget, left = ledger.budget, ledger.left
-    epsilon, delta = spent_of(ledger)
     rounds = rounds_of(task, reservation)
-    return Spending(
-        budget_epsilon=budget.epsilon,
-        budget_delta=budget.delta,
-        spent_epsilon=epsilon,
-        spent_delta=delta,
-        left_epsilon=max(0.0, budget.epsilon - epsilon) if left.epsilon is None else left.epsilon,
-        left_delta=max(0.0, budget.delta - delta) if left.delta is None else left.delta,
-        composition=budget.composition,
-        answers_left=None,
-        durable=ledger.durable,
-        parts=(
-            *_marginals(task, reservation),
-            Part(
-                purpose=GRADIENT_ROUND,
-                mechanism="discrete Gaussian noise on sums",
-                reserved=rounds.rounds,
-                share=1.0 if task.drawn is None else 1 - task.drawn.before.share,
-                asked=rounds.stored + rounds.interrupted,
-                answered=rounds.stored,
-                interrupted=rounds.interrupted,
-            ),
-        ),
-        raises=raises_of(ledger),
-        run_epsilon=price(task.event, task.delta),
-        run_delta=task.delta,
+    part = Part(
+        purpose=GRADIENT_ROUND,
+        mechanism="discrete Gaussian noise on sums",
+        reserved=rounds.rounds,
+        share=1.0 if task.drawn is None else 1 - task.drawn.before.share,
+        asked=rounds.stored + rounds.interrupted,
+        answered=rounds.stored,
+        interrupted=rounds.interrupted,
     )
+    return spending_of(ledger, task.event, task.delta, (*_marginals(task, reservation), part))
 
 
 def _marginals(task: DirectTask, reservation: Reservation) -> tuple[Part, ...]:

@@ -16,7 +16,13 @@ from quorate.outcomes import Caution
 from quorate.report.notation import percent
 from quorate.run.check_result import unit_line
 from quorate.run.drawn_pool import N_ROWS
-from quorate.run.pool_cautions import coarse_marginals_caution, few_rows_caution, pool_cautions, unit_caution
+from quorate.run.pool_cautions import (
+    begun_without_marginals_caution,
+    coarse_marginals_caution,
+    few_rows_caution,
+    pool_cautions,
+    unit_caution,
+)
 
 
 def foreseen(task: DirectTask) -> dict[str, Any]:
@@ -114,6 +120,7 @@ def cautions_of(
     if task.drawn is not None:
         before = task.drawn.before
         found += (coarse_marginals_caution(before.resolution, len(before.marginals.partitions)),)
+    found += (begun_without_marginals_caution(goes_on=task.left_marginals_open),)
     if task.has_public_pool and not isinstance(task.schema.encoder, FittedTransformer):
         found += pool_cautions(task.schema.pool, pool_name, kinds=task.schema.kinds)
     if task.has_public_pool:

@@ -13,7 +13,7 @@ from quorate.data.labels import Label, codes_of
 from quorate.data.unit_ids import usable_slots
 from quorate.direct.task import DirectTask
 from quorate.run.cells import lists_of
-from quorate.run.look import CountedCells, Look, Names, compared_with_pool
+from quorate.run.look import CountedCells, Look, Names, compared_with_pool, compared_with_schema
 from quorate.run.remarks import Note, notes_on_tables, remarks
 from quorate.types import Secret
 
@@ -44,6 +44,8 @@ def look_at_rounds(
             *compared_with_pool(counted, task.records, pool, names),
             *remarks(lambda: notes_on_tables(counted.rows(), pool, task.schema.kinds, **called).reveal()),
         )
+    elif task.schema.declared:
+        notes = compared_with_schema(counted, len(labels), names)
     notes += remarks(lambda: ids(slots or ()))
     return Secret(
         Look(

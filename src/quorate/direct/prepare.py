@@ -188,7 +188,8 @@ def _begun_without_marginals(config: DirectConfig, X: Any, y: Any, **how: Any) -
         task = prepare_direct(replace(config, marginals=0), X, y, **how)
     except InvalidParameter:  # a schema that could not be declared then
         return None
-    return task if terms.holds(f"{task.charge_begins} ", client_of(seeded=task.noise.seeded)) else None
+    charged = terms.holds(f"{task.charge_begins} ", client_of(seeded=task.noise.seeded))
+    return replace(task, left_marginals_open=True) if charged else None
 
 
 def _planned(

@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from quorate.data.feature_maps.coordinates import PublicCoordinates
-from quorate.data.feature_maps.factored import FactoredRows
+from quorate.data.feature_maps.coordinates import FactoredRows, PublicCoordinates
 from quorate.data.rows import take
 from quorate.deferred import sparse
 from quorate.direct.contributions import (

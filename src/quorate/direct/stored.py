@@ -26,8 +26,8 @@ from quorate.data.feature_maps import (
     StackedMap,
     TreeLeaves,
 )
+from quorate.data.feature_maps.composed import BITS
 from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates
-from quorate.data.feature_maps.linear import BITS
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import DirectSettings
 from quorate.direct.plan import DirectPlan

@@ -71,6 +71,7 @@ class DirectTask:
     `composition`: how its ledger adds up what is charged.
     `drawn`: where there is no public pool and one is drawn from marginals: what that rests on. Before it is drawn the
         schema and the plan are those of rows that are drawn evenly.
+    `left_marginals_open`: whether the run goes on without marginals, as it was begun, where nothing was said of them.
     """
 
     schema: Schema = field(repr=False)
@@ -90,6 +91,7 @@ class DirectTask:
     records: PrivateRecords = field(repr=False)
     composition: Composition = "sum"
     drawn: DrawnPool | None = field(default=None, repr=False)
+    left_marginals_open: bool = False
 
     @property
     def n_classes(self) -> int:

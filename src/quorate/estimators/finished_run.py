@@ -111,9 +111,10 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
         """Ask the teachers, from the answers that the run kept back, as ``quorate ask`` does.
 
         `X`: points to classify, with the columns of the public file. Returns: a class for each point, or None where
-        there is no answer. A point that was answered before gets the same answer and costs nothing. Raises
-        PreconditionFailed if the run has no teachers here: it was exported, or has another method; or kept no answers
-        back; BudgetExhausted if fewer answers are left than there are new points; nothing is drawn then.
+        there is no answer; `asked_` then has the status of each. A point that was answered before gets the same answer
+        and costs nothing. Raises PreconditionFailed if the run has no teachers here: it was exported, or has another
+        method; or if a point is new and no answers were kept back; BudgetExhausted if fewer answers are left than there
+        are new points; nothing is drawn then.
         """
         self._fitted()
         partition = self._facts.setup.partition
@@ -128,9 +129,9 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
 
         if self._asked is None:
             self._asked = method_of(self._root).read(self._root)
-        told = METHODS["votes"].ask(self._asked, X)
+        self.asked_ = METHODS["votes"].ask(self._asked, X)
         self._show(read_facts(self._root))
-        return list(told.answers)
+        return list(self.asked_.answers)
 
     def facts(self) -> Facts:
         """Return what the report says."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from multiprocessing import current_process
 from typing import Any
 
 from quorate.accounting import Guarantee
@@ -11,24 +10,20 @@ from quorate.data import (
     PrivateRecords,
     encode_labels,
     refuse_private_rows,
-    take,
 )
-from quorate.errors import PreconditionFailed
+from quorate.ensemble import Ensemble
 from quorate.estimators.columns import refuse_one_row
 from quorate.estimators.resumable import OfFit, charged, went_on
 from quorate.estimators.shown import Standing
-from quorate.labelling import Memo, OnlineAnswers
+from quorate.labelling import Memo
 from quorate.ledger import Budget, Ledger
 from quorate.release import Account, GivenLedger, RollbackGuard, session
 from quorate.report import Facts, Utility
 from quorate.report.sentences import answers_in_words
 from quorate.run.facts import RunMetadata
-from quorate.types import Secret
+from quorate.voting.ask import Asked, asked_rows, memo_of, open_online, reader_of
 from quorate.voting.facts import ex_post, facts, guarantee
-from quorate.voting.flow import RunResult, answering_purposes, answers_left, asked_of
-from quorate.voting.prompted import are_prompts
-from quorate.voting.questions import asked_rows, memo_of, question_keys, reader_of
-from quorate.voting.resumed import recall_answers
+from quorate.voting.flow import RunResult, answering_purposes, answers_left
 from quorate.voting.task import Task
 
 
@@ -39,7 +34,7 @@ class FittedRun:
     `task`: what was asked, without the private rows.
     `result`: released labels, student and, where answers were kept back, the ensemble.
     `account`: the charge of the fit, on its ledger.
-    `memo`: what was answered, by the question.
+    `memo`: the labels, and what was answered since, by the question.
     `records`: keyed hashes by which the private rows are known again.
     `metadata`: when and by which call; for reports.
     `promised`: what everything that the ledger was charged for guarantees together.
@@ -61,59 +56,37 @@ class FittedRun:
     ) -> FittedRun:
         """Keep what is needed after a fit, and let go of the private rows."""
         promised = guarantee(task, ledger, result.reservation)
-        memo = memo_of(task, result.queries, result.released)
-        recall_answers(task, result, memo)
         budget = Budget(task.facts.epsilon, task.facts.delta)
         return cls(
             task=task.without_private_rows(),
             result=result,
             account=Account(charge=result.charge, ledger=ledger, budget=budget, guard=guard),
-            memo=memo,
+            memo=memo_of(task, result.queries, result.released),
             records=task.inputs.records(),
             metadata=metadata,
             promised=promised,
             left=standing(task, result, ledger, promised),
         )
 
-    def ask(self, X: Any, given: GivenLedger) -> tuple[list[Any], Standing]:
+    def ask(self, X: Any, given: GivenLedger) -> tuple[Asked, Standing]:
         """Ask the ensemble about public rows that have the pool's columns.
 
-        `X`: the rows, whatever holds them. `given`: the estimator's ``ledger=``. Returns: a class for each row, or None
-        for declined. What is left after it. Raises DataRefused if the rows are others than those of the pool;
-        PreconditionFailed if no answers were kept back, or the endpoint of teachers that are prompts is gone;
-        BudgetExhausted if fewer answers are left than there are new points; nothing is drawn then.
+        `X`: the rows, whatever holds them. `given`: the estimator's ``ledger=``. Returns: what became of the rows. What
+        is left after it. Raises DataRefused if the rows are others than those of the pool; and what
+        :meth:`~quorate.voting.ask.OpenEnsemble.ask` raises.
         """
-        ensemble, task = self.result.ensemble, self.task
+        task = self.task
         refuse_one_row(X, texts=task.inputs.public.shape[1] == 1)
         rows, earlier = asked_rows(task, X, "X")
-        digests = question_keys(task.views.teacher, self.memo, rows, earlier)
-        nothing_kept = not task.recipe.online_answers and ensemble is None
-        if nothing_kept and any(self.memo.recall(digest) is None for digest in digests):
-            raise PreconditionFailed(
-                "no answers are left to ask for; give online_answers= before fit. "
-                "predict() asks the student, and is free"
-            )
-        seen = task.views.teacher(rows)  # before the draw: where this fails, nothing is charged
-
-        def votes(new: Any) -> Secret[Any]:
-            assert ensemble is not None  # noqa: S101 - where answers are left, so are the teachers
-            return asked_of(task, ensemble, take(seen, new))
-
         with self.account.open(given) as (ledger, reservation):
-            online = OnlineAnswers(
-                count_votes=votes,
-                mechanism=task.recipe.mechanism,
-                reservation=reservation,
-                noise=task.noise,
-                memo=self.memo,
-                n_classes=task.n_classes,
-                purposes=answering_purposes(task, reservation),
-                # No worker is to be had in a daemonic process, which is known before the draw.
-                votes_first=are_prompts(task) or current_process().daemon,
-            )
-            codes = online.ask(digests)
+            asked = open_online(task, reservation, self._teachers, memo=self.memo).ask(rows, earlier)
             left = standing(task, replace(self.result, reservation=reservation), ledger, self.promised)
-        return [None if code < 0 else task.inputs.classes[code] for code in codes], left
+        return asked, left
+
+    def _teachers(self) -> Ensemble:
+        ensemble = self.result.ensemble
+        assert ensemble is not None  # noqa: S101 - where answers are left, so are the teachers
+        return ensemble
 
     def seen(self, X: Any) -> Any:
         """Return such rows as the student sees them: dates as numbers, and no text missing."""

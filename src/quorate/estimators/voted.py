@@ -24,6 +24,7 @@ from quorate.report import Facts, Utility
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray
+from quorate.voting.ask import Asked
 from quorate.voting.task import Task
 
 
@@ -32,9 +33,12 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
     """A classifier that was fitted by votes of teachers; :class:`~quorate.PrivateClassifier` says how."""
 
     ledger: GivenLedger
+    asked_: Asked
 
     def _take(self, task: Task, kept: FittedRun) -> None:
         self._kept, self._standing = kept, kept.left
+        if hasattr(self, "asked_"):
+            del self.asked_  # of an earlier fit
         self.guarantee_: Guarantee = kept.promised
         self.student_ = kept.result.student
         self.released_: Released = kept.result.released
@@ -60,14 +64,15 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
     def ask(self, X: Any) -> list[Any]:
         """Ask the ensemble: charged to the answers kept back at ``fit``, then to those that a strategy left unasked.
 
-        `X`: points to classify, with the columns of the public pool. Returns: a class for each point, or None for
-        declined. A point that was answered before gets the same answer and costs nothing. Raises BudgetExhausted if
-        fewer answers are left than there are new points; nothing is drawn then.
+        `X`: points to classify, with the columns of the public pool. Returns: a class for each point, or None where
+        there is no answer; `asked_` then has the status of each: "answered", "declined" or "never asked". A point that
+        was answered before gets the same answer and costs nothing. Raises PreconditionFailed if no answers were kept
+        back; BudgetExhausted if fewer answers are left than there are new points; nothing is drawn then.
         """
         with act():
             self._student()
-            answers, self._standing = self._kept.ask(X, self.ledger)
-            return answers
+            self.asked_, self._standing = self._kept.ask(X, self.ledger)
+            return list(self.asked_.answers)
 
     @property
     def ex_post_epsilon_(self) -> float | None:

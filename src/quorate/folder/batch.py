@@ -55,13 +55,13 @@ from quorate.run.resources import allowed_memory
 from quorate.students import PromptStudent
 from quorate.students.decision_threshold import require_probabilities
 from quorate.types import Watch
+from quorate.voting.ask import reader_of
 from quorate.voting.config import RunConfig
 from quorate.voting.facts import draft, facts
 from quorate.voting.flow import RunResult, run_pipeline
 from quorate.voting.foreseen import foreseen
 from quorate.voting.models import mechanism_of, student_of, teacher_of
 from quorate.voting.prepare import prepare
-from quorate.voting.questions import reader_of
 from quorate.voting.task import Task
 
 

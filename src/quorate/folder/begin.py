@@ -13,7 +13,7 @@ from quorate.accounting.budget_cautions import epsilon_caution
 from quorate.arguments import count, real
 from quorate.data import column_kinds, column_names, read_data
 from quorate.data.column_kinds import FEWEST_ROWS, ColumnKinds
-from quorate.data.columns import listed
+from quorate.data.columns import listed, names_columns
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.dialect_of_table import dialect_of_first_line, dialect_of_public
 from quorate.data.encoding import without_frequent_texts
@@ -280,13 +280,13 @@ class Begun:
             )
 
     def _column(self, name: str) -> str:
-        require_column(name, self.names, self.private)
+        require_column(name, self.names, self.private, public=self.public_names)
         return name
 
 
 def _refuse_other_columns(private: Path, names: tuple[str, ...], called: str, public: tuple[str, ...]) -> None:
-    """Refuse a public table of which most columns are not in the private first line: that may be a row."""
-    if 2 * len(set(names) & set(public)) < len(public):
+    """Refuse a public table whose columns do not show that the private first line is no row."""
+    if not names_columns(names, public):
         raise DataRefused(
             f"{private} lacks most columns of {called}; its first line must name the columns, the same in both"
         )

@@ -21,7 +21,7 @@ from quorate.types import Secret, Watch
 
 if TYPE_CHECKING:
     from quorate.folder.audited import RunAudit
-    from quorate.folder.online import Asked
+    from quorate.voting.ask import Asked
 
 NOTHING_TO_ASK = (
     'there is nothing to ask: [method] by = "direct" has no teachers. Its model is published, and every prediction is '

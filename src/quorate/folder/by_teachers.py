@@ -24,7 +24,7 @@ from quorate.voting.look import look_at_votes
 
 if TYPE_CHECKING:
     from quorate.folder.audited import RunAudit
-    from quorate.folder.online import Asked
+    from quorate.voting.ask import Asked
 
 
 class Teachers(Method):

@@ -18,7 +18,7 @@ from quorate.types import Secret, Watch
 
 if TYPE_CHECKING:
     from quorate.folder.audited import RunAudit
-    from quorate.folder.online import Asked
+    from quorate.voting.ask import Asked
 
 
 class Method(ABC):

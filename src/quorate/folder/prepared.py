@@ -89,12 +89,9 @@ class PreparedRun(ABC):
 
         Raises BudgetExhausted, LedgerMismatch as a run would.
         """
-        if self.folder.has_ledger:
-            with self.open_ledger(bind=True) as ledger, explain_settings_change(self, ledger):
-                self.charge_on(ledger).check_affordable(ledger)
-        else:
-            with Ledger(budget=budget_of(self.settings)) as ledger:
-                self.charge_on(ledger).check_affordable(ledger)
+        opened = self.open_ledger(bind=True) if self.folder.has_ledger else Ledger(budget=budget_of(self.settings))
+        with opened as ledger, explain_settings_change(self, ledger):
+            self.charge_on(ledger).check_affordable(ledger)
 
 
 def was_charged(run: PreparedRun) -> bool:

@@ -13,7 +13,7 @@ from quorate.folder.folder import RunFolder
 from quorate.folder.published import is_finished, read_facts
 from quorate.folder.settings import Settings, read_settings
 from quorate.ledger import Ledger, Reservation
-from quorate.release.guarantee import spent_of
+from quorate.release.guarantee import left_of, spent_of
 from quorate.release.target import GRADIENT_ROUND, LABEL, ONLINE_ANSWER, TUNING, is_closed
 from quorate.report.facts import Rounds
 from quorate.report.plain import as_json
@@ -210,8 +210,7 @@ def read_status(run: Path) -> RunStatus:
 
 def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> AccountStatus:
     """Read the ledger; `stopped` says that a strategy asked for no more labels, so that the rest may be asked later."""
-    budget = Amount(epsilon=ledger.budget.epsilon, delta=ledger.budget.delta)
-    epsilon, delta = spent_of(ledger)
+    (epsilon, delta), (left_epsilon, left_delta) = spent_of(ledger), left_of(ledger)
     drawn, answers_left = False, None
     runs = _runs(ledger)
     estimates = len(ledger.reservations()) - len(runs)
@@ -225,9 +224,9 @@ def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> AccountStatus:
         if answers_left and is_closed(newest):
             answers_left = 0  # however many are paid for
     return AccountStatus(
-        budget=budget,
+        budget=Amount(epsilon=ledger.budget.epsilon, delta=ledger.budget.delta),
         spent=Amount(epsilon=epsilon, delta=delta),
-        left=Amount(epsilon=max(0.0, budget.epsilon - epsilon), delta=max(0.0, budget.delta - delta)),
+        left=Amount(epsilon=left_epsilon, delta=left_delta),
         drawn=drawn,
         answers_left=answers_left,
         raises=raises_of(ledger),

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from quorate.data import PublicPool, families, is_frame, read_cells, read_data
-from quorate.data.columns import listed, nearest, other_columns
+from quorate.data.columns import listed, names_columns, nearest, other_columns
 from quorate.data.formats import Table, nearly, require_column
 from quorate.data.images import ImageForm, ImageRows, private_images, public_images
 from quorate.data.reading import column_names, has_named_columns
@@ -54,6 +54,7 @@ def read_private(data: DataSettings, public: Table | None, *, memory: int, works
     if public is None or not has_named_columns(data.private, data.dialect):
         return read_data(data.private, **how, **large)
     text = (*_as_text(data), *texts_of(public.X))
+    _require(data, data.private, (data.label, data.unit), columns(public.X) or ())
     if data.images is None:
         read = read_data(data.private, drop=data.drop, text=text, **how, **large)
         refuse_other_columns(data, read.X, data.private, public.X)
@@ -70,12 +71,14 @@ def read_private_cells(
     width = 1 if data.images is not None else n_features
     memory = None if data.images is not None else CELLS_IN_MEMORY
     how: dict[str, Any] = {"label": data.label, "unit": data.unit, "drop": data.drop}
+    wanted = declared if public is None else columns(public.rows()) or ()
+    _require(data, data.private, (data.label, data.unit), wanted)
     table = read_cells(data.private, **how, n_features=width, memory=memory, dialect=data.dialect)
     if data.images is None:
         if public is not None:
             refuse_other_columns(data, table.X, data.private, public.rows())
         elif declared:
-            _refuse_others(data, columns(table.X), data.private, [name for name in declared if name not in data.drop])
+            _refuse_others(data, columns(table.X), data.private, [name for name in wanted if name not in data.drop])
         return table
     shape = () if public is None or public.image_shape is None else public.image_shape
     names, form = _files(data, table.X, data.private), _form_of(shape)
@@ -96,6 +99,7 @@ def read_public(
     """Read more public rows: those with labels, or questions. Images have the form of the pool."""
     text = (*_as_text(data), *texts_of(public))
     width = None if data.images else public.shape[1]
+    _require(data, path, (label, unit), columns(public) or ())
     table = read_data(path, label=label, unit=unit, drop=drop, text=text, n_features=width, dialect=data.dialect)
     if data.images is None:
         return table
@@ -111,17 +115,16 @@ def read_public(
 def refuse_unknown_drop(data: DataSettings) -> None:
     """Refuse a column to leave out that no table has: the one that is meant would be learned from.
 
-    Raises InvalidParameter naming it, and one of the public table that is nearly called so. A name of the private table
-    is quoted where it is nearly the same alone: what stands there may be a row.
+    Raises InvalidParameter naming it, and one that is nearly called so.
     """
     unknown = dropped_from_no_public_table(data)
     named = bool(unknown) and has_named_columns(data.private, data.dialect)
     names = column_names(data.private, data.dialect) if named else []
     if lost := [name for name in unknown if name not in names]:
         name = lost[0]
-        hint = nearly(name, names) or (
-            nearest(name, column_names(data.public, data.dialect)) if data.public is not None else ""
-        )
+        public = [] if data.public is None else column_names(data.public, data.dialect)
+        near = nearly(name, names) if names_columns(names, public) else ""
+        hint = near or (nearest(name, public) if public else "")
         raise InvalidParameter(
             f"[data] drop names {name!r}, and no table has such a column{hint or '; correct it, or leave it out'}"
         )
@@ -142,6 +145,14 @@ def refuse_other_columns(data: DataSettings, table: Rows, path: Source, pool: Ro
     Raises DataRefused naming the columns, which a header makes public, and the files.
     """
     _refuse_others(data, columns(table), path, columns(pool))
+
+
+def _require(data: DataSettings, path: Source, wanted: Sequence[str | None], public: Sequence[str]) -> None:
+    """Refuse a file without a column that is named, before it is read; `public`: the names that tell what names are."""
+    if has_named_columns(path, data.dialect) and (named := [name for name in wanted if name is not None]):
+        names = column_names(path, data.dialect)
+        for name in named:
+            require_column(name, names, path, public=public)
 
 
 def _refuse_others(data: DataSettings, names: Sequence[str] | None, path: Source, wanted: Sequence[str] | None) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from quorate.data import take
+from quorate.data.rows import Rows, n_rows
 from quorate.errors import (
     NOTHING_CHARGED,
     BudgetExhausted,
@@ -66,6 +68,11 @@ def _left_by(failure: Exception, *, charged: bool) -> QuorateError:
     return left
 
 
+def _taken(rows: Rows, places: Sequence[int] | IntArray) -> Rows:
+    """Return rows by their ascending places; where that is all of them, as they are, which is quicker."""
+    return rows if len(places) == n_rows(rows) else take(rows, np.asarray(places, dtype=np.int64))
+
+
 @dataclass(frozen=True, slots=True)
 class OnlineAnswers:
     """Charge, then draw, then answer.
@@ -73,8 +80,7 @@ class OnlineAnswers:
     Parameters
     ----------
     count_votes : callable
-        ``count_votes(rows) -> Secret``, the votes ``(n_queries, n_classes)`` on the given rows of the
-        batch.
+        ``count_votes(rows) -> Secret``, the votes ``(n_queries, n_classes)`` on rows that nobody asked about before.
     mechanism : Mechanism
         The one that released the labels.
     reservation : Reservation
@@ -108,12 +114,12 @@ class OnlineAnswers:
     >>> schedule = Repeated(mechanism.event, 3)
     >>> reservation = ledger.reserve(schedule, delta=1e-5, purposes={"online answer": 3}, key="kept back")
     >>> votes = np.array([[0, 90], [90, 0]])
-    >>> online = OnlineAnswers(lambda rows: Secret(votes[rows % 2]), mechanism, reservation, SeededNoise(0), Memo(), 2)
-    >>> online.ask([b"one", b"two", b"one"]).tolist(), reservation.remaining("online answer")
+    >>> online = OnlineAnswers(lambda rows: Secret(votes[rows]), mechanism, reservation, SeededNoise(0), Memo(), 2)
+    >>> online.ask(np.array([0, 1, 0]), [b"one", b"two", b"one"]).tolist(), reservation.remaining("online answer")
     ([1, 0, 1], 1)
     """
 
-    count_votes: Callable[[IntArray], Secret[IntArray]]
+    count_votes: Callable[[Rows], Secret[Any]]
     mechanism: Mechanism
     reservation: Reservation
     noise: NoiseSource
@@ -129,11 +135,13 @@ class OnlineAnswers:
             check_covered(self.reservation, purpose, self.mechanism)
         object.__setattr__(self, "_answering", answering(self.mechanism, self.reservation))
 
-    def ask(self, digests: Sequence[bytes]) -> IntArray:
+    def ask(self, rows: Rows, digests: Sequence[bytes]) -> IntArray:
         """Answer a batch, all or nothing.
 
         Parameters
         ----------
+        rows : array, sparse matrix or frame
+            ``(n_queries, ...)``, as the teachers see them.
         digests : sequence of bytes
             One canonical digest a query, in the order of the batch.
 
@@ -153,16 +161,17 @@ class OnlineAnswers:
         """
         with self.memo.lock:
             self.memo.await_answers(set(digests))
-            return self._ask(digests)
+            return self._ask(rows, digests)
 
-    def ask_together(self, requests: Sequence[ClientRequest]) -> list[ClientAnswer | QuorateError]:
+    def ask_together(self, rows: Rows, requests: Sequence[ClientRequest]) -> list[ClientAnswer | QuorateError]:
         """Answer requests of several clients that wait together: one wait for the disk counts them, one stores them.
 
-        Each request is answered in full, or refused by itself and costs nothing. `count_votes` is asked about
-        positions in the digests of all requests, one request after another.
+        Each request is answered in full, or refused by itself and costs nothing.
 
         Parameters
         ----------
+        rows : array, sparse matrix or frame
+            The queries of all requests, one request after another, as the teachers see them.
         requests : sequence of ClientRequest
             In the order in which they are served.
 
@@ -186,9 +195,9 @@ class OnlineAnswers:
         same new query one waits for the other's answer.
         """
         with self.memo.lock:
-            return self._ask_together(requests)
+            return self._ask_together(rows, requests)
 
-    def _ask_together(self, requests: Sequence[ClientRequest]) -> list[ClientAnswer | QuorateError]:
+    def _ask_together(self, rows: Rows, requests: Sequence[ClientRequest]) -> list[ClientAnswer | QuorateError]:
         digests = [digest for request in requests for digest in request.digests]
         asked = set(digests)
         charged: dict[int, tuple[int, Receipt]] = {}
@@ -200,9 +209,9 @@ class OnlineAnswers:
             planned = Planning(requests, self.memo, self.reservation, self.purposes, closed)
             told = partial(self._all_told, requests, charged, planned.refused)
             try:
-                with self.memo.drawing({digests[row] for block in planned.blocks for row in block.rows}):
+                with self.memo.drawing({digests[place] for block in planned.blocks for place in block.rows}):
                     for block in planned.blocks:
-                        charged |= self._ask_block(block, digests, partial(drawn.append, block))
+                        charged |= self._ask_block(block, rows, digests, partial(drawn.append, block))
                         drawn.clear()
             except LedgerIntegrityError:  # the ledger stopped
                 raise
@@ -240,12 +249,12 @@ class OnlineAnswers:
         return answers
 
     def _ask_block(
-        self, block: PlannedBlock, digests: Sequence[bytes], counting: Callable[[], None]
+        self, block: PlannedBlock, rows: Rows, digests: Sequence[bytes], counting: Callable[[], None]
     ) -> dict[int, tuple[int, Receipt]]:
         if not block.rows:
             return {}
-        rows, parts = np.array(block.rows, dtype=np.int64), block.share.parts
-        drawn = self._ask_part(block.share.purpose, rows, [digests[row] for row in rows], parts, counting)
+        parts, keys = block.share.parts, [digests[place] for place in block.rows]
+        drawn = self._ask_part(block.share.purpose, _taken(rows, block.rows), keys, parts, counting)
         return {number: (part.count, drawn.block.receipt) for number, part in zip(block.requests, parts, strict=True)}
 
     def _told(self, request: ClientRequest, charged: int, receipt: Receipt | None) -> ClientAnswer:
@@ -270,19 +279,19 @@ class OnlineAnswers:
         return 0 if self._answering.closed else sum(self.reservation.remaining(each) for each in self.purposes)
 
     def _new(self, digests: Sequence[bytes]) -> tuple[IntArray, IntArray, IntArray]:
-        """Return the rows to be asked, and what :func:`~quorate.labelling.questions.distinct` returns."""
+        """Return the places of queries to be asked, and what :func:`~quorate.labelling.questions.distinct` returns."""
         first, which = distinct(digests)
-        new = np.array([row for row in first if self.memo.recall(digests[row]) is None], dtype=np.int64)
+        new = np.array([place for place in first if self.memo.recall(digests[place]) is None], dtype=np.int64)
         if len(new) and self._answering.closed:
             raise self._closed(len(new))
         return new, first, which
 
-    def _ask(self, digests: Sequence[bytes]) -> IntArray:
+    def _ask(self, rows: Rows, digests: Sequence[bytes]) -> IntArray:
         self._recall_from_elsewhere()
         new, first, which = self._new(digests)
-        for number, (purpose, part) in enumerate(self._paid_for(new)):
+        for number, (purpose, places) in enumerate(self._paid_for(new)):
             try:
-                self._ask_part(purpose, part, [digests[row] for row in part])
+                self._ask_part(purpose, _taken(rows, places), [digests[place] for place in places])
             except TeachersSilent as silent:
                 raise TeachersSilent(str(silent), charged=_CHARGED_IN_PART) if number else silent from None
         codes = (self.memo.recall(digests[first[query]]) for query in which)
@@ -302,24 +311,25 @@ class OnlineAnswers:
     def _ask_part(
         self,
         purpose: str,
-        rows: IntArray,
+        rows: Rows,
         digests: list[bytes],
         parts: Sequence[Part] | None = None,
         counting: Callable[[], None] = lambda: None,
     ) -> DrawnBlock:
         """Draw, count and store; `counting` is called when the draw is durable."""
         queries = [digest.hex() for digest in digests]
-        counted: list[Secret[IntArray]] = []
-        if self.votes_first and len(rows) <= self.reservation.remaining(purpose):  # else the draw is refused at once
+        counted: list[Secret[Any]] = []
+        if self.votes_first and len(digests) <= self.reservation.remaining(purpose):  # else the draw is refused at once
             counted.append(self.count_votes(rows))
 
         def votes(_: DrawnBlock) -> IntArray:
             counting()
-            return (counted[0] if counted else self.count_votes(rows)).reveal()
+            counts: IntArray = (counted[0] if counted else self.count_votes(rows)).reveal()
+            return counts
 
         drawn, answers = self._answering.answer(
             purpose,
-            len(rows),
+            len(digests),
             votes,
             self.noise,
             record=lambda answers: {"queries": queries, "answers": answers},

@@ -159,8 +159,8 @@ class ClientAnswer:
 class PlannedBlock:
     """Requests that are drawn as one block.
 
-    `share`: their parts. `requests`: which requests they are. `rows`: the queries of the block, as positions in the
-    digests of all requests, one after another.
+    `share`: their parts. `requests`: which requests they are. `rows`: the queries of the block, as places among those
+    of all requests, one after another.
     """
 
     share: SharedDraw

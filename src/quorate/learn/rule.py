@@ -36,9 +36,9 @@ from quorate.learners import (
 from quorate.learners.binning import value_of
 from quorate.learners.concepts import Intervals, Rectangles, Stumps, Thresholds
 from quorate.learners.concepts.protocol import ConceptClass
+from quorate.learners.fit_charge import to_stored
 from quorate.learners.sample import Sample, read_sample
 from quorate.learners.sanitizers import MWEM, Boxes, Sanitizer, Tree
-from quorate.learners.stored_concepts import to_stored
 from quorate.ledger import Budget
 from quorate.outcomes import Caution
 from quorate.release import session

@@ -12,14 +12,14 @@ Lee, Nissim, Raskhodnikova and Smith. What their statements say in numbers is in
 proven here stands together in ``docs/theory/private-learners.md``.
 
 ========================================== ===========================================================
-BNS15, Algorithm 1 (GenericLearner)        generic/learner.py: GenericLearner
-BNS15, Theorem 3.3                         generic/learner.py: GenericLearner
+BNS15, Algorithm 1 (GenericLearner)        generic.py: GenericLearner
+BNS15, Theorem 3.3                         generic.py: GenericLearner
 BNS15, Corollary 3.4 (ε, δ)                sanitizers/medians.py: Medians
 BNS15, Algorithm 2 (LabelBoostProcedure)   label_boost/learner.py: relabelled
 BNS15, Lemma 4.1                           label_boost/schedule.py: bns15_lemma_4_1
 BNS15, Claim 4.2                           label_boost/schedule.py: largest_relabelled
-BNS15, Claim 4.3                           amplification/without_replacement.py: bns15_claim_4_3
-BNS15, Claim 4.5                           amplification/with_replacement.py: bns15_claim_4_5
+BNS15, Claim 4.3                           amplification.py: bns15_claim_4_3
+BNS15, Claim 4.5                           amplification.py: bns15_claim_4_5
 BNS15, Algorithm 3 (LabelBoost)            label_boost/learner.py: LabelBoost
 BNS15, Lemma 4.6                           label_boost/schedule.py: price_of
 BNS15, Claim 4.9                           label_boost/constants.py: PaperConstants
@@ -27,9 +27,9 @@ BNS15, Lemma 4.12                          label_boost/constants.py: TightConsta
 BNS15, Theorem 4.13                        label_boost/learner.py: LabelBoost
 BNS15, Theorem 4.14                        label_boost/constants.py: PaperConstants
 BNS15, Definition 5.4 (transcripts)        private_learner.py: PrivateLearner
-BNS15, Algorithm 4 (SubSampling)           sub_sampling/learner.py: SubSampling
-BNS15, Claim 5.7                           sub_sampling/learner.py: bns15_claim_5_7
-BNS15, Theorem 5.8                         sub_sampling/learner.py: SubSampling
+BNS15, Algorithm 4 (SubSampling)           sub_sampling.py: SubSampling
+BNS15, Claim 5.7                           sub_sampling.py: bns15_claim_5_7
+BNS15, Theorem 5.8                         sub_sampling.py: SubSampling
 BNS15, Definition A.2 (sanitizers)         sanitizers/tree.py: Tree
 BNS15, Definition A.2 (for RECTANGLE)      sanitizers/boxes.py: Boxes
 BNS15, Theorem B.2 (dichotomies)           base/choice_bound.py: growth_of
@@ -37,8 +37,8 @@ BNS15, Theorem B.5                         label_boost/schedule.py: rows_to_gene
 BNS15, Theorem B.6                         sanitizers/blr.py: theorem_size
 LWY25, Lemma 2.9                           agnostic/bound.py: learner_error
 LWY25, Definition 2.11 (empirical)         agnostic/bound.py: errs_little_on_any_rows
-LWY25, Lemma 2.12                          empirical.py: EmpiricalLearner
-LWY25, Lemma 2.13                          amplification/with_replacement.py: lwy25_lemma_2_13
+LWY25, Lemma 2.12                          transformed_learner.py: EmpiricalLearner
+LWY25, Lemma 2.13                          amplification.py: lwy25_lemma_2_13
 LWY25, Algorithm 1 (A_Relabel)             agnostic/price.py: relabelled_sample
 LWY25, Algorithm 1, step 3 (scores)        concepts/weighing.py: relabelling_scores_by_erm
 LWY25, Algorithm 2 (A_Agnostic)            agnostic/learner.py: AgnosticLearner
@@ -56,14 +56,13 @@ from quorate.learners.agnostic.learner import AgnosticLearner
 from quorate.learners.agnostic.prediction import AgnosticPrediction
 from quorate.learners.agnostic.subsampled import SubsampledAgnostic
 from quorate.learners.base.exponential import ExponentialLearner
-from quorate.learners.base.grid_choice import GridChoice, NoisyQuantile
-from quorate.learners.base.noisy_threshold import NoisyThreshold
+from quorate.learners.base.grid_choice import GridChoice, NoisyQuantile, NoisyThreshold
 from quorate.learners.binning import Binning, telling_columns
-from quorate.learners.empirical import EmpiricalLearner
-from quorate.learners.generic.learner import GenericLearner
+from quorate.learners.generic import GenericLearner
 from quorate.learners.label_boost.learner import LabelBoost
 from quorate.learners.private_learner import UNLABELLED, Plan, PrivateLearner, RowsNeeded
-from quorate.learners.sub_sampling.learner import SubSampling
+from quorate.learners.sub_sampling import SubSampling
+from quorate.learners.transformed_learner import EmpiricalLearner
 
 __all__ = [
     "UNLABELLED",

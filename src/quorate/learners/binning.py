@@ -26,11 +26,10 @@ from quorate.data.identity import as_list
 from quorate.data.rows import columns, spoken_name, with_text_names
 from quorate.data.written_numbers import number
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners.concepts.intervals import Interval
+from quorate.learners.concepts.line import Interval, Threshold
 from quorate.learners.concepts.protocol import Concept
 from quorate.learners.concepts.rectangles import Rectangle
 from quorate.learners.concepts.stumps import Stump
-from quorate.learners.concepts.thresholds import Threshold
 from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
@@ -114,13 +113,6 @@ class Binning(TransformerMixin, BaseEstimator):
         ------
         InvalidParameter, DataRefused
             If there is no such column, or it has a single value.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> pool = pd.DataFrame({"age": range(100), "job": ["cook"] * 60 + ["nurse"] * 40})
-        >>> Binning.from_pool(pool, ["age", "job"], levels=4).cuts
-        {'age': (25.0, 50.0, 75.0), 'job': ('cook', 'nurse')}
         """
         count("levels", levels, at_least=2)
         return cls({name: _cuts_of(_values(pool, name, "pool"), name, levels) for name in columns})
@@ -165,14 +157,7 @@ class Binning(TransformerMixin, BaseEstimator):
         return tuple(tuple(map(float, point)) for point in product(*map(range, self.n_levels)))
 
     def told(self, concept: Concept) -> str:
-        """Say a released concept in the words of the table: for which rows it is 1.
-
-        Examples
-        --------
-        >>> from quorate.learners.concepts import Rectangle
-        >>> Binning({"age": (30, 40), "job": ("nurse", "cook")}).told(Rectangle((1, 2), (9, 2)))
-        'age is at least 30 and job is cook'
-        """
+        """Say a released concept in the words of the table: for which rows it is 1."""
         names, cuts = list(self._checked()), list(self._checked().values())
         ranges = _ranges(concept, self.n_levels)
         if ranges is None:

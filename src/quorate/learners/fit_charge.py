@@ -1,25 +1,37 @@
-"""The charge of a fit: one key for each attempt, so that a finished fit is never charged twice.
+"""What a fit is to its ledger: its plan, its charge, its concept as it is stored, and what a check says of it.
 
-**What is public about a fit before it begins: its calibrated parameters, and the rows that its theorem asks for.**
+A charge has one key for each attempt, so that a finished fit is never charged twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
 from hashlib import blake2b
 from itertools import count as numbers
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
 
 from quorate.accounting import ApproxDP, Neighbouring, PureDP
 from quorate.accounting.neighbouring import N_IS_PUBLIC
 from quorate.errors import BudgetExhausted
-from quorate.learners.inner_learner import is_learner, without_ledger
+from quorate.learners.concepts.finite import FiniteClass, Member
+from quorate.learners.concepts.protocol import Concept, ConceptClass
+from quorate.learners.sample import Sample
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.release import Charge
 from quorate.release.model_digest import described
 from quorate.stored_names import stored_as
+
+if TYPE_CHECKING:
+    from quorate.outcomes import Caution
+    from quorate.run.check_result import CheckResult
+
+Learner = TypeVar("Learner", bound=BaseEstimator)
 
 
 @stored_as("quorate.learners.plan.Plan")
@@ -41,11 +53,6 @@ class Plan:
         What else the guarantee rests on; empty for most.
     cautions : tuple of str
         Why the error bound does not hold here, if it does not; privacy holds all the same.
-
-    Examples
-    --------
-    >>> Plan(event=PureDP(1.0), told="one of 7 concepts", n_labels=100).caveats
-    ()
     """
 
     event: PureDP | ApproxDP
@@ -56,13 +63,7 @@ class Plan:
 
 
 def delta_of(plan: Plan) -> float:
-    """Return δ of a plan's event.
-
-    Examples
-    --------
-    >>> delta_of(Plan(event=ApproxDP(1.0, 1e-6), told="one of 7 concepts", n_labels=100))
-    1e-06
-    """
+    """Return δ of a plan's event."""
     return plan.event.delta if isinstance(plan.event, ApproxDP) else 0.0
 
 
@@ -77,11 +78,6 @@ class RowsNeeded:
         Rows with and without a label.
     theorem : str
         Whose statement it is, for messages: "BNS15 Theorem 3.3".
-
-    Examples
-    --------
-    >>> RowsNeeded(labelled=500, unlabelled=20_000, theorem="BNS15 Theorem 3.3").labelled
-    500
     """
 
     labelled: int
@@ -106,17 +102,6 @@ class FitCharge:
 
     `learner`: its name, for messages. `plan`: what is paid for. `key`: what all attempts at this fit have in common.
     `scope`: whose data it protects, against which change. `seeded`: whether the noise is seeded.
-
-    Examples
-    --------
-    >>> from quorate.accounting import PureDP
-    >>> from quorate.ledger import Budget
-    >>> plan = Plan(event=PureDP(0.5), told="one of 7 concepts", n_labels=9)
-    >>> scope = GuaranteeScope(unit="record", neighbours="replace one record")
-    >>> charge = FitCharge(learner="NoisyThreshold", plan=plan, key="learner", scope=scope, seeded=False)
-    >>> ledger = Ledger(budget=Budget(1.0, 0.0))
-    >>> next(charge.reservations(ledger)).key, charge.next_on(ledger).key
-    ('learner 0', 'learner 0')
     """
 
     learner: str
@@ -126,7 +111,7 @@ class FitCharge:
     seeded: bool
 
     def reservations(self, ledger: Ledger) -> Iterator[Reservation]:
-        """Charge one attempt after the other; one that was charged before is found again."""
+        """Charge one attempt after the other; one that was charged before is given again."""
         for attempt in numbers():
             with in_own_words(self.learner):
                 reservation = self._attempt(attempt).reserve(ledger)
@@ -134,11 +119,7 @@ class FitCharge:
 
     def next_on(self, ledger: Ledger) -> Charge:
         """Return the charge that a fit would end with now: the first that is not drawn from yet, or has its answer."""
-        return next(each for each in map(self._attempt, numbers()) if _open_or_answered(each.find(ledger)))
-
-    def begun(self, ledger: Ledger) -> bool:
-        """Whether a ledger was charged for this fit before."""
-        return self._attempt(0).find(ledger) is not None
+        return next(charge for charge in map(self._attempt, numbers()) if _open_or_answered(charge.find(ledger)))
 
     def _attempt(self, number: int) -> Charge:
         return Charge(
@@ -156,14 +137,13 @@ def charge_of(learner: Any, plan: Plan, data_fingerprint: str, *, seeded: bool) 
 
     What the error bound alone rests on is not a part of it, nor of what the ledger is told.
     """
-    left_out = {name for name in learner.left_out_where_none if getattr(learner, name, None) is None}
     params = {
         name: without_ledger(value) if is_learner(value) else value
         for name, value in learner.get_params(deep=False).items()
-        if name not in {"ledger", "classes"} | left_out
+        if name not in {"ledger", "classes"} and not (name in learner.left_out_where_none and value is None)
     }
     of_the_bound = learner._bound_caveats()
-    paid = replace(plan, caveats=tuple(each for each in plan.caveats if each not in of_the_bound))
+    paid = replace(plan, caveats=tuple(caveat for caveat in plan.caveats if caveat not in of_the_bound))
     parts = type(learner).__qualname__, described(params), described(paid), data_fingerprint, learner._occasion()
     return FitCharge(
         learner=type(learner).__name__,
@@ -188,11 +168,145 @@ def in_own_words(learner: str) -> Iterator[None]:
         yield
     except BudgetExhausted as refusal:
         costs = ", and ".join(
-            f"{each.unit}={each.requested:g}, and the ledger has {max(0.0, each.limit - each.spent):g} left of "
-            f"{each.limit:g}"
-            for each in refusal.all
+            f"{amount.unit}={amount.requested:g}, and the ledger has {max(0.0, amount.limit - amount.spent):g} left of "
+            f"{amount.limit:g}"
+            for amount in refusal.all
         )
-        lower = " and ".join("delta" if each.unit == "δ" else "epsilon" for each in refusal.all)
+        lower = " and ".join("delta" if amount.unit == "δ" else "epsilon" for amount in refusal.all)
         raise refusal.reworded(
             f"{learner}.fit costs {costs}; lower the learner's {lower}, or raise the ledger's budget with a reason"
         ) from None
+
+
+def without_ledger(learner: Learner) -> Learner:
+    """Return a learner that is run inside another one without what is not used there: its ledger, its seed, its rows.
+
+    What it holds after a fit of its own is left out too, so that none of it tells two fits of the other one apart.
+    """
+    params = {
+        name: without_ledger(value) if is_learner(value) else value
+        for name, value in learner.get_params(deep=False).items()
+    }
+    unused = {"ledger": None, "unsafe_noise_seed": None, "rows": "any", "classes": None}
+    inner: Learner = type(learner)(**{name: unused.get(name, value) for name, value in params.items()})
+    return inner
+
+
+def is_learner(value: Any) -> bool:
+    """Whether a parameter is a private learner itself."""
+    return isinstance(value, BaseEstimator) and hasattr(value, "_learn")
+
+
+def check_of_fit(
+    learner: str, sample: Sample, plan: Plan, cautions: Iterable[Caution], epsilon: float, *, seeded: bool
+) -> CheckResult:
+    """Say what a fit would do and cost; whether its ledger has enough left is not looked at.
+
+    `learner`: the name of its class. `sample`: whose numbers of rows are public. `plan`: at `epsilon`.
+    """
+    from quorate.accounting.figures import at_most, several  # here: a fit needs none of it
+    from quorate.run.check_result import CheckResult
+
+    n = sample.n_labelled + sample.n_unlabelled
+    cautions = tuple(caution for caution in cautions if caution.applies)
+    delta = delta_of(plan)
+    spent = f"ε = {at_most(epsilon, 6)}, δ = {at_most(delta, 6)} for {REPLACE_ONE_RECORD.any_one}"
+    return CheckResult(
+        found={
+            "method": "private learner",
+            "learner": learner,
+            "n_labelled": sample.n_labelled,
+            "n_unlabelled": sample.n_unlabelled,
+            "n_labels_used": plan.n_labels,
+            "released": plan.told,
+            "epsilon": epsilon,
+            "delta": delta,
+            "unit": REPLACE_ONE_RECORD.unit,
+            "neighbours": REPLACE_ONE_RECORD.stated,
+            "seeded": seeded,
+            "notes": [],
+            "cautions": [caution.tree() for caution in cautions],
+        },
+        steps=(
+            (
+                "learn",
+                f"from {several(n, 'row')}, {sample.n_labelled:,} of them labelled; {plan.n_labels:,} labels are used",
+            ),
+            ("release", plan.told),
+            ("spend", spent),
+        ),
+        cautions=cautions,
+    )
+
+
+_KIND, _FIELDS, _WHOLE = "concept", "fields", "whole"
+_LARGEST = 2**53  # whole numbers beyond it are written as text: other readers of JSON take them for floats
+
+
+def to_stored(concept: Concept) -> Any:
+    """Return a JSON value that tells a concept, whole where it is a plain value of this package.
+
+    A classifier of a finite class is told by its place in the list. Any other concept is told by its type alone: it
+    cannot be read back.
+    """
+    try:
+        return _written(concept)
+    except TypeError:
+        return {_KIND: type(concept).__name__}
+
+
+def from_stored(value: Any, concepts: ConceptClass) -> Concept | None:
+    """Return the concept that :func:`to_stored` wrote; None where it was not written whole.
+
+    `value`: what a ledger holds. `concepts`: the class that it is of.
+    """
+    if not isinstance(value, dict) or _KIND not in value:
+        return None
+    try:
+        return _read(value, concepts)  # type: ignore[no-any-return]
+    except (TypeError, ValueError, KeyError, IndexError):
+        return None
+
+
+@cache
+def _kinds() -> dict[str, type]:
+    """The concepts of this package by their names: a ledger names no module, so reading one imports nothing."""
+    from quorate.learners import concepts
+
+    found = {name: getattr(concepts, name) for name in concepts.__all__}
+    return {name: kind for name, kind in found.items() if isinstance(kind, type) and is_dataclass(kind)}
+
+
+def _written(value: Any) -> Any:
+    if value is None or isinstance(value, (bool, str)) or type(value) is float:
+        return value
+    if isinstance(value, np.generic):
+        return _written(value.item())
+    if type(value) is int:
+        return value if abs(value) <= _LARGEST else {_WHOLE: str(value)}
+    if isinstance(value, tuple):
+        return [_written(each) for each in value]
+    if isinstance(value, Member):
+        return {_KIND: Member.__name__, _FIELDS: {"index": value.index}}
+    if is_dataclass(value) and _kinds().get(type(value).__name__) is type(value):
+        return {
+            _KIND: type(value).__name__,
+            _FIELDS: {part.name: _written(getattr(value, part.name)) for part in fields(value) if part.init},
+        }
+    raise TypeError(type(value).__name__)
+
+
+def _read(value: Any, concepts: ConceptClass) -> Any:
+    if isinstance(value, list):
+        return tuple(_read(each, concepts) for each in value)
+    if not isinstance(value, dict):
+        return value
+    if _WHOLE in value:
+        return int(value[_WHOLE])
+    kind = _kinds()[value[_KIND]]
+    told = {name: _read(each, concepts) for name, each in value[_FIELDS].items()}
+    if kind is Member:
+        if not isinstance(concepts, FiniteClass):
+            raise TypeError(_KIND)
+        return Member(told["index"], concepts.classifiers[told["index"]])
+    return kind(**told)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, cast
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,18 @@ from quorate.accounting.budget_cautions import budget_cautions
 from quorate.arguments import count, one_of
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError, act
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.fit_charge import PURPOSE, REPLACE_ONE_RECORD, Plan, RowsNeeded, charge_of, delta_of, in_own_words
+from quorate.learners.fit_charge import (
+    PURPOSE,
+    REPLACE_ONE_RECORD,
+    Plan,
+    RowsNeeded,
+    charge_of,
+    check_of_fit,
+    delta_of,
+    from_stored,
+    in_own_words,
+    to_stored,
+)
 from quorate.learners.sample import (
     UNLABELLED,
     CodedLabels,
@@ -29,18 +40,14 @@ from quorate.learners.sample import (
     refuse_other_columns,
     two_classes,
 )
-from quorate.learners.stored_concepts import from_stored, to_stored
 from quorate.ledger import Budget, Ledger
 from quorate.noise import NoiseSource
 from quorate.outcomes import Caution, Severity, caution, warn_of
-from quorate.release import Charge, draw, guarantee_of, ledger_location, session
+from quorate.release import draw, guarantee_of, ledger_location, session
 from quorate.release.charge import check_affordable
 from quorate.release.keys import fingerprint_key
 from quorate.release.target import floor_budget, floor_epsilon, noise_and_key
 from quorate.types import Secret
-
-if TYPE_CHECKING:
-    from quorate.run.check_result import CheckResult
 
 __all__ = ["UNLABELLED", "CodedLabels", "Plan", "PrivateLearner", "RowsNeeded", "Sample", "coded_labels"]
 
@@ -49,12 +56,12 @@ BOUND_DOES_NOT_HOLD = "error-bound-does-not-hold"
 BOUND_OF_LISTED_POINTS = "error-bound-of-listed-points"
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """Base of the learners of this room: a scikit-learn classifier whose concept may be published.
 
-    A subclass has a constructor that stores its arguments, `concepts`, `epsilon`, `rows`, `ledger` and
-    `unsafe_noise_seed` among them (`delta` too, where :attr:`pure` is False; and `classes`, where labels may be other
-    ones than 0 and 1), and three methods:
+    A subclass is a dataclass of this kind, whose fields are its arguments, or has a constructor of its own that stores
+    them (`delta` among them where :attr:`pure` is False). It has three methods:
 
     - ``_plan(n_labelled, n_unlabelled, epsilon, delta) -> Plan``: calibrate to the target. A function of its
       arguments and of constructor arguments alone: it sees no row.
@@ -64,13 +71,35 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     Both `_plan` and `_learn` may be called by another learner that uses this one inside, with a price of its own.
 
+    Parameters
+    ----------
+    concepts : ConceptClass
+        What may be learned. A learner that is made from another one takes the `concepts` of its `base` by default.
+    epsilon : float
+        ε > 0 of the whole.
+    classes : sequence of two labels, optional
+        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
+        holds 0, 1 and ``UNLABELLED``.
+    rows : {"any", "theorem"}, default "any"
+        "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so. Privacy needs none.
+    ledger : path or Ledger, optional
+        Where the charge goes. None keeps it in memory, and the guarantee says that nothing durable was recorded.
+    unsafe_noise_seed : int, optional
+        For tests and demos: reproducible, therefore not private.
+
     Attributes
     ----------
-    pure : bool
-        Class attribute: whether the guarantee has δ = 0, so that there is no `delta` to give.
-    transcript_covered : bool
-        Class attribute: whether the guarantee still holds towards an observer who sees for which rows a label was
-        asked (BNS15 Definition 5.4).
+    concept_ : Concept
+        What was learned; may be published.
+    guarantee_ : Guarantee
+        For one replaced record; how many rows there are, and which of them have a label, is public.
+    plan_ : Plan
+        The calibrated parameters; public.
+    n_labels_used_ : int
+        How many labels the learner looked at, or would have if they were not secret.
+    transcript_covered_ : bool
+        Whether the guarantee still holds towards an observer who sees for which rows a label was asked (BNS15
+        Definition 5.4); a fact of the class, as :attr:`pure` is: whether δ = 0, so that there is no `delta` to give.
 
     Notes
     -----
@@ -83,18 +112,18 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     - Nothing private is kept: the estimator holds its arguments, public figures, and the released concept.
     """
 
-    #: Arguments that version 0.1 did not have: at None they are no part of what a fit is known by.
-    left_out_where_none: ClassVar[frozenset[str]] = frozenset({"classes"})
+    #: Arguments that at None are no part of what a ledger knows a fit by.
+    left_out_where_none: ClassVar[tuple[str, ...]] = ("classes", "delta", "domain")
 
     pure: ClassVar[bool] = True
     transcript_covered: ClassVar[bool] = True
 
     concepts: Any  # a ConceptClass; None where it is that of a base learner
     epsilon: float
-    classes: Sequence[Any] | None = None  # of a learner of a user's own that has no such argument
-    rows: str
-    ledger: Any
-    unsafe_noise_seed: int | None
+    classes: Sequence[Any] | None = None
+    rows: str = "any"
+    ledger: Any = None
+    unsafe_noise_seed: int | None = None
 
     # --- what a learner is -------------------------------------------------------------------------------------
 
@@ -140,10 +169,6 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _listed_points(self) -> int | None:
         """Return how many points a `domain` lists to which the error bound is limited; None where none does."""
-        return None
-
-    def _earlier_plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> Plan | None:
-        """Return the plan that an earlier version made of the same fit; None where it made the same one."""
         return None
 
     # --- for everybody -----------------------------------------------------------------------------------------
@@ -197,13 +222,12 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         names = column_names(X)
         sample, plan, cautions = self._ready(X, y, rows)
         hear(cautions)
-        short = [each.words for each in cautions if each.code == BOUND_DOES_NOT_HOLD]
+        short = _bound_cautions(cautions)
 
         key = fingerprint_key(ledger_location(self.ledger))
         with session(self.ledger, budget=target, seeded=noise.seeded) as ledger:
-            plan = self._plan_on(ledger, plan, sample, sample.fingerprint(key, known=ledger.fingerprints))
             concept = self._released(ledger, sample, plan, noise, key)
-            promised = guarantee_of(
+            guarantee = guarantee_of(
                 ledger,
                 plan.event,
                 delta=delta_of(plan),
@@ -213,7 +237,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 caveats=(*short, *self._bound_caveats()),
             )
         self.concept_ = concept
-        self.guarantee_: Guarantee = promised
+        self.guarantee_: Guarantee = guarantee
         self.plan_ = plan
         self.cautions_: tuple[Caution, ...] = cautions
         self.n_labels_used_ = plan.n_labels
@@ -262,31 +286,15 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         ------
         InvalidParameter, DataRefused, LedgerMismatch, BudgetExhausted
             As :meth:`fit` does.
-
-        Examples
-        --------
-        >>> from quorate.learners import NoisyThreshold
-        >>> from quorate.learners.concepts import Thresholds
-        >>> learner = NoisyThreshold(concepts=Thresholds(bits=4), epsilon=1.0, ledger=Ledger(budget=Budget(0.5, 0.0)))
-        >>> learner.check_fit([[1], [7]], [1, 0])
-        Traceback (most recent call last):
-        quorate.errors.BudgetExhausted: NoisyThreshold.fit costs ε=1, and the ledger has 0.5 left of 0.5; ...
         """
         target, rows = Budget(*self._target()), one_of("rows", self.rows, ("any", "theorem"))
         noise, _ = noise_and_key(self.unsafe_noise_seed)
         sample, plan, cautions = self._ready(X, y, rows)
-        place = ledger_location(self.ledger)
-        key = fingerprint_key(place, begin=False)
-
-        known = sample.fingerprint(key) if bound_to is None else bound_to
-
-        def charge_on(ledger: Ledger) -> Charge:
-            rows_as = sample.fingerprint(key, known=ledger.fingerprints if bound_to is None else ())
-            goes_on = self._plan_on(ledger, plan, sample, rows_as)
-            return charge_of(self, goes_on, rows_as, seeded=noise.seeded).next_on(ledger)
-
+        key = fingerprint_key(ledger_location(self.ledger), begin=False)
+        fingerprint = sample.fingerprint(key)
+        charge = charge_of(self, plan, fingerprint, seeded=noise.seeded)
         with in_own_words(type(self).__name__):
-            check_affordable(self.ledger, charge_on, budget=budget or target, fingerprint=known)
+            check_affordable(self.ledger, charge.next_on, budget=budget or target, fingerprint=bound_to or fingerprint)
         return cautions
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -300,10 +308,8 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     _can_look: ClassVar[bool] = False  # it counts no cells: rows that it cannot use are refused
 
-    def _check(self, X: Any, y: Any, *, public: Any | None, groups: Any | None) -> CheckResult:
+    def _check(self, X: Any, y: Any, *, public: Any | None, groups: Any | None) -> Any:
         """Return what :func:`quorate.check` says."""
-        from quorate.learners.checks import check_of_fit  # here: it loads more than a fit needs
-
         name = type(self).__name__
         if public is not None:
             raise InvalidParameter(f"{name} takes no public rows; leave out public=")
@@ -338,7 +344,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         sample = self._checked(X, y)
         plan, cautions = self._planned(sample.n_labelled, sample.n_unlabelled, epsilon, delta)
         if needed is not None:
-            short = [each.words for each in cautions if each.code == BOUND_DOES_NOT_HOLD]
+            short = _bound_cautions(cautions)
             if not self._enough(needed, sample.n_labelled, sample.n_unlabelled):
                 short = [_fewer_than(needed)]
             if short:
@@ -352,11 +358,11 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         plan = self._plan(n_labelled, n_unlabelled, epsilon, delta)
         n_rows = n_labelled, n_unlabelled
         short = [*plan.cautions, *self._short_of_the_theorem(plan, n_rows, epsilon, delta)]
-        said = tuple(caution(BOUND_DOES_NOT_HOLD, Severity.NOTE, words) for words in short)
+        missed = tuple(caution(BOUND_DOES_NOT_HOLD, Severity.NOTE, words) for words in short)
         listed = tuple(caution(BOUND_OF_LISTED_POINTS, Severity.NOTE, words) for words in self._bound_caveats())
-        promised = budget_cautions(sum(n_rows), epsilon, delta, REPLACE_ONE_RECORD.unit)
+        of_budget = budget_cautions(sum(n_rows), epsilon, delta, REPLACE_ONE_RECORD.unit)
         plan = replace(plan, caveats=(*plan.caveats, *self._bound_caveats()))
-        return plan, (*said, *listed, *self._cautions(plan, n_rows, epsilon, delta), *promised)
+        return plan, (*missed, *listed, *self._cautions(plan, n_rows, epsilon, delta), *of_budget)
 
     def _bound_caveats(self) -> tuple[str, ...]:
         """Return what the error bound rests on and the guarantee does not: no part of what a fit is known by."""
@@ -365,14 +371,6 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             return ()
         listed = f"the {n_points:,} listed points of domain"
         return (f"the bound on the error is about rows that are among {listed}; a row elsewhere is not counted by it",)
-
-    def _plan_on(self, ledger: Ledger, plan: Plan, sample: Sample, data_fingerprint: str) -> Plan:
-        """Return the plan with which a ledger knows the fit: of an earlier version, where that one was charged."""
-        earlier = self._earlier_plan(sample.n_labelled, sample.n_unlabelled, *self._target())
-        if earlier is None:
-            return plan
-        charge = charge_of(self, earlier, data_fingerprint, seeded=self.unsafe_noise_seed is not None)
-        return earlier if charge.begun(ledger) else plan
 
     def _checked(self, X: Any, y: Any) -> Sample:
         sample = read_sample(self._concept_class, X, y, self.classes)
@@ -383,16 +381,16 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _released(self, ledger: Ledger, sample: Sample, plan: Plan, noise: NoiseSource, key: Secret[bytes]) -> Concept:
         """Charge, then draw, then store; or give back what the same fit released before."""
-        data_fingerprint = sample.fingerprint(key, known=ledger.fingerprints)
+        data_fingerprint = sample.fingerprint(key)
         ledger.bind(data_fingerprint)
         for reservation in charge_of(self, plan, data_fingerprint, seeded=noise.seeded).reservations(ledger):
             try:
                 drawn = draw(reservation, PURPOSE)
             except BudgetExhausted:
-                stored = [each.answers[0] for each in reservation.blocks(PURPOSE) if each.answers is not None]
-                known = from_stored(stored[0], self._concept_class) if stored else None
-                if known is not None:
-                    return known
+                stored = [block.answers[0] for block in reservation.blocks(PURPOSE) if block.answers is not None]
+                concept = from_stored(stored[0], self._concept_class) if stored else None
+                if concept is not None:
+                    return concept
                 continue  # an interrupted fit counts as given: another one is charged again
             return drawn.answer(
                 lambda drawn: self._learned(sample, drawn.noise(noise), plan),
@@ -406,6 +404,11 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         except QuorateError as failure:
             failure.charged = "the fit was charged"
             raise
+
+
+def _bound_cautions(cautions: Iterable[Caution]) -> list[str]:
+    """What is said of an error bound that does not hold."""
+    return [caution.words for caution in cautions if caution.code == BOUND_DOES_NOT_HOLD]
 
 
 def _fewer_than(needed: RowsNeeded) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from typing import Any, Final
@@ -10,7 +9,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data import fingerprint
 from quorate.data.cell_text import is_missing
 from quorate.data.columns import listed
 from quorate.data.identity import as_list
@@ -23,8 +21,6 @@ from quorate.types import Secret, derive
 
 #: What stands in ``y`` for a row without a label.
 UNLABELLED: Final = -1
-
-_SORTED_ROWS = "sorted rows: "
 
 CodedLabels = NDArray[np.int8]  # (n_rows,): 0, 1 or UNLABELLED
 
@@ -43,19 +39,12 @@ class Sample:
     n_labelled: int
     n_unlabelled: int
 
-    def fingerprint(self, key: Secret[bytes], *, known: Sequence[str] = ()) -> str:
+    def fingerprint(self, key: Secret[bytes]) -> str:
         """Return the keyed hash that binds a ledger to these rows, the same for every order of them.
 
-        `key`: stays with the ledger's private side. `known`: what the ledger is bound to already. One that version 0.1
-        bound has another kind, which takes a digest of each row; the rows are then held against that one.
+        `key` stays with the ledger's private side. The rows are in lexicographic order, labels last, under one hash: a
+        sort, and no work for each row in Python.
         """
-        found = self._sorted_rows(key)
-        if found in known or all(each.startswith(_SORTED_ROWS) for each in known):
-            return found
-        return self._digest_of_each_row(key)
-
-    def _sorted_rows(self, key: Secret[bytes]) -> str:
-        """The rows in lexicographic order, labels last, under one hash: a sort and no work for each row in Python."""
         points, labels = self.points.reveal(), self.labels.reveal()
         if points.dtype.kind == "f":
             points = points + 0.0  # -0.0 and 0.0 are one
@@ -64,24 +53,13 @@ class Sample:
         keyed.update(f"{points.dtype.str} {points.shape} ".encode())
         keyed.update(np.ascontiguousarray(points[order]).tobytes())
         keyed.update(np.ascontiguousarray(labels[order]).tobytes())
-        return _SORTED_ROWS + keyed.hexdigest()
-
-    def _digest_of_each_row(self, key: Secret[bytes]) -> str:
-        points = self.points.reveal()
-        if points.dtype.kind == "i":  # a fingerprint sees doubles, which would merge points of a fine grid
-            points = np.hstack([points >> 32, points & (2**32 - 1)])
-        return fingerprint(points, self.labels.reveal(), None, key)
+        return f"sorted rows: {keyed.hexdigest()}"
 
 
 def two_classes(classes: Any) -> tuple[Label, Label]:
     """Take the two labels of a learner, the one that a concept calls 0 first.
 
     Raises InvalidParameter if there are not two, or they are no labels.
-
-    Examples
-    --------
-    >>> two_classes(["<=50K", ">50K"])
-    ('<=50K', '>50K')
     """
     labels = check_classes(classes)
     if len(labels) != 2:
@@ -122,7 +100,7 @@ def _codes_of(y: Any, classes: tuple[Label, Label]) -> CodedLabels:
     labelled = [value for value, has in zip(values, known.tolist(), strict=True) if has]
     if labelled and type(classes[0]) is int:
         # A column of whole numbers with missing ones among them comes as floats, and NaN for those.
-        labelled = [int(each) if type(each) is float and each.is_integer() else each for each in labelled]
+        labelled = [int(label) if type(label) is float and label.is_integer() else label for label in labelled]
     codes[known] = encode_labels(labelled, classes)
     return codes
 
@@ -143,14 +121,7 @@ def read_sample(concepts: ConceptClass, X: Any, y: Any, classes: Any | None = No
 
 
 def column_names(X: Any) -> tuple[str, ...] | None:
-    """Return the names of the columns of a frame, as texts; None where there are no names.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> column_names(pd.DataFrame({"age": [1], "hours": [2]})), column_names(np.zeros((1, 2)))
-    (('age', 'hours'), None)
-    """
+    """Return the names of the columns of a frame, as texts; None where there are no names."""
     if isinstance(X, np.ndarray) or len(getattr(X, "shape", ())) != 2 or not hasattr(X, "columns"):
         return None
     return tuple(with_text_names(X).columns)

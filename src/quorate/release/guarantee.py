@@ -118,6 +118,15 @@ def spent_of(ledger: Ledger) -> tuple[float, float]:
     )
 
 
+def left_of(ledger: Ledger) -> tuple[float, float]:
+    """ε and δ that are left, rounded down; of a ledger that counts ρ, what its budget is above what was charged."""
+    left, budget, (epsilon, delta) = ledger.left, ledger.budget, spent_of(ledger)
+    return (
+        max(0.0, budget.epsilon - epsilon) if left.epsilon is None else left.epsilon,
+        max(0.0, budget.delta - delta) if left.delta is None else left.delta,
+    )
+
+
 def weakest_that_holds(scope: GuaranteeScope) -> GuaranteeScope:
     """Return the scope of what was charged, where its entries say more than holds, or more than need be said.
 

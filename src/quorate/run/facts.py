@@ -1,13 +1,18 @@
-"""What is said about every run, whichever method it has: its metadata, and scores on public rows."""
+"""What is said about every run, whichever method it has: where it comes from, and what it was charged."""
 
 from __future__ import annotations
 
+import platform
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from typing import Any
 
-from quorate.report import (
-    Utility,
-)
+from quorate.accounting import Event
+from quorate.accounting import epsilon as price
+from quorate.ledger import Ledger
+from quorate.release.guarantee import left_of, spent_of
+from quorate.report import ExPost, Part, Provenance, Spending, Utility
+from quorate.report.spending import raises_of
 from quorate.students import AutoStudent, Student
 
 SHOWN_EPSILONS = (0.5, 1.0, 2.0, 4.0, 8.0)  # "how sensitive is the choice"
@@ -21,7 +26,58 @@ class RunMetadata:
     command: str
     started: str
     utility: Utility = field(default_factory=Utility)
-    readers: tuple[tuple[str, str], ...] = ()  # of files, where they are of another package
+    readers: tuple[tuple[str, str], ...] = ()  # of files, where they are of another package; and their versions
+
+
+def provenance_of(
+    ledger: Ledger, metadata: RunMetadata, *, seeded: bool, public_digests: tuple[tuple[str, str], ...]
+) -> Provenance:
+    """Say where a report comes from; `public_digests`: what public tables are called, and their digests."""
+    return Provenance(
+        run=metadata.title,
+        started=metadata.started,
+        command=metadata.command,
+        seeded=seeded,
+        noise="a given seed" if seeded else "the operating system's entropy",
+        ledger_head=ledger.head.hash,
+        ledger_entries=ledger.head.sequence,
+        versions=(
+            *((name, version(name)) for name in ("quorate", "numpy", "scipy", "scikit-learn")),
+            ("python", platform.python_version()),
+            *metadata.readers,
+        ),
+        public_digests=public_digests,
+    )
+
+
+def spending_of(
+    ledger: Ledger,
+    event: Event,
+    delta: float,
+    parts: tuple[Part, ...],
+    *,
+    answers_left: int | None = None,
+    ex_post: ExPost | None = None,
+) -> Spending:
+    """Say what the budget was, what was charged and what is left; `event`, `delta`: what this run was charged for."""
+    budget = ledger.budget
+    (spent_epsilon, spent_delta), (left_epsilon, left_delta) = spent_of(ledger), left_of(ledger)
+    return Spending(
+        budget_epsilon=budget.epsilon,
+        budget_delta=budget.delta,
+        spent_epsilon=spent_epsilon,
+        spent_delta=spent_delta,
+        left_epsilon=left_epsilon,
+        left_delta=left_delta,
+        composition=budget.composition,
+        answers_left=answers_left,
+        durable=ledger.durable,
+        parts=parts,
+        ex_post=ex_post,
+        raises=raises_of(ledger),
+        run_epsilon=price(event, delta),
+        run_delta=delta,
+    )
 
 
 def name_of(model: Any) -> str:

@@ -48,9 +48,12 @@ class ColumnCells:
     usable: int = 0
     missing: int = 0
     unread: int = 0  # texts of a column of numbers that are none
-    unknown: int = 0  # categories that no public row has
+    unknown: int = 0  # categories that no public row has, or no declared list
+    beyond: int = 0  # numbers outside of the declared bounds
     entries: set[str] = field(default_factory=set, repr=False)  # the different categories
-    public: frozenset[str] | None = field(default=None, repr=False)  # those of the pool; None where none are compared
+    public: frozenset[str] | None = field(default=None, repr=False)  # public or declared ones; None: not compared
+    bounds: tuple[float, float] | None = None  # that were declared
+    declared: bool = False  # whether a schema stands in the place of public rows
 
     def add(self, fits: NDArray[np.bool_], cells: Any, unread: int) -> None:
         """Count the cells of a block, as they were read."""
@@ -63,6 +66,9 @@ class ColumnCells:
             words = [cell for cell, absent in zip(cells, gone.tolist(), strict=True) if not absent]
             self.unknown += sum(word not in self.public for word in words)
             self.entries.update(words)
+        if self.bounds is not None and not texts:
+            numbers = cells[~gone]
+            self.beyond += int(((numbers < self.bounds[0]) | (numbers > self.bounds[1])).sum())
 
     @property
     def lost(self) -> set[str]:
@@ -72,14 +78,18 @@ class ColumnCells:
     @property
     def complete(self) -> bool:
         """Whether there is nothing to say of the column."""
-        return not (self.missing or self.unread or self.unknown)
+        return not (self.missing or self.unread or self.unknown or self.beyond)
 
     def words(self, n: int) -> str:
         """Return what is said of the column, of `n` rows."""
         rest = (
             (self.missing, "of these missing"),
             (self.unread, "no number, and taken as missing"),
-            (self.unknown, "with an entry that no public row has"),
+            (
+                self.unknown,
+                f"with an entry that {'the schema does not list' if self.declared else 'no public row has'}",
+            ),
+            (self.beyond, "beyond the bounds of the schema"),
         )
         said = ", ".join(f"{times:,} {what}" for times, what in rest if times)
         return f"{self.name!r}: {self.usable:,} of {n:,} can be used{f' ({said})' if said else ''}"
@@ -151,9 +161,13 @@ class CountedCells:
         schema, pool = table.schema, table.schema.pool
         names = columns(pool) or tuple(str(place) for place in range(width(pool)))
         counted = cls([] if kind(pool) == "sparse" else [ColumnCells(name) for name in names])
-        if compared and is_frame(pool):
+        if is_frame(pool) and (compared or schema.declared):
             for at, known in schema.categories().items():
                 counted.cells[at].public = known
+            for at, bounds in schema.bounds().items():
+                counted.cells[at].bounds = bounds
+            for cells in counted.cells:
+                cells.declared = bool(schema.declared)
         room = COMPARED
         for start, rows, fits, usable in table.judged():
             unread = schema.unread(rows)
@@ -186,6 +200,17 @@ def _cells(rows: Rows, at: int) -> Any:
         return rows[:, at]
     series = column(rows, at)
     return series.to_list() if hasattr(series, "to_physical") and not series.dtype.is_float() else series.to_numpy()
+
+
+def compared_with_schema(counted: CountedCells, n: int, names: Names) -> tuple[Note, ...]:
+    """Return of which columns most cells of `n` rows are not what their owner declared."""
+    strange = [cells.name for cells in counted.cells if 2 * (cells.unknown + cells.beyond) > max(n - cells.missing, 1)]
+    words = (
+        f"most cells of {in_words(strange)} of {names.private} are in no list and within no bounds of the schema, so "
+        "that what they say is lost, and the budget would be spent all the same. See that values are written as in the "
+        "table; what is declared must be public knowledge, and not read off it"
+    )
+    return (Note("private-cells-are-not-declared", words),) if strange else ()
 
 
 def compared_with_pool(counted: CountedCells, records: PrivateRecords, pool: Rows, names: Names) -> tuple[Note, ...]:

@@ -30,6 +30,7 @@ DECIMAL_COMMAS = "columns-with-decimal-commas"
 MARKS_IN_NUMBERS = "columns-of-numbers-with-marks"
 FEW_PUBLIC_ROWS = "few-public-rows"
 COARSE_MARGINALS = "coarse-marginals"
+BEGUN_WITHOUT_MARGINALS = "begun-without-marginals"
 LEAST_RESOLUTION = 2.0  # below, not even the halves of a range can be told apart
 FEWEST_ANSWERS, FEWEST_OF_A_CLASS = 25, 5  # of which a student may tell classes apart, were there no noise
 FEWEST_ROWS = 20  # in a smaller pool few texts occur twice, whatever the column holds
@@ -295,6 +296,16 @@ def coarse_marginals_caution(resolution: float, n_columns: int) -> Caution:
         "columns, give tighter bounds, or give public rows"
     )
     return caution(COARSE_MARGINALS, Severity.WARNING, words if resolution < LEAST_RESOLUTION else None)
+
+
+def begun_without_marginals_caution(*, goes_on: bool) -> Caution:
+    """Look whether a run goes on that was charged without noisy marginals, where nothing is said of them now."""
+    words = (
+        "the ledger holds a run of these data that was begun without noisy counts of the columns (marginals = 0) and "
+        "is otherwise the same: it goes on as it was charged, and nothing is charged again. Say marginals = 0 where "
+        "that is meant; for another release, which is charged, a share such as marginals = 0.1"
+    )
+    return caution(BEGUN_WITHOUT_MARGINALS, Severity.WARNING, words if goes_on else None)
 
 
 def _dates(names: list[str], pool: str) -> Caution:

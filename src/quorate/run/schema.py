@@ -22,7 +22,7 @@ from quorate.data.columns import column as column_of
 from quorate.data.columns import doubles, is_plain_number, listed, refuse_other_columns, texts
 from quorate.data.decimal_commas import number_with_comma
 from quorate.data.declared import declared_columns, declared_kinds, encoder_of, kinds_of
-from quorate.data.declared_schema import CategoryColumn
+from quorate.data.declared_schema import CategoryColumn, NumberColumn
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.dialect import PLAIN, UNREADABLE, Dialect
 from quorate.data.encoding import indicator_blocks
@@ -167,8 +167,10 @@ class Schema:
         Kinds, lists and bounds are those that were declared, whatever was drawn; the pool tells units of numbers.
         """
         kinds, held = kinds_of(declared, dialect), declared.columns.items()
-        texts_ = {name: column.texts for name, column in held if isinstance(column, CategoryColumn)}
-        return cls(pool, encoder_of(declared, kinds(pool)), kinds=kinds, declared=texts_, called=_DECLARED)
+        lists = {name: column.texts for name, column in held if isinstance(column, CategoryColumn)}
+        bounds = {name: (column.low, column.high) for name, column in held if isinstance(column, NumberColumn)}
+        said = {**lists, **{name: both for name, both in bounds.items() if None not in both}}
+        return cls(pool, encoder_of(declared, kinds(pool)), kinds=kinds, declared=said, called=_DECLARED)
 
     def formed(self, rows: Rows) -> Rows:
         """Return rows of the pool's kind as a published model takes them: dates as numbers, and no text missing."""
@@ -274,6 +276,11 @@ class Schema:
             for at, (column, family) in enumerate(families(self.pool).items())
             if family == "text" and self.kinds.kinds.get(column) in (None, "category")
         }
+
+    def bounds(self) -> dict[int, tuple[float, float]]:
+        """Return the declared bounds of each column that has some, by its place in the pool; of dates in days."""
+        held = [(at, self.declared.get(name)) for at, name in enumerate(columns(self.pool) or ())]
+        return {at: (both[0], both[1]) for at, both in held if both and not isinstance(both[0], str)}
 
     def unread(self, rows: Rows) -> dict[int, int]:
         """Count the texts of parsed rows that are no number in a column of numbers, by its place, and are missing."""

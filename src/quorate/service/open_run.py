@@ -6,19 +6,17 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 from quorate.arguments import shown
-from quorate.data.rows import Rows, is_frame
-from quorate.ensemble import Ensemble
+from quorate.data.rows import is_frame
 from quorate.ensemble.ensemble import largest_number
 from quorate.errors import SeededNoiseRefused
 from quorate.folder.batch import load_run
 from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun
-from quorate.folder.online import open_online, run_teachers, tell
+from quorate.folder.online import open_run, tell
 from quorate.folder.published import read_facts
 from quorate.folder.settings import Settings, settings_of
 from quorate.folder.student_rows import encoder_of, public_table, reader_of
@@ -30,10 +28,9 @@ from quorate.service.dashboard import History
 from quorate.service.features import Features
 from quorate.service.models import check_models, note_models, open_student, predictor
 from quorate.service.settings import ServiceSettings
-from quorate.service.votes import CurrentRows, EnsembleAnswers, ModelAnswers
-from quorate.types import Secret, Watch
-from quorate.voting import questions
-from quorate.voting.flow import asked_of
+from quorate.service.votes import EnsembleAnswers, ModelAnswers
+from quorate.types import Watch
+from quorate.voting.ask import reader_of as question_reader
 
 
 @contextmanager
@@ -70,26 +67,25 @@ def opened(
     run = load_run(root, settings=settings, rehearse=False)
     with run.open_ledger(bind=True) as ledger:
         verified_at = _verified(ledger, clock)
-        ensembles: list[Ensemble] = []
-        current = CurrentRows(partial(_votes, run, ensembles), run.task.views.teacher)
-        online = open_online(run, ledger, current.votes)
+        ensemble = open_run(run, ledger, watch)
+        online = ensemble.answers
         tell(run, ledger, online.reservation)  # of what a service that was killed had answered
         if online.left:  # where nothing is, no teacher's file is opened
             check_models(folder)
-            ensembles.append(run_teachers(run, watch))
+            ensemble.teachers()
             note_models(folder)
         features, before = features_of(run, student), ledger.head.sequence
         history = History.of(ledger, verified_at=verified_at, purposes=online.purposes)
         answers = EnsembleAnswers(
             online,
-            current,
             ledger,
             predictor(student, run.task.views.student.kinds),
             run.task.inputs.classes,
             features,
             refuse=service.after_budget == "refuse",
             charged=lambda standing: history.note(standing, clock().isoformat(timespec="seconds")),
-            digests=partial(questions.question_keys, run.task.views.teacher, online.memo),
+            digests=ensemble.keys,
+            view=ensemble.view,
         )
         told |= {"verified_at": verified_at, "history": history}
         yield Served(method="votes", answers=answers, features=features, **told)
@@ -130,15 +126,11 @@ def _verified(ledger: Ledger, clock: Callable[[], datetime]) -> str:
     return clock().isoformat(timespec="seconds")
 
 
-def _votes(run: LoadedRun, ensembles: list[Ensemble], rows: Rows) -> Secret[Any]:
-    return asked_of(run.task, ensembles[0], rows)
-
-
 def features_of(run: LoadedRun, student: Any) -> Features:
     """Return what a row must look like for teachers and student alike."""
     view, pool = run.task.views.teacher, run.task.inputs.public
     nullable = is_frame(pool) and (view.encoder is not None or view.reads_frames)
     encoder = encoder_of(student) if view.encoder is None else view.encoder
     largest = min(largest_number(run.task.teacher), largest_number(student))
-    reader = questions.reader_of(run.task.inputs, view, run.task.views.student)
+    reader = question_reader(run.task.inputs, view, run.task.views.student)
     return Features.of(pool, reader=reader, encoder=encoder, nullable=nullable, largest=largest)

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
-from threading import Condition, local
+from threading import Condition
 from typing import Any
 
 from quorate.data import row_digests, take
-from quorate.data.rows import Rows, n_rows
+from quorate.data.rows import Rows
 from quorate.errors import (
     NOTHING_CHARGED,
     BudgetExhausted,
@@ -32,37 +32,9 @@ from quorate.release.guarantee import spent_of
 from quorate.service.answers import Answered, Asked, Point, Reply, Standing
 from quorate.service.features import Features
 from quorate.service.problems import Problem
-from quorate.types import IntArray, Secret
 
 _NO_STUDENT = "the student cannot take one of these rows; what was charged for the others is stored and free to ask"
 ASK_FEWER = "nothing was charged; ask for fewer new points, or only for points that were answered before"
-
-
-class CurrentRows(local):
-    """The rows of the block that is being answered, in each thread its own, for what counts votes on them.
-
-    `count`: from rows, as the teachers see them, to votes. `view`: from rows to what the teachers see of them; by
-    default the rows. It is called before anything is charged.
-    """
-
-    def __init__(self, count: Callable[[Rows], Secret[Any]], view: Callable[[Rows], Rows] = lambda rows: rows) -> None:
-        self.count, self.view = count, view
-        self._rows: Rows = None
-        self._at: dict[int, int] = {}
-
-    def show(self, table: Rows, places: Mapping[int, int]) -> None:
-        """Take rows of a table by their numbers among all that are asked, and see whether teachers can see them."""
-        self._at = {number: at for at, number in enumerate(places)}
-        self._rows = self.view(_taken(table, list(places.values()))) if places else None
-
-    def votes(self, new: IntArray) -> Secret[Any]:
-        """Count votes on the rows with these numbers."""
-        return self.count(_taken(self._rows, [self._at[number] for number in new.tolist()]))
-
-
-def _taken(rows: Rows, places: list[int]) -> Rows:
-    """Return rows by their places; where that is all of them in their order, as they are, which is quicker."""
-    return rows if places == list(range(n_rows(rows))) else take(rows, places)
 
 
 def _free(asked: Asked, left: int, quota: Quota, drawn: int) -> int:
@@ -78,8 +50,7 @@ def _free(asked: Asked, left: int, quota: Quota, drawn: int) -> int:
 class EnsembleAnswers:
     """Answers blocks by the ensemble, and by the student where nothing is left.
 
-    `online`: charges, draws and remembers; it counts votes by `current`.
-    `current`: told which rows a block has.
+    `online`: charges, draws and remembers.
     `ledger`: open, and nobody else's.
     `student`: from rows to classes; free.
     `classes`: the declared classes.
@@ -87,12 +58,12 @@ class EnsembleAnswers:
     `refuse`: whether a request is refused where fewer answers are left than it has new points.
     `charged`: told what is left, after each block that drew.
     `digests`: from rows to one digest each, by which answers are found.
+    `view`: from rows to what the teachers see of them.
     """
 
     def __init__(
         self,
         online: OnlineAnswers,
-        current: CurrentRows,
         ledger: Ledger,
         student: Callable[[Rows], list[Any]],
         classes: Sequence[Any],
@@ -101,8 +72,9 @@ class EnsembleAnswers:
         refuse: bool = False,
         charged: Callable[[Standing], None] = lambda _: None,
         digests: Callable[[Rows], Sequence[bytes]] = row_digests,
+        view: Callable[[Rows], Rows] = lambda rows: rows,
     ) -> None:
-        self._online, self._current, self._ledger, self._digests = online, current, ledger, digests
+        self._online, self._ledger, self._digests, self._view = online, ledger, digests, view
         self._student, self._classes, self._features, self._refuse = student, tuple(classes), features, refuse
         self._charged = charged
         self._turn, self._charging = Condition(), set[str]()
@@ -138,7 +110,9 @@ class EnsembleAnswers:
         """Have new points answered and remembered; return what became of the requests that were put to the ensemble."""
         if not self._online.purposes:  # nothing was kept back
             return {}
-        numbers, requests, asked_of = [], [], []
+        numbers: list[int] = []
+        requests: list[ClientRequest] = []
+        asked_of: list[int] = []
         claimed: set[bytes] = set()
         by_client: Counter[str] = Counter()
         # Read once for all: what is drawn is decided under the ledger's lock, by what is left then.
@@ -168,13 +142,12 @@ class EnsembleAnswers:
             )
         if not requests:
             return {}
-        self._show(table, asked_of, digests)
+        rows = self._seen(table, asked_of, digests)
         try:
-            return dict(zip(numbers, self._online.ask_together(requests), strict=True))
+            return dict(zip(numbers, self._online.ask_together(rows, requests), strict=True))
         except InvalidParameter as failure:  # of a user's own mechanism, which tells nothing of how
             return dict.fromkeys(numbers, failure)
         finally:
-            self._current.show(table, {})
             if self._ledger.healthy:
                 self._note_standing()
 
@@ -185,11 +158,16 @@ class EnsembleAnswers:
             if self._standing.answers_left != before.answers_left:
                 self._charged(self._standing)
 
-    def _show(self, table: Rows, asked_of: Sequence[int], digests: Sequence[bytes]) -> None:
-        """Have the teachers' view of what may be drawn made, while a row that it cannot take costs nobody anything."""
-        unknown = {n: place for n, place in enumerate(asked_of) if self._online.memo.recall(digests[place]) is None}
+    def _seen(self, table: Rows, places: list[int], digests: Sequence[bytes]) -> Rows:
+        """Return rows as the teachers see them, while a row that they cannot take costs nobody anything.
+
+        Where each of them was answered before, none is counted, and they are left as they are.
+        """
+        rows = take(table, places)
+        if all(self._online.memo.recall(digests[place]) is not None for place in places):
+            return rows
         try:
-            self._current.show(table, unknown)
+            return self._view(rows)
         except Exception as error:  # of a user's own transformer
             raise Problem("internal-error", "the models cannot take one of these rows; nothing was charged") from error
 
@@ -293,7 +271,7 @@ class EnsembleAnswers:
         if not places:
             return {}
         try:
-            labels = self._student(_taken(table, places))
+            labels = self._student(take(table, places))
         except Exception as failure:  # noqa: BLE001 - of a user's own student; the charge was made, and is told
             mine = [each for each in rest if each]
             if len(mine) == 1:

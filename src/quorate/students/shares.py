@@ -33,8 +33,7 @@ import numpy as np
 
 from quorate.ambient import of_arrays
 from quorate.arguments import real
-from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, by_blocks
-from quorate.data.feature_maps.standardizer import PoolStandardizer
+from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, PoolStandardizer, by_blocks
 from quorate.data.rows import kind, take
 from quorate.deferred import linalg, optimize, sparse, special
 from quorate.errors import InvalidParameter

@@ -1,11 +1,10 @@
-"""Answering queries by a sparse vector over an ensemble: BTT18 up to Lemma 3.3, with the constants as printed.
+r"""Answers by a sparse vector over an ensemble: Bassily, Thakkar and Thakurta up to Section 3, constants as printed.
 
-m queries, k teachers, (ε, δ) the guarantee, T the cut-off. The cut-off of Theorem 3.2 is in
-:mod:`quorate.theory.lzcw21_cutoff`, and Section 4 in :mod:`quorate.theory.btt18_learner`.
-
-**How many answered queries are wrong, in terms of rows and VC dimension: BTT18, Theorems 3.4 and 3.5.** m queries, n
-private rows, V the VC dimension, ε of the guarantee, T the cut-off. A name that ends in ``_shape`` returns an
-expression that the paper gives up to constants and logarithms, with constant 1 and none of them.
+m queries, k teachers, n private rows, V the VC dimension, (ε, δ) the guarantee, T the cut-off; nothing is rounded. A
+name that ends in ``_shape`` returns an expression that the paper gives up to constants and logarithms, with constant 1
+and none of them. The cut-off of Theorem 3.2 is in :mod:`quorate.theory.lzcw21_cutoff`, and Section 4 in
+:mod:`quorate.theory.btt18_learner`. BTT18a is the first version of the paper; the numbers in its Theorem 3.11 are those
+that LZCW21 repeats in its Lemma 3.
 """
 
 from __future__ import annotations
@@ -14,188 +13,76 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import floor, log, sqrt
 
-from quorate.arguments import count, real
+from quorate.arguments import real
 from quorate.errors import InvalidParameter
 from quorate.mechanisms.stage_noise import btt18_algorithm_2_noise
+from quorate.theory.lzcw21_cutoff import lzcw21_lemma_46
+from quorate.theory.symbols import BEST_ERROR, REAL_CUTOFF, number, statement, unchecked
+
+_SHARE = 3 / 4  # of data sets on which f gives its usual value
+_NEEDED = 2 / 3  # of the k values
 
 
+@statement("BTT18, Theorem 2.5")
 def btt18_theorem_2_5(epsilon: float, delta: float, beta: float) -> float:
     r"""Return how stable f(D) must be for :math:`A_{stab}` to release it: :math:`(\log(1/\delta) + \log(1/\beta))/\varepsilon`.
 
-    Where f(D) is that stable, and :math:`\Gamma = \log(1/\delta)/\varepsilon`, Algorithm 1 outputs f(D) with
-    probability at least 1 − β.
-
-    Parameters
-    ----------
-    epsilon : float
-        ε > 0 of the one query.
-    delta, beta : float
-        In (0, 1).
-
-    Returns
-    -------
-    float
-        A distance to instability, in rows (in teachers, where they vote); not rounded.
-
-    Notes
-    -----
-    The proof gives β/2: the noise must fall below :math:`-\log(1/\beta)/\varepsilon`.
-
-    References
-    ----------
-    BTT18 (Bassily, Thakkar, Thakurta 2018), Theorem 2.5.
-
-    Examples
-    --------
-    >>> round(btt18_theorem_2_5(1.0, 1e-5, 0.05), 3)
-    14.509
+    A distance to instability, in rows (in teachers, where they vote). Where f(D) is that stable, and
+    :math:`\Gamma = \log(1/\delta)/\varepsilon`, Algorithm 1 outputs f(D) with probability at least 1 − β. The proof
+    gives β/2: the noise must fall below :math:`-\log(1/\beta)/\varepsilon`.
     """  # noqa: E501  a formula is one line
-    epsilon = real("epsilon", epsilon, above=0)
-    delta, beta = real("delta", delta, above=0, below=1), real("beta", beta, above=0, below=1)
     return (log(1 / delta) + log(1 / beta)) / epsilon
 
 
+@statement("BTT18, Algorithm 2, step 1")
 def btt18_algorithm_2_teachers(epsilon: float, delta: float, cutoff: int, n_queries: int, beta: float) -> float:
     r"""Return how many teachers Algorithm 2 takes: :math:`k = 34\sqrt2\,\lambda\log(4mT/\min(\delta, \beta/2))`.
 
     With :math:`\lambda = \sqrt{32\,T\log(2/\delta)}/\varepsilon`; a query on which at least two thirds of them agree is
-    then answered, all such queries together but for a probability β.
-
-    Parameters
-    ----------
-    epsilon : float
-        ε > 0.
-    delta, beta : float
-        In (0, 1).
-    cutoff : int
-        T ≥ 1.
-    n_queries : int
-        m ≥ 1.
-
-    Returns
-    -------
-    float
-        k, not rounded.
-
-    Notes
-    -----
-    :math:`34\sqrt2\sqrt{32} = 272`: twice what the proof of Theorem 3.2 asks for, which is
+    then answered, all such queries together but for a probability β. :math:`34\sqrt2\sqrt{32} = 272`: twice what the
+    proof of Theorem 3.2 asks for, which is
     :math:`k/3 \ge 32\sqrt2\log(\cdot)\sqrt{T\log(2/\delta)}/\varepsilon`, and twice the 136 of
     :func:`~quorate.theory.lzcw21_cutoff.lzcw21_lemma_3`.
-
-    References
-    ----------
-    BTT18 (Bassily, Thakkar, Thakurta 2018), Algorithm 2, step 1.
-
-    Examples
-    --------
-    >>> round(btt18_algorithm_2_teachers(1.0, 1e-5, 10, 1_000, 0.05))
-    66441
     """
-    beta = real("beta", beta, above=0, below=1)
     scale, _ = btt18_algorithm_2_noise(epsilon, delta, cutoff, n_queries)
     return 34 * sqrt(2) * scale * log(4 * n_queries * cutoff / min(delta, beta / 2))
 
 
+@statement("BTT18, Theorem 3.2 (ii)", cutoff=REAL_CUTOFF)
 def btt18_theorem_3_2_rate(cutoff: float, n_queries: int) -> float:
-    """Return the misclassification rate of Algorithm 2: at most T/m.
+    """Return the misclassification rate of Algorithm 2: at most T/m, and at most 1; but for a probability 2β.
 
-    Parameters
-    ----------
-    cutoff : float
-        T ≥ 0, a bound on the queries on which more than a third of the teachers err: that of the theorem
-        (:func:`~quorate.theory.lzcw21_cutoff.btt18_cutoff`), or one that holds for a mean error
-        (:func:`~quorate.theory.lzcw21_cutoff.cutoff_for_mean_error`).
-    n_queries : int
-        m ≥ 1.
-
-    Returns
-    -------
-    float
-        Share of the m queries that are answered wrongly or declined, at most 1; but for a probability 2β.
-
-    References
-    ----------
-    BTT18 (Bassily, Thakkar, Thakurta 2018), Theorem 3.2 (ii).
-
-    Examples
-    --------
-    >>> btt18_theorem_3_2_rate(50, 1_000)
-    0.05
+    T bounds the queries on which more than a third of the teachers err: that of the theorem
+    (:func:`~quorate.theory.lzcw21_cutoff.btt18_cutoff`), or one that holds for a mean error
+    (:func:`~quorate.theory.lzcw21_cutoff.cutoff_for_mean_error`). The rate counts what is answered wrongly or declined.
     """
-    cutoff, n_queries = real("cutoff", cutoff, at_least=0), count("n_queries", n_queries, at_least=1)
     return min(1.0, cutoff / n_queries)
 
 
+@statement(
+    "BTT18, Lemma 3.3; LZCW21, Lemma 4, has \"at most 3B\" for ξ = 1/3",
+    mistakes=number("B ≥ 0, the most mistakes that one classifier makes on the m queries", at_least=0),
+)  # fmt: skip
 def btt18_lemma_3_3(mistakes: float, xi: float) -> float:
     r"""Return B/ξ: fewer than so many queries have more than ξk mistaken classifiers, as printed.
 
-    Parameters
-    ----------
-    mistakes : float
-        B ≥ 0: no classifier makes more mistakes on the m queries.
-    xi : float
-        ξ in (0, 1/2].
-
-    Returns
-    -------
-    float
-        B/ξ, not rounded. The lemma says "less than".
-
-    Notes
-    -----
     "Less than" is false for B = 0, where 0 queries are not fewer than 0; :func:`btt18_lemma_3_3_counted` has the
     statement that always holds.
-
-    References
-    ----------
-    BTT18 (Bassily, Thakkar, Thakurta 2018), Lemma 3.3; LZCW21, Lemma 4, has "at most 3B" for ξ = 1/3.
-
-    Examples
-    --------
-    >>> btt18_lemma_3_3(10, 0.25)
-    40.0
     """
-    return real("mistakes", mistakes, at_least=0) / real("xi", xi, above=0, at_most=0.5)
+    return mistakes / xi
 
 
+@statement("BTT18, Lemma 3.3, with its strict inequality repaired")
 def btt18_lemma_3_3_counted(n_queries: int, n_teachers: int, mistakes: int, xi: float) -> int:
     r"""Return the largest number of queries on which more than ξk of k classifiers can be mistaken.
 
-    :math:`\min(m, \lfloor kB/(\lfloor \xi k \rfloor + 1) \rfloor)`.
+    :math:`\min(m, \lfloor kB/(\lfloor \xi k \rfloor + 1) \rfloor)`: 0 for B = 0; never above B/ξ, and below it
+    otherwise.
 
-    Parameters
-    ----------
-    n_queries, n_teachers : int
-        m ≥ 1 and k ≥ 1.
-    mistakes : int
-        B ≥ 0.
-    xi : float
-        ξ in (0, 1/2].
-
-    Returns
-    -------
-    int
-        0 for B = 0; never above B/ξ, and below it otherwise.
-
-    Notes
-    -----
     Proof. Let N queries have more than ξk mistakes, so at least :math:`\lfloor \xi k \rfloor + 1` each. All teachers
     together make at most kB mistakes, so :math:`N(\lfloor \xi k\rfloor + 1) \le kB`. It is attained: deal the mistakes
     out to the teachers in turn, :math:`\lfloor \xi k\rfloor + 1` different ones a query.
-
-    References
-    ----------
-    BTT18 (Bassily, Thakkar, Thakurta 2018), Lemma 3.3, with its strict inequality repaired.
-
-    Examples
-    --------
-    >>> btt18_lemma_3_3_counted(1_000, 10, 10, 0.25), btt18_lemma_3_3_counted(1_000, 10, 0, 0.25)
-    (33, 0)
     """
-    n_queries, n_teachers = count("n_queries", n_queries, at_least=1), count("n_teachers", n_teachers, at_least=1)
-    mistakes = count("mistakes", mistakes)
-    xi = real("xi", xi, above=0, at_most=0.5)
     return min(n_queries, n_teachers * mistakes // (floor(Fraction(xi) * n_teachers) + 1))
 
 
@@ -213,11 +100,6 @@ class MisclassificationShape:
         T.
     rate : float
         The share of misclassified queries, as printed.
-
-    Examples
-    --------
-    >>> MisclassificationShape(n_queries=10, free_queries=100.0, cutoff=1.0, rate=0.01).rate_by_cutoff
-    0.1
     """
 
     n_queries: int
@@ -236,41 +118,22 @@ class MisclassificationShape:
         return min(1.0, self.cutoff / self.n_queries)
 
 
+@statement("BTT18, Theorem 3.4")
 def btt18_theorem_3_4_shape(n_rows: int, n_queries: int, vc_dimension: int, epsilon: float) -> MisclassificationShape:
     r"""Return the misclassification rate in the realizable case, up to constants and logarithms.
 
     :math:`V/(\varepsilon n)` for up to :math:`M = \varepsilon n/V` queries, then
     :math:`mV^2/(\varepsilon^2n^2)`; :math:`T = \bar m^2V^2/(\varepsilon^2n^2)` with :math:`\bar m = \max(M, m)`.
-
-    Parameters
-    ----------
-    n_rows, n_queries, vc_dimension : int
-        n, m and V, each at least 1.
-    epsilon : float
-        ε > 0.
-
-    Returns
-    -------
-    MisclassificationShape
-        Its ``rate_by_cutoff`` says what becomes of (i) below M queries.
-
-    References
-    ----------
-    BTT18 (Bassily, Thakkar, Thakurta 2018), Theorem 3.4.
-
-    Examples
-    --------
-    >>> btt18_theorem_3_4_shape(10_000, 4_000, 5, 1.0).rate
-    0.001
+    The ``rate_by_cutoff`` says what becomes of (i) below M queries.
     """
-    n_rows, n_queries, vc_dimension, epsilon = _sizes(n_rows, n_queries, vc_dimension, epsilon)
-    ratio = vc_dimension / (epsilon * n_rows)
+    ratio = _ratio(n_rows, vc_dimension, epsilon)
     free = 1 / ratio
     rate = ratio if n_queries <= free else n_queries * ratio * ratio
     cutoff = (max(free, n_queries) * ratio) ** 2
     return MisclassificationShape(n_queries=n_queries, free_queries=free, cutoff=cutoff, rate=rate)
 
 
+@statement("BTT18, Theorem 3.5", gamma=BEST_ERROR)
 def btt18_theorem_3_5_shape(
     n_rows: int, n_queries: int, vc_dimension: int, epsilon: float, gamma: float
 ) -> MisclassificationShape:
@@ -279,33 +142,8 @@ def btt18_theorem_3_5_shape(
     :math:`\gamma + \sqrt{V/(\varepsilon n)}` for up to :math:`M = \min(1/\gamma, \sqrt{\varepsilon n/V})` queries, then
     :math:`\gamma + m^{1/3}V^{2/3}/(\varepsilon n)^{2/3}`;
     :math:`T = \bar m\gamma + \bar m^{4/3}V^{2/3}/(\varepsilon n)^{2/3}` with :math:`\bar m = \max(M, m)`.
-
-    Parameters
-    ----------
-    n_rows, n_queries, vc_dimension : int
-        n, m and V, each at least 1.
-    epsilon : float
-        ε > 0.
-    gamma : float
-        γ in [0, 1], the error of the best hypothesis.
-
-    Returns
-    -------
-    MisclassificationShape
-        As for :func:`btt18_theorem_3_4_shape`.
-
-    References
-    ----------
-    BTT18 (Bassily, Thakkar, Thakurta 2018), Theorem 3.5.
-
-    Examples
-    --------
-    >>> round(btt18_theorem_3_5_shape(10_000, 1_000, 10, 1.0, 0.01).rate, 3)
-    0.11
     """
-    n_rows, n_queries, vc_dimension, epsilon = _sizes(n_rows, n_queries, vc_dimension, epsilon)
-    gamma = real("gamma", gamma, at_least=0, at_most=1)
-    ratio = vc_dimension / (epsilon * n_rows)
+    ratio = _ratio(n_rows, vc_dimension, epsilon)
     free = sqrt(1 / ratio) if gamma == 0 else min(1 / gamma, sqrt(1 / ratio))
     rate = gamma + (sqrt(ratio) if n_queries <= free else n_queries ** (1 / 3) * ratio ** (2 / 3))
     most = max(free, n_queries)
@@ -313,65 +151,84 @@ def btt18_theorem_3_5_shape(
     return MisclassificationShape(n_queries=n_queries, free_queries=free, cutoff=cutoff, rate=rate)
 
 
+@statement("BTT18, after Theorem 3.4 and in Section 1.1")
 def btt18_advanced_composition_shape(n_rows: int, n_queries: int, vc_dimension: int, epsilon: float) -> float:
     r"""Return the rate that advanced composition alone would give: :math:`\sqrt m\,V/(\varepsilon n)`.
 
-    Parameters
-    ----------
-    n_rows, n_queries, vc_dimension : int
-        n, m and V, each at least 1.
-    epsilon : float
-        ε > 0.
-
-    Notes
-    -----
     At a rate of α the theorem answers :math:`\alpha(\varepsilon n/V)^2` queries and advanced composition
     :math:`\alpha^2(\varepsilon n/V)^2`: the factor 1/α of the abstract. From :math:`(\varepsilon n/V)^2` queries on,
     where both rates are 1, advanced composition is no worse.
-
-    References
-    ----------
-    BTT18 (Bassily, Thakkar, Thakurta 2018), after Theorem 3.4 and in Section 1.1.
-
-    Examples
-    --------
-    >>> btt18_advanced_composition_shape(10_000, 10_000, 5, 1.0)
-    0.05
     """
-    n_rows, n_queries, vc_dimension, epsilon = _sizes(n_rows, n_queries, vc_dimension, epsilon)
+    _ratio(n_rows, vc_dimension, epsilon)
     return sqrt(n_queries) * vc_dimension / (epsilon * n_rows)
 
 
+@statement('BTT18, abstract: "by at least a factor of 1/α in some cases"')
 def btt18_queries_gained_shape(alpha: float) -> float:
-    """Return how many times as many queries as advanced composition the theorem answers at a rate of α: 1/α.
-
-    Parameters
-    ----------
-    alpha : float
-        In (0, 1).
-
-    References
-    ----------
-    BTT18 (Bassily, Thakkar, Thakurta 2018), abstract: "by at least a factor of 1/α in some cases".
-
-    Examples
-    --------
-    >>> btt18_queries_gained_shape(0.05)
-    20.0
-    """
-    return 1 / real("alpha", alpha, above=0, below=1)
+    """Return how many times as many queries as advanced composition the theorem answers at a rate of α: 1/α."""
+    return 1 / alpha
 
 
-def _sizes(n_rows: int, n_queries: int, vc_dimension: int, epsilon: float) -> tuple[int, int, int, float]:
-    sizes = (
-        count("n_rows", n_rows, at_least=1),
-        count("n_queries", n_queries, at_least=1),
-        count("vc_dimension", vc_dimension, at_least=1),
-    )
-    epsilon = real("epsilon", epsilon, above=0)
-    if sizes[2] > epsilon * sizes[0]:
+def _ratio(n_rows: int, vc_dimension: int, epsilon: float) -> float:
+    """V/(εn), at most 1."""
+    if vc_dimension > epsilon * n_rows:
         raise InvalidParameter(
-            f"vc_dimension must be at most epsilon * n_rows = {epsilon * sizes[0]:g}, got {vc_dimension!r}; "
+            f"vc_dimension must be at most epsilon * n_rows = {epsilon * n_rows:g}, got {vc_dimension!r}; "
             "with fewer rows nothing is shown"
         )
-    return *sizes, epsilon
+    return vc_dimension / (epsilon * n_rows)
+
+
+@statement("BTT18a, Corollary 3.9, put together as its proof says")
+def btt18a_corollary_3_9(epsilon: float, delta: float, cutoff: int, n_queries: int, beta: float) -> float:
+    r"""Return the distance from which on :math:`A_{OQR}` answers every query: :math:`w + \varphi`.
+
+    Where at most T of m adaptively chosen queries have a distance to instability of no more than this, all others are
+    answered with their own value, with probability at least 1 − β. The proof adds the threshold w of :math:`A_{OQR}` to
+    the φ of the sparse vector's utility, which is :func:`lzcw21_lemma_46`. Both have δ/2 here, as the noise of
+    :func:`btt18_algorithm_2_noise` has: the other half is the threshold's.
+    """
+    _, threshold = btt18_algorithm_2_noise(epsilon, delta, cutoff, n_queries)
+    return threshold + lzcw21_lemma_46(epsilon, delta / 2, cutoff, n_queries, beta)
+
+
+@statement("BTT18a, Theorem 3.11 and Algorithm 4")
+def btt18a_theorem_3_11(epsilon: float, delta: float, cutoff: int, n_queries: int, beta: float) -> float:
+    r"""Return the parts of :math:`A_{subSamp}`: :math:`k = 136\log(4mT/\min(\delta, \beta/2))\sqrt{T\log(2/\delta)}/\varepsilon`.
+
+    Let all but at most T of m adaptively chosen queries f have a value :math:`x_f` that f takes with probability at
+    least 3/4 on n/k fresh rows. Then all those queries are answered with it, with probability at least 1 − β.
+
+    The proof asks for two things: enough parts for the noise, and enough for two thirds of them to agree, which is
+    :func:`btt18a_agreeing_parts`. This k is both only where
+    :math:`\varepsilon \le \tfrac{136}{72}\sqrt{T\log(2/\delta)}`; :func:`btt18a_theorem_3_11_at_any_epsilon` is the larger.
+    """  # noqa: E501  a formula is one line
+    return 136 * log(4 * n_queries * cutoff / min(delta, beta / 2)) * sqrt(cutoff * log(2 / delta)) / epsilon
+
+
+@statement(
+    "BTT18a, proof of Theorem 3.11",
+    share=unchecked("how likely a part gives the usual value, in (2/3, 1]; 3/4 by default"),
+)
+def btt18a_agreeing_parts(n_queries: int, beta: float, share: float = _SHARE) -> float:
+    r"""Return the parts of which two thirds agree on every query: :math:`k = \frac{\log(2m/\beta)}{2(share - 2/3)^2}`.
+
+    72 log(2m/β) at a share of 3/4; for all m queries together, but for a probability β/2. Proof. Of k independent parts
+    fewer than 2k/3 give it with probability at most :math:`e^{-2k(share - 2/3)^2} = \beta/(2m)` (Hoeffding), for each
+    query.
+    """
+    share = real("share", share, at_most=1)
+    if not share > _NEEDED:
+        raise InvalidParameter(f"share must be a number > 2/3 and <= 1, got {share!r}")
+    return log(2 * n_queries / beta) / (2 * (share - _NEEDED) ** 2)
+
+
+@statement("BTT18a, Theorem 3.11, with both of its conditions")
+def btt18a_theorem_3_11_at_any_epsilon(epsilon: float, delta: float, cutoff: int, n_queries: int, beta: float) -> float:
+    """Return the larger of the two numbers of parts that the proof of Theorem 3.11 asks for.
+
+    They are :func:`btt18a_theorem_3_11` and :func:`btt18a_agreeing_parts`. The noise is that of BTT18's Algorithm 2,
+    whose scale falls as 1/ε, so that its share is right for every ε.
+    """
+    noise = btt18a_theorem_3_11(epsilon, delta, cutoff, n_queries, beta)
+    return max(noise, btt18a_agreeing_parts(n_queries, beta))

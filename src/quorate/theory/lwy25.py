@@ -15,215 +15,85 @@ import numpy as np
 
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
+from quorate.theory.symbols import number, statement, whole
 
 
+@statement("LWY25, Lemma 2.5")
 def lwy25_lemma_2_5_shape(vc_dimension: int, alpha: float, beta: float) -> float:
     r"""Return the rows on which disagreements are true up to a factor of 2: :math:`(V\ln(1/\alpha) + \ln(1/\beta))/\alpha`.
 
     With so many, but for a probability β: concepts that differ on at most α of the rows differ on at most 2α of the
-    distribution, and the other way round.
-
-    Parameters
-    ----------
-    vc_dimension : int
-        V ≥ 1.
-    alpha, beta : float
-        In (0, 1).
-
-    References
-    ----------
-    LWY25 (Li, Wang, Ye), Lemma 2.5. :func:`~quorate.theory.bns15_bounds.bns15_theorem_b_5` has constants.
-
-    Examples
-    --------
-    >>> round(lwy25_lemma_2_5_shape(1, 0.1, 0.05), 1)
-    53.0
+    distribution, and the other way round. :func:`~quorate.theory.bns15.bns15_theorem_b_5` has constants.
     """  # noqa: E501  a formula is one line
-    vc, alpha, beta = _checked(vc_dimension, alpha, beta)
-    return (vc * log(1 / alpha) + log(1 / beta)) / alpha
+    return (vc_dimension * log(1 / alpha) + log(1 / beta)) / alpha
 
 
+@statement("LWY25, Lemma 2.6")
 def lwy25_lemma_2_6_shape(vc_dimension: int, alpha: float, beta: float) -> float:
     r"""Return the rows on which every empirical error is within α: :math:`(V + \ln(1/\beta))/\alpha^2`.
 
-    Parameters
-    ----------
-    vc_dimension : int
-        V ≥ 1.
-    alpha, beta : float
-        In (0, 1).
-
-    References
-    ----------
-    LWY25 (Li, Wang, Ye), Lemma 2.6. :func:`~quorate.theory.bns15_bounds.bns15_theorem_b_6` has constants.
-
-    Examples
-    --------
-    >>> round(lwy25_lemma_2_6_shape(1, 0.1, 0.05), 1)
-    399.6
+    :func:`~quorate.theory.bns15.bns15_theorem_b_6` has constants.
     """
-    vc, alpha, beta = _checked(vc_dimension, alpha, beta)
-    return (vc + log(1 / beta)) / alpha**2
+    return (vc_dimension + log(1 / beta)) / alpha**2
 
 
+@statement("LWY25, Claim 3.2")
 def lwy25_claim_3_2_relabelled_shape(vc_dimension: int, alpha: float, beta: float) -> float:
     r"""Return how large T must be for :math:`A_{Relabel}`: :math:`(V\ln(1/\alpha) + \ln(1/\beta))/\alpha`.
 
     With this T and the W of :func:`lwy25_claim_3_2_others_shape`, T is relabelled by a concept whose error is within α
     of the least, but for a probability β.
-
-    Parameters
-    ----------
-    vc_dimension : int
-        V ≥ 1.
-    alpha, beta : float
-        In (0, 1).
-
-    References
-    ----------
-    LWY25 (Li, Wang, Ye), Claim 3.2.
-
-    Examples
-    --------
-    >>> round(lwy25_claim_3_2_relabelled_shape(1, 0.1, 0.05), 1)
-    53.0
     """
     return lwy25_lemma_2_5_shape(vc_dimension, alpha, beta)
 
 
+@statement(
+    "LWY25, Claim 3.2",
+    n_relabelled=number("|T| ≥ 1. The second term is as printed; the first has an open constant", at_least=1),
+)
 def lwy25_claim_3_2_others_shape(
     vc_dimension: int, alpha: float, beta: float, epsilon: float, n_relabelled: float
 ) -> float:
-    r"""Return how large W must be for :math:`A_{Relabel}`: :math:`\max\{(V + \ln(1/\beta))/\alpha^2, |T|/(6\varepsilon)\}`.
-
-    Parameters
-    ----------
-    vc_dimension : int
-        V ≥ 1.
-    alpha, beta : float
-        In (0, 1).
-    epsilon : float
-        ε > 0 of the choice.
-    n_relabelled : float
-        \|T\| ≥ 1. The second term is as printed; the first has an open constant.
-
-    References
-    ----------
-    LWY25 (Li, Wang, Ye), Claim 3.2.
-
-    Examples
-    --------
-    >>> lwy25_claim_3_2_others_shape(1, 0.1, 0.05, 0.01, 60)
-    1000.0
-    """  # noqa: E501  a formula is one line
-    ratio = real("n_relabelled", n_relabelled, at_least=1) / (6 * real("epsilon", epsilon, above=0))
-    return max(lwy25_lemma_2_6_shape(vc_dimension, alpha, beta), ratio)
+    r"""Return how large W must be for :math:`A_{Relabel}`: :math:`\max\{(V + \ln(1/\beta))/\alpha^2, |T|/(6\varepsilon)\}`."""  # noqa: E501
+    return max(lwy25_lemma_2_6_shape(vc_dimension, alpha, beta), n_relabelled / (6 * epsilon))
 
 
+@statement("LWY25, Lemma 3.3, after Anthony and Bartlett (1999)", d=number("d ≥ 1", at_least=1))
 def lwy25_lemma_3_3(d: float, alpha: float, beta: float) -> float:
     r"""Return an n from which on :math:`n\alpha \ge d\ln(en/d) + \ln(1/\beta)`: :math:`(2d\ln(2/\alpha) + 2\ln(1/\beta))/\alpha`.
 
-    Parameters
-    ----------
-    d : float
-        d ≥ 1.
-    alpha, beta : float
-        In (0, 1).
-
-    Returns
-    -------
-    float
-        Not rounded; the inequality holds for every n from there on.
-
-    Notes
-    -----
     Proof. :math:`\ln x \le cx - \ln c - 1` with x = n/d and c = α/2 gives
     :math:`d\ln(en/d) \le n\alpha/2 + d\ln(2/\alpha)`; what is asked for is that
     :math:`n\alpha/2 \ge d\ln(2/\alpha) + \ln(1/\beta)`.
-
-    References
-    ----------
-    LWY25 (Li, Wang, Ye), Lemma 3.3, after Anthony and Bartlett (1999).
-
-    Examples
-    --------
-    >>> round(lwy25_lemma_3_3(1, 0.1, 0.05), 1)
-    119.8
     """  # noqa: E501  a formula is one line
-    d = real("d", d, at_least=1)
-    alpha, beta = real("alpha", alpha, above=0, below=1), real("beta", beta, above=0, below=1)
     return (2 * d * log(2 / alpha) + 2 * log(1 / beta)) / alpha
 
 
+@statement("LWY25, Theorem 3.6", n_base=whole("m ≥ 0 rows of the base learner"))
 def lwy25_theorem_3_6_shape(n_base: int, vc_dimension: int, alpha: float, beta: float, epsilon: float) -> float:
     r"""Return the rows of a private agnostic learner: :math:`m + \frac{V\log(1/\alpha)+\log(1/\beta)}{\alpha\varepsilon} + \frac{V+\log(1/\beta)}{\alpha^2}`.
 
-    From an (ε, δ)-DP (α, β)-learner with m rows it makes an (ε, δ)-DP (O(α), O(β + δn))-agnostic learner.
-
-    Parameters
-    ----------
-    n_base : int
-        m ≥ 0.
-    vc_dimension : int
-        V ≥ 1.
-    alpha, beta : float
-        In (0, 1).
-    epsilon : float
-        ε > 0, and at most a constant.
-
-    Notes
-    -----
-    In the proof of Lemma 3.4, :math:`dis_U(g, \bar h) \le dis_T(g, \bar h)` does not hold for a half U of T; with a
-    factor of 2 it does, which the O(·) takes up.
-
-    References
-    ----------
-    LWY25 (Li, Wang, Ye), Theorem 3.6.
-
-    Examples
-    --------
-    >>> round(lwy25_theorem_3_6_shape(1_000, 1, 0.1, 0.05, 0.5), 1)
-    1505.5
+    From an (ε, δ)-DP (α, β)-learner with m rows, ε at most a constant, it makes an (ε, δ)-DP (O(α), O(β + δn))-agnostic
+    learner. In the proof of Lemma 3.4, :math:`dis_U(g, \bar h) \le dis_T(g, \bar h)` does not hold for a half U of T;
+    with a factor of 2 it does, which the O(·) takes up.
     """  # noqa: E501  a formula is one line
-    n_base, epsilon = count("n_base", n_base), real("epsilon", epsilon, above=0)
     near = lwy25_lemma_2_5_shape(vc_dimension, alpha, beta) / epsilon
     return n_base + near + lwy25_lemma_2_6_shape(vc_dimension, alpha, beta)
 
 
+@statement(
+    "LWY25, Theorem 4.2",
+    alpha=number("α in (0, 1/e], where no logarithm in it is negative", above=0, at_most=0.36787944117144233),
+)
 def lwy25_theorem_4_2_shape(vc_dimension: int, alpha: float, beta: float, epsilon: float) -> float:
-    r"""Return the rows of private agnostic prediction, up to a constant.
+    r"""Return the rows of private agnostic prediction, up to a constant; ε, of one prediction, is at most a constant.
 
     .. math:: \frac{V\log^2(1/\alpha) + \log(1/\alpha)\log(\log(1/\alpha)/\beta)}{\alpha\varepsilon}
               + \frac{V + \log(1/\beta)}{\alpha^2}
-
-    Parameters
-    ----------
-    vc_dimension : int
-        V ≥ 1.
-    alpha, beta : float
-        α in (0, 1/e], where no logarithm in it is negative; β in (0, 1).
-    epsilon : float
-        ε > 0 of one prediction, and at most a constant.
-
-    References
-    ----------
-    LWY25 (Li, Wang, Ye), Theorem 4.2.
-
-    Examples
-    --------
-    >>> round(lwy25_theorem_4_2_shape(1, 0.1, 0.05, 0.5), 1)
-    682.0
     """
-    vc, _, beta = _checked(vc_dimension, alpha, beta)
-    alpha, epsilon = real("alpha", alpha, above=0, at_most=0.36787944117144233), real("epsilon", epsilon, above=0)
     doubt = log(1 / alpha)
-    votes = (vc * doubt**2 + doubt * log(doubt / beta)) / (alpha * epsilon)
-    return votes + lwy25_lemma_2_6_shape(vc, alpha, beta)
-
-
-def _checked(vc_dimension: int, alpha: float, beta: float) -> tuple[int, float, float]:
-    vc = count("vc_dimension", vc_dimension, at_least=1)
-    return vc, real("alpha", alpha, above=0, below=1), real("beta", beta, above=0, below=1)
+    votes = (vc_dimension * doubt**2 + doubt * log(doubt / beta)) / (alpha * epsilon)
+    return votes + lwy25_lemma_2_6_shape(vc_dimension, alpha, beta)
 
 
 def disagreement_coefficient(labellings: Any, best: int, alpha: float, weights: Any = None) -> float:

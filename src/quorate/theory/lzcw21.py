@@ -1,13 +1,10 @@
-"""PATE with the Gaussian mechanism and active student queries: Theorem 22 of LZCW21, and the K that it shares with 28.
+r"""How far from the best classifier the student of Liu, Zhu, Chaudhuri and Wang ends: the theorems of LZCW21.
 
-ℓ answers are paid for, n private rows, m public points, d the VC dimension, θ the disagreement coefficient. A name that
-ends in ``_shape`` has constant 1 where the paper leaves one open.
-
-**Table 1 of LZCW21: excess error of four PATE algorithms in three settings, up to constants and logarithms.** Every
-entry is the larger of a term in the private rows n and one in the public points m, for the best number of teachers and
-of points that are labelled; beside the best hypothesis, whose error has the factor 13 in one of them.
-
-**Where a vote is worse than the voters, and where it is better: Examples 1 and 2 of LZCW21.**
+Theorems 5, 10, 19, 20, 22 and 28, Remark 12, Table 1, and Examples 1 and 2, where a vote is worse and where it is
+better than the voters. n private rows, m public points, d the VC dimension, ℓ answers that are paid for, θ the
+disagreement coefficient, τ the exponent of the Tsybakov noise condition. A name that ends in ``_shape`` returns an
+expression that the paper gives up to constants and logarithms, with constant 1 and none of them, unless it prints one.
+Nothing is rounded. Where a printed statement is false, a function beside it holds, with its proof.
 """
 
 from __future__ import annotations
@@ -15,157 +12,202 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from math import comb, exp, log, sqrt
+from math import comb, e, exp, log, sqrt
 from typing import Final, Literal, TypeAlias
 
 from quorate.arguments import count, one_of, real
 from quorate.errors import InvalidParameter
+from quorate.theory.symbols import REAL_CUTOFF, number, statement, unchecked
 
 
+@statement("LZCW21, Theorems 5 and 10", cutoff=number("T ≥ 1, the cut-off", at_least=1))
+def lzcw21_teachers_shape(cutoff: float, n_queries: int, epsilon: float, delta: float, beta: float) -> float:
+    r"""Return the K of Theorems 5 and 10: :math:`\log(mT/\min(\delta, \beta))\sqrt{T\log(1/\delta)}/\varepsilon`.
+
+    :func:`~quorate.theory.lzcw21_cutoff.lzcw21_lemma_3` has the constants.
+    """
+    return log(n_queries * cutoff / min(delta, beta)) * sqrt(cutoff * log(1 / delta)) / epsilon
+
+
+@statement("LZCW21, Theorem 5")
+def lzcw21_theorem_5_realizable_shape(
+    n_rows: int, n_queries: int, vc_dimension: int, epsilon: float, delta: float
+) -> float:
+    r"""Return the error in the realizable case: :math:`\frac{d^2m\log(1/\delta)}{n^2\varepsilon^2} + \sqrt{d/m}`."""
+    n, m, d = n_rows, n_queries, vc_dimension
+    return d**2 * m * log(1 / delta) / (n * epsilon) ** 2 + sqrt(d / m)
+
+
+@statement("LZCW21, Theorem 5")
+def lzcw21_theorem_5_agnostic_shape(
+    n_rows: int, n_queries: int, vc_dimension: int, epsilon: float, best_error: float
+) -> float:
+    r"""Return the error in the agnostic case: :math:`13Err(h^*) + \frac{m^{1/3}d^{2/3}}{n^{2/3}\varepsilon^{2/3}} + \sqrt{d/m}`.
+
+    The factor 13 is as printed.
+    """  # noqa: E501  a formula is one line
+    n, m, d = n_rows, n_queries, vc_dimension
+    return 13 * best_error + float(m ** (1 / 3) * (d / (n * epsilon)) ** (2 / 3)) + sqrt(d / m)
+
+
+@statement("LZCW21, Theorem 10")
+def lzcw21_theorem_10_cutoff_shape(n_rows: int, n_queries: int, vc_dimension: int, epsilon: float, tau: float) -> float:
+    r"""Return the cut-off of Theorem 10: :math:`T = \left(\frac{m^{2-\tau}d^\tau}{n^\tau\varepsilon^\tau}\right)^{2/(4-3\tau)}`."""  # noqa: E501
+    n, m, d = n_rows, n_queries, vc_dimension
+    return float((m ** (2 - tau) * (d / (n * epsilon)) ** tau) ** (2 / (4 - 3 * tau)))
+
+
+@statement("LZCW21, Theorem 10")
+def lzcw21_theorem_10_shape(n_rows: int, n_queries: int, vc_dimension: int, epsilon: float, tau: float) -> float:
+    r"""Return the excess error of PATE-PSQ under τ-TNC: :math:`\frac dm + \left(\frac{md^2}{n^2\varepsilon^2}\right)^{\tau/(4-3\tau)}`.
+
+    Of :math:`Err(\hat h^S) - Err(h^*)`. The second term is T/m for the T of :func:`lzcw21_theorem_10_cutoff_shape`.
+    """  # noqa: E501  a formula is one line
+    n, m, d = n_rows, n_queries, vc_dimension
+    return d / m + float((m * (d / (n * epsilon)) ** 2) ** (tau / (4 - 3 * tau)))
+
+
+@statement("LZCW21, Remark 12")
+def lzcw21_remark_12_queries(n_rows: int, vc_dimension: int, epsilon: float, tau: float) -> float:
+    r"""Return how many public points to label: :math:`m^* = (d^{4-5\tau}n^{2\tau}\varepsilon^{2\tau})^{1/(4-2\tau)}`.
+
+    Here the two terms of Theorem 10 are equal. The remark says that it minimises their sum; for τ < 1 that is
+    :func:`lzcw21_remark_12_minimiser`, which is larger, and makes the sum smaller by a factor of at most 2.
+    """
+    n, d = n_rows, vc_dimension
+    return float((d ** (4 - 5 * tau) * (n * epsilon) ** (2 * tau)) ** (1 / (4 - 2 * tau)))
+
+
+@statement("LZCW21, Remark 12, carried out")
+def lzcw21_remark_12_minimiser(n_rows: int, vc_dimension: int, epsilon: float, tau: float) -> float:
+    r"""Return the m at which the bound of Theorem 10 is least: :math:`m^*\,p^{-1/(1+p)}`, :math:`p = \tau/(4-3\tau)`.
+
+    Proof. The bound is :math:`d/m + cm^p`, least at :math:`m^{1+p} = d/(pc)`, and :math:`(m^*)^{1+p} = d/c`.
+    """
+    balanced = lzcw21_remark_12_queries(n_rows, vc_dimension, epsilon, tau)
+    p = tau / (4 - 3 * tau)
+    return float(balanced * p ** (-1 / (1 + p)))
+
+
+@statement(
+    "LZCW21, Theorem 19 (Theorem 31)",
+    best_disagreement=number("the least Dis(h, h^agg) of H, in [0, 1]", at_least=0, at_most=1),
+    cutoff=REAL_CUTOFF,
+)
+def lzcw21_theorem_19_shape(best_disagreement: float, cutoff: float, n_queries: int, vc_dimension: int) -> float:
+    r"""Return the error above the infinite ensemble's: :math:`\min_h Dis(h, h^{agg}_\infty) + 2T/m + \sqrt{d/m}`.
+
+    With probability at least 1 − 2γ; the first two terms are as printed. As printed it asks for the K of Proposition
+    18, and for ε ≤ log(2/δ); with the K of
+    :func:`~quorate.theory.lzcw21_cutoff.lzcw21_proposition_18_teachers_by_distance` it holds. Its second line has ν in
+    place of T/m: a :math:`\sqrt{\nu/m}`, which is hidden with the rest.
+    """
+    return best_disagreement + 2 * cutoff / n_queries + sqrt(vc_dimension / n_queries)
+
+
+@statement("LZCW21, Theorem 20 (Theorem 32)", cutoff=REAL_CUTOFF)
+def lzcw21_theorem_20(cutoff: float, n_queries: int, n_teachers: int, vc_dimension: int, gamma: float) -> float:
+    r"""Return the error of a student that votes above the infinite ensemble's: :math:`\frac{4T}m + \frac{5(Kd + \log(4/\gamma))}m`, as printed.
+
+    With probability 1 − 2γ, for the T of Proposition 18.
+
+    It rests on two things that are false, and :func:`lzcw21_theorem_20_by_growth` on neither. *VC(Vote_K(H)) ≤ Kd:* the
+    sets ∅, {1}, …, {5}, {12}, {23}, {34}, {45}, {51}, {123} have VC dimension 2, and the votes of two of them, ties to
+    1, are all subsets of five points. *Lemma 36* has d where the logarithm of the growth function belongs: of 14,800
+    equally likely points some 131 are not among n = 70,000 draws, and nearly always 100 or more; so a set of 100
+    points, of probability 0.0067, is not hit, and the lemma says that for the class of these sets (d = 100) it is
+    at most 0.0060, but for γ = 0.05. (Also :math:`h^{agg}_\infty` need not be a vote of K hypotheses, as the proof takes
+    it to be.)
+    """  # noqa: E501  a formula is one line
+    return 4 * cutoff / n_queries + 5 * (n_teachers * vc_dimension + log(4 / gamma)) / n_queries
+
+
+@statement("LZCW21, Theorem 20, with the growth function in place of Kd", cutoff=REAL_CUTOFF)
+def lzcw21_theorem_20_by_growth(
+    cutoff: float, n_queries: int, n_teachers: int, vc_dimension: int, gamma: float
+) -> float:
+    r"""Return a bound that holds for such a student: :math:`\frac{4T}m + \frac{5(Kd\log(2em/d) + \log(4/\gamma))}m`.
+
+    With probability 1 − 2γ, for 2m ≥ d and a T such that Algorithm 2 answers all but at most T of the m points, and so
+    that its answers are :math:`h^{agg}_\infty` on all but those, but for a probability γ.
+
+    Proof. Write D for Dis, D̂ for its average on the m points, S for the growth function of :math:`Vote_K(H)`; on 2m
+    points K votes make at most :math:`\Pi_H(2m)^K \le (2em/d)^{Kd}` dichotomies. By Vapnik's relative deviations
+    (Boucheron, Bousquet, Lugosi 2005, Corollary 5.2), with :math:`A = (\log S(2m) + \log(4/\gamma))/m`, every h of the
+    class has :math:`D(h, h_\infty) \le \hat D + 2\sqrt{\hat DA} + 4A \le 2\hat D + 5A`, but for γ. The student
+    minimises :math:`\hat D(\cdot, y)`, y the released labels, and the teachers' own vote is in the class and differs
+    from y on at most the T points that were not answered; so
+    :math:`\hat D(h^S, h_\infty) \le \hat D(h^S, y) + \hat D(y, h_\infty) \le 2T/m`.
+    """
+    m, d = n_queries, vc_dimension
+    return 4 * cutoff / m + 5 * (n_teachers * d * log(max(2 * e * m / d, e)) + log(4 / gamma)) / m
+
+
+@statement("LZCW21, Theorem 28")
+def lzcw21_theorem_28_shape(n_rows: int, n_queries: int, vc_dimension: int, epsilon: float, tau: float) -> float:
+    r"""Return the excess error of PATE by the Gaussian mechanism: :math:`\frac dm + \left(\frac{d\sqrt m}{n\varepsilon}\right)^{\tau/(2-\tau)}`.
+
+    For the K of :func:`lzcw21_gaussian_teachers` with ℓ = m. At τ = 1 it asks for
+    :math:`n = d^{3/2}/(\varepsilon\alpha^{3/2})` private rows; the second of the paper's contributions says
+    :math:`d^{3/2}/(\varepsilon\alpha)`, which neither this nor Table 1 gives.
+    """  # noqa: E501  a formula is one line
+    n, m, d = n_rows, n_queries, vc_dimension
+    return d / m + float((d * sqrt(m) / (n * epsilon)) ** (tau / (2 - tau)))
+
+
+@statement("LZCW21, Theorem 22 (34) and Theorem 28")
 def lzcw21_gaussian_teachers(n_rows: int, n_answers: int, epsilon: float, delta: float) -> float:
-    r"""Return the teachers of Theorems 22 and 28.
+    r"""Return the teachers of Theorems 22 and 28; ℓ is m in Theorem 28, where all points are labelled.
 
     .. math:: K = \frac{6\sqrt{\log(2n)}\left(\sqrt{\ell\log(1/\delta)} + \sqrt{\ell\log(1/\delta) + \varepsilon\ell}\right)}
               {\varepsilon}
 
-    Parameters
-    ----------
-    n_rows, n_answers : int
-        n ≥ 1 and ℓ ≥ 1 (m in Theorem 28, where all points are labelled).
-    epsilon : float
-        ε > 0.
-    delta : float
-        δ in (0, 1).
-
-    Returns
-    -------
-    float
-        K, not rounded.
-
-    Notes
-    -----
     It is :math:`6\sigma\sqrt{2\log(2n)}` for the σ of Algorithm 1, so that the noise passes K/6 with probability 1/n at
     most, and a query on which more than two thirds of the teachers agree is answered by them.
-
-    References
-    ----------
-    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Theorem 22 (34) and Theorem 28.
-
-    Examples
-    --------
-    >>> round(lzcw21_gaussian_teachers(39_073, 293, 1.0, 1 / 39_073))
-    2294
     """  # noqa: E501  a formula is one line
-    n_rows, n_answers = count("n_rows", n_rows, at_least=1), count("n_answers", n_answers, at_least=1)
-    epsilon, delta = real("epsilon", epsilon, above=0), real("delta", delta, above=0, below=1)
     room = n_answers * log(1 / delta)
     return 6 * sqrt(log(2 * n_rows)) * (sqrt(room) + sqrt(room + epsilon * n_answers)) / epsilon
 
 
+@statement(
+    "LZCW21, Theorem 22, after Hanneke (2014), Theorem 5.4",
+    alpha=number("α in (0, 1/2], where no logarithm in it is negative", above=0, at_most=0.5),
+)
 def lzcw21_answers_shape(theta: float, alpha: float, vc_dimension: int, gamma: float) -> float:
     r"""Return how many labels the active student asks for, up to a constant.
 
     .. math:: \ell = \theta(\alpha)\left(1 + \log\frac1\alpha\right)
               \left(d\log\theta(\alpha) + \log\frac{\log(1/\alpha)}{\gamma/2}\right)
-
-    Parameters
-    ----------
-    theta : float
-        θ(α) ≥ 1, the disagreement coefficient at α.
-    alpha : float
-        α in (0, 1/2], where no logarithm in it is negative.
-    vc_dimension : int
-        d ≥ 1.
-    gamma : float
-        γ in (0, 1).
-
-    References
-    ----------
-    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Theorem 22, after Hanneke (2014), Theorem 5.4.
-
-    Examples
-    --------
-    >>> round(lzcw21_answers_shape(2.0, 0.01, 1, 0.05), 1)
-    66.2
     """
-    theta, alpha = real("theta", theta, at_least=1), real("alpha", alpha, above=0, at_most=0.5)
-    vc, gamma = count("vc_dimension", vc_dimension, at_least=1), real("gamma", gamma, above=0, below=1)
     doubt = log(1 / alpha)
-    return theta * (1 + doubt) * (vc * log(theta) + log(doubt / (gamma / 2)))
+    return theta * (1 + doubt) * (vc_dimension * log(theta) + log(doubt / (gamma / 2)))
 
 
+@statement("LZCW21, Theorem 22")
 def lzcw21_theorem_22_alpha_shape(
     n_rows: int, n_public: int, n_teachers: int, vc_dimension: int, tau: float, gamma: float, eta: float = 1.0
 ) -> float:
-    r"""Return the least α of Theorem 22, up to a constant.
+    r"""Return the least α of Theorem 22, up to a constant; n ≥ d.
 
     .. math:: \max\left\{\eta^{\frac2{2-\tau}}\left(\frac{dK\log(n/d)+\log(2K/\gamma)}n\right)^{\frac\tau{2-\tau}},\
               \frac{d\log((m+n)/d)+\log(2/\gamma)}m\right\}
 
-    Parameters
-    ----------
-    n_rows, n_public, n_teachers, vc_dimension : int
-        n, m, K and d, each at least 1, and n ≥ d.
-    tau : float
-        τ in (0, 1].
-    gamma : float
-        γ in (0, 1).
-    eta : float, default 1.0
-        η ≥ 1 of the noise condition.
-
-    Notes
-    -----
     K depends on ℓ, and ℓ on α: the three are solved for together. :func:`lzcw21_theorem_22_shape` has the solution.
-
-    References
-    ----------
-    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Theorem 22.
-
-    Examples
-    --------
-    >>> round(lzcw21_theorem_22_alpha_shape(100_000, 10_000, 100, 4, 1.0, 0.05), 4)
-    0.0406
     """
-    n, m = count("n_rows", n_rows, at_least=1), count("n_public", n_public, at_least=1)
-    k, d = count("n_teachers", n_teachers, at_least=1), count("vc_dimension", vc_dimension, at_least=1)
-    n = count("n_rows", n, at_least=d)
-    tau, gamma = real("tau", tau, above=0, at_most=1), real("gamma", gamma, above=0, below=1)
+    m, k, d = n_public, n_teachers, vc_dimension
+    n = count("n_rows", n_rows, at_least=d)
     teachers = ((d * k * log(n / d) + log(2 * k / gamma)) / n) ** (tau / (2 - tau))
-    teachers *= real("eta", eta, at_least=1) ** (2 / (2 - tau))
+    teachers *= eta ** (2 / (2 - tau))
     return float(max(teachers, (d * log((m + n) / d) + log(2 / gamma)) / m))
 
 
+@statement("LZCW21, Theorem 22", epsilon=unchecked("ε > 0 of the guarantee, and at most log(1/δ)"))
 def lzcw21_theorem_22_shape(
     n_rows: int, n_public: int, vc_dimension: int, epsilon: float, delta: float, tau: float, theta: float
 ) -> float:
-    r"""Return the excess error of PATE-ASQ: :math:`\max\left\{\left(\frac{d^{1.5}\sqrt{\theta\log(1/\delta)}}{n\varepsilon}\right)^{\frac\tau{2-\tau}}, \frac dm\right\}`.
-
-    Parameters
-    ----------
-    n_rows, n_public, vc_dimension : int
-        n, m and d, each at least 1.
-    epsilon : float
-        ε > 0, and at most log(1/δ).
-    delta : float
-        δ in (0, 1).
-    tau : float
-        τ in (0, 1].
-    theta : float
-        θ(α) ≥ 1.
-
-    References
-    ----------
-    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Theorem 22.
-
-    Examples
-    --------
-    >>> round(lzcw21_theorem_22_shape(100_000, 10_000, 4, 1.0, 1e-5, 1.0, 2.0), 6)
-    0.0004
-    """  # noqa: E501  a formula is one line
-    n, m = count("n_rows", n_rows, at_least=1), count("n_public", n_public, at_least=1)
-    d, delta = count("vc_dimension", vc_dimension, at_least=1), real("delta", delta, above=0, below=1)
+    r"""Return the excess error of PATE-ASQ: :math:`\max\left\{\left(\frac{d^{1.5}\sqrt{\theta\log(1/\delta)}}{n\varepsilon}\right)^{\frac\tau{2-\tau}}, \frac dm\right\}`."""  # noqa: E501
+    n, m, d = n_rows, n_public, vc_dimension
     epsilon = real("epsilon", epsilon, above=0, at_most=log(1 / delta))
-    tau, theta = real("tau", tau, above=0, at_most=1), real("theta", theta, at_least=1)
     private = (d**1.5 * sqrt(theta * log(1 / delta)) / (n * epsilon)) ** (tau / (2 - tau))
     return float(max(private, d / m))
 
@@ -192,11 +234,6 @@ class Table1Rate:
         The term that falls with the public points.
     best_error_factor : float
         What the error of the best hypothesis is multiplied by before the excess is counted from it: 13, or 1.
-
-    Examples
-    --------
-    >>> Table1Rate(private=0.02, public=0.01, best_error_factor=1.0).excess
-    0.02
     """
 
     private: float
@@ -209,13 +246,7 @@ class Table1Rate:
         return max(self.private, self.public)
 
     def error(self, best_error: float) -> float:
-        """Return the factor times Err(h*), and the excess.
-
-        Examples
-        --------
-        >>> Table1Rate(private=0.02, public=0.01, best_error_factor=13.0).error(0.01)
-        0.15
-        """
+        """Return the factor times Err(h*), which is in [0, 1], and the excess."""
         return self.best_error_factor * real("best_error", best_error, at_least=0, at_most=1) + self.excess
 
 
@@ -240,6 +271,17 @@ _ENTRIES: Final[dict[tuple[str, str], tuple[str, bool, float]]] = {
 }
 
 
+@statement(
+    "LZCW21, Table 1",
+    algorithm=unchecked(
+        'PATE with the Gaussian mechanism ("gaussian"), with a sparse vector as BTT18 or as LZCW21 analyses it '
+        '("svt-btt18", "svt-lzcw21"), or with active queries ("active")'
+    ),
+    setting=unchecked(
+        'whether some hypothesis is the truth ("realizable"), the Tsybakov noise condition holds ("tnc"), or neither '
+        '("agnostic")'
+    ),
+)
 def lzcw21_table_1_shape(
     algorithm: Algorithm,
     setting: Setting,
@@ -251,7 +293,12 @@ def lzcw21_table_1_shape(
     tau: float = 1.0,
     theta: float = 1.0,
 ) -> Table1Rate:
-    r"""Return one entry of Table 1.
+    r"""Return one entry of Table 1: the larger of a term in the private rows and one in the public points.
+
+    It is for the best number of teachers and of points that are labelled, and ε below log(1/δ). Where the table has no
+    rate, :class:`~quorate.errors.InvalidParameter` is raised: in the agnostic setting all algorithms but one may stay
+    away from the best hypothesis by a multiple of its error (:func:`lzcw21_example_1`). Its last row, against the
+    infinite ensemble, says "consistent under weaker conditions" and is :func:`lzcw21_theorem_19_shape`.
 
     ============ ============================================== ===================================================
     setting      algorithm                                      excess error
@@ -265,45 +312,9 @@ def lzcw21_table_1_shape(
     tnc          active                                         :math:`(d^{3/2}\theta^{1/2}/(n\varepsilon))^{\tau/(2-\tau)} \vee d/m`
     agnostic     svt-btt18 (and tnc)                            :math:`13Err(h^*) + d^{3/5}/(n\varepsilon)^{2/5} \vee \sqrt{d/m}`
     ============ ============================================== ===================================================
-
-    Parameters
-    ----------
-    algorithm : {"gaussian", "svt-btt18", "svt-lzcw21", "active"}
-        PATE with the Gaussian mechanism; with a sparse vector, as BTT18 and as LZCW21 analyse it; with active queries.
-    setting : {"realizable", "tnc", "agnostic"}
-        Whether some hypothesis is the truth; the Tsybakov noise condition holds; or neither.
-    n_rows, n_public, vc_dimension : int
-        n, m and d, each at least 1.
-    epsilon : float
-        ε > 0, in the table below log(1/δ).
-    tau : float, default 1.0
-        τ in (0, 1] of the noise condition; the other settings have none.
-    theta : float, default 1.0
-        θ ≥ 1, the disagreement coefficient.
-
-    Raises
-    ------
-    InvalidParameter
-        If an argument is out of range, or the table has no rate: in the agnostic setting all algorithms but one may
-        stay away from the best hypothesis by a multiple of its error (:func:`~quorate.theory.lzcw21.lzcw21_example_1`).
-
-    References
-    ----------
-    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Table 1. Its last row, against the infinite ensemble, says "consistent under
-    weaker conditions" and is :func:`~quorate.theory.lzcw21_bounds.lzcw21_theorem_19_shape`.
-
-    Examples
-    --------
-    >>> lzcw21_table_1_shape("gaussian", "realizable", n_rows=10**6, n_public=10**4, vc_dimension=8, epsilon=1.0).excess
-    0.0008...
-    >>> lzcw21_table_1_shape("active", "agnostic", n_rows=10**6, n_public=10**4, vc_dimension=8, epsilon=1.0)
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: setting: Table 1 has no rate for "active" in the agnostic setting, where its error may stay a multiple of the best; choose "realizable" or "tnc"
-    """  # noqa: E501  formulas and messages are one line
+    """  # noqa: E501  formulas are one line
     algorithm, setting = one_of("algorithm", algorithm, ALGORITHMS), one_of("setting", setting, SETTINGS)  # type: ignore[assignment]
-    n, m = count("n_rows", n_rows, at_least=1), count("n_public", n_public, at_least=1)
-    d, epsilon = count("vc_dimension", vc_dimension, at_least=1), real("epsilon", epsilon, above=0)
-    tau, theta = real("tau", tau, above=0, at_most=1), real("theta", theta, at_least=1)
+    n, m, d = n_rows, n_public, vc_dimension
     entry = _ENTRIES.get((setting, algorithm))
     if entry is None:
         raise InvalidParameter(
@@ -316,62 +327,27 @@ def lzcw21_table_1_shape(
     return Table1Rate(private=private, public=sqrt(d / m) if rooted else d / m, best_error_factor=factor)
 
 
+@statement("LZCW21, Example 1 and Figure 1")
 def lzcw21_example_1(n_teachers: int) -> float:
-    r"""Return the expected error of a vote in "voting fails".
+    r"""Return the expected error of a vote in "voting fails"; a tie is answered by 1, as in Algorithm 1.
 
     Four equally likely points, all labelled 1; three hypotheses say 1 on the first and on one other point each, so each
     errs on half; a teacher is any of the three, with equal probability. The majority is right on the first point, and
-    goes wrong on the three others.
+    goes wrong on the three others. Exact: 1/2 for one teacher, at least :math:`\frac34(1 - e^{-K/18})`, towards 3/4.
 
-    Parameters
-    ----------
-    n_teachers : int
-        K ≥ 1. A tie is answered by 1, as in Algorithm 1.
-
-    Returns
-    -------
-    float
-        Exact: 1/2 for one teacher, and at least :math:`\frac34(1 - e^{-K/18})`, towards 3/4.
-
-    Notes
-    -----
     On each of the three points a teacher says 1 with probability 1/3, so that
     :math:`\frac34\,P(\mathrm{Bin}(K, \tfrac13) < \tfrac K2)` is the error; the bound is Hoeffding's, with
     :math:`\tfrac12 - \tfrac13 = \tfrac16`.
-
-    References
-    ----------
-    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Example 1 and Figure 1.
-
-    Examples
-    --------
-    >>> lzcw21_example_1(1), round(lzcw21_example_1(101), 5)
-    (0.5, 0.7498)
     """
-    k = count("n_teachers", n_teachers, at_least=1)
+    k = n_teachers
     wrong = sum(comb(k, ones) * 2 ** (k - ones) for ones in range((k + 1) // 2))
     return float(Fraction(3 * wrong, 4 * 3**k))
 
 
+@statement("LZCW21, Example 2")
 def lzcw21_example_2(n_teachers: int, xi: float) -> float:
     r"""Return the bound of "voting wins" on the error of a vote at a point: :math:`e^{-2K\xi^2}`.
 
     Where each of K independent teachers errs with probability at most 1/2 − ξ.
-
-    Parameters
-    ----------
-    n_teachers : int
-        K ≥ 1.
-    xi : float
-        ξ in (0, 1/2].
-
-    References
-    ----------
-    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Example 2.
-
-    Examples
-    --------
-    >>> round(lzcw21_example_2(250, 0.1), 5)
-    0.00674
     """
-    return exp(-2 * count("n_teachers", n_teachers, at_least=1) * real("xi", xi, above=0, at_most=0.5) ** 2)
+    return exp(-2 * n_teachers * xi**2)

@@ -1,449 +1,198 @@
-"""Cut-off T and number of teachers K for the sparse vector of LZCW21: Algorithm 2, Lemma 3, Theorem 5, Proposition 18.
+r"""Cut-off T and number of teachers K for the sparse vector of LZCW21: Algorithm 2, Lemma 3, Theorem 5, Proposition 18.
 
-ℓ or m queries, K teachers, (ε, δ) the guarantee. Where a printed statement does not hold, a second function has one
-that does, with its proof.
+ℓ or m queries, K teachers, (ε, δ) the guarantee; T may be above m. Where a printed statement does not hold, a second
+function has one that does, with its proof.
 
-**How many unstable answers to allow: the cut-off T of a sparse vector, from an error rate (BTT18, Theorem 3.2).** Both
-functions count by Lemma 3.3 of BTT18: K voters that make at most B mistakes each, or on average, on m queries leave
+**How many unstable answers to allow: the cut-off T of a sparse vector, from an error rate (BTT18, Theorem 3.2).** The
+cut-offs count by Lemma 3.3 of BTT18: K voters that make at most B mistakes each, or on average, on m queries leave
 fewer than B/ξ queries on which more than ξK of them are mistaken. On all others at least 2/3 (ξ = 1/3) agree on the
 truth, and a sparse vector with enough teachers answers them without touching its cut-off.
+
+>>> round(lzcw21_lemma_3(1.0, 1e-5, 10, 1_000, 0.05)), lzcw21_lemma_3_at_any_epsilon(1.0, 1e-5, 10, 1_000, 0.05)
+(33221, 16270)
+>>> cutoff_for_mean_error(0.05, 1_000, 0.05)
+204
 """
 
 from __future__ import annotations
 
-import math
-from math import floor, log, sqrt
+from math import ceil, floor, log, sqrt
 
 from quorate.accounting.relative_entropy import relative_entropy
-from quorate.arguments import count, real
-from quorate.errors import InvalidParameter
 from quorate.mechanisms.stage_noise import lzcw21_algorithm_2_noise
+from quorate.theory.symbols import number, statement
 
 _STEPS = 200  # of a bisection: more than a float can tell apart
 
 
+@statement(
+    "BTT18, Theorem 3.2",
+    error=number("γ + α in [0, 1], an error rate that *every* teacher keeps", at_least=0, at_most=1),
+)
 def btt18_cutoff(error: float, n_queries: int, beta: float) -> float:
     r"""Return :math:`T = 3\left((\gamma+\alpha)m + \sqrt{(\gamma+\alpha)m\log(m/\beta)/2}\right)`, as printed.
 
-    Parameters
-    ----------
-    error : float
-        :math:`\gamma + \alpha` in [0, 1]: an error rate that *every* teacher keeps.
-    n_queries : int
-        m ≥ 1.
-    beta : float
-        β in (0, 1).
-
-    Returns
-    -------
-    float
-        T, not rounded; it may be above m.
-
-    Notes
-    -----
     The proof takes the root from a Chernoff bound, which has :math:`\sqrt{3(\gamma+\alpha)m\log(m/\beta)}` there. At
     the printed constant a teacher's mistakes pass :math:`B = T/3` with a probability of the order of
     :math:`(\beta/m)^{1/4}`, not :math:`\beta/m`; and with e = 0.005, m = 200, β = 1e-9 the number of queries on which
     a third of the teachers err may reach T two thousand times as often as β. It is kept for the record;
     :func:`cutoff_for_mean_error` is the one to use.
-
-    References
-    ----------
-    BTT18 (Bassily, Thakkar, Thakurta 2018), Theorem 3.2.
-
-    Examples
-    --------
-    >>> round(btt18_cutoff(0.05, 1_000, 0.05), 2)
-    197.2
     """
-    error = _rate(error)
-    m = count("n_queries", n_queries, at_least=1)
-    beta = real("beta", beta, above=0, below=1)
-    return 3 * (error * m + math.sqrt(error * m * math.log(m / beta) / 2))
+    return 3 * (error * n_queries + sqrt(error * n_queries * log(n_queries / beta) / 2))
 
 
+@statement(
+    "BTT18, Theorem 3.2 and Lemma 3.3; Hoeffding (1963), Theorem 1",
+    error=number(
+        "e in [0, 1], a bound on the mean expected error of the teachers, as the ``upper`` of a paid error estimate",
+        at_least=0,
+        at_most=1,
+    ),
+    disagreeing=number(
+        "ξ in (0, 1/2], the share of mistaken teachers above which a query counts", above=0, at_most=0.5
+    ),
+)
 def cutoff_for_mean_error(error: float, n_queries: int, beta: float, *, disagreeing: float = 1 / 3) -> int:
     r"""Return a T such that, with probability 1 - β, more than a third of the teachers err on fewer than T queries.
 
-    Parameters
-    ----------
-    error : float
-        e in [0, 1]: a bound on the expected error of the teachers, averaged over them; for example the ``upper`` of a
-        paid error estimate.
-    n_queries : int
-        m ≥ 1 queries, drawn independently from the distribution that the error rate is about.
-    beta : float
-        β in (0, 1).
-    disagreeing : float, default 1/3
-        ξ in (0, 1/2]: the share of mistaken teachers from which on a query counts.
+    T is from 1 to m; the m queries are drawn independently from the distribution that the error rate is about.
 
-    Returns
-    -------
-    int
-        T, from 1 to m.
-
-    Notes
-    -----
     Given the teachers, let :math:`Z_i \in [0, 1]` be the share of them that errs on query i. The :math:`Z_i` are
     independent with mean at most e, so by the bound of Chernoff and Hoeffding :math:`\sum_i Z_i \ge bm` has at most
     probability :math:`e^{-m\,\mathrm{kl}(b, e)}` for :math:`b \ge e`. With b such that this is β, fewer than
     :math:`bm/\xi` queries have :math:`Z_i > \xi`: T is that, rounded up. No union over the teachers is needed, and
     the mean of their errors is enough, which is what a private estimate gives.
-
-    References
-    ----------
-    BTT18 (Bassily, Thakkar, Thakurta 2018), Theorem 3.2 and Lemma 3.3; Hoeffding (1963), Theorem 1.
-
-    Examples
-    --------
-    >>> cutoff_for_mean_error(0.05, 1_000, 0.05)
-    204
     """
-    error = _rate(error)
-    m = count("n_queries", n_queries, at_least=1)
-    beta = real("beta", beta, above=0, below=1)
-    share = real("disagreeing", disagreeing, above=0)
-    if share > 0.5:
-        raise InvalidParameter(f"disagreeing must be a number > 0 and <= 0.5, got {disagreeing!r}")
-    needed = math.log(1 / beta) / m * (1 + 2.0**-40)
+    needed = log(1 / beta) / n_queries * (1 + 2.0**-40)
     low, high = error, 1.0
     for _ in range(_STEPS):  # kl(b, e) rises in b from 0 at b = e; `high` is always large enough, or 1
         middle = (low + high) / 2
         low, high = (low, middle) if relative_entropy(middle, error) >= needed else (middle, high)
-    return min(max(math.ceil(high * m / share * (1 + 2.0**-40)), 1), m)
+    return min(max(ceil(high * n_queries / disagreeing * (1 + 2.0**-40)), 1), n_queries)
 
 
-def _rate(error: float) -> float:
-    error = real("error", error)
-    if not 0 <= error <= 1:
-        raise InvalidParameter(f"error must be a number from 0 to 1, got {error!r}")
-    return error
-
-
+@statement("LZCW21, Lemma 3, adapted from BTT18a, Theorem 3.11")
 def lzcw21_lemma_3(epsilon: float, delta: float, cutoff: int, n_queries: int, beta: float) -> float:
     r"""Return the teachers of Lemma 3: :math:`K = 136\log(4\ell T/\min(\delta, \beta/2))\sqrt{T\log(2/\delta)}/\varepsilon`.
 
     Where at most T of the ℓ queries have a margin (votes for the winner less votes for the other class) below K/3,
     Algorithm 2 finishes all queries and answers all others with the majority, with probability at least 1 − β.
 
-    Parameters
-    ----------
-    epsilon : float
-        ε > 0.
-    delta, beta : float
-        In (0, 1).
-    cutoff, n_queries : int
-        T ≥ 1 and ℓ ≥ 1.
-
-    Returns
-    -------
-    float
-        K, not rounded.
-
-    Notes
-    -----
     Two repairs. Algorithm 2 breaks off *at* its T-th ⊥, so T unstable queries are one too many where others follow.
     And 136 is enough for ε ≤ log(2/δ), which the lemma does not ask for: at ε = 1000, δ = 0.001, T = 10, ℓ = 100,
     β = 0.05 it gives K = 18, so a distance to instability of 2 for a threshold of 5.7.
     :func:`lzcw21_lemma_3_at_any_epsilon` holds for every ε.
-
-    References
-    ----------
-    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Lemma 3, adapted from BTT18a, Theorem 3.11.
-
-    Examples
-    --------
-    >>> round(lzcw21_lemma_3(1.0, 1e-5, 10, 1_000, 0.05))
-    33221
     """  # noqa: E501  a formula is one line
-    scale, doubt = _scale_and_doubt(epsilon, delta, cutoff, n_queries, beta)
-    return 136 * doubt * scale
+    scale = sqrt(cutoff * log(2 / delta)) / epsilon
+    return 136 * log(4 * n_queries * cutoff / min(delta, beta / 2)) * scale
 
 
+@statement("LZCW21, Lemma 3, with its conditions repaired")
 def lzcw21_lemma_3_at_any_epsilon(epsilon: float, delta: float, cutoff: int, n_queries: int, beta: float) -> int:
     r"""Return teachers with whom every query of margin K/3 is answered, whatever ε is.
 
     :math:`K = \lfloor 6(w + 3\lambda\log((\ell + T)/(2\beta)) + 1)\rfloor + 1`, for at most T − 1 queries of a smaller
     margin.
 
-    Parameters
-    ----------
-    epsilon : float
-        ε > 0.
-    delta, beta : float
-        In (0, 1).
-    cutoff, n_queries : int
-        T ≥ 1 and ℓ ≥ 1.
-
-    Notes
-    -----
     Proof. At most T thresholds are drawn. With :math:`x = \log((\ell+T)/(2\beta))`, each query's noise is below
     :math:`-2\lambda x`, and each threshold's above :math:`\lambda x`, with probability
     :math:`e^{-x}/2 = \beta/(\ell+T)`; none is, with probability 1 − β. A margin of at least K/3 is a distance of at
     least :math:`\lceil K/6\rceil - 1 > w + 3\lambda x`, so such a query passes. Only the others can be declined, fewer
     than T of them, so Algorithm 2 never breaks off. For ε ≤ log(2/δ) this K is below that of Lemma 3.
-
-    References
-    ----------
-    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Lemma 3, with its conditions repaired.
-
-    Examples
-    --------
-    >>> lzcw21_lemma_3_at_any_epsilon(1.0, 1e-5, 10, 1_000, 0.05)
-    16270
     """
     scale, threshold = lzcw21_algorithm_2_noise(epsilon, delta, cutoff, n_queries)
-    beta = real("beta", beta, above=0, below=1)
     return floor(6 * (threshold + 3 * scale * log((n_queries + cutoff) / (2 * beta)) + 1)) + 1
 
 
+@statement("LZCW21, Lemma 46; Dwork and Roth (2014)")
 def lzcw21_lemma_46(epsilon: float, delta: float, cutoff: int, n_queries: int, beta: float) -> float:
     r"""Return how far above its threshold the sparse vector answers: :math:`\varphi = \log(2mT/\beta)\sqrt{512\, T\log(1/\delta)}/\varepsilon`.
 
     Where at most T of m queries are at or below :math:`w + \varphi`, all others pass with probability at least 1 − β.
 
-    Parameters
-    ----------
-    epsilon : float
-        ε > 0.
-    delta, beta : float
-        In (0, 1).
-    cutoff, n_queries : int
-        T ≥ 1 and m ≥ 1.
-
-    Notes
-    -----
     Proof, with :math:`\lambda = \sqrt{32\, T\log(1/\delta)}/\varepsilon` (Algorithm 6 prints ε under the root, with
     which the lemma fails for a large ε): :math:`\varphi = 4\lambda x` for :math:`x = \log(2mT/\beta)`. The noise of a
     query is below :math:`-2\lambda x` with probability :math:`e^{-x}/2`, that of one of at most T + 1 thresholds above
     :math:`2\lambda x` with :math:`e^{-2x}/2`; together that is below β.
-
-    References
-    ----------
-    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Lemma 46; Dwork and Roth (2014).
-
-    Examples
-    --------
-    >>> round(lzcw21_lemma_46(1.0, 1e-5, 10, 1_000, 0.05))
-    3132
     """  # noqa: E501  a formula is one line
-    epsilon, delta = real("epsilon", epsilon, above=0), real("delta", delta, above=0, below=1)
-    beta = real("beta", beta, above=0, below=1)
-    cutoff, n_queries = count("cutoff", cutoff, at_least=1), count("n_queries", n_queries, at_least=1)
     return log(2 * n_queries * cutoff / beta) * sqrt(512 * cutoff * log(1 / delta)) / epsilon
 
 
+@statement("LZCW21, Theorem 5 (Theorem 27)")
 def lzcw21_theorem_5_cutoff(error: float, n_queries: int, beta: float) -> float:
     r"""Return the cut-off of Theorem 5: :math:`T = 3\left(E[Err(\hat h_1)]m + \sqrt{m\log(m/\beta)/2}\right)`, as printed.
 
-    Parameters
-    ----------
-    error : float
-        :math:`E[Err(\hat h_1)]` in [0, 1]: the mean over a teacher's data too.
-    n_queries : int
-        m ≥ 1.
-    beta : float
-        β in (0, 1).
-
-    Returns
-    -------
-    float
-        T, not rounded; it may be above m.
-
-    Notes
-    -----
-    It does not bound the mistakes "of each teacher", as the proof says: a teacher's mistakes on the m points
-    concentrate around *its own* error, whose mean over data sets is :math:`E[Err(\hat h_1)]`. A learner that is
-    altogether wrong with probability 1/4, and right else, has more than a third of 10 teachers wrong, on every query at
-    once, with probability 0.22; from 700 queries on T is below m there (β = 0.05).
-    :func:`lzcw21_theorem_5_cutoff_by_concentration` holds.
-
-    References
-    ----------
-    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Theorem 5 (Theorem 27).
-
-    Examples
-    --------
-    >>> round(lzcw21_theorem_5_cutoff(0.05, 1_000, 0.05), 2)
-    361.11
+    The error is the mean over a teacher's data too. T does not bound the mistakes "of each teacher", as the proof says:
+    a teacher's mistakes on the m points concentrate around *its own* error, whose mean over data sets is
+    :math:`E[Err(\hat h_1)]`. A learner that is altogether wrong with probability 1/4, and right else, has more than a
+    third of 10 teachers wrong, on every query at once, with probability 0.22; from 700 queries on T is below m there
+    (β = 0.05). :func:`lzcw21_theorem_5_cutoff_by_concentration` holds.
     """  # noqa: E501  a formula is one line
-    error, m = real("error", error, at_least=0, at_most=1), count("n_queries", n_queries, at_least=1)
-    return 3 * (error * m + sqrt(m * log(m / real("beta", beta, above=0, below=1)) / 2))
+    return 3 * (error * n_queries + sqrt(n_queries * log(n_queries / beta) / 2))
 
 
+@statement("LZCW21, Theorem 5, with the randomness of the teachers counted")
 def lzcw21_theorem_5_cutoff_by_concentration(error: float, n_queries: int, n_teachers: int, beta: float) -> int:
     r"""Return a cut-off for a mean error over data sets, where K teachers have data sets of their own.
 
-    That of :func:`~quorate.theory.lzcw21_cutoff.cutoff_for_mean_error` at :math:`e + \sqrt{\log(2/\beta)/(2K)}` and
-    β/2.
+    That of :func:`cutoff_for_mean_error` at :math:`e + \sqrt{\log(2/\beta)/(2K)}` and β/2, from 1 to m: but for a
+    probability β, more than a third of the teachers err on fewer than T queries.
 
-    Parameters
-    ----------
-    error : float
-        :math:`e = E[Err(\hat h_1)]` in [0, 1].
-    n_queries, n_teachers : int
-        m ≥ 1 and K ≥ 1.
-    beta : float
-        β in (0, 1).
-
-    Returns
-    -------
-    int
-        T, from 1 to m: but for a probability β, more than a third of the teachers err on fewer than T queries.
-
-    Notes
-    -----
     Proof. The errors of K teachers that are trained on independent data are independent numbers in [0, 1] of mean e, so
     by Hoeffding's inequality their average is at most :math:`e + \sqrt{\log(2/\beta)/(2K)}`, but for β/2; and T holds
     for an average error, but for β/2.
-
-    References
-    ----------
-    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Theorem 5, with the randomness of the teachers counted.
-
-    Examples
-    --------
-    >>> lzcw21_theorem_5_cutoff_by_concentration(0.05, 1_000, 1_000, 0.05)
-    357
     """
-    error = real("error", error, at_least=0, at_most=1)
-    n_teachers = count("n_teachers", n_teachers, at_least=1)
-    beta = real("beta", beta, above=0, below=1)
     return cutoff_for_mean_error(min(1.0, error + sqrt(log(2 / beta) / (2 * n_teachers))), n_queries, beta / 2)
 
 
+@statement("LZCW21, Proposition 18 (Proposition 30)")
 def lzcw21_proposition_18_cutoff(nu: float, n_queries: int, gamma: float) -> float:
     r"""Return the least cut-off of Proposition 18: :math:`\nu m + \sqrt{2\nu m\log(3/\gamma)} + \frac23\log(3/\gamma)`.
 
-    But for a probability γ/3, no more of the m points have an expected margin :math:`\Delta_{n/K}(x) \le \xi`.
-
-    Parameters
-    ----------
-    nu : float
-        ν in [0, 1]: how likely a point has so small a margin.
-    n_queries : int
-        m ≥ 1.
-    gamma : float
-        γ in (0, 1).
-
-    Returns
-    -------
-    float
-        T must be at least this; since Algorithm 2 breaks off at its T-th ⊥, above it.
-
-    Notes
-    -----
-    Definition 17 prints :math:`P[\Delta_n(x) > \xi] \le \nu`. Meant, and used by the proof, is
-    :math:`P[\Delta_n(x) \le \xi] \le \nu`.
-
-    References
-    ----------
-    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Proposition 18 (Proposition 30).
-
-    Examples
-    --------
-    >>> round(lzcw21_proposition_18_cutoff(0.05, 1_000, 0.05), 2)
-    72.96
+    But for a probability γ/3, no more of the m points have an expected margin :math:`\Delta_{n/K}(x) \le \xi`. Since
+    Algorithm 2 breaks off at its T-th ⊥, T must be above this. Definition 17 prints
+    :math:`P[\Delta_n(x) > \xi] \le \nu`. Meant, and used by the proof, is :math:`P[\Delta_n(x) \le \xi] \le \nu`.
     """
-    nu, m = real("nu", nu, at_least=0, at_most=1), count("n_queries", n_queries, at_least=1)
-    surprise = log(3 / real("gamma", gamma, above=0, below=1))
-    return nu * m + sqrt(2 * nu * m * surprise) + 2 / 3 * surprise
+    surprise = log(3 / gamma)
+    return nu * n_queries + sqrt(2 * nu * n_queries * surprise) + 2 / 3 * surprise
 
 
+@statement("LZCW21, Proposition 18 (Proposition 30)")
 def lzcw21_proposition_18_teachers(scale: float, xi: float, delta: float, n_queries: int, gamma: float) -> float:
     r"""Return the teachers of Proposition 18: :math:`K \ge \max\{\frac{2\log(3m/\gamma)}{\xi^2}, \frac{3\lambda(\log(4m/\delta)+\log(3m/\gamma))}{\xi}\}`.
 
-    Parameters
-    ----------
-    scale : float
-        λ > 0 of :func:`lzcw21_algorithm_2_noise`, for this T.
-    xi : float
-        ξ in (0, 1/2]: all but a share ν of the points have an expected margin above it.
-    delta, gamma : float
-        In (0, 1).
-    n_queries : int
-        m ≥ T.
+    λ is that of :func:`lzcw21_algorithm_2_noise` for this T ≤ m; all but a share ν of the points have an expected
+    margin above ξ.
 
-    Returns
-    -------
-    float
-        K, not rounded.
-
-    Notes
-    -----
     The proof compares the margin with the threshold, while Algorithm 2 compares half of it, less one. The statement is
     false too: where both terms are equal, δ = 1e-10, m = 100, γ = 0.05, ν = 0 and ξ = 0.001, a query of expected margin
     ξ is declined with a probability of some 2 percent, so that the cut-off of 3 is reached in a third of all runs.
     :func:`lzcw21_proposition_18_teachers_by_distance` holds.
-
-    References
-    ----------
-    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Proposition 18 (Proposition 30).
-
-    Examples
-    --------
-    >>> round(lzcw21_proposition_18_teachers(31.9, 0.25, 1e-5, 1_000, 0.05))
-    11794
     """  # noqa: E501  a formula is one line
     by_margin, noise = _proposition_18(scale, xi, delta, n_queries, gamma)
     return max(by_margin, noise / xi)
 
 
+@statement("LZCW21, Proposition 18, with the distance in place of the margin")
 def lzcw21_proposition_18_teachers_by_distance(
     scale: float, xi: float, delta: float, n_queries: int, gamma: float
 ) -> float:
-    r"""Return teachers for whom Proposition 18 holds.
+    r"""Return teachers for whom Proposition 18 holds; K must be above it.
 
     :math:`K > \max\{2\log(3m/\gamma)/\xi^2,\ (6\lambda(\log(4m/\delta) + \log(3m/\gamma)) + 2)/\xi\}`.
 
-    Parameters
-    ----------
-    scale : float
-        λ > 0.
-    xi : float
-        ξ in (0, 1/2].
-    delta, gamma : float
-        In (0, 1).
-    n_queries : int
-        m ≥ T.
-
-    Returns
-    -------
-    float
-        K must be above it.
-
-    Notes
-    -----
     Proof. But for γ/3, fewer than T points have a margin of at most ξ. But for γ/3, by Hoeffding's inequality, every
     other one of the m has :math:`\hat\Delta \ge 2K\xi - \sqrt{2K\log(3m/\gamma)} \ge K\xi`, by the first term. But for
     γ/3 no query's noise is below :math:`-2\lambda\log(3m/\gamma)` and no threshold's above
     :math:`\lambda\log(3m/\gamma)` (T ≤ m, so at most 2m variables, each with probability at most :math:`\gamma/(6m)`).
     And :math:`w \le 3\lambda\log(4m/\delta)`. So such a point passes if :math:`\lceil\hat\Delta/2\rceil - 1 \ge
     K\xi/2 - 1` is above :math:`3\lambda(\log(4m/\delta) + \log(3m/\gamma))`: the second term.
-
-    References
-    ----------
-    LZCW21 (Liu, Zhu, Chaudhuri, Wang), Proposition 18, with the distance in place of the margin.
-
-    Examples
-    --------
-    >>> round(lzcw21_proposition_18_teachers_by_distance(31.9, 0.25, 1e-5, 1_000, 0.05))
-    23595
     """
     by_margin, noise = _proposition_18(scale, xi, delta, n_queries, gamma)
     return max(by_margin, (2 * noise + 2) / xi)
 
 
 def _proposition_18(scale: float, xi: float, delta: float, n_queries: int, gamma: float) -> tuple[float, float]:
-    scale, xi = real("scale", scale, above=0), real("xi", xi, above=0, at_most=0.5)
-    delta, gamma = real("delta", delta, above=0, below=1), real("gamma", gamma, above=0, below=1)
-    m = count("n_queries", n_queries, at_least=1)
-    surprise = log(3 * m / gamma)
-    return 2 * surprise / xi**2, 3 * scale * (log(4 * m / delta) + surprise)
-
-
-def _scale_and_doubt(epsilon: float, delta: float, cutoff: int, n_queries: int, beta: float) -> tuple[float, float]:
-    epsilon, delta = real("epsilon", epsilon, above=0), real("delta", delta, above=0, below=1)
-    beta = real("beta", beta, above=0, below=1)
-    cutoff, n_queries = count("cutoff", cutoff, at_least=1), count("n_queries", n_queries, at_least=1)
-    return sqrt(cutoff * log(2 / delta)) / epsilon, log(4 * n_queries * cutoff / min(delta, beta / 2))
+    """The least K by the margin, and the noise that the threshold and a query may have together."""
+    surprise = log(3 * n_queries / gamma)
+    return 2 * surprise / xi**2, 3 * scale * (log(4 * n_queries / delta) + surprise)

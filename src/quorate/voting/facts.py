@@ -5,16 +5,13 @@ Everything here is released, public, or independent of the private data.
 
 from __future__ import annotations
 
-import platform
 from contextvars import copy_context
 from dataclasses import fields, replace
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
 from quorate.accounting import Guarantee
-from quorate.accounting import epsilon as price
 from quorate.accounting.figures import at_least, at_most, several
 from quorate.data import public_digest
 from quorate.errors import InvalidParameter
@@ -34,14 +31,13 @@ from quorate.report import (
     Facts,
     Fitted,
     Part,
-    Provenance,
     Setup,
     Spending,
 )
 from quorate.report.spending import raises_of
 from quorate.run.attacker import attack_curve
 from quorate.run.checks import chain
-from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, name_of
+from quorate.run.facts import SHOWN_EPSILONS, RunMetadata, name_of, provenance_of, spending_of
 from quorate.students.declared import last_step
 from quorate.voting.claims import about
 from quorate.voting.flow import RunResult, answering_purposes, answers_left, schedule
@@ -80,7 +76,7 @@ def _written(mechanism: Mechanism, name: str) -> str:
 
 def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) -> Facts:
     """Gather everything that a report says."""
-    recipe_, seeded = task.recipe, task.noise.seeded
+    recipe_ = task.recipe
     promised = guarantee(task, ledger, result.reservation)
     return Facts(
         guarantee=promised,
@@ -109,19 +105,10 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
         choices=choices(task),
         checks=about(task, ledger, while_running=result.checks),
         attacker=attack_curve(result.reservation.event, task.facts.epsilon, task.facts.delta, beside=promised),
-        provenance=Provenance(
-            run=metadata.title,
-            started=metadata.started,
-            command=metadata.command,
-            seeded=seeded,
-            noise="a given seed" if seeded else "the operating system's entropy",
-            ledger_head=ledger.head.hash,
-            ledger_entries=ledger.head.sequence,
-            versions=(
-                *((name, version(name)) for name in ("quorate", "numpy", "scipy", "scikit-learn")),
-                ("python", platform.python_version()),
-                *metadata.readers,
-            ),
+        provenance=provenance_of(
+            ledger,
+            metadata,
+            seeded=task.noise.seeded,
             public_digests=(("public pool", public_digest(task.inputs.public)),),
         ),
     )
@@ -157,8 +144,6 @@ def _word_of(found: Caution) -> str:
 
 def spending(task: Task, reservation: Reservation, ledger: Ledger) -> Spending:
     """What the budget was, what was charged, and for what."""
-    budget, left = ledger.budget, ledger.left
-    epsilon, delta = spent_of(ledger)
     purposes = reservation.purposes
     total = sum(purposes.get(purpose, 0) for purpose in PURPOSES)
     parts = []
@@ -180,21 +165,13 @@ def spending(task: Task, reservation: Reservation, ledger: Ledger) -> Spending:
                     never_asked=int(became.never_asked.sum()),
                 )
             )
-    return Spending(
-        budget_epsilon=budget.epsilon,
-        budget_delta=budget.delta,
-        spent_epsilon=epsilon,
-        spent_delta=delta,
-        left_epsilon=max(0.0, budget.epsilon - epsilon) if left.epsilon is None else left.epsilon,
-        left_delta=max(0.0, budget.delta - delta) if left.delta is None else left.delta,
-        composition=budget.composition,
+    return spending_of(
+        ledger,
+        reservation.event,
+        task.facts.delta,
+        tuple(parts),
         answers_left=answers_left(task, reservation) if answering_purposes(task, reservation) else None,
-        durable=ledger.durable,
-        parts=tuple(parts),
         ex_post=ex_post(task, ledger, reservation),
-        raises=raises_of(ledger),
-        run_epsilon=price(reservation.event, task.facts.delta),
-        run_delta=task.facts.delta,
     )
 
 

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any
 
 from quorate.errors import PreconditionFailed
-from quorate.labelling import OnlineAnswers, stored_labels
+from quorate.labelling import stored_labels
 from quorate.ledger import Ledger
 from quorate.release import Charge
 from quorate.release.model_digest import described_mechanism
@@ -116,18 +115,3 @@ def go_on(task: Task, charge: Charge, ledger: Ledger, *, watch: Watch | None = N
         ensemble=ensemble,
         checks=(looked,),
     )
-
-
-def recall_answers(task: Task, result: RunResult, memo: Any) -> None:
-    """Put the questions that were answered before into a memo, so that they cost nothing again."""
-    purposes = answering_purposes(task, result.reservation)
-    if purposes:
-        OnlineAnswers(
-            count_votes=lambda _: Secret(None),  # type: ignore[arg-type]  # nothing is asked here
-            mechanism=task.recipe.mechanism,
-            reservation=result.reservation,
-            noise=task.noise,
-            memo=memo,
-            n_classes=task.n_classes,
-            purposes=purposes,
-        ).recall_stored()

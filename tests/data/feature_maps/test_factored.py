@@ -10,10 +10,9 @@ from scipy import sparse
 from threadpoolctl import threadpool_limits
 
 from quorate.data.feature_maps import LinearMap
+from quorate.data.feature_maps import coordinates as module
 from quorate.data.feature_maps import exact as exact_module
-from quorate.data.feature_maps import factored as module
-from quorate.data.feature_maps.coordinates import PublicCoordinates, Spectrum, public_features
-from quorate.data.feature_maps.factored import FactoredRows
+from quorate.data.feature_maps.coordinates import FactoredRows, PublicCoordinates, Spectrum, public_features
 from quorate.data.feature_maps.named import feature_map_for
 from quorate.direct.contributions import Grid, lengths_of, of_records
 from quorate.direct.plan import plan_direct

@@ -12,9 +12,9 @@ from threadpoolctl import threadpool_limits
 
 from quorate.data.feature_maps import PatchFeatures, PoolScale, TreeLeaves
 from quorate.data.feature_maps import patches as patches_room
-from quorate.data.feature_maps.chi_squared import BITS, SHARE_BITS, kernel, shares
 from quorate.data.feature_maps.coordinates import public_features
 from quorate.data.feature_maps.named import feature_map_for
+from quorate.data.feature_maps.nystroem import BITS, SHARE_BITS, kernel, shares
 from quorate.deferred import skops
 from quorate.direct.contribution_check import check_contributions, faults_of, made_up
 from quorate.direct.plan import DirectPlan, plan_direct

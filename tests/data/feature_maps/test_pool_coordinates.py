@@ -11,8 +11,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.pipeline import Pipeline
 
 from quorate.data.feature_maps import pool_coordinates
-from quorate.data.feature_maps.pool_coordinates import DIRECTIONS, PoolCoordinates, by_blocks
-from quorate.data.feature_maps.standardizer import PoolStandardizer
+from quorate.data.feature_maps.pool_coordinates import DIRECTIONS, PoolCoordinates, PoolStandardizer, by_blocks
 
 
 def texts(m=200, width=1_500, topics=3, seed=0):

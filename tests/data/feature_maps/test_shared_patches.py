@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import quorate
-from quorate.data.feature_maps import PatchFeatures, PoolDirections, SharedPatches, patch_map, shared_patches
+from quorate.data.feature_maps import PatchFeatures, PoolDirections, SharedPatches, patch_map, patches
 from quorate.direct.budgets import PlannedBudgets
 
 RNG = np.random.default_rng(0)
@@ -57,7 +57,7 @@ def test_a_plan_computes_the_patches_of_each_public_image_once(computed: list[in
 def test_no_more_is_remembered_than_fits(monkeypatch: pytest.MonkeyPatch, computed: list[int]) -> None:
     known = SharedPatches().of(IMAGES)
     n_numbers = known.numbers(ROWS[:1]).size
-    monkeypatch.setattr(shared_patches, "MOST_NUMBERS", 128 * n_numbers)  # two blocks of five
+    monkeypatch.setattr(patches, "MOST_NUMBERS", 128 * n_numbers)  # two blocks of five
     computed.clear()
     first, again = known.numbers(IMAGES), known.numbers(IMAGES)
     assert (first == again).all()

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from sklearn.naive_bayes import GaussianNB
+from tests.labelling.asking import ask
 from tests.labelling.doubles import Killed, Mortal
 
 from quorate.accounting import Repeated
@@ -553,16 +554,16 @@ def online(reservation, purposes, memo=None):
 def test_what_a_strategy_left_answers_later_questions_and_no_more(sessions):
     reservation = sessions.reserve({"label": 10, "online answer": 2})
     found = go(Asks(10, [range(6)]), reservation)
-    ask = online(reservation, ("online answer", "label"))
-    assert ask.ask([b"a", b"b", b"c"]).tolist() == [1, 1, 1]  # two kept back, one left
+    answers = online(reservation, ("online answer", "label"))
+    assert ask(answers, [b"a", b"b", b"c"]).tolist() == [1, 1, 1]  # two kept back, one left
     assert (reservation.remaining("online answer"), reservation.remaining("label")) == (0, 3)
     with pytest.raises(BudgetExhausted, match="3 answers left") as refusal:
-        ask.ask([b"d", b"e", b"f", b"g"])
+        ask(answers, [b"d", b"e", b"f", b"g"])
     assert (refusal.value.spent, refusal.value.requested, refusal.value.limit) == (9, 4, 12)
     assert reservation.remaining("label") == 3
-    assert ask.ask([b"a", b"d", b"e", b"f"]).tolist() == [1, 1, 1, 1]
+    assert ask(answers, [b"a", b"d", b"e", b"f"]).tolist() == [1, 1, 1, 1]
     with pytest.raises(BudgetExhausted, match="the student"):
-        ask.ask([b"z"])
+        ask(answers, [b"z"])
     # Reading the run again finds the labels and no later answer among them, and the later answers are known again.
     again = go(Asks(10, [range(6)]), sessions.reserve({"label": 10, "online answer": 2}))
     assert again.rows.tolist() == found.rows.tolist()
@@ -571,7 +572,7 @@ def test_what_a_strategy_left_answers_later_questions_and_no_more(sessions):
     restarted = online(sessions.reserve({"label": 10, "online answer": 2}), ("online answer", "label"), memo)
     restarted.recall_stored()
     assert len(memo) == 6
-    assert restarted.ask([b"f", b"a"]).tolist() == [1, 1]
+    assert ask(restarted, [b"f", b"a"]).tolist() == [1, 1]
 
 
 def test_a_later_answer_that_was_lost_is_no_query_of_the_strategy(sessions):
@@ -579,7 +580,7 @@ def test_a_later_answer_that_was_lost_is_no_query_of_the_strategy(sessions):
     found = go(Asks(10, [range(6)]), reservation)
     reservation.left = 1
     with suppress(Killed):
-        online(reservation, ("label",)).ask([b"a", b"b"])
+        ask(online(reservation, ("label",)), [b"a", b"b"])
     reservation = sessions.reserve({"label": 10})
     assert reservation.remaining("label") == 2
     assert go(Asks(10, [range(6)]), reservation).rows.tolist() == found.rows.tolist()
@@ -597,10 +598,10 @@ def test_all_answers_of_a_run_together_are_its_schedule(sessions):
     reservation = sessions.reserve({"label": 10, "online answer": 2})
     assert reservation.event == Repeated(MECHANISM.event, 12)
     go(Asks(10, [range(6)]), reservation)
-    ask = online(reservation, ("online answer", "label"))
+    answers = online(reservation, ("online answer", "label"))
     drawn = 6
     for number in range(20):
         with suppress(BudgetExhausted):
-            ask.ask([bytes([number])])
+            ask(answers, [bytes([number])])
             drawn += 1
     assert drawn == 12

@@ -8,8 +8,7 @@ from concept_checks import check_dichotomies, check_erm, check_mistakes, check_s
 from tiny_worlds import interval_world, rectangle_world, stump_world, threshold_world
 
 from quorate.learners.concepts import Intervals, Rectangles, Stumps, Thresholds
-from quorate.learners.concepts.intervals import IntervalConcepts
-from quorate.learners.concepts.thresholds import ThresholdConcepts
+from quorate.learners.concepts.line import IntervalConcepts, ThresholdConcepts
 from quorate.learners.concepts.weighing import gaps, over_gaps, prefix_sums, signed_weights
 
 

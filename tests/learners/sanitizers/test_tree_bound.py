@@ -11,7 +11,7 @@ from scipy.stats import binom
 from quorate.audit import DiscreteLaplaceLaw
 from quorate.learners.concepts import Intervals, PointFunctions, Thresholds
 from quorate.learners.sanitizers import Tree, TreePlan, XorQueries, noisy_prefix_counts, noisy_tree, prefix_error
-from quorate.learners.sanitizers.tree_bound import (
+from quorate.learners.sanitizers.tree import (
     _RATES,
     _border_log_mgf,
     _border_moments,

@@ -2,23 +2,18 @@
 
 A map is fitted on public rows, and the image of a private row is a function of that row and the map, bit for bit
 (``exact``). Here belong maps and the scaling that they share; what is learned in them belongs to ``direct/`` and
-``students/``. Begin with ``linear``.
+``students/``. Begin with ``composed``.
 """
 
-from quorate.data.feature_maps.chained import ChainedMap, patch_map, tree_map
-from quorate.data.feature_maps.chi_squared import ChiSquaredMap
+from quorate.data.feature_maps.composed import ChainedMap, LinearMap, StackedMap, patch_map, tree_map
 from quorate.data.feature_maps.directions import PoolDirections
 from quorate.data.feature_maps.fitted_transformer import FittedTransformer
-from quorate.data.feature_maps.linear import LinearMap
-from quorate.data.feature_maps.patches import PatchFeatures
-from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
+from quorate.data.feature_maps.nystroem import ChiSquaredMap, RBFMap
+from quorate.data.feature_maps.patches import PatchFeatures, SharedPatches
+from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, PoolStandardizer
 from quorate.data.feature_maps.product_kernel import ProductKernelMap
-from quorate.data.feature_maps.rbf import RBFMap
 from quorate.data.feature_maps.residual import ResidualMap
 from quorate.data.feature_maps.scale import PoolScale, has_numbers
-from quorate.data.feature_maps.shared_patches import SharedPatches
-from quorate.data.feature_maps.stacked import StackedMap
-from quorate.data.feature_maps.standardizer import PoolStandardizer
 from quorate.data.feature_maps.trees import TreeLeaves
 
 __all__ = [

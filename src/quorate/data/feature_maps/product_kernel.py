@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from quorate.data.feature_maps.nystroem import inverse_root
 from quorate.data.feature_maps.patches import linear_step
-from quorate.data.feature_maps.rbf import inverse_root
 from quorate.data.feature_maps.scale import has_spread
 from quorate.errors import InvalidParameter
 from quorate.stored_names import stored_as

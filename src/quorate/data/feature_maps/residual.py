@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
+from quorate.data.feature_maps.composed import LinearMap
 from quorate.data.feature_maps.coordinates import LONGEST_FEATURES, FeatureMap
-from quorate.data.feature_maps.linear import LinearMap
+from quorate.data.feature_maps.nystroem import RBFMap
 from quorate.data.feature_maps.product_kernel import ProductKernelMap
-from quorate.data.feature_maps.rbf import RBFMap
 from quorate.deferred import linalg, optimize
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray

@@ -17,7 +17,6 @@ from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quorate.data.columns import listed
 from quorate.data.dialect import NAMES, PLAIN, SEPARATORS, UNREADABLE, UTF_8, Dialect
 from quorate.data.files import first_line, format_of, is_plain, opened, read_bytes, reading
 from quorate.data.formats.format import TableFormat, require_column
@@ -258,12 +257,14 @@ class DelimitedText(TableFormat):
 
         if fails(infer_schema=False):
             return None
-        found = [name for place, name in enumerate(names) if fails(infer_schema_length=None, columns=[place])]
-        if not found:
+        places = [place for place in range(len(names)) if fails(infer_schema_length=None, columns=[place])]
+        if not places:
             return None
+        counted = ", ".join(f"{place + 1}" for place in places[:_SHOWN])  # names may be cells of a row
         return (
-            f"column{'s' * (len(found) > 1)} {listed(found)}: an entry looks like a number and cannot be read as one "
-            "(more digits than 64 bits hold, or digits of another script); mend it, or leave the column out"
+            f"column{'s' * (len(places) > 1)} {counted}, counted from the left: an entry looks like a number and "
+            "cannot be read as one (more digits than 64 bits hold, or digits of another script); mend it, or leave the "
+            "column out"
         )
 
     def _no_text(self, content: bytes | Path) -> str | None:

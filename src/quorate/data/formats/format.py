@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 
+from quorate.data.columns import names_columns
 from quorate.data.database import DatabaseQuery
 from quorate.data.identity import as_list
 from quorate.data.rows import Rows, columns, kind, width
@@ -221,14 +222,15 @@ def cannot_read_each_row(format_: object, path: object) -> DataRefused:
     )
 
 
-def require_column(name: str, names: Sequence[str], path: object) -> None:
-    """Refuse a column that a table does not have, naming one that is nearly called so.
+def require_column(name: str, names: Sequence[str], path: object, *, public: Sequence[str] = ()) -> None:
+    """Refuse a column that a table does not have, naming one that is nearly called so where names are known to be some.
 
-    Nothing else of the first line is quoted: of a file without names it is a row, maybe a private one.
+    `public`: names of the columns of a public table. Where they do not show that the first line of this one names
+    columns, nothing of that line is quoted: of a file without names it is a row, maybe a private one.
 
     Examples
     --------
-    >>> require_column("incom", ["age", "income"], "adult.csv")
+    >>> require_column("incom", ["age", "income"], "adult.csv", public=["age"])
     Traceback (most recent call last):
     quorate.errors.DataRefused: adult.csv: there is no column 'incom'; did you mean 'income'?
     """
@@ -236,7 +238,8 @@ def require_column(name: str, names: Sequence[str], path: object) -> None:
         missing = "; the first line must name the columns, and is not quoted since it may be a row"
         if _is_query(path):
             missing = "; have the query return it (… as name)"
-        raise DataRefused(f"{path}: there is no column {name!r}{nearly(name, names) or missing}")
+        hint = nearly(name, names) if names_columns(names, public) else ""
+        raise DataRefused(f"{path}: there is no column {name!r}{hint or missing}")
 
 
 def _is_query(path: object) -> bool:

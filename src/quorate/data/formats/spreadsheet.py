@@ -7,10 +7,13 @@ in ISO 8601. A column of public numbers alone is one of numbers.
 
 from __future__ import annotations
 
+import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import ZipFile
 
 from quorate.data.cell_text import canonical_text
 from quorate.data.dialect import PLAIN, Dialect
@@ -22,6 +25,16 @@ if TYPE_CHECKING:
 
 SUFFIXES = (".xlsx", ".xlsm")
 _OF_A_BYTE = 60  # bytes in memory, of a byte in the file, which is packed
+_ROW = re.compile(rb"<(?:\w+:)?row\b.*?</(?:\w+:)?row>", re.DOTALL)
+_CELL = rb"<(?P<ns>(?:\w+:)?)c\b(?P<attributes>[^>]*)"
+_ANY = re.compile(_CELL + rb"(?:(?<=/)>|>(?P<inside>.*?)</(?P=ns)c>)", re.DOTALL)
+_ERROR = re.compile(_CELL + rb"""\st=["']e["'][^>]*(?<!/)>.*?</(?P=ns)c>""", re.DOTALL)
+#: A number with a style that is a date's, maybe: the library fails on one more than 10¹¹ days before our time.
+_FAR_BACK = re.compile(
+    _CELL + rb"""\ss=["']\w*["'](?P<more>[^>]*>\s*(?:<(?:\w+:)?f\b(?:[^>]*/>|[^<]*</(?:\w+:)?f>)\s*)?<(?:\w+:)?v>"""
+    rb"""-(?:\d{10}|[\d.]+[eE]\+?\d\d))"""
+)
+_COLUMN = re.compile(rb"""\sr=["']([A-Z]+)""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +107,13 @@ def _sheet(path: Path) -> tuple[list[str], list[list[Any]]]:
 
     Privacy: how many columns there are follows from the first row, and whether another row counts from that row alone;
     what stands to the right of the named columns is not read. A sheet ends where its last cell is, so that were empty
-    rows counted, one row at the end would bring all those before it along. Raises DataRefused if it cannot be read, or
-    its first row does not name the columns; nothing of it is quoted.
+    rows counted, one row at the end would bring all those before it along. A cell that holds an error of Excel, or what
+    the library would fail on, is empty. Raises DataRefused if the file cannot be read, or its first row does not name
+    the columns; nothing of it is quoted.
     """
     workbook_of = _calamine()
     try:
-        with workbook_of(path) as workbook:
+        with workbook_of(_with_cells_that_can_be_read(path)) as workbook:
             rows = workbook.get_sheet_by_index(0).to_python(skip_empty_area=False)
     except (KeyboardInterrupt, SystemExit):
         raise
@@ -122,6 +136,44 @@ def _sheet(path: Path) -> tuple[list[str], list[list[Any]]]:
     return names, [row for row in cut if any(cell != "" for cell in row)]
 
 
+def _with_cells_that_can_be_read(path: Path) -> io.BytesIO:
+    """Return the workbook without the cells on which the library fails as a whole, or that are in no named column.
+
+    It knows the errors of Excel 2007 alone, and makes room for every column up to the last cell of any row. What comes
+    of a cell follows from that cell and the first row.
+    """
+    copied = io.BytesIO()
+    with ZipFile(path) as given, ZipFile(copied, "w") as copy:
+        for name in given.namelist():
+            part = given.read(name)
+            if b"sheetData" in part:
+                part = _FAR_BACK.sub(rb"<\g<ns>c\g<attributes>\g<more>", _ERROR.sub(b"", part))
+                part = _without_unnamed(part)
+            copy.writestr(name, part)
+    copied.seek(0)
+    return copied
+
+
+def _without_unnamed(sheet: bytes) -> bytes:
+    """Return a sheet without the cells that stand to the right of its first row."""
+    first = _ROW.search(sheet)
+    named = [cell["attributes"] for cell in _ANY.finditer(first[0] if first else b"") if cell["inside"]]
+    last = max((_order(found[1]) for attributes in named if (found := _COLUMN.search(attributes))), default=None)
+    if last is None or all(_order(column) <= last for column in set(_COLUMN.findall(sheet))):
+        return sheet
+
+    def kept(cell: re.Match[bytes]) -> bytes:
+        column = _COLUMN.search(cell["attributes"])
+        return b"" if column and _order(column[1]) > last else cell[0]
+
+    return _ANY.sub(kept, sheet)
+
+
+def _order(column: bytes) -> tuple[int, bytes]:
+    """Return what orders the letters of columns, from A to XFD."""
+    return len(column), column
+
+
 def _calamine() -> Any:
     """Return what opens a workbook.
 
@@ -133,4 +185,4 @@ def _calamine() -> Any:
         raise PreconditionFailed(
             "Excel files are read by python-calamine: pip install 'quorate[excel]'; or save as CSV UTF-8"
         ) from None
-    return CalamineWorkbook.from_path
+    return CalamineWorkbook.from_filelike

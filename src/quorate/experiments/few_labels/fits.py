@@ -33,7 +33,7 @@ from quorate.learners import (
     SubsampledAgnostic,
     SubSampling,
 )
-from quorate.learners.amplification.price import smallest_count
+from quorate.learners.amplification import smallest_count
 from quorate.learners.concepts import FiniteClass, Intervals, PointFunctions, Rectangles, Stumps, Thresholds
 from quorate.learners.concepts.protocol import ConceptClass
 from quorate.learners.sanitizers import MWEM, Boxes, Tree

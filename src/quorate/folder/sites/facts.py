@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import platform
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final
 
-from quorate.accounting import Guarantee
+from quorate.accounting import Event, Guarantee
 from quorate.accounting import epsilon as price
 from quorate.accounting.figures import several
 from quorate.arguments import for_shell
@@ -19,12 +18,11 @@ from quorate.mechanisms import Mechanism
 from quorate.mechanisms.schedule import scale_of
 from quorate.noise import NoiseSource
 from quorate.outcomes import Outcome
-from quorate.release.guarantee import spent_of
-from quorate.report import AnswerCounts, Check, Facts, Fitted, Part, Provenance, Score, Setup, Spending, Utility
+from quorate.report import AnswerCounts, Check, Facts, Fitted, Part, Score, Setup, Spending, Utility
 from quorate.report.facts import name_of
-from quorate.report.spending import raises_of
 from quorate.run.attacker import attack_curve
 from quorate.run.checks import audit_not_run, chain, exact_noise, seed
+from quorate.run.facts import RunMetadata, provenance_of, spending_of
 
 TRUST_MODEL: Final = (
     "Each site is trusted with its own private rows, and to have given each unit to one teacher. Whoever adds up is "
@@ -68,7 +66,6 @@ class SitesFacts:
     def facts(self, ledger: Ledger) -> Facts:
         """Return them, with what the ledger says."""
         guarantee, event = self.guarantee, self.mechanism.schedule(self.votes.n_queries)
-        seeded = self.noise.seeded
         return Facts(
             guarantee=guarantee,
             setup=Setup(
@@ -83,58 +80,40 @@ class SitesFacts:
                 mechanism=type(self.mechanism).__name__,
                 trust_model=TRUST_MODEL,
             ),
-            spending=self._spending(ledger),
+            spending=self._spending(ledger, event),
             answers=self.answers,
             fitted=self.fitted,
             utility=Utility(student=self.score),
             checks=self._checks(ledger),
             attacker=attack_curve(event, price(event, self.delta), self.delta, beside=guarantee),
-            provenance=Provenance(
-                run=self.title,
-                started=self.started,
-                command=f"quorate votes combine {for_shell(self.title)}",
-                seeded=seeded,
-                noise="a given seed" if seeded else "the operating system's entropy",
-                ledger_head=ledger.head.hash,
-                ledger_entries=ledger.head.sequence,
-                versions=(
-                    *((name, version(name)) for name in ("quorate", "numpy", "scipy", "scikit-learn", "cryptography")),
-                    ("python", platform.python_version()),
+            provenance=provenance_of(
+                ledger,
+                RunMetadata(
+                    title=self.title,
+                    command=f"quorate votes combine {for_shell(self.title)}",
+                    started=self.started,
+                    readers=(("cryptography", version("cryptography")),),
                 ),
+                seeded=self.noise.seeded,
                 public_digests=(("public rows", self.queries.digest),),
             ),
         )
 
-    def _spending(self, ledger: Ledger) -> Spending:
-        budget, left, became = ledger.budget, ledger.left, self.answers
-        epsilon, delta = spent_of(ledger)
-        return Spending(
-            budget_epsilon=budget.epsilon,
-            budget_delta=budget.delta,
-            spent_epsilon=epsilon,
-            spent_delta=delta,
-            left_epsilon=max(0.0, budget.epsilon - epsilon) if left.epsilon is None else left.epsilon,
-            left_delta=max(0.0, budget.delta - delta) if left.delta is None else left.delta,
-            composition=budget.composition,
-            durable=ledger.durable,
-            parts=(
-                Part(
-                    purpose="label",
-                    mechanism=type(self.mechanism).__name__,
-                    sigma=scale_of(self.mechanism),
-                    reserved=self.votes.n_queries,
-                    share=1.0,
-                    asked=became.asked,
-                    answered=became.answered,
-                    declined=became.declined,
-                    interrupted=became.interrupted,
-                    never_asked=became.never_asked,
-                ),
-            ),
-            raises=raises_of(ledger),
-            run_epsilon=price(self.mechanism.schedule(self.votes.n_queries), self.delta),
-            run_delta=self.delta,
+    def _spending(self, ledger: Ledger, event: Event) -> Spending:
+        answers = self.answers
+        part = Part(
+            purpose="label",
+            mechanism=type(self.mechanism).__name__,
+            sigma=scale_of(self.mechanism),
+            reserved=self.votes.n_queries,
+            share=1.0,
+            asked=answers.asked,
+            answered=answers.answered,
+            declined=answers.declined,
+            interrupted=answers.interrupted,
+            never_asked=answers.never_asked,
         )
+        return spending_of(ledger, event, self.delta, (part,))
 
     def _checks(self, ledger: Ledger) -> tuple[Check, ...]:
         unit, sites = self.guarantee.unit, several(self.n_sites, "site")

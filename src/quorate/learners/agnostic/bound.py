@@ -1,28 +1,9 @@
-r"""How far from the best concept the transformation of LWY25 may end, with every constant.
+r"""How far from the best concept the transformation of LWY25 may end: Claim 3.2 and Theorem 3.6, with every constant.
 
-LWY25 Claim 3.2 and Theorem 3.6 hold for constants that are not stated. This is the same argument with numbers. Letters:
-T has s rows, W has w, both i.i.d.; :math:`\Pi(m)` bounds the dichotomies of C on m points; each of the five events
-below fails with probability at most :math:`\beta' = \beta/5`.
+:math:`err_D(g) \le \eta + \varphi(a_0 + a_1 + a_2 + a_A)`: the deviations of the best concept and of all concepts on W,
+what the choice misses, and the base learner's disagreement with the chosen labels; φ leads from a disagreement on T to
+the true one. Proof: ``docs/theory/learner-proofs.md``, the second section.
 
-- **Best concept on W.** :math:`err_W(f^*) \le \eta + a_0`, :math:`a_0 = \sqrt{\log(1/\beta')/(2w)}` (Hoeffding).
-- **All concepts on W.** :math:`err_D(f) \le err_W(f) + a_1` with
-  :math:`a_1 = 1/w + \sqrt{(w+1) \log(2\Pi(2w)/\beta')}/w`: symmetrization with a second sample, on which an error is
-  at least its mean less 1/w with probability 1/2, then Serfling's inequality for one half of the 2w rows.
-- **The choice.** Its score is within :math:`a_2 = 2\log(\Pi(s)/\beta')/(\varepsilon_e w)` of the least (LWY25,
-  Lemma 2.9; permute-and-flip is never worse).
-- **The base learner** disagrees with the chosen labels on a share of at most :math:`a_A` of T.
-- **Disagreements on T.** For all f, g in C, :math:`dis_D(f, g) \le \varphi(dis_T(f, g))` with
-  :math:`\varphi(p) = p + L/2 + \sqrt{Lp + L^2/4}` and :math:`L = 4\log(4\Pi(2s)^2/\beta')/s` (Vapnik's relative
-  deviations; Anthony and Bartlett 1999, Theorem 5.1).
-
-Let f attain the score of the chosen h, and :math:`d = dis_T(h, f)`. Then
-:math:`d + err_W(f) \le \eta + a_0 + a_2`, so :math:`err_D(f) \le \eta + a_0 + a_1 + a_2 - d`, and
-:math:`d \le a_0 + a_1 + a_2` since :math:`err_D(f) \ge \eta`. A proper learner's g has
-:math:`err_D(g) \le err_D(f) + \varphi(d + a_A)`, which grows with d:
-
-.. math:: err_D(g) \le \eta + \varphi(a_0 + a_1 + a_2 + a_A).
-
-**What is proven of a base learner on relabelled rows: its error on those rows themselves, not on a distribution.**
 Relabelled rows are no i.i.d. sample: their labels were chosen by looking at all of them. So LWY25 asks for an
 *empirical* learner (Definition 2.11), one whose error bound holds for any rows that some concept labels.
 """
@@ -37,11 +18,10 @@ from typing import Final, TypeAlias, cast
 from quorate.errors import QuorateError
 from quorate.learners.agnostic.price import AgnosticPrice
 from quorate.learners.base.exponential import ExponentialLearner
-from quorate.learners.base.noisy_threshold import NoisyThreshold
-from quorate.learners.empirical import EmpiricalLearner
-from quorate.learners.fit_charge import RowsNeeded
-from quorate.learners.inner_learner import without_ledger
+from quorate.learners.base.grid_choice import NoisyThreshold
+from quorate.learners.fit_charge import RowsNeeded, without_ledger
 from quorate.learners.private_learner import PrivateLearner
+from quorate.learners.transformed_learner import EmpiricalLearner
 
 Growth: TypeAlias = Callable[[int], int]
 
@@ -124,14 +104,7 @@ def errs_little_on_any_rows(base: PrivateLearner) -> bool:
 
 
 def agnostic_rows(base: PrivateLearner) -> RowsNeeded:
-    """Return how many rows a learner alone asks for: for any labels where it can do with those, else for true ones.
-
-    Examples
-    --------
-    >>> from quorate.learners.concepts import Thresholds
-    >>> agnostic_rows(NoisyThreshold(concepts=Thresholds(bits=16), epsilon=1.0)).labelled
-    2666
-    """
+    """Return how many rows a learner alone asks for: for any labels where it can do with those, else for true ones."""
     if isinstance(base, (ExponentialLearner, NoisyThreshold)):
         return base.agnostic_rows_needed()
     return base.rows_needed()

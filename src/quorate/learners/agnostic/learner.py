@@ -6,9 +6,8 @@ The transformations to any labels share against which theorem of the base learne
 from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -23,20 +22,23 @@ from quorate.learners.agnostic.bound import (
     learner_error,
     priced,
 )
-from quorate.learners.agnostic.price import MOST_CANDIDATES, AgnosticPrice, choice_at, relabelled_sample
-from quorate.learners.agnostic.search import (
+from quorate.learners.agnostic.price import (
     LARGEST_TARGET,
+    MOST_CANDIDATES,
+    AgnosticPrice,
     AgnosticSplit,
     best_split,
+    choice_at,
     least_rows,
     refuse_plan,
+    relabelled_sample,
     relabels,
     rows_for,
     short_of,
 )
 from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.base.exponential import MECHANISMS, Selection, check_labelled
-from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
+from quorate.learners.concepts.protocol import Concept, Points
 from quorate.learners.fit_charge import Plan, RowsNeeded
 from quorate.learners.private_learner import PrivateLearner
 from quorate.learners.sample import UNLABELLED, CodedLabels
@@ -96,6 +98,7 @@ class AgnosticPlan(Plan):
 
 
 @stored_as("quorate.learners.agnostic.AgnosticLearner")
+@dataclass(kw_only=True, eq=False, repr=False)
 class AgnosticLearner(AnyLabels):
     r"""Learn a concept that errs about as little as the best one of the class, whatever the labels are.
 
@@ -104,15 +107,13 @@ class AgnosticLearner(AnyLabels):
     choose cost next to nothing: beyond what the base learner needs, the number of rows grows as :math:`VC/\alpha^2`,
     not as :math:`VC/(\alpha^2\varepsilon)`.
 
+    Other parameters and attributes: :class:`~quorate.learners.PrivateLearner`.
+
     Parameters
     ----------
-    concepts : ConceptClass, optional
-        The class that is learned: that of `base`, so it need not be given.
     base : PrivateLearner
         A private learner for `concepts`, such as ``NoisyThreshold(concepts=concepts, epsilon=1.0)``. It is run at the ε
         and δ that the search finds; its own do not matter.
-    epsilon : float
-        ε of the whole.
     delta : float, default 0.0
         δ of the whole; 0 for a pure base learner.
     alpha, beta : float, default 0.1
@@ -121,30 +122,14 @@ class AgnosticLearner(AnyLabels):
         What chooses the labelling; the paper has the exponential mechanism, which is never better at the same price.
     limit : int, default 2**20
         Labellings to choose from at most: so many rows are relabelled that there can be no more.
-    classes : sequence of two labels, optional
-        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
-        holds 0, 1 and ``UNLABELLED``.
-    rows : {"any", "theorem"}, default "any"
-        "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so. Privacy needs only
-        :func:`~quorate.learners.agnostic.search.least_rows`, without which there is no plan.
-    ledger : path or Ledger, optional
-        Where the price is charged. None keeps it in memory, and the guarantee says that nothing durable was recorded.
-    unsafe_noise_seed : int, optional
-        For tests and demos: reproducible, therefore not private.
 
     Attributes
     ----------
-    concept_ : Concept
-        What the base learner answered.
-    guarantee_ : Guarantee
-        For one replaced record; the number of rows is public.
     plan_ : AgnosticPlan
         How the budget was split, and the error that is proven; public.
     n_labels_used_ : int
         All labels that were given, though those of T are not looked at: which rows are in T is secret. Rows without a
         label are left out.
-    transcript_covered_ : bool
-        True: all labels are asked for.
 
     Notes
     -----
@@ -162,7 +147,7 @@ class AgnosticLearner(AnyLabels):
     Examples
     --------
     >>> from quorate.learners.concepts import Thresholds
-    >>> from quorate.learners.base.noisy_threshold import NoisyThreshold
+    >>> from quorate.learners.base.grid_choice import NoisyThreshold
     >>> domain, random = Thresholds(bits=16), np.random.default_rng(0)
     >>> X = random.integers(0, 2**16, (40_000, 1))
     >>> y = (X[:, 0] < 30_000) ^ (random.random(40_000) < 0.2)  # one label in five is wrong
@@ -175,34 +160,10 @@ class AgnosticLearner(AnyLabels):
     (3979, '0.131')
     """
 
-    def __init__(
-        self,
-        *,
-        base: PrivateLearner,
-        concepts: ConceptClass | None = None,
-        epsilon: float,
-        delta: float = 0.0,
-        alpha: float = 0.1,
-        beta: float = 0.1,
-        selection: Selection = "permute-and-flip",
-        limit: int = MOST_CANDIDATES,
-        classes: Sequence[Any] | None = None,
-        rows: str = "any",
-        ledger: Any = None,
-        unsafe_noise_seed: int | None = None,
-    ) -> None:
-        self.concepts = concepts
-        self.base = base
-        self.epsilon = epsilon
-        self.delta = delta
-        self.alpha = alpha
-        self.beta = beta
-        self.selection = selection
-        self.limit = limit
-        self.classes = classes
-        self.rows = rows
-        self.ledger = ledger
-        self.unsafe_noise_seed = unsafe_noise_seed
+    alpha: float = 0.1
+    beta: float = 0.1
+    selection: Selection = "permute-and-flip"
+    limit: int = MOST_CANDIDATES
 
     #: Its formulas have e^ε times the square of the number of rows, in floats.
     largest_epsilon: ClassVar[float] = LARGEST_TARGET

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -18,8 +19,17 @@ from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, SecretRefused, act
 from quorate.labelling import Memo
 from quorate.labelling.questions import distinct
-from quorate.learners.agnostic.price import MOST_CANDIDATES, choice_at, relabelled_sample
-from quorate.learners.agnostic.search import LARGEST_TARGET, least_rows, refuse_plan, relabels, rows_for, short_of
+from quorate.learners.agnostic.price import (
+    LARGEST_TARGET,
+    MOST_CANDIDATES,
+    choice_at,
+    least_rows,
+    refuse_plan,
+    relabelled_sample,
+    relabels,
+    rows_for,
+    short_of,
+)
 from quorate.learners.agnostic.voting import PURPOSE, Hypotheses, PredictionPlan, plan_predictions
 from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.base.exponential import MECHANISMS, Selection
@@ -39,6 +49,7 @@ _THEOREM = "LWY25 Theorem 4.2, every constant stated,"
 
 
 @stored_as("quorate.learners.agnostic.prediction.AgnosticPrediction")
+@dataclass(kw_only=True, eq=False, repr=False)
 class AgnosticPrediction(BaseEstimator):
     r"""Answer single queries about as well as the best concept of the class, each answer private; no model leaves.
 
@@ -63,15 +74,8 @@ class AgnosticPrediction(BaseEstimator):
         What chooses the labelling.
     limit : int, default 2**20
         Labellings to choose from at most.
-    classes : sequence of two labels, optional
-        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
-        holds 0, 1 and ``UNLABELLED``.
-    rows : {"any", "theorem"}, default "any"
-        "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so.
-    ledger : path or Ledger, optional
-        Where the price is charged, by each ``fit`` as a whole. None keeps it in memory.
-    unsafe_noise_seed : int, optional
-        For tests and demos: reproducible, therefore not private.
+    classes, rows, ledger, unsafe_noise_seed
+        As for :class:`~quorate.learners.PrivateLearner`; the price is charged by each ``fit`` as a whole.
 
     Attributes
     ----------
@@ -112,34 +116,18 @@ class AgnosticPrediction(BaseEstimator):
     (0, 1.0)
     """
 
-    def __init__(
-        self,
-        *,
-        concepts: ConceptClass,
-        epsilon: float,
-        delta: float = 0.0,
-        n_queries: int = 1,
-        alpha: float = 0.1,
-        beta: float = 0.1,
-        selection: Selection = "permute-and-flip",
-        limit: int = MOST_CANDIDATES,
-        classes: Sequence[Any] | None = None,
-        rows: str = "any",
-        ledger: Any = None,
-        unsafe_noise_seed: int | None = None,
-    ) -> None:
-        self.concepts = concepts
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_queries = n_queries
-        self.alpha = alpha
-        self.beta = beta
-        self.selection = selection
-        self.limit = limit
-        self.classes = classes
-        self.rows = rows
-        self.ledger = ledger
-        self.unsafe_noise_seed = unsafe_noise_seed
+    concepts: ConceptClass
+    epsilon: float
+    delta: float = 0.0
+    n_queries: int = 1
+    alpha: float = 0.1
+    beta: float = 0.1
+    selection: Selection = "permute-and-flip"
+    limit: int = MOST_CANDIDATES
+    classes: Sequence[Any] | None = None
+    rows: str = "any"
+    ledger: Any = None
+    unsafe_noise_seed: int | None = None
 
     def fit(self, X: Any, y: Any, *, groups: Any | None = None) -> Self:
         """Charge all predictions, and prepare to answer; nothing is released.
@@ -198,7 +186,7 @@ class AgnosticPrediction(BaseEstimator):
         fingerprints_key = fingerprint_key(ledger_location(self.ledger))
         guard = RollbackGuard()
         with session(self.ledger, budget=budget, guard=guard, seeded=noise.seeded) as ledger:
-            ledger.bind(sample.fingerprint(fingerprints_key, known=ledger.fingerprints))
+            ledger.bind(sample.fingerprint(fingerprints_key))
             charge.reserve(ledger)
             labels = sample.labels.reveal()
             known = labels != UNLABELLED

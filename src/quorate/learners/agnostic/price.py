@@ -1,61 +1,35 @@
-r"""What the realizable-to-agnostic transformation costs: three privacy parameters in, one guarantee out (LWY25).
+r"""What the realizable-to-agnostic transformation costs, and its secret sample with new labels (LWY25, Algorithm 1).
 
-LWY25 states Lemma 3.1 as (O(ε), O(εδ)). Its proof, with the sampled share and the choice's ε kept apart, gives
-figures; one more comparison inside the same proof makes them smaller. Letters: s of n rows are sampled into T, in
-random order; :math:`q = s/n`; the choice is :math:`\varepsilon_e`-DP for a score of sensitivity :math:`1/(n-s)`; the
-base learner is :math:`(\varepsilon_A, \delta_A)`-DP; the data sets S₁, S₂ differ in row 1.
+s of n rows are sampled into T, in random order, q = s/n; the choice is :math:`\varepsilon_e`-DP for a score of
+sensitivity 1/(n − s), the base learner :math:`(\varepsilon_A, \delta_A)`-DP. LWY25's Lemma 3.1 says (O(ε), O(εδ)); its
+proof gives, with :math:`M = 4 e^{\varepsilon_e/q + \varepsilon_A}`,
 
-**Row 1 not sampled.** The candidates are the same, so :math:`p_1(I) \le e^{\varepsilon_e} p_2(I)`.
+.. math:: e^{\varepsilon} = \frac{(1-q)\, e^{\varepsilon_e} + q M}{1 - q + q\, e^{\varepsilon_e}}, \qquad
+          \delta = q\, \delta_A.
 
-**Row 1 sampled.** Against another data set whose T differs in one row, let the scores of dichotomies that agree on
-the common rows of T differ by at most :math:`\kappa`. Take the candidates in groups, one for each dichotomy z of those
-common rows: a group has one or two members in either data set. So the probabilities of a group are within a factor
-:math:`4 e^{\varepsilon_e (n - s) \kappa}`: its own weight within :math:`2 e^{\varepsilon_e (n-s)\kappa/2}`, and the sum
-of all weights again. (For permute-and-flip, which is the largest score after exponential noise: with
-:math:`v = e^{-\text{noise}}` a candidate wins with probability :math:`\int_0^1 \prod_g (1 - b_g v)_+ dv`, and
-:math:`(1 - bv)_+^2 \ge (1 - 2bv)_+`, so that doubling every rival at most halves it; the same factor follows in each of
-the four cases of one or two members.) Relabelled by any member of the group, T differs from the other T, relabelled by
-any member of the other group, in one row at most; and the groups' probabilities add up to 1, so that
-:math:`p_1 \le \sum_z w_1(z) (e^{\varepsilon_A} p_2(\cdot | z) + \delta_A) \le 4 e^{\varepsilon_e (n-s)\kappa}
-e^{\varepsilon_A} p_2 + \delta_A`. Two such data sets are compared:
-
-- S₂ with row 1 exchanged for a row of W, as in the paper: :math:`\kappa = 1/s + 1/(n-s)`, a factor
-  :math:`M = 4 e^{\varepsilon_e/q + \varepsilon_A}`;
-- S₂ with the same rows sampled: W is the same, :math:`\kappa = 1/s`, a factor :math:`M' = M e^{-\varepsilon_e}`.
-
-Let a and b be the averages of :math:`p_2(I)` over the I without and with row 1; then
-:math:`P_2 = (1-q) a + q b` and, for every :math:`\theta \in [0, 1]`,
-:math:`P_1 \le (1-q) e^{\varepsilon_e} a + q (\theta M a + (1-\theta) M' b) + q \delta_A`. The θ that makes the right
-side a multiple of :math:`P_2`, but for δ, gives
-
-.. math::
-
-    e^{\varepsilon} = \frac{(1-q)\, e^{\varepsilon_e} + q M}{1 - q + q\, e^{\varepsilon_e}}, \qquad
-    \delta = q\, \delta_A,
-
-and θ = 0 gives ε = ε_e where :math:`M' < e^{\varepsilon_e}`. The paper's own proof is θ = 1, which wastes the share b,
-:math:`e^\varepsilon = e^{\varepsilon_e} + \frac{q}{1-q} M`, and has :math:`4 q e^{\varepsilon_e/q} \delta_A`.
-
-**A secret sample with new labels, those of a concept that fits the other rows: LWY25, Algorithm 1.**
+Proof: ``docs/theory/learner-proofs.md``, the first section.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import expm1, inf, log, log1p
+from math import exp, expm1, floor, inf, log, log1p
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.arguments import count, real
-from quorate.errors import InvalidParameter
-from quorate.learners.amplification.without_replacement import random_arrangement
-from quorate.learners.base.choice_bound import chosen
+from quorate.errors import DataRefused, InvalidParameter, QuorateError
+from quorate.learners.amplification import largest_count, random_arrangement, smallest_count
+from quorate.learners.base.choice_bound import chosen, growth_of
 from quorate.learners.base.exponential import MECHANISMS, Selection
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.mechanisms import Exponential, PermuteAndFlip
 from quorate.noise import NoiseSource
+from quorate.noise.source import MAX_SCALE
 from quorate.stored_names import stored_as
 
 _LOG_4 = log(4)
@@ -76,8 +50,6 @@ class AgnosticPrice:
     1]. Raises InvalidParameter if a number is out of range. Privacy: replace-one neighbours on rows, n public. It rests
     on T being a uniform subset in uniform order, which nobody learns.
 
-    References
-    ----------
     LWY25 (Li, Wang, Ye), Lemma 3.1, whose proof is carried out with every constant in this module's text.
     """
 
@@ -190,3 +162,184 @@ def relabelled_sample(
     candidates, scores = concepts.relabelling_scores(T, points[rest], labels[rest])
     new = candidates[chosen(choice_at(price, selection), -scores, noise.at("chosen labelling", 0))]
     return T, new.labels(T).astype(np.uint8)
+
+
+#: What is minimised: a proven bound on the error beyond the best concept's.
+Excess = Callable[[AgnosticPrice], float]
+
+#: A number of rows that nobody has: where a search for one ends.
+MOST_ROWS: Final = 1 << 40
+
+#: No larger ε is worked out: e^ε times the square of a number of rows is a float up to there, and it is no promise.
+LARGEST_TARGET: Final = 300.0
+
+_SHARES = np.linspace(0.05, 0.95, 7)  # of the exponent, that go to the choice
+_SIZES = 24
+_FINEST = 1 / 64
+
+
+@stored_as("quorate.learners.agnostic_search.AgnosticSplit")
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AgnosticSplit:
+    """One way to spend (ε, δ), and what is proven of it.
+
+    `price`: sizes and privacy parameters. `excess`: bound on the error beyond the best concept's; above 1 where nothing
+    is proven.
+    """
+
+    price: AgnosticPrice
+    excess: float
+
+
+def best_split(
+    n: int, *, epsilon: float, delta: float, excess: Excess, fits: Callable[[int], bool] = lambda _: True
+) -> AgnosticSplit:
+    """Find the split of (ε, δ) on `n` rows with the least bound on the error.
+
+    `n`: labelled rows; public. `epsilon`, `delta`: the target: ε > 0, δ ≥ 0. `excess`: from an :class:`AgnosticPrice`
+    to the bound; it may return infinity. `fits`: whether so many rows may be relabelled; if so, fewer may be too.
+    Raises DataRefused if no split of so few rows costs as little as ε.
+    """
+    most = _most_sampled(n, epsilon)
+    if most < 1:
+        raise DataRefused(_too_few(epsilon))
+    if not fits(most):
+        most = largest_count(fits, most)
+    if most < 1:
+        raise InvalidParameter(
+            "limit must be larger, or there must be fewer rows: not even one of them can be relabelled; take a coarser "
+            "grid, or GenericLearner with a sanitizer"
+        )
+
+    def tried(size: float, share: float) -> AgnosticSplit | None:
+        n_sampled = min(max(round(exp(size)), 1), most)
+        exponent = log1p(expm1(epsilon) * n / n_sampled) - log(4)  # ε_e/q + ε_A, but for what ε_e itself costs
+        if not exponent > 0:
+            return None
+        choice_epsilon = share * exponent * n_sampled / n
+        if choice_epsilon < _least_choice(n_sampled):
+            return None
+        price = affordable_learner(epsilon, delta, n=n, n_sampled=n_sampled, choice_epsilon=choice_epsilon)
+        return None if price is None else AgnosticSplit(price=price, excess=excess(price))
+
+    found: dict[tuple[float, float], AgnosticSplit] = {}
+    for size in np.linspace(0.0, log(most), _SIZES).tolist():
+        for share in _SHARES.tolist():
+            split = tried(size, share)
+            if split is not None:
+                found[size, share] = split
+    if not found:  # one row in T, and next to nothing for the choice
+        price = _poorest_price(n, epsilon, delta)
+        if price is None:
+            raise DataRefused(_too_few(epsilon))
+        found[0.0, 0.0] = AgnosticSplit(price=price, excess=excess(price))
+    best = min(found, key=lambda at: (found[at].excess, at))
+    grid, step = log(most) / _SIZES, 1.0
+    while step > _FINEST:
+        size, share = best
+        for at in (
+            (size + step * grid, share),
+            (size - step * grid, share),
+            (size, share + step * (1 - share) / 2),
+            (size, share * (1 - step / 2)),
+        ):
+            split = tried(*at)
+            if split is not None and split.excess < found[best].excess:
+                found[at], best = split, at
+                break
+        else:
+            step /= 2
+    return found[best]
+
+
+def relabels(concepts: ConceptClass, limit: int, n_rows: int) -> Callable[[int], bool]:
+    """Return whether so many of the rows can be relabelled, by their number alone: with at most `limit` candidates."""
+    growth, refuse = growth_of(concepts), getattr(concepts, "refuse_relabelling", None)
+
+    def fits(n_sampled: int) -> bool:
+        if growth(n_sampled) > limit:
+            return False
+        try:
+            if refuse is not None:
+                refuse(n_sampled, n_rows - n_sampled)
+        except QuorateError:
+            return False
+        return True
+
+    return fits
+
+
+def refuse_plan(concepts: ConceptClass, price: AgnosticPrice) -> None:
+    """Refuse a relabelling that the class would refuse, by the numbers of rows alone; a plan asks it before the charge.
+
+    Raises QuorateError what ``refuse_relabelling`` of the class raises, where it has one.
+    """
+    refuse = getattr(concepts, "refuse_relabelling", None)
+    if refuse is not None:
+        refuse(price.n_sampled, price.n - price.n_sampled)
+
+
+def least_rows(epsilon: float) -> int:
+    r"""Return the least number of rows with a split at all: more than :math:`3/(e^\varepsilon - 1)`, and two.
+
+    One sampled row in n, with nothing left for the choice or the learner, costs :math:`\log(1 + 3/n)`.
+    """
+    least = max(floor(3 / expm1(min(epsilon, LARGEST_TARGET))) + 1, 2)
+    return smallest_count(lambda n: _most_sampled(n, epsilon) >= 1, least)
+
+
+def short_of(alpha: float, excess: float, theorem: str) -> list[str]:
+    """Say that less is proven at these rows than was asked for, without a search for the number that would do."""
+    if excess <= alpha:
+        return []
+    proven = f"an error of {excess:.2g} beyond the best concept's" if excess < 1 else "nothing"
+    said = (
+        f"{theorem} proves {proven} for so many labelled rows, and alpha={alpha:g} was asked for: privacy holds, that "
+        "bound on the error does not; rows_needed() says how many rows it takes"
+    )
+    return [said]
+
+
+def _too_few(epsilon: float) -> str:
+    return (
+        f"too few labelled rows for epsilon={epsilon:g}: relabelling needs {least_rows(epsilon):,} at least, whatever "
+        "its error; give more rows or a larger epsilon"
+    )
+
+
+def _most_sampled(n: int, epsilon: float) -> int:
+    """Most rows that T may have: a split must exist, and the scores must be integers that a mechanism takes."""
+    most = min(n - 1, floor(n * expm1(min(epsilon, LARGEST_TARGET)) / 3))
+    if most * (n - most) > MAX_SCALE:
+        most = int(MAX_SCALE) // n
+    return most if most >= 1 and _poorest_price(n, epsilon, 0.0) is not None else 0
+
+
+def _poorest_price(n: int, epsilon: float, delta: float) -> AgnosticPrice | None:
+    return affordable_learner(epsilon, delta, n=n, n_sampled=1, choice_epsilon=max(1e-6 / n, _least_choice(1)))
+
+
+def _least_choice(n_sampled: int) -> float:
+    """Least ε of a choice by scores that a row moves by `n_sampled`: permute-and-flip's coins are exact up to there."""
+    return n_sampled * 2 / MAX_SCALE * (1 + 2**-40)
+
+
+def rows_for(alpha: float, excess_of: Callable[[int], float], *, start: int, limit: int = MOST_ROWS) -> int:
+    """Find about the least number of rows whose bound is at most `alpha`: doubling, then halving the interval to 1 %.
+
+    `alpha`: the error beyond the best concept's that is wanted. `excess_of`: from a number of rows to the bound on that
+    error; it falls with the rows. `start`: fewest rows there may be. `limit`: where to give up. Raises InvalidParameter
+    if fewer rows than `limit` are not enough.
+    """
+    low, high = start - 1, start
+    while not excess_of(high) <= alpha:
+        low, high = high, 2 * high
+        if high >= limit:
+            raise InvalidParameter(
+                f"alpha must be larger, got {alpha:g}: no number of rows proves it for this class at these parameters; "
+                "or raise epsilon, or the limit on candidates"
+            )
+    while high - low > max(high // 128, 1):
+        middle = (low + high) // 2
+        low, high = (low, middle) if excess_of(middle) <= alpha else (middle, high)
+    return high

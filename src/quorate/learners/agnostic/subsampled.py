@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import exp, expm1, inf, log, log1p, sqrt
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -20,12 +19,11 @@ from quorate.learners.agnostic.bound import (
     priced,
 )
 from quorate.learners.agnostic.learner import AnyLabels
-from quorate.learners.agnostic.search import LARGEST_TARGET, rows_for, short_of
-from quorate.learners.amplification.price import Price, largest_count
-from quorate.learners.amplification.without_replacement import random_arrangement, without_replacement
+from quorate.learners.agnostic.price import LARGEST_TARGET, rows_for, short_of
+from quorate.learners.amplification import Price, largest_count, random_arrangement, without_replacement
 from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.base.exponential import check_labelled
-from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
+from quorate.learners.concepts.protocol import Concept, Points
 from quorate.learners.fit_charge import Plan, RowsNeeded
 from quorate.learners.label_boost.learner import relabelled
 from quorate.learners.label_boost.schedule import relabelling
@@ -97,6 +95,7 @@ class SubsampledPlan(Plan):
 
 
 @stored_as("quorate.learners.subsampled_agnostic.SubsampledAgnostic")
+@dataclass(kw_only=True, eq=False, repr=False)
 class SubsampledAgnostic(AnyLabels):
     r"""Learn a concept for any labels from a secret subsample that is relabelled by itself; a yardstick.
 
@@ -104,41 +103,26 @@ class SubsampledAgnostic(AnyLabels):
     :class:`~quorate.learners.AgnosticLearner` is to be compared with: the same base learners, proven prices and
     searched parameters in both. Its extra rows grow as :math:`VC/(\alpha^2\varepsilon)`.
 
+    Other parameters and attributes: :class:`~quorate.learners.PrivateLearner`.
+
     Parameters
     ----------
-    concepts : ConceptClass, optional
-        The class that is learned: that of `base`, so it need not be given.
     base : PrivateLearner
         A private learner for `concepts`; its own ε and δ do not matter.
-    epsilon : float
-        ε of the whole.
     delta : float, default 0.0
         δ of the whole; 0 for a pure base learner.
     alpha, beta : float, default 0.1
         The theorem's: error more than α above the best concept's with probability at most β.
-    classes : sequence of two labels, optional
-        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
-        holds 0, 1 and ``UNLABELLED``.
-    rows : {"any", "theorem"}
-        Whether fewer rows than :meth:`rows_needed` says are refused.
-    ledger : path or Ledger, optional
-        Where the price is charged. None keeps it in memory.
-    unsafe_noise_seed : int, optional
-        For tests and demos: reproducible, therefore not private.
 
     Attributes
     ----------
-    concept_ : Concept
-        What the base learner answered.
-    guarantee_ : Guarantee
-        For one replaced record; the number of rows is public.
     plan_ : SubsampledPlan
         How the budget was spent; public.
 
     Notes
     -----
     Privacy: :func:`~quorate.learners.label_boost.schedule.relabelling` of the base learner's price, amplified by
-    :func:`~quorate.learners.amplification.without_replacement.without_replacement`.
+    :func:`~quorate.learners.amplification.without_replacement`.
 
     References
     ----------
@@ -155,30 +139,8 @@ class SubsampledAgnostic(AnyLabels):
     4325376
     """
 
-    def __init__(
-        self,
-        *,
-        base: PrivateLearner,
-        concepts: ConceptClass | None = None,
-        epsilon: float,
-        delta: float = 0.0,
-        alpha: float = 0.1,
-        beta: float = 0.1,
-        classes: Sequence[Any] | None = None,
-        rows: str = "any",
-        ledger: Any = None,
-        unsafe_noise_seed: int | None = None,
-    ) -> None:
-        self.concepts = concepts
-        self.base = base
-        self.epsilon = epsilon
-        self.delta = delta
-        self.alpha = alpha
-        self.beta = beta
-        self.classes = classes
-        self.rows = rows
-        self.ledger = ledger
-        self.unsafe_noise_seed = unsafe_noise_seed
+    alpha: float = 0.1
+    beta: float = 0.1
 
     #: Its formulas have e^ε times the square of the number of rows, in floats.
     largest_epsilon: ClassVar[float] = LARGEST_TARGET
@@ -265,15 +227,6 @@ def best_subsample(
 
     `n_rows`: n. `epsilon`, `delta`: the target. `error`: of the base learner. `growth`: a bound on the number of
     dichotomies on so many points. `beta`: β′ of each event.
-
-    Examples
-    --------
-    >>> split = best_subsample(
-    ...     10**6, epsilon=0.1, delta=0.0, error=lambda rows, epsilon, delta: 40 / (epsilon * rows),
-    ...     growth=lambda n_points: n_points + 1, beta=0.02,
-    ... )
-    >>> split.n_kept, f"{split.excess:.3f}", split.price(10**6).epsilon <= 0.1
-    (22241, '0.048', True)
     """
     gain = expm1(epsilon)
     most = min(n_rows, int(n_rows * gain / 3))  # c is at least 4

@@ -1,16 +1,8 @@
-r"""The plan of private predictions: how many hypotheses vote, and what is proven of their votes (LWY25, Lemma 4.1).
+r"""Private predictions after a fit: how many hypotheses vote, what is proven of their votes (LWY25, Lemma 4.1).
 
-**Composition.** LWY25's Lemma 3.1 takes any :math:`(\varepsilon_A, \delta_A)`-DP learner on the relabelled rows. For
-whoever asks, and however each point was chosen after earlier answers, the answers are the transcript of
-:math:`n_{queries}` releases from those rows, each :math:`\varepsilon_p`-DP: one exchanged row changes one part, one
-hypothesis, one vote. A strategy of asking is a public random variable, so that the transcript is a randomized function
-of the rows, and pure releases chosen adaptively compose exactly as randomized response does (Kairouz, Oh, Viswanath
-2015, Theorem 3.3). So the transcript is :math:`(\varepsilon_A, \delta_A)`-DP for the :math:`\varepsilon_A` that
-:func:`quorate.accounting.epsilon` gives at :math:`\delta_A`, which grows as
-:math:`\sqrt{n_{queries} \log(1/\delta_A)}`; at :math:`\delta_A = 0` it is :math:`n_{queries}\,\varepsilon_p`. That
-the transcript is drawn piece by piece changes nothing: the relabelled rows are drawn once, before the first answer.
-
-**The secret hypotheses of private predictions, after a fit: they vote, and each new point is charged once.**
+Each answer is :math:`\varepsilon_p`-DP, and all of them together :math:`(\varepsilon_A, \delta_A)`-DP by the exact
+composition of pure releases, however each point was chosen. Proof: ``docs/theory/learner-proofs.md``, the sixth
+section.
 """
 
 from __future__ import annotations
@@ -28,8 +20,7 @@ from quorate.accounting import epsilon as composed_epsilon
 from quorate.errors import BudgetExhausted
 from quorate.labelling import Memo
 from quorate.learners.agnostic.bound import EVENTS, Growth, consistent_error, disagreement, relabelling_error
-from quorate.learners.agnostic.price import AgnosticPrice
-from quorate.learners.agnostic.search import best_split
+from quorate.learners.agnostic.price import AgnosticPrice, best_split
 from quorate.learners.concepts.protocol import Concept
 from quorate.mechanisms import PrivatePrediction
 from quorate.noise import NoiseSource
@@ -85,12 +76,6 @@ def least_epsilon_of_each(price: AgnosticPrice, n_queries: int) -> float:
     r"""Return an ε of each answer with which all cost at most :math:`(\varepsilon_A, \delta_A)`: by closed forms.
 
     The sum of all, or by :math:`\varepsilon_p^2/2`-zCDP (Bun and Steinke 2016), whichever is larger.
-
-    Examples
-    --------
-    >>> price = AgnosticPrice(n=10**6, n_sampled=1_000, choice_epsilon=1e-4, learner_epsilon=1.0, learner_delta=1e-6)
-    >>> f"{least_epsilon_of_each(price, 1):.3f} {least_epsilon_of_each(price, 1_000):.4f}"
-    '1.000 0.0059'
     """
     together = price.learner_epsilon
     by_sum = together / n_queries * (1 - 2**-50)
@@ -102,14 +87,7 @@ def least_epsilon_of_each(price: AgnosticPrice, n_queries: int) -> float:
 
 
 def epsilon_of_each(price: AgnosticPrice, n_queries: int) -> float:
-    """Return the largest ε of each answer with which all cost at most the learner's part, by the exact composition.
-
-    Examples
-    --------
-    >>> price = AgnosticPrice(n=10**6, n_sampled=1_000, choice_epsilon=1e-4, learner_epsilon=1.0, learner_delta=1e-6)
-    >>> f"{epsilon_of_each(price, 1_000):.4f}"
-    '0.0075'
-    """
+    """Return the largest ε of each answer with which all cost at most the learner's part, by the exact composition."""
     low = least_epsilon_of_each(price, n_queries)
     if not price.learner_delta:
         return low

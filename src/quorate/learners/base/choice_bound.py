@@ -1,40 +1,7 @@
-r"""How many labelled rows a private choice among finitely many concepts needs: the proof, and its figure.
+"""How many labelled rows one private choice needs: the rows that a mechanism needs to choose a good concept.
 
-Let H be a set of concepts that does not depend on the m labelled rows, :math:`h^* \in H` one with
-:math:`err(h^*) \le \kappa\alpha`, and let h be chosen by the exponential mechanism at ε with mistakes as scores. Then
-for a bad h, one with :math:`err(h) > \alpha`,
-
-.. math::
-
-    P(h) \le \min(1, e^{-\frac{\varepsilon}{2}(M(h) - M(h^*))}) \le e^{-s (M(h) - M(h^*))},
-    \qquad 0 \le s \le \varepsilon / 2,
-
-where M counts mistakes. One row adds 1 to the difference with a probability :math:`p_+`, and −1 with :math:`p_-`, and
-:math:`p_+ - p_- > \alpha - err(h^*)`, :math:`p_- \le err(h^*)`; so with independent rows
-
-.. math::
-
-    E[P(h)] \le \left(1 - p_+ (1 - e^{-s}) + p_- (e^s - 1)\right)^m
-        \le \left(1 - \alpha\,(1 - e^{-s}) + \kappa\alpha\,(e^s - 1)\right)^m = (1 - \alpha r)^m,
-
-since what is added grows with :math:`p_-`. A bad concept is chosen with probability at most
-:math:`|H| (1 - \alpha r)^m \le \beta` if :math:`m \ge (\log|H| + \log 1/\beta) / (-\log(1 - \alpha r))`. The best s
-is :math:`\min(\varepsilon/2, \frac12 \log 1/\kappa)`. Permute-and-flip's :math:`P(h)` is at most
-its coin's, which is the same minimum.
-
-*Any labels.* Let h* be a best concept of H, whatever it errs by, and h bad: :math:`err(h) > err(h^*) + \alpha`. Then
-:math:`p_+ - p_- > \alpha` and :math:`p_+ + p_- \le 1`. With :math:`t = p_+ + p_-` a row's factor is at most
-:math:`1 - t + t \cosh s - \alpha \sinh s`, which grows with t, so
-
-.. math::
-
-    E[P(h)] \le (\cosh s - \alpha \sinh s)^m,
-
-and a bad concept is chosen with probability at most β if
-:math:`m \ge (\log|H| + \log 1/\beta) / (-\log(\cosh s - \alpha \sinh s))`; the best s is
-:math:`\min(\varepsilon/2, \operatorname{artanh} \alpha)`. A choice from a whole class needs no true concept.
-
-**One choice among candidates whose number may be private: a single candidate is taken without a draw.**
+The candidates H do not depend on the m labelled rows; mistakes are the scores of the exponential mechanism, or of
+permute-and-flip. The proofs, for true labels and for any labels, are in ``docs/theory/private-learners.md``.
 """
 
 from __future__ import annotations
@@ -47,7 +14,7 @@ import numpy as np
 from quorate.learners.concepts.protocol import ConceptClass
 from quorate.mechanisms import CandidateChoice
 from quorate.noise import NoiseSource
-from quorate.theory.bns15_bounds import sauer
+from quorate.theory.bns15 import sauer
 from quorate.types import IntArray
 
 
@@ -68,8 +35,6 @@ def agnostic_choice_rows(log_size: float, *, alpha: float, beta: float, epsilon:
 
     `log_size`: :math:`\log |H|`. `alpha`, `beta`: in (0, 1). `epsilon`: ε of the choice.
 
-    References
-    ----------
     KLNRS11, Theorem 3.4, for labels that no concept explains.
     """
     s = min(epsilon / 2, atanh(alpha))
@@ -80,8 +45,6 @@ def agnostic_choice_rows(log_size: float, *, alpha: float, beta: float, epsilon:
 def growth_of(concepts: ConceptClass) -> Callable[[int], int]:
     """Return the class's own bound on its dichotomies on so many points; Sauer's lemma where it has none.
 
-    References
-    ----------
     Sauer (1972); BNS15, Theorem B.2.
     """
     own: Callable[[int], int] | None = getattr(concepts, "growth", None)
@@ -96,8 +59,6 @@ def deviation_rows(growth: Callable[[int], int], *, seen: float, true: float, be
     :math:`A = (\log S(2n) + \log(4/\beta))/n`, S = `growth`. Its solution is
     :math:`A \le ((\sqrt{4\,true - 3\,seen} - \sqrt{seen})/4)^2`.
 
-    References
-    ----------
     Boucheron, Bousquet, Lugosi (2005), "Theory of classification", Corollary 5.2; Anthony and Shawe-Taylor (1993).
     """
     slack = ((4 * true - 3 * seen) ** 0.5 - seen**0.5) / 4

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
@@ -79,11 +78,14 @@ def check_labelled(learner: PrivateLearner, n_labelled: int) -> None:
 
 
 @stored_as("quorate.learners.exponential.ExponentialLearner")
+@dataclass(kw_only=True, eq=False, repr=False)
 class ExponentialLearner(PrivateLearner):
     r"""Choose one concept of a finite class by its mistakes: the generic private learner of KLNRS11.
 
     The base learner: any class on a small grid, or any finite list of classifiers. Its labels grow with
     :math:`\log |C|`; :class:`~quorate.learners.GenericLearner` needs VC(C) instead, and unlabelled rows.
+
+    Other parameters and attributes: :class:`~quorate.learners.PrivateLearner`.
 
     Parameters
     ----------
@@ -93,30 +95,15 @@ class ExponentialLearner(PrivateLearner):
         The points that a row can be, at most 65,536; public. The class is then one concept for each function that it
         has on them. A row elsewhere is taken all the same; the error bound does not count it, and the guarantee says
         so.
-    epsilon : float
-        ε > 0.
     alpha, beta : float, default 0.1
         The theorem's: error above α with probability at most β, where some concept of the class is the truth.
     selection : {"permute-and-flip", "exponential"}, default "permute-and-flip"
         What chooses; the paper has the exponential mechanism, which is never better at the same price.
     limit : int, default 1_000_000
         A class of more concepts is refused.
-    classes : sequence of two labels, optional
-        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
-        holds 0, 1 and ``UNLABELLED``.
-    rows : {"any", "theorem"}, default "any"
-        "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so. Privacy needs none.
-    ledger : path or Ledger, optional
-        Where the charge goes. None keeps it in memory, and the guarantee says that nothing durable was recorded.
-    unsafe_noise_seed : int, optional
-        For tests and demos: reproducible, therefore not private.
 
     Attributes
     ----------
-    concept_ : Concept
-        What was learned; may be published.
-    guarantee_ : Guarantee
-        (ε, 0), for one replaced record.
     n_labels_used_ : int
         All labels that were given. Rows without one are not looked at.
 
@@ -142,34 +129,11 @@ class ExponentialLearner(PrivateLearner):
     248
     """
 
-    def __init__(
-        self,
-        *,
-        concepts: ConceptClass,
-        epsilon: float,
-        domain: Any = None,
-        alpha: float = 0.1,
-        beta: float = 0.1,
-        selection: Selection = "permute-and-flip",
-        limit: int = 1_000_000,
-        classes: Sequence[Any] | None = None,
-        rows: str = "any",
-        ledger: Any = None,
-        unsafe_noise_seed: int | None = None,
-    ) -> None:
-        self.concepts = concepts
-        self.epsilon = epsilon
-        self.domain = domain
-        self.alpha = alpha
-        self.beta = beta
-        self.selection = selection
-        self.limit = limit
-        self.classes = classes
-        self.rows = rows
-        self.ledger = ledger
-        self.unsafe_noise_seed = unsafe_noise_seed
-
-    left_out_where_none: ClassVar[frozenset[str]] = frozenset({"classes", "domain"})
+    domain: Any = None
+    alpha: float = 0.1
+    beta: float = 0.1
+    selection: Selection = "permute-and-flip"
+    limit: int = 1_000_000
 
     def whole_class(self) -> Concepts:
         """Return every concept that may be chosen, in the order of the class.

@@ -80,13 +80,7 @@ def weights_inside(boxes: BoxConcepts, points: Points, signed: IntArray) -> IntA
 
 
 def cumulative(cells: tuple[IntArray, ...], shape: tuple[int, ...], signed: IntArray) -> IntArray:
-    """Return the table whose entry ``[p, q, …]`` is the weight in cells below p, below q, …; a shape one larger.
-
-    Examples
-    --------
-    >>> cumulative((np.array([0, 2, 2]),), (3,), np.array([1, 10, 100])).tolist()
-    [0, 1, 1, 111]
-    """
+    """Return the table whose entry ``[p, q, …]`` is the weight in cells below p, below q, …; a shape one larger."""
     table = np.zeros(tuple(size + 1 for size in shape), dtype=np.int64)
     np.add.at(table, tuple(cell + 1 for cell in cells), signed)  # integers: a float histogram would round
     for j in range(len(shape)):
@@ -95,14 +89,7 @@ def cumulative(cells: tuple[IntArray, ...], shape: tuple[int, ...], signed: IntA
 
 
 def ranks(points: Points) -> tuple[list[IntArray], IntArray]:
-    """Return the distinct values of each column, and every point by its places among them.
-
-    Examples
-    --------
-    >>> ranks(np.array([[7, 1], [3, 1]]))
-    ([array([3, 7]), array([1])], array([[1, 0],
-           [0, 0]]))
-    """
+    """Return the distinct values of each column, and every point by its places among them."""
     places = np.empty(points.shape, dtype=np.int64)
     distinct = []
     for j in range(points.shape[1]):
@@ -116,12 +103,6 @@ def tight_boxes(points: Points) -> BoxConcepts:
 
     Two tight boxes hold different points: a box is found again from what it holds. The work is proportional to
     what is returned, up to the number of pairs of values in all columns but the last.
-
-    Examples
-    --------
-    >>> boxes = tight_boxes(np.array([[0, 0], [1, 1]]))
-    >>> boxes.low.tolist(), boxes.high.tolist()
-    ([[1, 1], [1, 1], [0, 0], [0, 0]], [[0, 0], [1, 1], [0, 0], [1, 1]])
     """
     n_features = points.shape[1]
     low, high = [np.ones((1, n_features), np.int64)], [np.zeros((1, n_features), np.int64)]
@@ -198,13 +179,7 @@ _Gaps = tuple[IntArray, IntArray]  # for each gap between values of T: the least
 
 
 def search_cells(sizes: list[int]) -> int:
-    """Return how many cells a search looks at among boxes whose corners take ``sizes[j]`` values in column j.
-
-    Examples
-    --------
-    >>> search_cells([1000, 1000]), search_cells([1000])
-    (500000000, 1000)
-    """
+    """Return how many cells a search looks at among boxes whose corners take ``sizes[j]`` values in column j."""
     return prod(size * size // 2 for size in sizes[:-1]) * sizes[-1]
 
 
@@ -213,11 +188,6 @@ def heaviest_box(points: Points, signed: IntArray) -> tuple[int, _Corners | None
 
     Ties go to the highest low end in the first column, then its lowest high end, then the highest low end in the
     second column, and so on: among boxes that hold the same points that is the tight one.
-
-    Examples
-    --------
-    >>> heaviest_box(np.array([[1], [4], [6], [9]]), np.array([3, -1, 2, -5]))
-    (4, ((1,), (6,)))
     """
     heavy = signed != 0
     distinct, places = ranks(points[heavy])

@@ -27,7 +27,7 @@ from quorate.learners.concepts.protocol import (
 )
 from quorate.learners.concepts.weighing import relabelling_scores_by_erm, signed_weights, unit_scores
 from quorate.stored_names import stored_as
-from quorate.theory.bns15_bounds import sauer
+from quorate.theory.bns15 import sauer
 from quorate.types import IntArray
 
 #: All the points that a row can be, in lexicographic order: public.
@@ -42,12 +42,6 @@ def grid(concept_class: ConceptClass) -> Points:
 
     Raises InvalidParameter if the class has no finite grid, or one of more than :data:`MAX_DOMAIN` points; the message
     holds the number.
-
-    Examples
-    --------
-    >>> from quorate.learners.concepts import Thresholds
-    >>> grid(Thresholds(2)).ravel().tolist()
-    [0, 1, 2, 3]
     """
     bits = getattr(concept_class, "bits", None)
     size = concept_class.domain_size
@@ -67,14 +61,7 @@ def grid(concept_class: ConceptClass) -> Points:
 
 
 def n_listed(concepts: ConceptClass, domain: Any) -> int | None:
-    """Return how many points a listed domain has; None where none is given, or it is the whole grid of the class.
-
-    Examples
-    --------
-    >>> from quorate.learners.concepts import Thresholds
-    >>> n_listed(Thresholds(2), [[0], [3], [3]]), n_listed(Thresholds(2), [[0], [1], [2], [3]])
-    (2, None)
-    """
+    """Return how many points a listed domain has; None where none is given, or it is the whole grid of the class."""
     if domain is None:
         return None
     n_points = len({tuple(point) for point in np.asarray(domain).tolist()})
@@ -89,13 +76,6 @@ def public_dichotomies(concepts: ConceptClass, points: Points, *, limit: int = D
 
     `concepts`: the class. One with ``growth_on(points)`` says by it how many there may be. `points`: public. `limit`:
     more are refused. Raises InvalidParameter with the number in the message.
-
-    Examples
-    --------
-    >>> from quorate.learners.concepts import Stumps
-    >>> four = np.indices((4,) * 6).reshape(6, -1).T.astype(float)
-    >>> len(public_dichotomies(Stumps(6), four, limit=100))
-    38
     """
     by_values: Callable[[Points], int] | None = getattr(concepts, "growth_on", None)
     if by_values is not None:
@@ -112,11 +92,6 @@ def public_domain(domain: Any, *, most: int = MAX_DOMAIN) -> PublicDomain:
 
     Raises InvalidParameter if it is not a table of finite numbers with at least one row, no row twice, and at most
     `most`.
-
-    Examples
-    --------
-    >>> public_domain([[1, 0.5], [0, 0.5]])
-    ((0.0, 0.5), (1.0, 0.5))
     """
     table = np.asarray(domain)
     table = table[:, np.newaxis] if table.ndim == 1 else table

@@ -20,9 +20,9 @@ from quorate.learners.concepts.protocol import (
     refuse_beyond,
     symmetric_difference_vc,
 )
-from quorate.learners.concepts.weighing import signed_weights, unit_scores
+from quorate.learners.concepts.weighing import EnumeratedClass, signed_weights
 from quorate.stored_names import stored_as
-from quorate.theory.bns15_bounds import sauer
+from quorate.theory.bns15 import sauer
 from quorate.types import FloatArray, IntArray
 
 _BLOCK_CELLS = 1 << 22
@@ -101,13 +101,16 @@ class MemberConcepts:
 
     def mistakes(self, points: Points, labels: Labels, weights: IntArray | None = None) -> IntArray:
         """Return the weight that each concept labels otherwise, ``(n_concepts,)``: one classifier at a time."""
-        ones, signed = signed_weights(len(points), labels, weights)
+        return self.errors(points, *signed_weights(len(points), labels, weights))
+
+    def errors(self, points: Points, ones: int, signed: IntArray) -> IntArray:
+        """Return the mistakes, from weights with the signs of their labels."""
         return np.array([ones - signed[member.labels(points) == 1].sum() for member in self.members], dtype=np.int64)
 
 
 @stored_as("quorate.learners.concepts.finite.FiniteClass")
 @dataclass(frozen=True, repr=False)
-class FiniteClass:
+class FiniteClass(EnumeratedClass):
     r"""The functions that finitely many fitted classifiers compute.
 
     Parameters
@@ -158,8 +161,8 @@ class FiniteClass:
                 raise InvalidParameter(
                     f"classifiers: number {i}, a {type(classifier).__name__}, has no predict; give fitted classifiers"
                 )
-            tried = Member(i, classifier)._predicted(np.zeros((1, self.n_features)))
-            if tried is None or tried[0] not in (0, 1):
+            label = Member(i, classifier)._predicted(np.zeros((1, self.n_features)))
+            if label is None or label[0] not in (0, 1):
                 raise InvalidParameter(
                     f"classifiers: number {i}, a {type(classifier).__name__}, must predict 0 or 1 for each row of "
                     f"n_features={self.n_features} numbers, and does not for a row of zeros; give ones that were "
@@ -196,10 +199,6 @@ class FiniteClass:
         """Return ``(n_points, n_features)`` finite float64 points, or refuse the table."""
         return real_points(X, self.n_features, self)
 
-    def n_dichotomies(self, points: Points) -> int:
-        """Return :meth:`growth` of the number of points."""
-        return self.growth(len(points))
-
     def dichotomies(self, points: Points, *, limit: int = DICHOTOMY_LIMIT) -> MemberConcepts:
         """Return one concept for every dichotomy on `points`: the first of the list that has it."""
         refuse_beyond(limit, self.n_dichotomies(points), self)
@@ -212,33 +211,28 @@ class FiniteClass:
         concepts = self._all()
         return concepts[int(np.argmin(concepts.mistakes(points, labels, weights)))]
 
-    def refuse_relabelling(self, n_T: int, n_W: int) -> None:
-        """Refuse a relabelling of too many rows, by their numbers alone; :meth:`relabelling_scores` asks it first."""
-        unit_scores(n_T, n_W)
-        refuse_beyond(DICHOTOMY_LIMIT, self.growth(n_T), self)
-
-    def relabelling_scores(self, T: Points, W: Points, labels_of_W: Labels) -> tuple[MemberConcepts, IntArray]:
-        r"""Return the dichotomies on T and their exact scores (LWY25 Algorithm 1).
+    def _scores(self, T: Points, W: Points, ones: int, signed: IntArray) -> tuple[MemberConcepts, IntArray]:
+        r"""The dichotomies on T and their scores.
 
         The fewest mistakes on W among the classifiers of each dichotomy are found once; then every dichotomy is held
         against every other.
         """
         self.refuse_relabelling(len(T), len(W))
         concepts = self._all()
-        errors = concepts.mistakes(W, labels_of_W)
+        errors = concepts.errors(W, ones, signed)
         distinct, multiplicity = np.unique(T, axis=0, return_counts=True)
         on_T = concepts.labels(distinct)
         first, dichotomy = _distinct_rows(on_T)
         least = np.full(len(first), len(W), dtype=np.int64)
         np.minimum.at(least, dichotomy, errors)
         rows = on_T[first].astype(np.float64)  # products of floats are exact below 2^53, and fast
-        ones = rows @ multiplicity
+        n_ones = rows @ multiplicity
         scores = np.empty(len(first), dtype=np.int64)
         step = max(1, _BLOCK_CELLS // len(first))
         for start in range(0, len(first), step):
             block = slice(start, start + step)
             both = (rows[block] * multiplicity) @ rows.T
-            differ = (ones[block, np.newaxis] + ones - 2 * both).astype(np.int64)
+            differ = (n_ones[block, np.newaxis] + n_ones - 2 * both).astype(np.int64)
             scores[block] = (len(W) * differ + len(T) * least).min(axis=1)
         return MemberConcepts(tuple(concepts[i] for i in first)), scores
 

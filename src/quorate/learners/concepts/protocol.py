@@ -145,13 +145,7 @@ def refuse_beyond(limit: int, n_dichotomies: int, concepts: object) -> None:
     """Refuse an enumeration of more dichotomies than `limit`.
 
     Raises InvalidParameter with the number in the message.
-
-    Examples
-    --------
-    >>> refuse_beyond(10, 11, "Thresholds(bits=8)")
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: limit: 'Thresholds(bits=8)' may realise up to 11 dichotomies on so many points, more than 10; take fewer points or a smaller class, or raise the limit
-    """  # noqa: E501  a doctest's message is one line
+    """
     if n_dichotomies > count("limit", limit, at_least=1):
         raise InvalidParameter(
             f"limit: {concepts!r} may realise up to {n_dichotomies} dichotomies on so many points, more than {limit}; "
@@ -163,13 +157,7 @@ def refuse_work(steps: int, concepts: object) -> None:
     """Refuse a search of more than :data:`WORK_LIMIT` steps.
 
     Raises InvalidParameter with the number in the message.
-
-    Examples
-    --------
-    >>> refuse_work(2**34, "Stumps(n_features=20)")
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: points: a search among 'Stumps(n_features=20)' on so many points may take 17179869184 steps, more than 8589934592; use fewer points, fewer columns or a coarser grid
-    """  # noqa: E501  a doctest's message is one line
+    """
     if steps > WORK_LIMIT:
         raise InvalidParameter(
             f"points: a search among {concepts!r} on so many points may take {steps} steps, more than {WORK_LIMIT}; "
@@ -181,13 +169,7 @@ MAX_BITS = 62  # a cut behind the last point of the grid, 2^62, is still an int6
 
 
 def grid_bits(name: str, value: object) -> int:
-    """Return the logarithm of a grid's size, from 1 to 62.
-
-    Examples
-    --------
-    >>> grid_bits("bits", 8)
-    8
-    """
+    """Return the logarithm of a grid's size, from 1 to 62."""
     bits = count(name, value, at_least=1)
     if bits > MAX_BITS:
         raise InvalidParameter(f"{name} must be a whole number from 1 to {MAX_BITS}, got {bits}; use a coarser grid")
@@ -195,16 +177,7 @@ def grid_bits(name: str, value: object) -> int:
 
 
 def grid_points(X: Any, bits: tuple[int, ...], told: object) -> IntArray:
-    """Return ``(n_points, n_features)`` int64 points of the grid with ``2**bits[j]`` values in column j.
-
-    Examples
-    --------
-    >>> grid_points([0.0, 3.0], (2,), "Thresholds(bits=2)").tolist()
-    [[0], [3]]
-    >>> grid_points([0, 4], (2,), "Thresholds(bits=2)")
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: X: column 0 leaves the domain of 'Thresholds(bits=2)'; expected whole numbers from 0 to 3
-    """  # noqa: E501  a doctest's message is one line
+    """Return ``(n_points, n_features)`` int64 points of the grid with ``2**bits[j]`` values in column j."""
     columns = _read(X, len(bits), told)
     points = np.empty((len(columns[0]), len(bits)), dtype=np.int64)
     for j, column in enumerate(columns):
@@ -217,13 +190,7 @@ def grid_points(X: Any, bits: tuple[int, ...], told: object) -> IntArray:
 
 
 def real_points(X: Any, n_features: int, told: object) -> FloatArray:
-    """Return ``(n_points, n_features)`` finite float64 points.
-
-    Examples
-    --------
-    >>> real_points([[1, 2.5]], 2, "Stumps(n_features=2)").tolist()
-    [[1.0, 2.5]]
-    """
+    """Return ``(n_points, n_features)`` finite float64 points."""
     columns = _read(X, n_features, told)
     points = np.empty((len(columns[0]), n_features), dtype=np.float64)
     for j, column in enumerate(columns):

@@ -28,9 +28,9 @@ from quorate.learners.concepts.protocol import (
     refuse_work,
     symmetric_difference_vc,
 )
-from quorate.learners.concepts.weighing import signed_weights, unit_scores
+from quorate.learners.concepts.weighing import EnumeratedClass, signed_weights
 from quorate.stored_names import stored_as
-from quorate.theory.bns15_bounds import sauer
+from quorate.theory.bns15 import sauer
 from quorate.types import IntArray
 
 
@@ -75,7 +75,7 @@ class RectangleConcepts(BoxConcepts):
 
 @stored_as("quorate.learners.concepts.rectangles.Rectangles")
 @dataclass(frozen=True)
-class Rectangles:
+class Rectangles(EnumeratedClass):
     r"""All axis-aligned rectangles of a grid, the empty one included.
 
     Parameters
@@ -158,24 +158,13 @@ class Rectangles:
         return min(sauer(min(n_points, self.domain_size), self.vc_dimension), ranges + 1)
 
     def growth_on(self, points: Points) -> int:
-        """Return an upper bound on the dichotomies on *public* points, by how many values each column has there.
-
-        Examples
-        --------
-        >>> grid = np.array([[x, y] for x in range(16) for y in range(16)])
-        >>> Rectangles(16, 2).growth_on(grid), Rectangles(16, 2).growth(256)
-        (18497, 177589057)
-        """
+        """Return an upper bound on the dichotomies on *public* points, by how many values each column has there."""
         values = [len(np.unique(points[:, j])) for j in range(self.n_features)]
         return min(self.growth(len(points)), 1 + prod(size * (size + 1) // 2 for size in values))
 
     def check(self, X: Any) -> IntArray:
         """Return ``(n_points, n_features)`` int64 points of the grid, or refuse the table."""
         return grid_points(X, self.column_bits, self)
-
-    def n_dichotomies(self, points: Points) -> int:
-        """Return :meth:`growth` of the number of points."""
-        return self.growth(len(points))
 
     def dichotomies(self, points: Points, *, limit: int = DICHOTOMY_LIMIT) -> RectangleConcepts:
         """Return one concept for every dichotomy on `points`, in the order of the class."""
@@ -192,18 +181,15 @@ class Rectangles:
 
     def refuse_relabelling(self, n_T: int, n_W: int) -> None:
         """Refuse a relabelling of too many rows, by their numbers alone; :meth:`relabelling_scores` asks it first."""
-        unit_scores(n_T, n_W)
-        refuse_beyond(DICHOTOMY_LIMIT, self.growth(n_T), self)
+        super().refuse_relabelling(n_T, n_W)
         refuse_work(search_cells(self._sizes(n_T + n_W)), self)
         refuse_table(self._sizes(n_T), self)
 
-    def relabelling_scores(self, T: Points, W: Points, labels_of_W: Labels) -> tuple[RectangleConcepts, IntArray]:
-        """Return the dichotomies on T and their exact scores (LWY25 Algorithm 1).
+    def _scores(self, T: Points, W: Points, ones: int, signed: IntArray) -> tuple[RectangleConcepts, IntArray]:
+        """The dichotomies on T and their scores.
 
         In two columns ``O(|T|⁴ + |W|³)``: every pair of ends on W is looked at once, for all dichotomies together.
         """
-        self.refuse_relabelling(len(T), len(W))
-        ones, signed = signed_weights(len(W), labels_of_W)
         concepts = self.dichotomies(T)
         if len(T) == 0 or len(W) == 0:  # no errors at all
             return concepts, np.zeros(len(concepts), dtype=np.int64)

@@ -19,9 +19,9 @@ from quorate.learners.concepts.protocol import (
     refuse_work,
     symmetric_difference_vc,
 )
-from quorate.learners.concepts.weighing import gaps, over_gaps, prefix_sums, signed_weights, unit_scores
+from quorate.learners.concepts.weighing import EnumeratedClass, gaps, over_gaps, prefix_sums, signed_weights
 from quorate.stored_names import stored_as
-from quorate.theory.bns15_bounds import sauer
+from quorate.theory.bns15 import sauer
 from quorate.types import FloatArray, IntArray
 
 Side = Literal["<=", ">"]
@@ -92,7 +92,7 @@ class StumpConcepts:
 
 @stored_as("quorate.learners.concepts.stumps.Stumps")
 @dataclass(frozen=True)
-class Stumps:
+class Stumps(EnumeratedClass):
     r"""Decision stumps on real columns: :math:`x_j \le t` or :math:`x_j > t`, for every column j and real t.
 
     Parameters
@@ -156,10 +156,6 @@ class Stumps:
         """Return ``(n_points, n_features)`` finite float64 points, or refuse the table."""
         return real_points(X, self.n_features, self)
 
-    def n_dichotomies(self, points: Points) -> int:
-        """Return :meth:`growth` of the number of points."""
-        return self.growth(len(points))
-
     def dichotomies(self, points: Points, *, limit: int = DICHOTOMY_LIMIT) -> StumpConcepts:
         """Return one concept for every dichotomy on `points`, in the order of the class: O(d n log n + d² n)."""
         refuse_beyond(limit, self.n_dichotomies(points), self)
@@ -194,18 +190,15 @@ class Stumps:
 
     def refuse_relabelling(self, n_T: int, n_W: int) -> None:
         """Refuse a relabelling of too many rows, by their numbers alone; :meth:`relabelling_scores` asks it first."""
-        unit_scores(n_T, n_W)
-        refuse_beyond(DICHOTOMY_LIMIT, self.growth(n_T), self)
+        super().refuse_relabelling(n_T, n_W)
         refuse_work(self.growth(n_T) * self.n_features * n_T, self)
 
-    def relabelling_scores(self, T: Points, W: Points, labels_of_W: Labels) -> tuple[StumpConcepts, IntArray]:
-        r"""Return the dichotomies on T and their exact scores (LWY25 Algorithm 1).
+    def _scores(self, T: Points, W: Points, ones: int, signed: IntArray) -> tuple[StumpConcepts, IntArray]:
+        r"""The dichotomies on T and their scores.
 
         Within a gap between two values of T the best stump on W does not depend on the dichotomy: it is looked for
         once. Then each dichotomy is held against each gap, O(d \|T\|) a dichotomy.
         """
-        self.refuse_relabelling(len(T), len(W))
-        ones, signed = signed_weights(len(W), labels_of_W)
         concepts = self.dichotomies(T)
         scores = np.zeros(len(concepts), dtype=np.int64)
         if not (len(T) and len(W)):  # no errors at all

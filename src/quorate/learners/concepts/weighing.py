@@ -4,18 +4,27 @@ With the sign + for a point labelled 1 and − for one labelled 0, a concept's m
 labelled 1 less the signed weight of the points that it labels 1. So every class needs only sums of signed weights over
 the sets that it labels 1, and for the least error the largest such sum.
 
-**Scores of LWY25 Algorithm 1 for any concept class that minimises weighted errors.**
+**Scores of LWY25 Algorithm 1**, for any concept class that minimises weighted errors; and what the classes of this
+package have in common, whose scores are faster (:class:`EnumeratedClass`).
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners.concepts.protocol import ConceptClass, Concepts, Labels, Points
+from quorate.learners.concepts.protocol import (
+    DICHOTOMY_LIMIT,
+    ConceptClass,
+    Concepts,
+    Labels,
+    Points,
+    refuse_beyond,
+)
 from quorate.types import IntArray
 
 MAX_TOTAL = 1 << 59  # of weights, and of |T||W|: no sum or score below leaves int64
@@ -28,12 +37,12 @@ def signed_weights(n_points: int, labels: Any, weights: Any = None) -> tuple[int
     weight of label 1, and ``(n_points,)`` int64. Raises DataRefused if the labels are not 0 or 1, one for each point;
     InvalidParameter if the weights are not whole numbers >= 0, one for each point, of at most 2^59 together.
     """
-    taken = np.asarray(labels)
-    if taken.shape != (n_points,):
+    values = np.asarray(labels)
+    if values.shape != (n_points,):
         raise DataRefused("labels must be one for each point, an array (n_points,)")
-    if taken.dtype.kind not in "biuf" or not ((taken == 0) | (taken == 1)).all():
+    if values.dtype.kind not in "biuf" or not ((values == 0) | (values == 1)).all():
         raise DataRefused("labels must be 0 or 1; rows without a label do not belong here")
-    positive = taken == 1
+    positive = values == 1
     sign = np.where(positive, 1, -1)
     if weights is None:
         return int(positive.sum()), sign
@@ -76,8 +85,34 @@ def gaps(borders: NDArray[Any], values: NDArray[Any]) -> tuple[IntArray, IntArra
 def over_gaps(extreme: np.ufunc, sums: IntArray, least: IntArray, largest: IntArray) -> IntArray:
     """Return the extreme of ``sums[least[k] : largest[k] + 1]`` for each gap k."""
     ends = np.ravel(np.column_stack([least, largest + 1]))  # every other stretch is between two gaps: thrown away
-    found: IntArray = extreme.reduceat(np.append(sums, sums[-1]), ends)[::2]
-    return found
+    extremes: IntArray = extreme.reduceat(np.append(sums, sums[-1]), ends)[::2]
+    return extremes
+
+
+class EnumeratedClass(ABC):
+    """A concept class whose ``growth(n_points)`` bounds its dichotomies: all that it refuses, it refuses by numbers."""
+
+    @abstractmethod
+    def growth(self, n_points: int) -> int:
+        """Return an upper bound on the number of dichotomies on `n_points` points."""
+
+    @abstractmethod
+    def _scores(self, T: Points, W: Points, ones: int, signed: IntArray) -> tuple[Any, IntArray]:
+        """The dichotomies on T and their scores; `ones`, `signed`: the :func:`signed_weights` of W."""
+
+    def n_dichotomies(self, points: Points) -> int:
+        """Return :meth:`growth` of the number of points."""
+        return self.growth(len(points))
+
+    def refuse_relabelling(self, n_T: int, n_W: int) -> None:
+        """Refuse a relabelling of too many rows, by their numbers alone; :meth:`relabelling_scores` asks it first."""
+        unit_scores(n_T, n_W)
+        refuse_beyond(DICHOTOMY_LIMIT, self.growth(n_T), self)
+
+    def relabelling_scores(self, T: Points, W: Points, labels_of_W: Labels) -> tuple[Any, IntArray]:
+        """Return the dichotomies on T and their exact scores (LWY25 Algorithm 1): ``(n_concepts,)`` int64."""
+        self.refuse_relabelling(len(T), len(W))
+        return self._scores(T, W, *signed_weights(len(W), labels_of_W))
 
 
 def relabelling_scores_by_erm(

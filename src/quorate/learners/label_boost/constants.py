@@ -14,9 +14,14 @@ from functools import lru_cache
 from math import ceil, exp, expm1, floor
 
 from quorate.errors import InvalidParameter
-from quorate.learners.amplification.price import Price, largest_count, smallest_count
-from quorate.learners.amplification.with_replacement import with_replacement
-from quorate.learners.amplification.without_replacement import bns15_claim_4_3, without_replacement
+from quorate.learners.amplification import (
+    Price,
+    bns15_claim_4_3,
+    largest_count,
+    smallest_count,
+    with_replacement,
+    without_replacement,
+)
 from quorate.learners.label_boost.schedule import (
     MOST_ROUNDS,
     BoostSchedule,
@@ -29,7 +34,7 @@ from quorate.learners.label_boost.schedule import (
     too_few_labels,
 )
 from quorate.stored_names import stored_as
-from quorate.theory.bns15_learners import bns15_algorithm_3_taken, bns15_claim_4_9_labelled
+from quorate.theory.bns15 import bns15_algorithm_3_taken, bns15_claim_4_9_labelled
 
 
 @stored_as("quorate.learners.label_boost.paper.PaperConstants")
@@ -146,11 +151,11 @@ class TightConstants:
     r"""The largest keep-rates that give the target back in every iteration, by the tighter rules.
 
     - The last step draws n rows from all of S, which has as many rows as
-      :func:`~quorate.learners.amplification.with_replacement.with_replacement` needs to bring the base learner to the
+      :func:`~quorate.learners.amplification.with_replacement` needs to bring the base learner to the
       target.
     - An iteration keeps the largest parts of S and of T for which
       :func:`~quorate.learners.label_boost.schedule.relabelling` at the target, then
-      :func:`~quorate.learners.amplification.without_replacement.without_replacement`, is the target again:
+      :func:`~quorate.learners.amplification.without_replacement`, is the target again:
       :math:`r = (e^\varepsilon - 1)/(ce^\varepsilon - 1)`, with another c for S and for T.
     - It takes as many rows as Claim 4.2 lets it relabel, and no more than the last step needs.
     - :math:`\varepsilon_0` is the one that needs the fewest labelled rows.

@@ -5,16 +5,14 @@ One round of relabelling is BNS15's LabelBoostProcedure (Algorithm 2), without t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from quorate.arguments import count, one_of, real
-from quorate.learners.amplification.price import Price
-from quorate.learners.amplification.without_replacement import random_arrangement, random_draws
+from quorate.learners.amplification import Price, random_arrangement, random_draws
 from quorate.learners.base.choice_bound import chosen
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Labels, Points
 from quorate.learners.label_boost.constants import PaperConstants, TightConstants
@@ -42,14 +40,6 @@ def relabelled(
 
     Returns: the new labels, those of S first. Privacy: the new labels are no release. What an (ε_A, δ_A)-DP learner
     makes of the relabelled rows costs what :func:`~quorate.learners.label_boost.schedule.relabelling` says.
-
-    Examples
-    --------
-    >>> from quorate.learners.concepts import Thresholds
-    >>> from quorate.noise import SeededNoise
-    >>> S, T = np.array([[1], [2], [6], [7]] * 10), np.array([[0], [4]])
-    >>> relabelled(S, np.array([1, 1, 0, 0] * 10, np.uint8), T, Thresholds(bits=3), 5.0, SeededNoise(0))[:4].tolist()
-    [1, 1, 0, 0]
     """
     both = np.concatenate([S, T])
     candidates = concepts.dichotomies(both, limit=_NO_LIMIT)
@@ -79,6 +69,7 @@ class BoostPlan(Plan):
 
 
 @stored_as("quorate.learners.label_boost.LabelBoost")
+@dataclass(kw_only=True, eq=False, repr=False)
 class LabelBoost(TransformedLearner):
     r"""Learn from few labelled and many unlabelled rows: about VC(C) labels, whatever the base learner needs.
 
@@ -86,15 +77,13 @@ class LabelBoost(TransformedLearner):
     on the former relabels both, and all of it is labelled from then on. When there are enough labelled rows, the base
     learner is run on rows drawn from them.
 
+    Other parameters and attributes: :class:`~quorate.learners.PrivateLearner`.
+
     Parameters
     ----------
-    concepts : ConceptClass
-        C; its VC dimension is what the number of labels follows.
     base : PrivateLearner
         A private learner for `concepts`. Its `epsilon` and `delta` are what one run of it costs; its `alpha` and
         `beta`, if it has them, are set to α/11 and β/2.
-    epsilon : float
-        ε of the whole.
     delta : float, default 0.0
         δ of the whole; 0 for a pure base learner.
     constants : {"tight", "paper"}
@@ -104,28 +93,13 @@ class LabelBoost(TransformedLearner):
         The error is at most α, but for a probability of β, where there are as many rows as :meth:`rows_needed` says.
     base_rows : int, optional
         n: on how many rows the base learner is run. As many as its own theorem asks for by default.
-    classes : sequence of two labels, optional
-        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
-        holds 0, 1 and ``UNLABELLED``.
-    rows : {"any", "theorem"}
-        Whether fewer rows than the theorem asks for are refused. Privacy holds for any number.
-    ledger : path or Ledger, optional
-        Where the price is charged. None keeps it in memory.
-    unsafe_noise_seed : int, optional
-        For tests and demos: reproducible, therefore not private.
 
     Attributes
     ----------
-    concept_ : Concept
-        What the base learner answered.
-    guarantee_ : Guarantee
-        For one replaced record; the number of rows is public.
     plan_ : BoostPlan
         Among it the :class:`~quorate.learners.label_boost.schedule.BoostSchedule`; public.
     n_labels_used_ : int
         All labelled rows that were given.
-    transcript_covered_ : bool
-        True: which rows are labelled is fixed beforehand.
 
     Notes
     -----
@@ -157,34 +131,10 @@ class LabelBoost(TransformedLearner):
     (True, 2577, array([1, 0]))
     """
 
-    def __init__(
-        self,
-        *,
-        base: PrivateLearner,
-        concepts: ConceptClass | None = None,
-        epsilon: float,
-        delta: float = 0.0,
-        constants: BoostConstants = "tight",
-        alpha: float = 0.1,
-        beta: float = 0.1,
-        base_rows: int | None = None,
-        classes: Sequence[Any] | None = None,
-        rows: str = "any",
-        ledger: Any = None,
-        unsafe_noise_seed: int | None = None,
-    ) -> None:
-        self.concepts = concepts
-        self.base = base
-        self.epsilon = epsilon
-        self.delta = delta
-        self.constants = constants
-        self.alpha = alpha
-        self.beta = beta
-        self.base_rows = base_rows
-        self.classes = classes
-        self.rows = rows
-        self.ledger = ledger
-        self.unsafe_noise_seed = unsafe_noise_seed
+    constants: BoostConstants = "tight"
+    alpha: float = 0.1
+    beta: float = 0.1
+    base_rows: int | None = None
 
     def _check_arguments(self) -> None:
         super()._check_arguments()
@@ -199,7 +149,7 @@ class LabelBoost(TransformedLearner):
         """The base learner as Lemma 4.12 needs it."""
         return self._base_at(self.alpha / 11, self.beta / 2)
 
-    def _constants(self, base: PrivateLearner, target: Price, *, printed: bool = False) -> Constants:
+    def _constants(self, base: PrivateLearner, target: Price) -> Constants:
         n_base = self.base_rows
         if n_base is None:
             needs = self._base_needs(base)
@@ -212,7 +162,6 @@ class LabelBoost(TransformedLearner):
             beta=self.beta / 2,
             target=target,
             domain_size=self._concept_class.domain_size,
-            printed=printed,
         )
         return PaperConstants(task) if self.constants == "paper" else TightConstants(task)
 
@@ -222,15 +171,8 @@ class LabelBoost(TransformedLearner):
         return RowsNeeded(labelled=labelled, unlabelled=unlabelled, theorem=theorem)
 
     def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> BoostPlan:
-        return self._plan_by(self._constants(self._inner, Price(epsilon, delta)), n_labelled, n_unlabelled)
-
-    def _earlier_plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> BoostPlan | None:
-        # Version 0.2.0.dev0 asked Theorem B.5 alone: its sizes are part of what such a fit is known by.
-        constants = self._constants(self._inner, Price(epsilon, delta), printed=True)
-        return self._plan_by(constants, n_labelled, n_unlabelled) if self.constants == "tight" else None
-
-    def _plan_by(self, constants: Constants, n_labelled: int, n_unlabelled: int) -> BoostPlan:
         base = self._inner
+        constants = self._constants(base, Price(epsilon, delta))
         schedule = constants.schedule(n_labelled, n_unlabelled)
         needed = constants.rows_needed()
         base_fit = self._base_fit(base, schedule.drawn)
@@ -262,12 +204,12 @@ class LabelBoost(TransformedLearner):
             S, y = S[first], y[first]
         if schedule.first_unlabelled < schedule.unlabelled:
             D = D[random_arrangement(len(D), schedule.first_unlabelled, noise.at("first unlabelled rows", 0))]
-        for i, each in enumerate(schedule.rounds):
-            T, D = D[: each.taken], D[each.taken :]
-            kept = random_arrangement(len(S), each.kept_labelled, noise.at("kept labelled rows", i))
-            brought = random_arrangement(len(T), each.kept_taken, noise.at("kept unlabelled rows", i))
+        for i, step in enumerate(schedule.rounds):
+            T, D = D[: step.taken], D[step.taken :]
+            kept = random_arrangement(len(S), step.kept_labelled, noise.at("kept labelled rows", i))
+            brought = random_arrangement(len(T), step.kept_taken, noise.at("kept unlabelled rows", i))
             S, T, y = S[kept], T[brought], y[kept]
-            y = relabelled(S, y, T, self._concept_class, each.epsilon_0, noise.at("chosen concept", i))
+            y = relabelled(S, y, T, self._concept_class, step.epsilon_0, noise.at("chosen concept", i))
             S = np.concatenate([S, T])
         left = random_arrangement(len(S), schedule.kept, noise.at("rows left", 0))
         drawn = left[random_draws(schedule.kept, schedule.drawn, noise.at("rows drawn", 0))]

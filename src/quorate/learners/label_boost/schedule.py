@@ -3,35 +3,10 @@ r"""How many rows each step of LabelBoost takes and keeps (BNS15, Algorithm 3): 
 One iteration takes v unlabelled rows T, keeps a random part of the labelled rows S and of T, relabels what was kept,
 and calls all of it S. After the last one the base learner is run on rows drawn from S with replacement.
 
-**What it costs to relabel rows by a concept that was chosen on them, before a private learner sees them (BNS15).**
-LabelBoostProcedure (BNS15, Algorithm 2) takes one concept for every dichotomy of the rows' points, chooses one by the
-exponential mechanism with parameter :math:`\varepsilon_0` and the mistakes on the labelled rows S, relabels the rows of
-S and T by it, and hands them to an (ε_A, δ_A)-DP learner. The candidates themselves depend on the points, so this is no
-composition. Lemma 4.1 prices it at :math:`(\varepsilon_A + \varepsilon_0 + \log 4,\ 4e^{\varepsilon_0}\delta_A)`, here
-:func:`bns15_lemma_4_1`. The same proof, read closely, gives :func:`relabelling`:
-
-.. math::
-    (\varepsilon_A + \log c,\ \delta_A), \qquad c = (1 + e^{\varepsilon_0/2})^2
-    \text{ for a labelled row}, \quad c = 4 \text{ for an unlabelled one.}
-
-*Proof.* Let row i be the one that differs, K the points that occur in both tables (all other rows are in K), and for a
-dichotomy z of K let :math:`G_1(z)`, :math:`G_2(z)` be the candidates of either table that agree with z on K: one, or
-two that differ on row i's point alone. Let row i be labelled, and let z make :math:`s_z` mistakes on the other
-labelled rows. Each candidate of :math:`G_1(z)` has weight :math:`e^{-\varepsilon_0 s_z/2}` times 1 or :math:`v =
-e^{-\varepsilon_0/2}`, as it is right or wrong on row i, and where there are two, one of them is wrong. So the weight
-of the group is :math:`e^{-\varepsilon_0 s_z/2} g_1(z)` with :math:`v \le g_1(z) \le 1 + v`, likewise :math:`g_2(z)` in
-the other table, and the probabilities :math:`w_1(z)`, :math:`w_2(z)` of the groups are within :math:`((1+v)/v)^2 = c`.
-Row i unlabelled: no score moves, :math:`1 \le g \le 2`, c = 4. Relabelled by any member of :math:`G_1(z)`, the one
-table differs from the other, relabelled by any member of :math:`G_2(z)`, in row i at most; so whatever the learner
-answers,
-
-.. math::
-    P_1 \le \sum_z w_1(z) \left(e^{\varepsilon_A} P_2(\cdot|z) + \delta_A\right)
-        \le c\, e^{\varepsilon_A} P_2 + \delta_A ,
-
-since the :math:`w_1(z)` sum to 1. No smaller c holds for every class (the tests come arbitrarily near).
-
-**What LabelBoost's constants are worked out from, and what a set of constants is.**
+Relabelling by a concept that is chosen on the rows themselves, before an :math:`(\varepsilon_A, \delta_A)`-DP learner
+sees them, costs :math:`(\varepsilon_A + \log c, \delta_A)`: :math:`c = (1 + e^{\varepsilon_0/2})^2` for a labelled row
+that is replaced, and 4 for an unlabelled one (:func:`relabelling`). Proof: ``docs/theory/learner-proofs.md``, the third
+section.
 """
 
 from __future__ import annotations
@@ -44,13 +19,17 @@ from typing import Final, Literal, Protocol, TypeAlias
 from quorate.arguments import one_of, real
 from quorate.errors import InvalidParameter
 from quorate.learners.agnostic.bound import disagreement
-from quorate.learners.amplification.price import Price, rounded_up_price, smallest_count, worst_of
-from quorate.learners.amplification.with_replacement import with_replacement
-from quorate.learners.amplification.without_replacement import without_replacement
+from quorate.learners.amplification import (
+    Price,
+    rounded_up_price,
+    smallest_count,
+    with_replacement,
+    without_replacement,
+    worst_of,
+)
 from quorate.learners.concepts import DICHOTOMY_LIMIT
 from quorate.stored_names import stored_as
-from quorate.theory.bns15_bounds import bns15_theorem_b_5, sauer
-from quorate.theory.bns15_learners import bns15_algorithm_3_accuracy, bns15_claim_4_2_points
+from quorate.theory.bns15 import bns15_algorithm_3_accuracy, bns15_claim_4_2_points, bns15_theorem_b_5, sauer
 
 #: Whether the row that differs has a label before the relabelling.
 Changed: TypeAlias = Literal["labelled", "unlabelled"]
@@ -65,8 +44,6 @@ def relabelling(price: Price, *, epsilon_0: float, changed: Changed = "labelled"
     exponential mechanism, from 0 to 100; mistakes have sensitivity 1. `changed`: which row differs: one whose label is
     counted, or one that only brings its point. Raises InvalidParameter if a number is out of range.
 
-    References
-    ----------
     BNS15, Lemma 4.1 and its proof; the constant is this module's.
     """
     epsilon_0 = _checked(epsilon_0)
@@ -148,8 +125,8 @@ def price_of(schedule: BoostSchedule, base: Price) -> Price:
     r"""Return the price that is proven of LabelBoost with these sizes, for an (ε, δ)-DP base learner.
 
     By induction from the last step to the first, as in BNS15's Lemma 4.6, with the rules
-    :func:`~quorate.learners.amplification.with_replacement.with_replacement`,
-    :func:`~quorate.learners.amplification.without_replacement.without_replacement` and
+    :func:`~quorate.learners.amplification.with_replacement`,
+    :func:`~quorate.learners.amplification.without_replacement` and
     :func:`~quorate.learners.label_boost.schedule.relabelling` in place of Claims 4.5 and 4.3 and Lemma 4.1. A row that
     is labelled, one that is taken in some iteration, and one that never is, have a price each; the largest is returned.
 
@@ -223,7 +200,6 @@ class BoostTask:
     `alpha`, `beta`: α and β of the base learner; those of LabelBoost are 11α and 2β.
     `target`: what LabelBoost may cost.
     `domain_size`: points of the domain, where it is finite.
-    `printed`: whether Theorem B.5 alone says how many rows generalise, as in plans of 0.2.0.dev0.
     """
 
     base: Price
@@ -233,11 +209,10 @@ class BoostTask:
     beta: float
     target: Price
     domain_size: int | None = None
-    printed: bool = False
 
     def rows_to_generalise(self, alpha: float, beta: float) -> int:
         """Return on how many rows an error of α means one of at most 10α."""
-        return (rows_of_theorem_b_5 if self.printed else rows_to_generalise)(self.vc, alpha, beta)
+        return rows_to_generalise(self.vc, alpha, beta)
 
     def can_score(self, n_rows: int) -> bool:
         """Return whether so many rows have no more dichotomies than fit into the memory."""
@@ -259,13 +234,7 @@ class Constants(Protocol):
 
 
 def too_few_labels(what: str, at_least: int) -> InvalidParameter:
-    """Return the refusal of a table whose labels do not reach to a single draw.
-
-    Examples
-    --------
-    >>> print(too_few_labels("LabelBoost", 3))
-    y must have more labels: LabelBoost needs 3 labelled rows to hand on one at this target
-    """
+    """Return the refusal of a table whose labels do not reach to a single draw."""
     return InvalidParameter(
         f"y must have more labels: {what} needs {at_least:,} labelled rows to hand on one at this target"
     )

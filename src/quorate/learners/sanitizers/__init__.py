@@ -20,8 +20,7 @@ from quorate.learners.sanitizers.mwem import MWEM
 from quorate.learners.sanitizers.noisy_tree import PrefixCounts, TreePlan, noisy_prefix_counts
 from quorate.learners.sanitizers.protocol import Sanitizer
 from quorate.learners.sanitizers.queries import XorQueries
-from quorate.learners.sanitizers.tree import Tree
-from quorate.learners.sanitizers.tree_bound import interval_error, prefix_error
+from quorate.learners.sanitizers.tree import Tree, interval_error, prefix_error
 
 __all__ = [
     "Sanitizer",

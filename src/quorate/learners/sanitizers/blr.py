@@ -15,7 +15,7 @@ from quorate.errors import InvalidParameter
 from quorate.learners.base.choice_bound import chosen
 from quorate.learners.concepts.domain import MAX_DOMAIN
 from quorate.learners.concepts.protocol import ConceptClass, Points
-from quorate.learners.sanitizers.budget import least_rows
+from quorate.learners.sanitizers.protocol import least_rows
 from quorate.learners.sanitizers.queries import (
     PublicDomain,
     XorQueries,
@@ -26,7 +26,7 @@ from quorate.mechanisms import Exponential
 from quorate.noise import NoiseSource
 from quorate.noise.source import MAX_SCALE
 from quorate.stored_names import stored_as
-from quorate.theory.bns15_bounds import bns15_theorem_b_6
+from quorate.theory.bns15 import bns15_theorem_b_6
 from quorate.types import IntArray
 
 #: Multisets that are weighed at most.
@@ -117,14 +117,7 @@ class BLR:
     def for_error(
         cls, concept_class: ConceptClass, alpha: float, *, limit: int = MAX_MULTISETS, domain: Any = None
     ) -> BLR:
-        """Return the sanitizer with the fewest synthetic points whose :meth:`net_error` is at most ``alpha / 2``.
-
-        Examples
-        --------
-        >>> from quorate.learners.concepts import Thresholds
-        >>> BLR.for_error(Thresholds(2), 0.2)
-        BLR(size=10, limit=1048576, domain=None)
-        """
+        """Return the sanitizer with the fewest synthetic points whose :meth:`net_error` is at most ``alpha / 2``."""
         half = real("alpha", alpha, above=0, below=1) / 2
         domain = None if domain is None else public_domain(domain)
         queries = XorQueries.of(concept_class, domain)
@@ -158,24 +151,11 @@ class BLR:
         (:func:`~quorate.learners.sanitizers.noisy_tree.rounded_weights`). *Sampling*: by Hoeffding's inequality, m
         draws from D err by more than t on one of Q queries with probability at most :math:`2Q e^{-2mt^2}`, which is
         below 1 at :math:`t = \sqrt{\ln(2Q + 1)/(2m)}`; so such draws exist.
-
-        Examples
-        --------
-        >>> from quorate.learners.concepts import Thresholds
-        >>> BLR(size=10).net_error(Thresholds(2))
-        0.1
         """
         return self._net_error(self._queries(concept_class))
 
     def error_bound(self, n: int, concept_class: ConceptClass, beta: float, epsilon: float) -> float:
-        r"""Return α: on any `n` rows, no :math:`c \in C^\oplus` is off by more but with probability `beta`.
-
-        Examples
-        --------
-        >>> from quorate.learners.concepts import Thresholds
-        >>> round(BLR(size=10).error_bound(1000, Thresholds(2), beta=0.1, epsilon=1.0), 4)
-        0.1159
-        """
+        r"""Return α: on any `n` rows, no :math:`c \in C^\oplus` is off by more but with probability `beta`."""
         queries = self._queries(concept_class)
         return self._error(count("n", n, at_least=1), queries, *_checked(beta, epsilon))
 
@@ -186,12 +166,6 @@ class BLR:
         ------
         InvalidParameter
             If `alpha` is not above :meth:`net_error`.
-
-        Examples
-        --------
-        >>> from quorate.learners.concepts import Thresholds
-        >>> BLR.for_error(Thresholds(2), 0.2).rows_needed(Thresholds(2), alpha=0.2, beta=0.1, epsilon=1.0)
-        160
         """
         alpha, (beta, epsilon) = real("alpha", alpha, above=0, below=1), _checked(beta, epsilon)
         queries = self._queries(concept_class)

@@ -1,43 +1,14 @@
-r"""Boxes: synthetic points for rectangles in any few columns, from a noisy tree a column and counts between the cuts.
+"""Boxes: synthetic points for rectangles in any few columns, from a noisy tree a column and counts between the cuts.
 
-A grid of two columns of :math:`2^{16}` values has :math:`2^{32}` points, and no noise can be put on all of them. Only
-a few values matter: those between which hardly any rows lie. Each column finds its own with a noisy tree
-(:mod:`quorate.learners.sanitizers.noisy_tree`), and the boxes between them, a few thousand, are counted.
-
-1. *Columns.* A tree releases estimated prefix counts of column j. From them, and from nothing else, values
-   :math:`v_1 < \dots < v_s` are taken (:func:`cut_values`), the last of the grid among them, such that by the estimates
-   at most w rows lie in the cells between two neighbours. A column with few values keeps them all, and needs no tree.
-2. *Boxes.* A row goes to the next value that is not below it, in each column. The numbers of rows at all
-   :math:`\prod_j s_j` points of that grid are released with discrete Laplace noise of scale λ.
+1. *Columns.* A tree releases estimated prefix counts of column j. From them, and from nothing else, values are taken
+   (:func:`cut_values`), the last of the grid among them, such that by the estimates at most w rows lie in the cells
+   between two neighbours. A column with few values keeps them all, and needs no tree.
+2. *Boxes.* A row goes to the next value that is not below it, in each column. The numbers of rows at all points of that
+   grid are released with discrete Laplace noise of scale λ.
 3. *Points.* Negative counts become 0, and the others are scaled to sum to n, which is public, and rounded to copies of
    the points. Each point of the grid is released once at least.
 
-**Privacy.** Every step 1 is :math:`2L_j/\lambda_j`-DP for its column, so for the row. The values are a function of what
-was released; given them the boxes are disjoint, so one replaced record lowers one count by 1 and raises one, 2 in L1,
-and step 2 is :math:`2/\lambda`-DP. The d + 1 releases compose adaptively (each is private for every outcome of those
-before): their sum is :attr:`BoxPlan.epsilon`. Step 3 reads what was released alone. This holds for any rows.
-
-**Agreement.** *Two rectangles that contain the same released points differ on at most 2d·g rows, where g is the largest
-number of rows strictly between neighbouring values of a column.* If they contain no point, each has a column in which
-it lies strictly between two neighbours (below the first, or above the last, where there is nothing, counts as such):
-at most g rows each. If they contain some, then in each column they contain the same values, since all points of the
-product are released; so a row on which they differ lies, in some column, between a side of one and the same side of the
-other, that is strictly between two neighbouring values: 2d gaps at most. No noise of the boxes enters, so that is what
-:class:`~quorate.learners.GenericLearner` needs: H is one rectangle for every set of released points.
-
-**Sanitizer.** *No difference c of two rectangles has its fraction off by more than* :math:`(4dg + Z)/n + r`, with Z the
-sum of the absolute noises of all boxes and r the rounding. Moving rows to their points changes c only for rows that
-pass a side of one of two rectangles: 4d gaps at most. For the counts c and their noisy, clipped version w,
-:math:`\|w - c\|_1 \le Z`, as c is not negative; scaling w to sum n moves it by :math:`|n - \sum w| \le Z`; and two
-measures of equal size differ on any set by at most half their distance: Z. (Where all of w is 0, n ≤ Z, and the bound
-says nothing.)
-
-**g.** By the estimates at most w rows lie in the cells of a gap, and at most τ, the tree's threshold, in the part of
-the value's own cell that comes before it, where that cell was not opened. A gap is an interval, so its true number is
-off by at most x of :func:`~quorate.learners.sanitizers.tree_bound.interval_error`: :math:`g \le w + \tau + x`, in all
-columns together but for probability β.
-
-**The public side of Boxes: how its budget is shared out, and how finely each column is cut.**
+Privacy, agreement (2dg rows), the error of the sanitizer and g are proven in ``docs/theory/private-learners.md``.
 """
 
 from __future__ import annotations
@@ -54,9 +25,9 @@ from quorate.arguments import count, real
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.learners.concepts.rectangles import Rectangles
-from quorate.learners.sanitizers.budget import least_rows, least_scale, share
 from quorate.learners.sanitizers.noisy_tree import PrefixCounts, TreePlan, noisy_prefix_counts, rounded_weights
-from quorate.learners.sanitizers.tree_bound import interval_error
+from quorate.learners.sanitizers.protocol import least_rows, least_scale, share
+from quorate.learners.sanitizers.tree import interval_error
 from quorate.noise import NoiseSource, discrete_laplace
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
@@ -143,13 +114,7 @@ class BoxPlan:
 
 
 def rectangles_of(values: tuple[int, ...]) -> int:
-    """Return how many rectangles are different on a grid of so many values a column, the empty one included.
-
-    Examples
-    --------
-    >>> rectangles_of((2, 3))
-    19
-    """
+    """Return how many rectangles are different on a grid of so many values a column, the empty one included."""
     return 1 + prod(size * (size + 1) // 2 for size in values)
 
 
@@ -157,11 +122,6 @@ def values_per_column(bits: tuple[int, ...], candidates: int) -> tuple[int, ...]
     """Share `candidates` rectangles out to the columns: as many values for each as can be, and no more than it has.
 
     Raises InvalidParameter if two values a column are too many already.
-
-    Examples
-    --------
-    >>> values_per_column((16, 16), 1_000_000), values_per_column((16, 1), 1_000_000)
-    ((44, 44), (815, 2))
     """
     sizes = [2] * len(bits)
     if rectangles_of(tuple(sizes)) > candidates:
@@ -186,11 +146,6 @@ def column_bits_of(concept_class: ConceptClass) -> tuple[int, ...]:
     """Return the bits of each column of a class of rectangles.
 
     Raises InvalidParameter if it is another class.
-
-    Examples
-    --------
-    >>> column_bits_of(Rectangles(16, 2))
-    (16, 16)
     """
     if isinstance(concept_class, Rectangles):
         return concept_class.column_bits
@@ -351,12 +306,6 @@ def cut_values(tree: PrefixCounts, gap: float, most: int) -> IntArray:
     it above `gap`, or above a larger number, where that would make more than `most` values: n/(s − 1) never does.
 
     `tree`: what was released of the column. `gap`: w, in rows. `most`: s, at least 2.
-
-    Examples
-    --------
-    >>> tree = PrefixCounts(np.array([0, 1, 2, 6, 8]), np.array([0.0, 50.0, 55.0, 60.0, 100.0]))
-    >>> cut_values(tree, 10.0, 4).tolist()
-    [0, 7]
     """
     rows, last = np.diff(tree.below).tolist(), (tree.borders[1:] - 1).tolist()
     found: list[int] = []
@@ -388,11 +337,6 @@ def absolute_noise(n_boxes: int, scale: float, beta: float) -> float:
     By Chernoff: with :math:`r = e^{-1/\lambda}`,
     :math:`E e^{\theta|Z|} = \frac{1 - r}{1 + r} \cdot \frac{1 + r e^\theta}{1 - r e^\theta}` for
     :math:`\theta < 1/\lambda`, and z is the least over a grid of θ.
-
-    Examples
-    --------
-    >>> round(absolute_noise(2_000, 8.0, 0.1))
-    16740
     """
     rates = np.linspace(0.002, 0.9, 450) / scale
     least = 1 / scale

@@ -8,29 +8,7 @@ r"""Medians: a line is split at a private median, and each half again; ε-DP, or
    released by a noisy tree (:mod:`quorate.learners.sanitizers.noisy_tree`).
 3. *Points.* Each split is released once at least, and the rows of a gap are put at the split after it.
 
-**Privacy.** f is quasi-concave, and a row that comes or goes moves it by exactly 1: m moves by 1, and the least of
-the two numbers by 0 or 1 in the same direction. So one node's median costs :math:`(E_k, \delta_k)` for a row more or
-less (:mod:`quorate.learners.sanitizers.quasi_concave`). Take two tables that differ in one record, and the same
-splits of the levels above: they fix the ranges of all nodes of a level. The old row lies in one of them at most, the
-new row in one at most, and all others are the same. Where the two are different nodes, the level costs :math:`(2E_k,
-2\delta_k)`; where they are one node, its rows lose one and gain one: two steps, :math:`(2E_k, (1 +
-e^{E_k})\delta_k)`, which is more. Levels compose adaptively. Given the splits, a row is in one cell, so the counts
-are as private as a tree over so many cells. All else is made of what was released.
-
-**Agreement.** *Concepts that contain the same released points differ on at most 2g rows, thresholds on g, where g is
-the largest number of rows strictly between neighbouring splits.* Two thresholds differ on an interval that holds no
-split, so on one gap. Two intervals that hold the same splits, some of them, differ between splits at either end: two
-gaps; if they hold none, each lies in a gap, as a point does that is no split.
-
-**g.** With probability 1 − β no median of level k scores below :math:`-e_k`: of m rows at most :math:`(m + e_k)/2`
-are on either side. So :math:`g \le n 2^{-K} + \sum_k 2^{-(K - k + 1)} e_k`, and after K levels nothing but gaps is
-left.
-
-**Sanitizer** (BNS15, Definition A.2). An interval's count, of the cells it consists of, is off by at most x of
-:func:`~quorate.learners.sanitizers.tree_bound.interval_error`; each of its ends cuts one gap more. So no interval is
-off by more than :math:`(x + 2g)/n` and the rounding.
-
-**The public side of Medians: how often a line is split, and how its budget is shared out.**
+Privacy, agreement and the error of the sanitizer are proven in ``docs/theory/private-learners.md``.
 """
 
 from __future__ import annotations
@@ -48,13 +26,13 @@ from quorate.accounting import ApproxDP, PureDP
 from quorate.arguments import count, real
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.base.choice_bound import growth_of
+from quorate.learners.concepts.line import Thresholds
 from quorate.learners.concepts.protocol import ConceptClass, Points
-from quorate.learners.concepts.thresholds import Thresholds
-from quorate.learners.sanitizers.budget import least_rows, share
 from quorate.learners.sanitizers.noisy_tree import TreePlan, noisy_prefix_counts, quantile_points
+from quorate.learners.sanitizers.protocol import least_rows, share
 from quorate.learners.sanitizers.quasi_concave import Search, Steps, search
 from quorate.learners.sanitizers.queries import bits_and_intervals
-from quorate.learners.sanitizers.tree_bound import interval_error
+from quorate.learners.sanitizers.tree import interval_error
 from quorate.noise import NoiseSource
 from quorate.stored_names import stored_as
 from quorate.types import IntArray

@@ -12,8 +12,8 @@ from quorate.accounting import PureDP
 from quorate.arguments import count, real
 from quorate.learners.base.choice_bound import chosen
 from quorate.learners.concepts.protocol import ConceptClass, Points
-from quorate.learners.sanitizers.budget import least_rows, least_scale, share
 from quorate.learners.sanitizers.noisy_tree import rounded_weights
+from quorate.learners.sanitizers.protocol import least_rows, least_scale, share
 from quorate.learners.sanitizers.queries import (
     PublicDomain,
     XorQueries,
@@ -34,13 +34,7 @@ _NOMINAL_BETA = 0.1  # the number of rounds is chosen for it; a bound holds for 
 @stored_as("quorate.learners.sanitizers.mwem.Measurement")
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What one round releases: a query, by its place in the table, and how many rows it was measured to hold.
-
-    Examples
-    --------
-    >>> Measurement(query=3, rows=17)
-    Measurement(query=3, rows=17)
-    """
+    """What one round releases: a query, by its place in the table, and how many rows it was measured to hold."""
 
     query: int
     rows: int
@@ -141,14 +135,7 @@ class MWEM:
         return queries.repeat(copies, points)
 
     def error_bound(self, n: int, concept_class: ConceptClass, beta: float, epsilon: float) -> float:
-        r"""Return α: on any `n` rows, no :math:`c \in C^\oplus` is off by more but with probability `beta`.
-
-        Examples
-        --------
-        >>> from quorate.learners.concepts import Thresholds
-        >>> round(MWEM().error_bound(100_000, Thresholds(3), beta=0.1, epsilon=1.0), 3)
-        0.136
-        """
+        r"""Return α: on any `n` rows, no :math:`c \in C^\oplus` is off by more but with probability `beta`."""
         queries = XorQueries.of(concept_class, self.domain)
         n, beta = count("n", n, at_least=1), real("beta", beta, above=0, below=1)
         return self._error(n, queries, beta, real("epsilon", epsilon, above=0))

@@ -34,7 +34,7 @@ import numpy as np
 
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
-from quorate.learners.sanitizers.budget import least_scale
+from quorate.learners.sanitizers.protocol import least_scale
 from quorate.noise import NoiseSource, discrete_laplace
 from quorate.noise.source import checked_scale
 from quorate.stored_names import stored_as
@@ -107,7 +107,7 @@ class TreePlan:
         *Branching.* With L levels of one ε/L each, :math:`\lambda = 2L/\varepsilon`. Each end of an interval lies, on
         each level, inside one node of k children; the noise that it picks up there, once the children are made to sum
         to their parent, has variance at most :math:`2\lambda^2 k/4`, and the root is one node for both ends
-        (:mod:`quorate.learners.sanitizers.tree_bound`). So :math:`L^2 (2 \sum_l k_l - k_1)` is made least over L, bits
+        (:mod:`quorate.learners.sanitizers.tree`). So :math:`L^2 (2 \sum_l k_l - k_1)` is made least over L, bits
         shared out as evenly as can be: for 32 bits, 8 levels of 16.
 
         *Equal budgets.* For equal k, :math:`\sum_l k/\varepsilon_l^2` under :math:`\sum_l \varepsilon_l = \varepsilon`

@@ -1,31 +1,18 @@
 r"""One point where a quasi-concave score is high, chosen privately: at once, or first at which scale (ε, δ).
 
 A score is *quasi-concave* where it first rises and then falls. Here it is a whole number that each step to a neighbour
-moves by at most 1 everywhere, and its largest value is at least 0 (:class:`Steps`).
+moves by at most 1 everywhere, and its largest value is at least 0 (:class:`Steps`). *At once* the exponential mechanism
+chooses among all points. *By scales* the domain is never chosen from as a whole. With L(i) the largest v such that some
+aligned cell of :math:`2^i` neighbouring points has scores of at least v everywhere:
 
-*At once* (:class:`Search` without a nested one) the exponential mechanism chooses among all N points, and loses
-:math:`(2/\varepsilon)\log(N/\beta)`. *By scales* the domain is never chosen from as a whole. Let L(i) be the largest v
-such that some aligned cell of :math:`2^i` neighbouring points has scores of at least v everywhere:
+1. Choose i such that :math:`L(i) \ge -(\tau + w)` and :math:`L(i+1) \le -(\tau - w)`: the same problem again, for the
+   score :math:`\min(L(i) + \tau, -\tau - L(i+1))` on the few numbers i. It may be solved by scales in its turn.
+2. Release the cell of width :math:`2^{i+3}` with the highest score, of the aligned ones and of those moved by half a
+   width, if it passes the test of stability (:class:`~quorate.mechanisms.DistanceToInstability`): the (ε, δ) step.
+3. Choose among the first and the last points of the cells of :math:`2^i` in what was released, 32 at most.
 
-1. Choose i such that :math:`L(i) \ge -(\tau + w)` and :math:`L(i+1) \le -(\tau - w)`. That is the same problem again,
-   on the few numbers i: :math:`\min(L(i) + \tau, -\tau - L(i+1))` is quasi-concave in i, moves by at most 1, and
-   reaches 0, since L falls. It may be solved by scales in its turn.
-2. The points of score above :math:`-(\tau - w)` are neighbours, and hold no aligned cell of :math:`2^{i+1}`: fewer than
-   :math:`2^{i+2}`. So they lie in one cell of width :math:`2^{i+3}`, of the aligned ones or of those moved by half a
-   width. In that partition the cell with the highest score leads all others by at least τ − w, so the test of stability
-   (:class:`~quorate.mechanisms.DistanceToInstability`) releases it: the (ε, δ) step, which no domain enters.
-3. Choose among the first and the last points of the cells of :math:`2^i` in what was released, 32 at most, by the
-   exponential mechanism. One has a score of at least −(τ + w): let p have the highest score, and let c be a cell of
-   step 1. All between them score at least −(τ + w), and so does an end of the cell of :math:`2^i` around p.
-
-With N points it loses 2w + G + q: w in step 1, q in step 3, and G = τ − w what step 2 needs, which is
-:math:`O(\log(1/\beta\delta)/\varepsilon)`. Each turn doubles w and takes the logarithm of N: with
-:math:`\log^* N` turns, :math:`2^{O(\log^* N)} \log(1/\beta\delta)/\varepsilon`.
-
-**Privacy.** L(i) is a largest value of least values of scores, so it moves by at most 1 as they do, and so does what is
-chosen from in step 1; the lead of a cell moves by at most 2, as the lead of votes does when one teacher changes. Each
-step is private for every outcome of those before, and their prices add up (:attr:`Search.epsilon`,
-:attr:`Search.stable_draws`). Scores are cut off at −B for a public B, which moves none of them further.
+Scores are cut off at −B for a public B, which moves none of them further. Privacy and what the choice loses are proven
+in ``docs/theory/private-learners.md``.
 """
 
 from __future__ import annotations
@@ -38,7 +25,7 @@ import numpy as np
 
 from quorate.arguments import count, real
 from quorate.learners.base.grid_choice import GridChoice
-from quorate.learners.sanitizers.budget import share
+from quorate.learners.sanitizers.protocol import share
 from quorate.mechanisms import DistanceToInstability
 from quorate.noise import NoiseSource
 from quorate.stored_names import stored_as

@@ -12,10 +12,8 @@ from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.concepts.domain import PublicDomain as PublicDomain
 from quorate.learners.concepts.domain import grid, public_dichotomies
 from quorate.learners.concepts.domain import public_domain as public_domain
-from quorate.learners.concepts.intervals import Intervals
-from quorate.learners.concepts.points import PointFunctions
+from quorate.learners.concepts.line import Intervals, PointFunctions, Thresholds
 from quorate.learners.concepts.protocol import ConceptClass, Points
-from quorate.learners.concepts.thresholds import Thresholds
 from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
@@ -31,11 +29,6 @@ def bits_and_intervals(concept_class: ConceptClass) -> tuple[int, int]:
     Two thresholds differ on one interval, two intervals on at most two, two points on two points.
 
     Raises InvalidParameter if the class is not one on a line.
-
-    Examples
-    --------
-    >>> bits_and_intervals(Thresholds(32)), bits_and_intervals(Intervals(8))
-    ((32, 1), (8, 2))
     """
     if isinstance(concept_class, Thresholds):
         return concept_class.bits, 1
@@ -51,12 +44,6 @@ def refuse_outside(points: Points, concept_class: ConceptClass, domain: PublicDo
     """Refuse points of which some lie outside a domain that was given; a class's own check is all that a grid needs.
 
     Raises DataRefused if some do. The message holds no value.
-
-    Examples
-    --------
-    >>> refuse_outside(np.array([[1], [2]]), Thresholds(2), ((1.0,), (3.0,)))
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: points must lie in the domain that was given; some do not
     """
     if domain is not None and not _places(concept_class.check(np.array(domain)), points)[1].all():
         raise DataRefused(_OUTSIDE)
@@ -89,11 +76,6 @@ class XorQueries:
         InvalidParameter
             If there is neither, or the table would have more than :data:`MAX_CELLS` cells; the message
             holds the number.
-
-        Examples
-        --------
-        >>> XorQueries.of(Thresholds(2)).table.tolist()
-        [[0, 0, 0, 1], [0, 0, 1, 0], [0, 0, 1, 1], [0, 1, 0, 0], [0, 1, 1, 0], [0, 1, 1, 1]]
         """
         if domain is None and concept_class.domain_size is None:
             raise InvalidParameter(

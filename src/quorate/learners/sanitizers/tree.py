@@ -2,7 +2,11 @@ r"""Tree: synthetic points on a line from a noisy tree of prefix counts; a grid 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from math import log
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -10,12 +14,12 @@ from quorate.accounting import PureDP
 from quorate.arguments import count, real
 from quorate.errors import DataRefused
 from quorate.learners.concepts.protocol import ConceptClass, Points
-from quorate.learners.sanitizers.budget import least_rows
 from quorate.learners.sanitizers.noisy_tree import TreePlan, noisy_prefix_counts, quantile_points
+from quorate.learners.sanitizers.protocol import least_rows
 from quorate.learners.sanitizers.queries import bits_and_intervals
-from quorate.learners.sanitizers.tree_bound import interval_error
 from quorate.noise import NoiseSource
 from quorate.stored_names import stored_as
+from quorate.types import FloatArray
 
 
 @stored_as("quorate.learners.sanitizers.tree.Tree")
@@ -105,12 +109,6 @@ class Tree:
             β in (0, 1).
         epsilon : float
             ε > 0.
-
-        Examples
-        --------
-        >>> from quorate.learners.concepts import Thresholds
-        >>> round(Tree().error_bound(60_000, Thresholds(32), beta=0.1, epsilon=1.0), 4)
-        0.0252
         """
         bits, intervals = bits_and_intervals(concept_class)
         n, beta = count("n", n, at_least=1), real("beta", beta, above=0, below=1)
@@ -136,3 +134,151 @@ class Tree:
 
     def _rounding(self, n: int) -> float:
         return 1 / (self.n_synthetic or n)
+
+
+_RATES = np.linspace(0.01, 0.995, 198)  # θλ
+_FLOAT_SLACK = 1e-9  # relative; far above what rounding does to these sums
+
+
+def prefix_error(plan: TreePlan, n: int, beta: float) -> float:
+    r"""Return x: with probability at least 1 − β no prefix count is off by more than x rows, anywhere on the grid.
+
+    Parameters
+    ----------
+    plan : TreePlan
+        The public side of the tree.
+    n : int
+        Number of rows, at least 1.
+    beta : float
+        β in (0, 1).
+
+    Examples
+    --------
+    >>> round(prefix_error(TreePlan.for_budget(bits=32, n=35_000, epsilon=1.0), 35_000, beta=0.1))
+    811
+    >>> round(prefix_error(TreePlan.for_budget(bits=4, n=1000, epsilon=1.0), 1000, beta=0.1))
+    19
+    """
+    threshold = plan.threshold or 0.0
+    return min(float(n), (_border_error(plan, n, beta, _border_moments) + threshold / 2) * (1 + _FLOAT_SLACK))
+
+
+def interval_error(plan: TreePlan, n: int, beta: float) -> float:
+    r"""Return x: with probability at least 1 − β no count of an interval is off by more than x rows.
+
+    Parameters are those of :func:`prefix_error`.
+
+    Examples
+    --------
+    >>> round(interval_error(TreePlan.for_budget(bits=32, n=35_000, epsilon=1.0), 35_000, beta=0.1))
+    1477
+    >>> round(interval_error(TreePlan.for_budget(bits=4, n=1000, epsilon=1.0), 1000, beta=0.1))
+    24
+    """
+    threshold = plan.threshold or 0.0
+    return min(float(n), (_border_error(plan, n, beta, _interval_moments) + threshold) * (1 + _FLOAT_SLACK))
+
+
+def log_mgf(rate: FloatArray, scale: float) -> FloatArray:
+    r"""Return :math:`\log E e^{\theta Z}` of discrete Laplace noise, for :math:`|\theta| < 1/\lambda`.
+
+    With :math:`r = e^{-1/\lambda}` it is :math:`\log (1-r)^2 - \log (1 - r e^\theta)(1 - r e^{-\theta})`.
+    """
+    value: FloatArray = 2 * np.log(-np.expm1(-1 / scale))
+    value = value - np.log(-np.expm1(rate - 1 / scale)) - np.log(-np.expm1(-rate - 1 / scale))
+    return np.maximum(value, 0.0)
+
+
+def _least_rows(threshold: float) -> list[int]:
+    """The values of a that are tried: from 1 to the threshold, in steps of a quarter."""
+    found, least = [], 1
+    while least < threshold:
+        found.append(least)
+        least = max(least + 1, least * 5 // 4)
+    return found
+
+
+def _border_error(plan: TreePlan, n: int, beta: float, moments: _Union) -> float:
+    """Return what no border, or no interval between borders, is off by, in rows, but for probability β."""
+    rates = _RATES / plan.scale
+    levels = _levels(plan.fanouts, plan.scale)
+    best = float("inf")
+    for least in [0, *_least_rows(plan.threshold or 0.0)]:  # a
+        nodes = _nodes(plan, n, least)
+        lost = 0.0
+        if least and plan.threshold is not None:  # P(not G): a child of A is estimated at so many rows too many
+            excess = plan.threshold - least + 1
+            children = [log(each * level.fanout) + level.child for each, level in zip(nodes, levels, strict=True)]
+            lost = float(np.exp(np.min(np.logaddexp.reduce(children[:-1], axis=0) - rates * excess)))
+        if lost < beta:
+            best = min(best, float(np.min((moments(nodes, levels) - log(beta - lost)) / rates)))
+    return best
+
+
+def _border_moments(nodes: list[int], levels: tuple[_Level, ...]) -> FloatArray:
+    """Step 3: log of 2 Σ_t exp(b_t), at each rate."""
+    terms = [log(2 * each) + level.borders for each, level in zip(nodes, levels, strict=True)]
+    return np.asarray(np.logaddexp.reduce(terms, axis=0))
+
+
+def _interval_moments(nodes: list[int], levels: tuple[_Level, ...]) -> FloatArray:
+    """Step 4."""
+    root = levels[0]
+    terms = [log(2) + root.pairs]
+    for each, level in zip(nodes[1:], levels[1:], strict=True):
+        terms.append(log(2 * each) + level.pairs)
+    if len(levels) > 1:
+        below = [log(each) + level.borders for each, level in zip(nodes[1:], levels[1:], strict=True)]
+        deep = np.logaddexp.reduce(below, axis=0) - root.largest
+        terms.append(root.largest + deep + np.logaddexp(deep, log(2 * root.fanout)))
+    return np.asarray(np.logaddexp.reduce(terms, axis=0))
+
+
+def _nodes(plan: TreePlan, n: int, least: int) -> list[int]:
+    """|A| on the level above each level's children: the root, then at most n/a, and at most all."""
+    found, size = [], 1
+    for fanout in plan.fanouts:
+        found.append(size if not least or size == 1 else max(1, min(size, n // least)))
+        size *= fanout
+    return found
+
+
+def _border_log_mgf(rates: FloatArray, scale: float, j: int, fanout: int) -> FloatArray:
+    """h(j, 0): j children of weight 1 − j/k, the others of weight −j/k."""
+    share = j / fanout
+    value: FloatArray = j * log_mgf(rates * (1 - share), scale) + (fanout - j) * log_mgf(rates * share, scale)
+    return value
+
+
+class _Level(NamedTuple):
+    """Of one level, at each of the rates θ: ``(n_rates,)`` each; they depend on neither n nor the threshold."""
+
+    fanout: int
+    largest: FloatArray  # g
+    borders: FloatArray  # log Σ_j exp(b) over the borders in a node
+    pairs: FloatArray  # the same over pairs of borders in a node, with its first end where it is the root
+    child: FloatArray  # log moment of the error of a child's estimate
+
+
+_Union: TypeAlias = Callable[[list[int], tuple[_Level, ...]], FloatArray]
+
+
+@lru_cache(maxsize=64)
+def _levels(fanouts: tuple[int, ...], scale: float) -> tuple[_Level, ...]:
+    """Return the moments of all levels, the root's first."""
+    rates = _RATES / scale
+    found: list[_Level] = []
+    above = np.zeros_like(rates)  # g of the levels above
+    weights: list[tuple[int, float]] = []  # (how many, weight) of the noise in the estimate of a node
+    for fanout in fanouts:
+        apart = np.array([_border_log_mgf(rates, scale, j, fanout) for j in range(1, fanout)])
+        # Of borders 0, …, k − 1 there are k − m pairs m apart; of 1, …, k − 1 there are k − 1 − m.
+        n_pairs = np.arange(1, fanout)[::-1] - (1 if found else 0)
+        pairs = np.logaddexp.reduce(apart + np.log(np.maximum(n_pairs, 1e-300))[:, np.newaxis], axis=0)
+        passed_on = [(times, weight / fanout) for times, weight in weights]
+        weights = [(1, 1 - 1 / fanout), (fanout - 1, 1 / fanout), *passed_on]
+        child = np.sum([times * log_mgf(rates * weight, scale) for times, weight in weights], axis=0)
+        largest = apart.max(axis=0)
+        found.append(_Level(fanout, largest, above + np.logaddexp.reduce(apart, axis=0), above + pairs, child))
+        above = above + largest
+    return tuple(found)

@@ -1,39 +1,28 @@
-r"""GenericLearner: sanitize the unlabelled points, list the dichotomies on them, choose one by the labels (BNS15).
+"""GenericLearner: sanitize the unlabelled points, list the dichotomies on them, choose one by the labels (BNS15).
 
-**The few sanitized points that H is made on: every two concepts that agree on them nearly agree on all.** A set N of
-points of a multiset D is an α-net for a class if concepts that agree on N differ on at most a share α of D.
-
-*On a line.* Let concepts that agree on N differ inside at most g gaps between neighbours of N (thresholds: 1; points
-and intervals: 2). Take every k-th of the m sorted points, :math:`k = \lfloor m/(s + 1) \rfloor + 1`: at most s of
-them, and strictly between two of them at most m/(s + 1) points. With :math:`s + 1 \ge g/\alpha`, an α-net for certain.
-
-*Any class.* Independent draws from D, as many as :math:`2 S(2s)\, 2^{-\alpha s/2} \le \beta` asks for (S the number of
-dichotomies, :math:`s \ge 8/\alpha`): an α-net with probability 1 − β, for the differences to any one concept (Haussler
-and Welzl 1987; Blumer, Ehrenfeucht, Haussler and Warmuth 1989, Theorem A2.2).
-
-Nothing here is private: the points were released.
+H is made on an α-net of the sanitized points, which were released: concepts that agree on it differ on at most a share
+α of them. On a line its points stand at even ranks; elsewhere they are drawn. Proof: ``docs/theory/learner-proofs.md``,
+the last section.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import ceil, log
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners.amplification.without_replacement import random_draws
+from quorate.learners.amplification import random_draws
 from quorate.learners.base.choice_bound import choice_rows, deviation_rows, growth_of
 from quorate.learners.base.exponential import MECHANISMS, ChoicePlan, Selection, check_labelled, choose
 from quorate.learners.concepts.domain import n_listed, public_dichotomies
-from quorate.learners.concepts.intervals import Intervals
-from quorate.learners.concepts.points import PointFunctions
+from quorate.learners.concepts.line import Intervals, PointFunctions, Thresholds
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.concepts.thresholds import Thresholds
 from quorate.learners.fit_charge import delta_of
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, PrivateLearner, RowsNeeded
 from quorate.learners.sanitizers.blr import BLR
@@ -129,6 +118,7 @@ class GenericPlan(ChoicePlan):
 
 
 @stored_as("quorate.learners.generic.GenericLearner")
+@dataclass(kw_only=True, eq=False, repr=False)
 class GenericLearner(PrivateLearner):
     r"""Learn a class with labels for VC(C) alone: BNS15 Algorithm 1.
 
@@ -136,6 +126,8 @@ class GenericLearner(PrivateLearner):
        as often as on the rows.
     2. H is one concept for every dichotomy on the synthetic points, or on a net of them where they are many.
     3. One concept of H is chosen by its mistakes on the labelled rows.
+
+    Other parameters and attributes: :class:`~quorate.learners.PrivateLearner`.
 
     Parameters
     ----------
@@ -145,8 +137,6 @@ class GenericLearner(PrivateLearner):
         What makes the synthetic points: ``Tree()`` on a line, ``Boxes()`` for rectangles, ``MWEM(...)`` or
         ``BLR(...)`` on a small or listed domain, of :mod:`quorate.learners.sanitizers`; ``Medians()`` on a line of
         more than 2^20 points.
-    epsilon : float
-        ε > 0 of the whole.
     delta : float, optional
         δ of the whole, for a sanitizer that makes use of one: ``Medians(delta=...)``. None takes the sanitizer's own.
     alpha, beta : float, default 0.1
@@ -155,26 +145,11 @@ class GenericLearner(PrivateLearner):
         What chooses; the paper has the exponential mechanism, which is never better at the same price.
     limit : int, default 1_000_000
         H has no more concepts than that; where its net is too large for it, the net gets smaller.
-    classes : sequence of two labels, optional
-        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
-        holds 0, 1 and ``UNLABELLED``.
-    rows : {"any", "theorem"}, default "any"
-        "theorem" refuses fewer rows than :meth:`rows_needed`; "any" takes them and says so. Privacy needs none.
-    ledger : path or Ledger, optional
-        Where the charge goes. None keeps it in memory, and the guarantee says that nothing durable was recorded.
-    unsafe_noise_seed : int, optional
-        For tests and demos: reproducible, therefore not private.
 
     Attributes
     ----------
-    concept_ : Concept
-        What was learned; may be published.
-    guarantee_ : Guarantee
-        (ε, δ), for one replaced record; δ is 0 unless the sanitizer has one.
     n_labels_used_ : int
         All labels that were given.
-    transcript_covered_ : bool
-        True: which rows have a label is not for the learner to say.
 
     Notes
     -----
@@ -184,7 +159,7 @@ class GenericLearner(PrivateLearner):
     sanitizer, H is fixed, mistakes move by at most 1, and the choice is ε-DP (BNS15, proof of Theorem 3.3).
 
     Utility (Theorem 3.3, with constants): let c in C be the truth. (1) Some concept of H agrees with c on the synthetic
-    points; with a net (:mod:`quorate.learners.generic.learner`) it differs from c on α/40 of them at most. (2) The
+    points; with a net (:mod:`quorate.learners.generic`) it differs from c on α/40 of them at most. (2) The
     sanitizer errs by 3α/40 at most, or by α/20 with a net. So that concept differs from c on 3α/40 of the unlabelled
     rows at most, and (3) on independent rows its error is at most α/10. (4) H does not depend on the labelled rows, so
     the choice is good with a number of labels that grows with :math:`\log |H|`, that is with VC(C) log(1/α), over αε
@@ -208,37 +183,12 @@ class GenericLearner(PrivateLearner):
     (300, 0.0)
     """
 
-    def __init__(
-        self,
-        *,
-        concepts: ConceptClass,
-        sanitizer: Sanitizer,
-        epsilon: float,
-        delta: float | None = None,
-        alpha: float = 0.1,
-        beta: float = 0.1,
-        selection: Selection = "permute-and-flip",
-        limit: int = 1_000_000,
-        classes: Sequence[Any] | None = None,
-        rows: str = "any",
-        ledger: Any = None,
-        unsafe_noise_seed: int | None = None,
-    ) -> None:
-        self.concepts = concepts
-        self.sanitizer = sanitizer
-        self.epsilon = epsilon
-        self.delta = delta
-        self.alpha = alpha
-        self.beta = beta
-        self.selection = selection
-        self.limit = limit
-        self.classes = classes
-        self.rows = rows
-        self.ledger = ledger
-        self.unsafe_noise_seed = unsafe_noise_seed
-
-    #: Arguments that earlier versions did not have: at None they are no part of what a fit is known by.
-    left_out_where_none: ClassVar[frozenset[str]] = frozenset({"classes", "delta"})
+    sanitizer: Sanitizer
+    delta: float | None = None
+    alpha: float = 0.1
+    beta: float = 0.1
+    selection: Selection = "permute-and-flip"
+    limit: int = 1_000_000
 
     @property
     def pure(self) -> bool:  # type: ignore[override]  # a fact of the class elsewhere, of the sanitizer here

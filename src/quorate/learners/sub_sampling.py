@@ -1,36 +1,16 @@
-r"""A private active learner: it asks for the labels of a few rows of a secret sample (BNS15, Algorithm 4).
+"""A private active learner: it asks for the labels of a few rows of a secret sample (BNS15, Algorithm 4).
 
-**What it costs to ask for few labels of a secret sample of the rows (BNS15, Algorithm 4).** Of t rows a random n are
-handed to an (ε, δ)-DP learner, m of them with their labels. Where the m are random too, rows that are exchanged change
-one entry of the learner's input, and the rule of
-:func:`~quorate.learners.amplification.without_replacement.without_replacement` holds as it is. Where they are the m
-smallest indices, as printed, exchanging one row for another may make a third gain or lose its label: two entries. With
-:math:`r = n/t`:
-
-=============================== =============================================================== ================== price
-ε' δ' =============================== =============================================================== ==================
-labels of a random m :math:`\log(1 + r(e^\varepsilon - 1))` :math:`r\delta` of the m first (this module)
-:math:`\log\frac{1 - r + re^{2\varepsilon}}{1 - r + re^\varepsilon}` :math:`r(1 + \theta e^\varepsilon)\delta` of the m
-first (BNS15's proof) :math:`\log(1 + r(e^{2\varepsilon} - 1))` :math:`r(1 + e^\varepsilon)\delta`
-=============================== =============================================================== ==================
-
-*Proof of the second line.* Let the tables differ in row i, let a and b be the averages over the samples without and
-with row i of the learner's answer on the second table, so that it answers :math:`P_2 = (1-r)a + rb`. On the first
-table a sample with row i is compared in two ways: with the same sample on the second table, which differs in one entry,
-:math:`\le e^\varepsilon b + \delta`; and with row i exchanged for a random row outside, which differs in two and is the
-same on both tables, :math:`\le e^{2\varepsilon} a + (1 + e^\varepsilon)\delta`. Mixed with weights 1 − θ and θ,
-
-.. math::
-    P_1 \le (1 - r + r\theta e^{2\varepsilon})\, a + r(1-\theta)e^\varepsilon\, b + r(1 + \theta e^\varepsilon)\delta ,
-
-and :math:`\theta = \frac{(1-r)(1 - e^{-\varepsilon})}{1 - r + re^\varepsilon}` makes the first two terms a multiple of
-:math:`P_2`. BNS15's proof is θ = 1, which wastes the share b. At r = 1 nothing is sampled, and ε' = ε.
+Of t rows a random n are handed to an (ε, δ)-DP learner, m of them with their labels. Where the m are random too, rows
+that are exchanged change one entry of the learner's input, and the rule of
+:func:`~quorate.learners.amplification.without_replacement` holds as it is. Where they are the m
+smallest indices, as printed, exchanging one row for another may make a third gain or lose its label: two entries.
+Proof: ``docs/theory/learner-proofs.md``, the fifth section.
 """
 
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from math import exp, expm1, log1p
 from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
@@ -39,10 +19,16 @@ import numpy as np
 
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, QuorateError
-from quorate.learners.amplification.price import Price, largest_count, rounded_up_price, smallest_count
-from quorate.learners.amplification.without_replacement import random_arrangement, without_replacement
-from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
-from quorate.learners.inner_learner import without_ledger
+from quorate.learners.amplification import (
+    Price,
+    largest_count,
+    random_arrangement,
+    rounded_up_price,
+    smallest_count,
+    without_replacement,
+)
+from quorate.learners.concepts.protocol import Concept, Points
+from quorate.learners.fit_charge import without_ledger
 from quorate.learners.private_learner import (
     UNLABELLED,
     CodedLabels,
@@ -133,11 +119,6 @@ class SubSamplingPlan(Plan):
 
     `n_rows`: t, all rows. `n_kept`: n, the rows of the secret sample. `base_fit`: how the base learner is run on them;
     m is its `n_labelled`.
-
-    Examples
-    --------
-    >>> [each.name for each in __import__("dataclasses").fields(SubSamplingPlan)][-3:]
-    ['n_rows', 'n_kept', 'base_fit']
     """
 
     n_rows: int
@@ -146,20 +127,19 @@ class SubSamplingPlan(Plan):
 
 
 @stored_as("quorate.learners.sub_sampling.SubSampling")
+@dataclass(kw_only=True, eq=False, repr=False)
 class SubSampling(TransformedLearner):
     r"""Ask for few labels of a secret random sample, and run a private learner on it: fewer labels for a small ε.
 
     The number of labels asked for is the base learner's own, whatever ε is; only the number of rows to sample from
     grows as 1/ε (BNS15, Claim 5.7).
 
+    Other parameters and attributes: :class:`~quorate.learners.PrivateLearner`.
+
     Parameters
     ----------
-    concepts : ConceptClass, optional
-        The class that is learned: that of `base`, so it need not be given.
     base : PrivateLearner
         A private learner for `concepts`. Its `epsilon` and `delta` are ε* and δ*: what it costs on the sample.
-    epsilon : float
-        ε of the whole.
     delta : float, default 0.0
         δ of the whole; 0 for a pure base learner.
     n_labels : int, optional
@@ -170,22 +150,9 @@ class SubSampling(TransformedLearner):
     labelled : {"random", "first"}
         Whose labels are asked for: those of a random m of the sample, or of its m smallest indices, as printed. The
         latter costs more: exchanging one row may change whose label is asked for.
-    classes : sequence of two labels, optional
-        The labels of `y`, the one that a concept calls 0 first; a missing label is an unlabelled row. Without it `y`
-        holds 0, 1 and ``UNLABELLED``.
-    rows : {"any", "theorem"}
-        Whether fewer rows than :meth:`rows_needed` says are refused. Privacy holds for any number.
-    ledger : path or Ledger, optional
-        Where the price is charged. None keeps it in memory.
-    unsafe_noise_seed : int, optional
-        For tests and demos: reproducible, therefore not private.
 
     Attributes
     ----------
-    concept_ : Concept
-        What the base learner answered.
-    guarantee_ : Guarantee
-        For one replaced record; the number of rows is public.
     plan_ : SubSamplingPlan
         The sizes; public.
     n_labels_used_ : int
@@ -197,7 +164,7 @@ class SubSampling(TransformedLearner):
     Notes
     -----
     Privacy: with r = n/t, :math:`(\log(1 + r(e^{\varepsilon^*} - 1)),\ r\delta^*)` for ``labelled="random"``; for
-    "first" see :mod:`~quorate.learners.sub_sampling.learner`. Asking is not part of what is released, so nobody but
+    "first" see :mod:`~quorate.learners.sub_sampling`. Asking is not part of what is released, so nobody but
     the owner of the rows may give the labels.
 
     References
@@ -219,34 +186,11 @@ class SubSampling(TransformedLearner):
     (150, False)
     """
 
-    transcript_covered: ClassVar[bool] = False
+    n_labels: int | None = None
+    base_rows: int | None = None
+    labelled: Asked = "random"
 
-    def __init__(
-        self,
-        *,
-        base: PrivateLearner,
-        concepts: ConceptClass | None = None,
-        epsilon: float,
-        delta: float = 0.0,
-        n_labels: int | None = None,
-        base_rows: int | None = None,
-        labelled: Asked = "random",
-        classes: Sequence[Any] | None = None,
-        rows: str = "any",
-        ledger: Any = None,
-        unsafe_noise_seed: int | None = None,
-    ) -> None:
-        self.concepts = concepts
-        self.base = base
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_labels = n_labels
-        self.base_rows = base_rows
-        self.labelled = labelled
-        self.classes = classes
-        self.rows = rows
-        self.ledger = ledger
-        self.unsafe_noise_seed = unsafe_noise_seed
+    transcript_covered: ClassVar[bool] = False
 
     def fit(self, X: Any, y: Any, *, groups: Any | None = None) -> Self:
         """Learn a concept that may be published.

@@ -1,4 +1,4 @@
-"""The additive chi-squared kernel told by rows of the pool (Nyström): the feature map of counts."""
+"""Kernels approximated by rows of the pool (Nyström): the Gaussian one of numbers, additive chi-squared of counts."""
 
 from __future__ import annotations
 
@@ -8,16 +8,134 @@ from typing import Any
 
 import numpy as np
 
-from quorate.data.feature_maps.exact import MANTISSA_BITS
-from quorate.data.feature_maps.rbf import inverse_root
+from quorate.data.feature_maps.exact import MANTISSA_BITS, exp, squared_lengths
+from quorate.data.feature_maps.scale import BITS as ROW_BITS
+from quorate.data.feature_maps.scale import PoolScale
 from quorate.errors import InvalidParameter
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray
 
 BITS = 24  # images are multiples of 2^-24
+LANDMARKS = 2_000  # rows of the pool that the kernel is told by, at most
+WIDTH = 0.7  # of the kernel where nothing is said: gamma = 0.7 / median squared distance in the pool
+_LEAST = 1e-8  # eigenvalues of the landmarks' kernel below this share of the largest are left out
 SHARE_BITS = 20  # shares of a row's total are multiples of 2^-20
-LANDMARKS = 1_000  # rows of the pool that the kernel is told by, at most
+COUNT_LANDMARKS = 1_000  # rows of the pool that the kernel is told by, at most
 _BLOCK = 1_024  # rows at once
+
+
+@stored_as("quorate.data.feature_maps.rbf.RBFMap")
+@dataclass(frozen=True, slots=True, eq=False)
+class RBFMap:
+    r"""Features :math:`K_{mm}^{-1/2}\,(k(x, x_1), \dots, k(x, x_m))` with :math:`k(x, x') = e^{-\gamma\|x - x'\|^2}`.
+
+    Rows are put in the units of the pool first.
+
+    Attributes
+    ----------
+    scale : PoolScale
+        The units.
+    landmarks : FloatArray, (n_landmarks, n_columns)
+        Scaled rows of the pool, as integer numbers of grid steps.
+    gamma : float
+        > 0, per squared unit of a scaled row.
+    root : FloatArray, (n_landmarks, n_landmarks)
+        :math:`K_{mm}^{-1/2}`, on the directions that are kept.
+
+    References
+    ----------
+    Williams and Seeger (2001), Using the Nyström method to speed up kernel machines.
+
+    Examples
+    --------
+    >>> pool = np.random.default_rng(0).normal(size=(50, 3))
+    >>> fitted = RBFMap.fit(pool, np.random.default_rng(0))
+    >>> features = fitted.images(pool) / 2**fitted.bits @ fitted.mixing
+    >>> features.shape, bool(np.all(np.linalg.norm(features, axis=1) < 1.001))
+    ((50, 50), True)
+    """
+
+    scale: PoolScale
+    landmarks: FloatArray = field(repr=False)
+    gamma: float
+    root: FloatArray = field(repr=False)
+
+    @classmethod
+    def fit(
+        cls, pool: FloatArray, rng: np.random.Generator, *, scale: PoolScale | None = None, width: float = WIDTH
+    ) -> RBFMap:
+        """Read scales, landmarks and the kernel's width off the dense public pool ``(n_public, n_columns)``.
+
+        `width`: gamma times the median squared distance in the pool.
+        """
+        scale = scale or PoolScale.fit(pool)
+        chosen = np.sort(rng.permutation(len(pool))[:LANDMARKS])
+        landmarks = scale.on_grid(pool[chosen])
+        distances = squared_distances(landmarks, landmarks)
+        apart = distances[np.triu_indices(len(distances), 1)]
+        middle = float(np.median(apart)) if apart.size else 0.0
+        gamma = width / middle if middle > 0 else 1.0
+        return cls(scale, landmarks, gamma, inverse_root(exp(-gamma * distances)))
+
+    @property
+    def bits(self) -> int:
+        """Images are integer numbers of steps of ``2**-bits``."""
+        return BITS
+
+    @property
+    def n_images(self) -> int:
+        """Numbers an image has: one kernel value a landmark."""
+        return len(self.landmarks)
+
+    @property
+    def words(self) -> str:
+        """What features are, in words."""
+        return "a Gaussian kernel with rows of the pool"
+
+    @property
+    def bound(self) -> float:
+        """What no image's Euclidean length passes: every kernel value is at most 1."""
+        return float(np.sqrt(self.n_images)) + 1e-6
+
+    @property
+    def mixing(self) -> FloatArray:
+        """What images are multiplied by to be features."""
+        return self.root
+
+    def images(self, rows: FloatArray) -> FloatArray:
+        """Return ``(n_rows, n_landmarks)`` integers, each row a function of that row alone."""
+        values = exp(-self.gamma * squared_distances(self.scale.on_grid(rows), self.landmarks))
+        return np.rint(values * 2.0**BITS)
+
+    def transformer(self, rows: Any) -> Any:
+        """Return the same map as a fitted scikit-learn Pipeline: scaled, cut off, Nyström."""
+        from sklearn.kernel_approximation import Nystroem
+        from sklearn.pipeline import Pipeline
+
+        told = self.landmarks / 2.0**ROW_BITS
+        nystroem = Nystroem(gamma=self.gamma, n_components=len(told), random_state=0).fit(told)
+        nystroem.components_, nystroem.normalization_ = told, self.root
+        return Pipeline([("scale", self.scale.transformer()), ("kernel", nystroem)])
+
+    def weights(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return weights ``(n_features, n_outputs)`` and no intercepts: features here hold no constant."""
+        return weights, np.zeros(weights.shape[1])
+
+
+def squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
+    """Return squared distances in scaled units of rows on the grid, ``(n_a, n_b)``, exact in any order of summation.
+
+    Entries are integers of at most 2¹⁴, so sums over fewer than 2²³ columns stay below 2⁵³.
+    """
+    integers = squared_lengths(a)[:, None] + squared_lengths(b)[None, :] - 2.0 * (a @ b.T)
+    return np.asarray(integers * 4.0**-ROW_BITS)
+
+
+def inverse_root(kernel: FloatArray) -> FloatArray:
+    """Return :math:`K^{-1/2}` of a kernel between landmarks, on the directions that rounding does not drown."""
+    values, vectors = np.linalg.eigh(kernel)
+    kept = values > _LEAST * values[-1]
+    return np.asarray((vectors[:, kept] / np.sqrt(values[kept])) @ vectors[:, kept].T)
 
 
 @stored_as("quorate.data.feature_maps.chi_squared.ChiSquaredMap")
@@ -60,7 +178,7 @@ class ChiSquaredMap:
         """
         if (pool < 0).any():
             raise InvalidParameter("feature_map='chi2' takes counts, and the public pool holds numbers below 0")
-        chosen = np.sort(rng.permutation(len(pool))[:LANDMARKS])
+        chosen = np.sort(rng.permutation(len(pool))[:COUNT_LANDMARKS])
         landmarks = shares(pool[chosen])
         landmarks = landmarks[landmarks.any(axis=1)]
         if not len(landmarks):

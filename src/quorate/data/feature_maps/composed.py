@@ -1,0 +1,246 @@
+"""Linear rows, two feature maps side by side, and a map of what another one makes of each row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from quorate.data.feature_maps.exact import unit_rows
+from quorate.data.feature_maps.nystroem import RBFMap
+from quorate.data.feature_maps.patches import PatchFeatures, SharedPatches
+from quorate.data.feature_maps.scale import PoolScale, in_one_unit
+from quorate.data.feature_maps.trees import TreeLeaves
+from quorate.data.rows import kind
+from quorate.deferred import linalg, sparse
+from quorate.stored_names import stored_as
+from quorate.types import FloatArray
+
+BITS = 20  # images are multiples of 2^-20
+COARSE_BITS = 10  # or of 2^-10, where products with a matrix are to be exact in single precision
+
+
+@stored_as("quorate.data.feature_maps.linear.LinearMap")
+@dataclass(frozen=True, slots=True)
+class LinearMap:
+    r"""Each row :math:`x/\|x\|` with a constant 1 appended; it needs nothing from the pool but its width.
+
+    Dense rows are put in the units of the pool first; sparse ones, of words, are taken as they are.
+
+    Parameters
+    ----------
+    n_columns : int
+        Columns of a row.
+    scale : PoolScale or None
+        Units of dense rows; None for sparse ones.
+    rows : str
+        What a row is, in words.
+    bits : int
+        Images are integer numbers of steps of ``2**-bits``.
+
+    Examples
+    --------
+    >>> fitted = LinearMap.fit(np.array([[0.0, 1.0], [1.0, 1.0], [1.0, 0.0]]))
+    >>> (fitted.images(np.array([[1.0, 1.0]])) / 2**fitted.bits).round(3).tolist()
+    [[0.707, 0.707, 1.0]]
+    """
+
+    n_columns: int
+    scale: PoolScale | None
+    rows: str = "rows"
+    bits: int = BITS
+
+    @classmethod
+    def fit(cls, pool: Any, *, rows: str = "rows") -> LinearMap:
+        """Read the units off the public pool ``(n_public, n_columns)``, an array or a CSR matrix."""
+        return cls(pool.shape[1], None if kind(pool) == "sparse" else PoolScale.fit(pool), rows)
+
+    @property
+    def n_images(self) -> int:
+        """Numbers an image has."""
+        return self.n_columns + 1
+
+    @property
+    def words(self) -> str:
+        """What features are, in words."""
+        return f"{self.rows} scaled to length one"
+
+    @property
+    def bound(self) -> float:
+        """What no image's Euclidean length passes, for any row there could be."""
+        rounded = 1 + 2.0 ** -(self.bits + 1) * sqrt(self.n_columns)  # each entry by half a step at most
+        return max(1.5, sqrt(rounded**2 + 1) * (1 + 1e-6))
+
+    @property
+    def mixing(self) -> None:
+        """Images are features as they are."""
+
+    def images(self, rows: Any) -> Any:
+        """Return ``(n_rows, n_images)`` integers, each row a function of that row alone; CSR for sparse rows."""
+        units = unit_rows(rows if self.scale is None else self.scale.on_grid(rows), self.bits)
+        if kind(rows) == "sparse":
+            return _with_last(units, 2.0**self.bits)
+        return np.hstack([units, np.full((rows.shape[0], 1), 2.0**self.bits)])
+
+    def coarse(self) -> LinearMap:
+        """Return the same map on the coarser grid."""
+        return replace(self, bits=COARSE_BITS)
+
+    def transformer(self, rows: Any) -> Any:
+        """Return the same map without the constant as a fitted scikit-learn transformer; the intercept holds that."""
+        from sklearn.pipeline import Pipeline
+        from sklearn.preprocessing import Normalizer
+
+        if self.scale is None:
+            return Normalizer().fit(rows)
+        scale = self.scale.transformer()
+        return Pipeline([("scale", scale), ("unit", Normalizer().fit(scale.transform(rows)))])
+
+    def weights(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Split ``(n_images, n_outputs)`` weights into those of the transformer's columns and the intercepts."""
+        return weights[:-1], weights[-1]
+
+
+def _with_last(rows: Any, value: float) -> Any:
+    """Append a column that holds `value` in each row of a CSR matrix."""
+    n_rows, n_columns = rows.shape
+    starts = rows.indptr + np.arange(n_rows + 1, dtype=rows.indptr.dtype)
+    given = np.ones(rows.nnz + n_rows, dtype=bool)
+    given[starts[1:] - 1] = False  # the last cell of each row
+    data, indices = np.full(len(given), value), np.full(len(given), n_columns, dtype=rows.indices.dtype)
+    data[given], indices[given] = rows.data, rows.indices
+    return sparse.csr_matrix((data, indices, starts), shape=(n_rows, n_columns + 1))
+
+
+@stored_as("quorate.data.feature_maps.chained.ChainedMap")
+@dataclass(frozen=True, slots=True, eq=False)
+class ChainedMap:
+    """Images of the second map, of the numbers that the first makes of a row.
+
+    Attributes
+    ----------
+    first : PatchFeatures or TreeLeaves
+        Rows to numbers, each row a function of that row alone, bit for bit.
+    second : LinearMap or RBFMap
+        Fitted on what the first makes of the pool.
+    """
+
+    first: PatchFeatures | TreeLeaves
+    second: LinearMap | RBFMap
+
+    @property
+    def bits(self) -> int:
+        """Images are integer numbers of steps of ``2**-bits``."""
+        return self.second.bits
+
+    @property
+    def n_images(self) -> int:
+        """Numbers an image has."""
+        return self.second.n_images
+
+    @property
+    def words(self) -> str:
+        """What features are, in words."""
+        kernel = ", by a Gaussian kernel with those of the pool" if isinstance(self.second, RBFMap) else ""
+        return f"{self.first.words}{kernel}"
+
+    @property
+    def bound(self) -> float:
+        """What no image's Euclidean length passes."""
+        return self.second.bound
+
+    @property
+    def mixing(self) -> FloatArray | None:
+        """What images are multiplied by to be features."""
+        return self.second.mixing
+
+    def images(self, rows: FloatArray) -> Any:
+        """Return ``(n_rows, n_images)`` integers, each row a function of that row alone."""
+        return self.second.images(self.first.numbers(rows))
+
+    def transformer(self, rows: Any) -> Any:
+        """Return the same map as a fitted scikit-learn Pipeline."""
+        from sklearn.pipeline import Pipeline
+
+        first = self.first.transformer()
+        return Pipeline([("first", first), ("second", self.second.transformer(self.first.numbers(rows[:2])))])
+
+    def weights(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Split weights of features into those of the transformer's columns and the intercepts."""
+        return self.second.weights(weights)
+
+
+def patch_map(pool: FloatArray, *, patches: SharedPatches | None = None) -> ChainedMap:
+    """Return patches of images by a Gaussian kernel, learned from the dense public pool.
+
+    What others ask of `patches` is learned and computed once; they are for public rows.
+    """
+    first = PatchFeatures.fit(pool) if patches is None else patches.of(pool)
+    features = first.numbers(pool)
+    return ChainedMap(first, RBFMap.fit(features, np.random.default_rng(0), scale=in_one_unit(features)))
+
+
+def tree_map(pool: FloatArray) -> ChainedMap:
+    """Return leaves of random trees, grown on the dense public pool."""
+    first = TreeLeaves.fit(pool)
+    return ChainedMap(first, LinearMap.fit(first.numbers(pool)))
+
+
+@stored_as("quorate.data.feature_maps.stacked.StackedMap")
+@dataclass(frozen=True, slots=True, eq=False)
+class StackedMap:
+    """Linear and Gaussian-kernel features of the same scaled rows, in one vector.
+
+    Examples
+    --------
+    >>> pool = np.random.default_rng(0).normal(size=(50, 3))
+    >>> rbf = RBFMap.fit(pool, np.random.default_rng(0))
+    >>> StackedMap(LinearMap.fit(pool), rbf).images(pool).shape
+    (50, 54)
+    """
+
+    linear: LinearMap
+    rbf: RBFMap
+
+    @property
+    def bits(self) -> int:
+        """Images are integer numbers of steps of ``2**-bits``."""
+        return self.linear.bits
+
+    @property
+    def n_images(self) -> int:
+        """Numbers an image has."""
+        return self.linear.n_images + self.rbf.n_images
+
+    @property
+    def words(self) -> str:
+        """What features are, in words."""
+        return "rows scaled to length one, beside a Gaussian kernel with rows of the pool"
+
+    @property
+    def bound(self) -> float:
+        """What no image's Euclidean length passes."""
+        return float(np.hypot(self.linear.bound, self.rbf.bound))
+
+    @property
+    def mixing(self) -> FloatArray:
+        """What images are multiplied by to be features."""
+        return np.asarray(linalg.block_diag(np.eye(self.linear.n_images), self.rbf.mixing))
+
+    def images(self, rows: FloatArray) -> FloatArray:
+        """Return ``(n_rows, n_images)`` integers, each row a function of that row alone."""
+        coarser = np.rint(self.rbf.images(rows) * 2.0 ** (self.linear.bits - self.rbf.bits))
+        return np.hstack([self.linear.images(rows), coarser])
+
+    def transformer(self, rows: Any) -> Any:
+        """Return the same map as a fitted scikit-learn FeatureUnion."""
+        from sklearn.pipeline import FeatureUnion
+
+        return FeatureUnion([("linear", self.linear.transformer(rows)), ("rbf", self.rbf.transformer(rows))])
+
+    def weights(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Split ``(n_features, n_outputs)`` weights into those of the transformer's columns and the intercepts."""
+        n = self.linear.n_columns
+        return np.vstack([weights[:n], weights[n + 1 :]]), weights[n]
