@@ -185,7 +185,7 @@ def train_chunk(
     def shard(number: int) -> Shard:
         return Shard(rows_alone(X, rows[number]), y_codes[rows[number]], seed_of(number))
 
-    if isinstance(teacher, TinyTeacher):
+    if isinstance(teacher.classifier if isinstance(teacher, PriorMatchingTeacher) else teacher, TinyTeacher):
         with blas().limit(limits=1):  # as in a worker, so that rounding is the same
             tiny = tuple(_solved_here(teacher, shard(number)) for number in numbers)
         if progress is not None and len(numbers):
@@ -203,7 +203,7 @@ def train_chunk(
     return Secret(tuple(voters[number] for number in numbers))
 
 
-def _solved_here(teacher: TinyTeacher, shard: Shard) -> Voter:
+def _solved_here(teacher: Teacher, shard: Shard) -> Voter:
     """Train a tiny teacher in this process: a little arithmetic of numbers up to 1, which nothing can make crash.
 
     The start of a process takes longer than all teachers of a run.

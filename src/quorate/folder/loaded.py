@@ -15,6 +15,7 @@ from quorate.release import Charge
 from quorate.run.stage_store import FIRST_TEACHERS, stage_key
 from quorate.voting.config import RunConfig
 from quorate.voting.flow import schedule
+from quorate.voting.models import EARLIER_TEACHER, teacher_named
 from quorate.voting.resumed import content_key
 from quorate.voting.task import Task
 
@@ -54,14 +55,16 @@ class LoadedRun(PreparedRun):
 def earlier_configs(config: RunConfig, run: LoadedRun) -> list[RunConfig]:
     """Return what earlier versions made of the same settings, where something was begun in the folder.
 
-    Then a weight could not name a class, and an entry with blanks around it was another category.
+    Then a weight could not name a class, an entry with blanks around it was another category, and the teachers that
+    votes had by default were others.
     """
     if not _may_have_begun(run.folder):
         return []
-    by_shard = [_by_shard(config)] if run.task.names_classes else []
-    if not run.task.respells:
-        return by_shard
-    return [*by_shard, *(replace(c, words_as_written=True, rehearse=False) for c in (config, *by_shard))]
+    configs = [config, *([_by_shard(config)] if run.task.names_classes else [])]
+    configs += [_with_earlier_defaults(each) for each in configs]
+    if run.task.respells:
+        configs += [replace(each, words_as_written=True, rehearse=False) for each in configs]
+    return configs[1:]
 
 
 def named_as_begun(of: Callable[[RunConfig], LoadedRun], config: RunConfig, folder: RunFolder) -> LoadedRun:
@@ -91,6 +94,11 @@ def has_begun(run: LoadedRun) -> bool:
 
 def _may_have_begun(folder: RunFolder) -> bool:
     return folder.may_have_begun or any(folder.private.glob("*.stage"))
+
+
+def _with_earlier_defaults(config: RunConfig) -> RunConfig:
+    teacher = teacher_named(EARLIER_TEACHER) if config.teacher is None else config.teacher
+    return replace(config, earlier_defaults=True, teacher=teacher, rehearse=False)
 
 
 def _by_shard(config: RunConfig) -> RunConfig:

@@ -32,7 +32,7 @@ from quorate.folder.section import Section
 from quorate.folder.template import as_init_writes
 from quorate.labelling.active import NAMES
 from quorate.students.decision_threshold import DecisionThreshold, check_decision_threshold, require_pool
-from quorate.voting.models import DEFAULT_TEACHER, METHODS, SHARES, TEACHER_MODELS
+from quorate.voting.models import DEFAULT_TEACHER, EARLIER_TEACHER, METHODS, SHARES, TEACHER_MODELS
 
 Auto = Literal["auto"]
 
@@ -41,6 +41,7 @@ DECISION_THRESHOLD = "[student] decision_threshold"
 OWN_CLASS = 'A class of your own is written "package.module:Class"'
 WAYS = ("votes", "direct", "auto")
 _VOTES_BEFORE = "teachers"  # what `init` wrote of 0.2.0.dev0 for "votes"; folders that have it mean the same
+_WRITTEN_BEFORE = {("teachers", "model"): EARLIER_TEACHER}  # by an earlier `init`
 _OF_EITHER = {"votes": ("by",), "auto": ("by", "neighbours")}  # keys of [method] that need not be the direct one's
 _OF_THE_PLANNER = {"teachers": ("count",), "mechanism": ("name", "queries", "strategy")}
 _OF_BOTH = {"decision_threshold"}  # keys of sections of teachers that hold for both methods
@@ -311,7 +312,7 @@ def _changed_for_teachers(document: Mapping[str, Any]) -> list[str]:
         f"[{section}] {key}"
         for section in _SECTIONS_OF_TEACHERS
         for key, value in document.get(section, {}).items()
-        if key not in _OF_BOTH and value != written[section].get(key)
+        if key not in _OF_BOTH and value not in (written[section].get(key), _WRITTEN_BEFORE.get((section, key)))
     ]
     return [*others, *(f"[run] {key}" for key in _RUN_OF_TEACHERS if key in document.get("run", {}))]
 

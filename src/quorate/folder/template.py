@@ -56,8 +56,8 @@ by = "votes"                   # "votes" of teachers on public rows; "direct" fi
 # composition = "sum"          # how runs on the same data add up: "sum" of (epsilon, delta), or "zcdp"
 
 [teachers]
-model = "logistic"             # "logistic", "tree", "forest", "boosting", "xgboost", "lightgbm", or
-#                              # "package.module:factory" of your own
+model = "auto"                 # "auto": many small ones in coordinates of the public rows; or "logistic", "tree",
+#                              # "forest", "boosting", "xgboost", "lightgbm", "package.module:factory" of your own
 # command = ["Rscript", "teach.R"]  # in place of model: a command that reads rows and writes votes
 count = "auto"                 # number of teachers
 # endpoint = "http://127.0.0.1:8000/v1"  # teachers by prompt: model is then the name of a language model there

@@ -51,6 +51,8 @@ class RunConfig:
     classes_were_read: bool = False  # the class list was read off the labels, and is treated as public
     rehearse: bool = True  # whether models of the user's own are tried on public rows, as before anything is charged
     classes_by_shard: bool = False  # parameters name classes by their numbers in a shard, as in earlier runs
+    default_teacher: Any = None  # who votes where `teacher` is None and no coordinates of the pool are seen
+    default_student: Any = None  # likewise
     earlier_defaults: bool = False  # the models and numbers of teachers that runs had before tiny teachers
     words_as_written: bool = False  # an entry with blanks around it is another category, as in earlier runs
     caveats: tuple[str, ...] = ()  # what the guarantee rests on beside, as the estimator knows it

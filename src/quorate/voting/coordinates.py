@@ -13,22 +13,27 @@ fewer dimensions: a vote is one bit of its teacher, so that it takes more rows t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import pi, sqrt
 from typing import Any, Final
 
 import numpy as np
 
+from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.data.encoding import indicator_blocks
 from quorate.data.feature_maps.coordinates import FeatureMap
 from quorate.data.feature_maps.named import default_map, feature_map_for
 from quorate.data.feature_maps.scale import has_spread
 from quorate.data.feature_maps.unit_coordinates import UnitCoordinates
+from quorate.data.fixed_types import absent_marks
 from quorate.data.pool_moments import MOST_OF_RESIDUAL, PoolMoments
-from quorate.data.rows import kind, n_rows, take
+from quorate.data.rows import Rows, kind, n_rows, take
 from quorate.deferred import special
-from quorate.ensemble.linear.tiny import DITHER
+from quorate.ensemble.linear.tiny import DITHER, PENALTY, TinyTeacher
+from quorate.mechanisms import for_runs
+from quorate.run.public_facts import PublicFacts
 from quorate.students.evidence import LinearPrior
+from quorate.voting.inputs import Views
 
 MOST_ROWS = 8_192  # of the pool that coordinates are read off
 FEWEST_ROWS = 20
@@ -104,3 +109,43 @@ class PoolForVotes:
         own = moments.spectrum.effective_dimension(ridge)
         rest = min(1.5 * max(wanted - own, wanted / 2), moments.n_public / 2, MOST_OF_RESIDUAL)
         return _Ridges(ridge, moments.residual.spectrum.ridge_for(rest))
+
+
+def pool_for_votes(pool: Rows, views: Views, mechanism: Any) -> PoolForVotes | None:
+    """Return what coordinates of a pool follow from; None where they would not serve.
+
+    They are for votes that are released as values: many small teachers are seldom of one mind, so that a test of how
+    many agree would decline. Images have coordinates of their own.
+
+    `mechanism`: as it was asked for: a mechanism, its class or its name; None for the default.
+    """
+    kind = for_runs().get(mechanism) if isinstance(mechanism, str) else mechanism
+    values = kind is None or (kind.releases_values and kind.takes == "votes")
+    see = views.numbers
+    return PoolForVotes.of(see(pool), see.encoder) if values and see.directions is None else None
+
+
+def in_coordinates(
+    pool: PoolForVotes,
+    views: Views,
+    public: Rows,
+    facts: PublicFacts,
+    *,
+    n_teachers: int,
+    n_queries: int,
+) -> tuple[Views, TinyTeacher | None]:
+    """Let the student see coordinates of the pool, and tiny teachers as well, which are returned."""
+    rows = facts.rows or n_teachers
+    labels = n_queries / (n_queries + facts.online_answers)  # their share of the budget
+    coordinates = pool.coordinates(
+        n_classes=facts.n_classes, mu_n=mu_of_gaussian(facts.epsilon, facts.delta) * sqrt(labels) * rows
+    )
+    see = replace(views.numbers, directions=coordinates)
+    rows_each = rows / n_teachers
+    prior = pool.prior(coordinates, n_classes=facts.n_classes, rows_each=rows_each if facts.tiny else None)
+    views = replace(views, student=see, prior=prior)
+    if not facts.tiny:
+        return views, None
+    penalty = PENALTY * rows_each / float(coordinates.effects.sum())
+    marks = absent_marks(see.kinds(public))
+    return replace(views, teacher=replace(see, fixed=True, marks=marks)), TinyTeacher(penalty, facts.n_classes)

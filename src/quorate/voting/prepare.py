@@ -5,7 +5,6 @@ arguments → tables → how models see them → a rehearsal on public rows → 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -14,13 +13,11 @@ from typing import Any
 import numpy as np
 
 from quorate.accounting.figures import plural, several
-from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import LABELS_OF, ONE_RECORD
 from quorate.ambient import one_thread
 from quorate.arguments import count, one_of, truth
 from quorate.data import check_classes, n_rows
 from quorate.data.feature_maps import PoolDirections
-from quorate.data.fixed_types import absent_marks
 from quorate.data.unit_keys import count_units
 from quorate.ensemble import (
     ChatTeacher,
@@ -32,7 +29,7 @@ from quorate.ensemble import (
     check_unfitted,
     with_classes,
 )
-from quorate.ensemble.linear.tiny import PENALTY, TinyTeacher
+from quorate.ensemble.linear.tiny import TinyTeacher
 from quorate.ensemble.teachers.unfitted import may_have
 from quorate.ensemble.workers.pool import refuse_daemon
 from quorate.errors import DataRefused, InvalidParameter
@@ -40,7 +37,6 @@ from quorate.labelling.active import Strategy
 from quorate.mechanisms import Mechanism, check_declared, check_own, for_runs, is_own
 from quorate.mechanisms.schedule import check_mechanism
 from quorate.noise import NoiseSource
-from quorate.outcomes import Caution, Severity, caution
 from quorate.release.target import floor_budget
 from quorate.run.cautions import constant_teachers_caution, rows_caution
 from quorate.run.hopeless import refuse_hopeless
@@ -52,7 +48,7 @@ from quorate.students import AutoStudent, Student, as_student
 from quorate.students.student import EstimatorStudent
 from quorate.types import Secret
 from quorate.voting.config import RunConfig, check_declared_rows
-from quorate.voting.coordinates import PoolForVotes
+from quorate.voting.coordinates import PoolForVotes, in_coordinates, pool_for_votes
 from quorate.voting.dry_run import (
     refuse_plain_student,
     rehearse_strategy,
@@ -63,7 +59,7 @@ from quorate.voting.dry_run import (
 from quorate.voting.inputs import Inputs, Views, check_inputs, directions_of_images, look
 from quorate.voting.models import default_teacher, is_linear, scores_asked_for
 from quorate.voting.recipe import MOST_TEACHERS, Recipe, recipe
-from quorate.voting.recipe_notes import with_directions_told, with_requests_told
+from quorate.voting.recipe_notes import with_directions_told, with_requests_told, with_strategy_told
 from quorate.voting.task import Task
 
 OR_AUTO = '"auto" chooses it'
@@ -120,9 +116,10 @@ def prepare(
     facts = _public_facts(config, asked, inputs, views, grouped=grouped)
     pool = None if images is not None else _pool_for_votes(config, asked, inputs, views, facts)
     tiny = pool is not None and config.teacher is None
-    made, partition = _recipe(config, asked, inputs, views, facts, grouped=grouped, tiny=tiny)
+    facts = replace(facts, tiny=tiny)
+    made, partition = _recipe(config, asked, inputs, views, facts, grouped=grouped)
     if pool is not None:
-        asked, views, made = _in_coordinates(asked, views, made, facts, pool, inputs, tiny=tiny)
+        asked, views, made = _in_coordinates(asked, views, made, facts, pool, inputs)
     return Task(
         inputs=inputs,
         views=views,
@@ -170,34 +167,22 @@ def _pool_for_votes(
 ) -> PoolForVotes | None:
     """Return what coordinates of the pool follow from; None where models see rows in another way.
 
-    They are for a student that is left open, of votes that are released as values, on queries that are fixed
-    beforehand; and how many rows there are has to be known.
+    They are for a student that is left open, on queries that are fixed beforehand; and how many rows there are has to
+    be known.
     """
-    kind = for_runs().get(asked.mechanism) if isinstance(asked.mechanism, str) else asked.mechanism
-    values = kind is None or (kind.releases_values and kind.takes == "votes")
-    open_ = type(asked.student) is AutoStudent and asked.student.estimator is None
-    if config.earlier_defaults or not (values and open_) or asked.strategy is not None or facts.rows is None:
+    open_ = config.student is None or asked.student == AutoStudent()
+    if config.earlier_defaults or not open_ or asked.strategy is not None or facts.rows is None:
         return None
-    see = views.numbers
-    return PoolForVotes.of(see(inputs.public), see.encoder)
+    return pool_for_votes(inputs.public, views, asked.mechanism)
 
 
 def _in_coordinates(
-    asked: _Arguments, views: Views, made: Recipe, facts: PublicFacts, pool: PoolForVotes, inputs: Inputs, *, tiny: bool
+    asked: _Arguments, views: Views, made: Recipe, facts: PublicFacts, pool: PoolForVotes, inputs: Inputs
 ) -> tuple[_Arguments, Views, Recipe]:
     """Let the student see coordinates of the pool, and tiny teachers as well."""
-    share = made.n_queries / (made.n_queries + made.online_answers)
-    mu_n = mu_of_gaussian(facts.epsilon, facts.delta) * math.sqrt(share) * (facts.rows or 1)
-    coordinates = pool.coordinates(n_classes=facts.n_classes, mu_n=mu_n)
-    see = replace(views.numbers, directions=coordinates)
-    rows_each = (facts.rows or 1) / made.n_teachers
-    prior = pool.prior(coordinates, n_classes=facts.n_classes, rows_each=rows_each if tiny else None)
-    views = replace(views, student=see, prior=prior)
-    if tiny:
-        penalty = PENALTY * rows_each / float(coordinates.effects.sum())
-        asked = replace(asked, teacher=TinyTeacher(penalty=penalty, n_classes=facts.n_classes))
-        seen = replace(see, fixed=True, marks=absent_marks(see.kinds(inputs.public)))
-        views = replace(views, teacher=seen)
+    numbers = {"n_teachers": made.n_teachers, "n_queries": made.n_queries}
+    views, teacher = in_coordinates(pool, views, inputs.public, facts, **numbers)
+    asked = replace(asked, teacher=asked.teacher if teacher is None else teacher, student=AutoStudent())
     return asked, views, with_directions_told(made, views)
 
 
@@ -209,14 +194,15 @@ def _recipe(
     facts: PublicFacts,
     *,
     grouped: bool,
-    tiny: bool,
 ) -> tuple[Recipe, Partition]:
     """Fill in what was left open, try the student, and refuse what can answer nothing; return the partition as well."""
-    made = _with_tried_student(config, asked, _fill_in(config, asked, facts, grouped=grouped, tiny=tiny), inputs, views)
+    made = _with_tried_student(config, asked, _fill_in(config, asked, facts, grouped=grouped), inputs, views)
     partition = _partition(config, made, facts, grouped=grouped)
     if partition != "unit":
         _refuse_too_many_teachers(made, inputs, config.n_records, facts)
-    made = _with_shards_looked_at(config, made if tiny else with_directions_told(made, views), inputs, views, facts)
+    made = _with_shards_looked_at(
+        config, made if facts.tiny else with_directions_told(made, views), inputs, views, facts
+    )
     made = with_requests_told(asked.teacher, _with_pool_looked_at(config, made, inputs, views, facts), facts)
     refuse_hopeless(() if config.allow_hopeless else made.considered)
     return made, partition
@@ -239,8 +225,9 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
         )
     one_of("preprocessing", config.preprocessing, ("inside", "public"))
     check_declared_rows(config, grouped=grouped)
-    teacher = default_teacher(images=images) if config.teacher is None else config.teacher
-    student = as_student(config.student)
+    given = config.default_teacher if config.teacher is None else config.teacher
+    teacher = default_teacher(images=images) if given is None else given
+    student = as_student(config.default_student if config.student is None else config.student)
     as_teacher(teacher, preprocessing=config.preprocessing)  # refuses what cannot be one
     truth("batched", config.batched)
     check_unfitted(student.learner, preprocessing=config.preprocessing)
@@ -267,7 +254,7 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
 
 def _views(config: RunConfig, asked: _Arguments, inputs: Inputs, images: PoolDirections | None) -> Views:
     """Look at the pool for how models are to see rows; quorate's own linear teachers see directions of a wide one."""
-    built_in = config.built_in or config.teacher is None
+    built_in = config.built_in or (config.teacher is None and config.default_teacher is None)
     directed = built_in and is_linear(asked.teacher)
     return look(
         inputs, teacher=asked.teacher, student=asked.student, built_in=built_in, directed=directed, images=images
@@ -300,8 +287,8 @@ def _teacher(config: RunConfig, model: Any, inputs: Inputs) -> Teacher:
 def _with_tried_student(config: RunConfig, asked: _Arguments, made: Recipe, inputs: Inputs, views: Views) -> Recipe:
     """Try a student that teaches a classifier of the user's, or that is the user's own, on answers like the run's."""
     student = asked.student
-    of_quorate = config.built_in or (isinstance(student, EstimatorStudent) and student.estimator is None)
-    if config.rehearse and not of_quorate:
+    left_open = config.student is None or (isinstance(student, EstimatorStudent) and student.estimator is None)
+    if config.rehearse and not (config.built_in or left_open):
         rehearse_student(student, made.mechanism, inputs, views, n_teachers=made.n_teachers, declined=config.declined)
     return made
 
@@ -321,7 +308,7 @@ def _public_facts(config: RunConfig, asked: _Arguments, inputs: Inputs, views: V
     )
 
 
-def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, grouped: bool, tiny: bool) -> Recipe:
+def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, grouped: bool) -> Recipe:
     """Choose what was left open, and refuse a mechanism that does not go with the student or the strategy."""
     strategy, student = asked.strategy, asked.student
     each_unit = config.partition == "unit" or _knows_no_rows(config, asked, facts, grouped=grouped)
@@ -331,7 +318,6 @@ def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, groupe
         n_queries=_n_queries(config.queries, facts.n_public) if strategy is None else strategy.n,
         mechanism=asked.mechanism,
         fields=config.mechanism_fields,
-        tiny=tiny,
     )
     if each_unit:
         made = replace(made, why=(*made.why, f"{several(made.n_teachers, 'teacher')}, one for each {facts.unit}"))
@@ -346,7 +332,7 @@ def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, groupe
         )
     if grouped and asked.n_teachers is None:
         made = replace(made, considered=(*made.considered, rows_caution(facts)))
-    return made if strategy is None else _told_of(strategy, made, width=facts.width)
+    return made if strategy is None else with_strategy_told(strategy, made, width=facts.width)
 
 
 def _knows_no_rows(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, grouped: bool) -> bool:
@@ -415,22 +401,6 @@ def _refuse_too_many_teachers(made: Recipe, inputs: Inputs, declared: Any, facts
         )
 
 
-def _told_of(strategy: Strategy, made: Recipe, *, width: int) -> Recipe:
-    """Add to a recipe what is to be said of a strategy; refuse a mechanism that needs its queries beforehand."""
-    if made.mechanism.takes == "votes and predictions":
-        raise InvalidParameter(
-            f"{type(made.mechanism).__name__} asks a student about queries that are fixed beforehand; "
-            "give queries= a number, or take ConfidentNoisyMax"
-        )
-    name = type(strategy).__name__
-    told: tuple[Caution | str, ...] = strategy.cautions(width=width)  # a strategy of version 0.1 says sentences
-    heard = (each if isinstance(each, Caution) else caution("strategy", Severity.NOTE, each) for each in told)
-    why = f"{name} chooses the queries from released answers, and may stop early: noise and price are those of its cap"
-    if not strategy.learns:
-        why = f"{name} chooses at most {strategy.n:,} queries from public rows alone"
-    return replace(made, why=(*made.why, why), considered=(*made.considered, *heard))
-
-
 def _mechanism(wish: Any, given: Mapping[str, Any], *, n_classes: int) -> Mechanism | type[Mechanism] | str | None:
     """A mechanism as it is; the name or the class of one; or None where the recipe is to choose."""
     if isinstance(wish, type) and issubclass(wish, Mechanism):
@@ -450,7 +420,7 @@ def _prior_matching(wish: Any, teacher: Any, *, n_classes: int) -> bool:
     matching = truth("prior_matching", wish)
     if matching and n_classes != 2:
         raise InvalidParameter(f"prior_matching is for two classes, and there are {n_classes}; leave it out")
-    if matching:
+    if matching and not isinstance(teacher, TinyTeacher):
         PriorMatchingTeacher(ClassifierTeacher(teacher), np.zeros((1, 1)))  # refuses a teacher without scores
     return matching
 

@@ -121,7 +121,6 @@ def recipe(
     n_queries: int | None = None,
     mechanism: Mechanism | type[Mechanism] | str | None = None,
     fields: Mapping[str, Any] | None = None,
-    tiny: bool = False,
 ) -> Recipe:
     """Fill in whatever the user left open.
 
@@ -135,8 +134,6 @@ def recipe(
         A mechanism; or the class of one, or its name, whose noise is then filled in.
     fields : mapping, optional
         Fields of the mechanism whose class is given.
-    tiny : bool, default False
-        Whether teachers are the tiny ones of public coordinates.
 
     Raises
     ------
@@ -156,17 +153,18 @@ def recipe(
     (441, 8140, NoisyCounts(sigma=336.584856, form='binary'))
     """
     why = []
-    if n_teachers is None:
-        n_teachers, reason = _teachers(facts, tiny=tiny)
-        why.append(reason)
-    else:
-        _refuse_too_many(n_teachers, facts, tiny=tiny)
     if mechanism is None:
         mechanism = DEFAULT
         why.append("noisy vote counts cost no more privacy than the winning class alone, and carry more information")
     if isinstance(mechanism, str):
         mechanism = for_runs()[one_of("mechanism", mechanism, for_runs())]
     kind = mechanism if isinstance(mechanism, type) else type(mechanism)
+    tiny = facts.tiny and kind.releases_values
+    if n_teachers is None:
+        n_teachers, reason = _teachers(facts, tiny=tiny)
+        why.insert(0, reason)
+    else:
+        _refuse_too_many(n_teachers, facts, tiny=tiny)
     if n_queries is None:
         n_queries, reason = _queries(kind, facts)
         why.append(reason)

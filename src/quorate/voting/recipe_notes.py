@@ -6,6 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from quorate.ensemble import ChatTeacher
+from quorate.errors import InvalidParameter
+from quorate.labelling.active import Strategy
+from quorate.outcomes import Caution, Severity, caution
 from quorate.run.cautions import shown_rows_caution
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.inputs import Views
@@ -34,3 +37,19 @@ def with_directions_told(made: Recipe, views: Views) -> Recipe:
     what = "patches of the public images" if seen.of_patches else "the public pool"
     told = f"{who} the {seen.n_directions} leading directions of {what} in place of {views.width:,} columns"
     return replace(made, why=(*made.why, told))
+
+
+def with_strategy_told(strategy: Strategy, made: Recipe, *, width: int) -> Recipe:
+    """Add to a recipe what is to be said of a strategy; refuse a mechanism that needs its queries beforehand."""
+    if made.mechanism.takes == "votes and predictions":
+        raise InvalidParameter(
+            f"{type(made.mechanism).__name__} asks a student about queries that are fixed beforehand; "
+            "give queries= a number, or take ConfidentNoisyMax"
+        )
+    name = type(strategy).__name__
+    told: tuple[Caution | str, ...] = strategy.cautions(width=width)  # a strategy of version 0.1 says sentences
+    heard = (each if isinstance(each, Caution) else caution("strategy", Severity.NOTE, each) for each in told)
+    why = f"{name} chooses the queries from released answers, and may stop early: noise and price are those of its cap"
+    if not strategy.learns:
+        why = f"{name} chooses at most {strategy.n:,} queries from public rows alone"
+    return replace(made, why=(*made.why, why), considered=(*made.considered, *heard))

@@ -27,6 +27,7 @@ from quorate.ensemble import (
     change_of_one_teacher,
 )
 from quorate.ensemble.linear.equivalent import is_equivalent
+from quorate.ensemble.linear.tiny import TinyTeacher
 from quorate.errors import PreconditionFailed
 from quorate.labelling import distinct
 from quorate.labelling.active import Strategy
@@ -140,7 +141,8 @@ class Task:
             return as_teacher(
                 self.teacher, preprocessing=self.preprocessing, batched=self.batched, classes=self._classes_to_name
             )
-        return PriorMatchingTeacher(self.classifier, self.views.teacher(self.inputs.public))
+        classifier = self.teacher if isinstance(self.teacher, TinyTeacher) else self.classifier
+        return PriorMatchingTeacher(classifier, self.views.teacher(self.inputs.public))
 
     @property
     def classifier(self) -> ClassifierTeacher:
@@ -155,6 +157,8 @@ class Task:
     @property
     def names_classes(self) -> bool:
         """Whether a parameter of the classifier names a class, so that teachers are fitted on the declared labels."""
+        if isinstance(self.teacher, TinyTeacher):
+            return False
         teacher = self.classifier if self.prior_matching else self.trainer
         return isinstance(teacher, ClassifierTeacher) and teacher.classes is not None
 
