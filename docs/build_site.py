@@ -46,7 +46,7 @@ CHAPTERS = (
 #: Rooms with public names, in the order of the reference. What a room shows is what its ``__all__`` lists.
 ROOMS = (
     "quorate", "accounting", "mechanisms", "ledger", "learners", "learners.concepts", "learners.sanitizers", "students",
-    "data", "noise", "audit", "theory", "labelling", "release", "report", "service", "errors", "outcomes", "types",
+    "data", "noise", "audit", "theory", "labelling", "release", "report", "service", "errors", "findings", "types",
 )  # fmt: skip
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import pickle
+import re
 from fractions import Fraction
 from typing import Any
 
@@ -10,7 +12,7 @@ import numpy as np
 import pytest
 
 from quorate.arguments import count, real
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, keyword, named, naming
 
 NO_NUMBERS = [True, np.True_, "1", None, 1j, [1.0], math.nan, math.inf, -math.inf, np.float32("nan"), 10**400]
 
@@ -51,3 +53,39 @@ def test_minus_zero_is_zero() -> None:
 def test_a_count_is_whole_and_not_too_small(bad: Any) -> None:
     with pytest.raises(InvalidParameter, match=r"^times must be a whole number >= 1, got "):
         count("times", bad, at_least=1)
+
+
+def test_a_refusal_has_its_facts_as_fields_and_keeps_them_between_processes() -> None:
+    refusal = InvalidParameter(parameter="n_teachers", got=0, expected="a whole number >= 1", advice="Raise it")
+    assert str(refusal) == "n_teachers must be a whole number >= 1, got 0. Raise it"
+    again = pickle.loads(pickle.dumps(refusal))  # noqa: S301 - of this test
+    assert str(again) == str(refusal)
+    assert vars(again) == vars(refusal)
+
+
+@pytest.mark.parametrize(
+    ("names", "assigned", "given"),
+    [
+        ({}, ("rounds=3", 'partition="unit"', "batched=True"), "rounds="),
+        ({"rounds": "--rounds", "partition": "--partition", "batched": "--batched"},
+         ("--rounds 3", "--partition unit", "--batched"), "--rounds"),
+        ({"rounds": "[method] rounds", "partition": "[teachers] partition", "batched": "[teachers] batched"},
+         ("[method] rounds = 3", '[teachers] partition = "unit"', "[teachers] batched = true"), "[method] rounds"),
+    ],
+)  # fmt: skip
+def test_a_parameter_has_the_name_that_its_reader_types(
+    names: dict[str, str], assigned: tuple[str, str, str], given: str
+) -> None:
+    with naming(names):
+        assert (named("rounds", 3), named("partition", "unit"), named("batched", True)) == assigned
+        assert keyword("rounds") == given
+        with pytest.raises(InvalidParameter, match=f"^{re.escape(names.get('rounds', 'rounds'))} must be .*, got 0$"):
+            count("rounds", 0, at_least=1)
+    assert named("rounds", 3) == "rounds=3"
+
+
+def test_inner_names_go_before_outer_ones_and_end_with_their_block() -> None:
+    with naming({"rounds": "--rounds", "clip": "--clip"}):
+        with pytest.raises(InvalidParameter, match=r"^\[method\] rounds"), naming({"rounds": "[method] rounds"}):
+            count(named("rounds"), named("clip"))
+        assert (named("rounds"), named("clip")) == ("--rounds", "--clip")

@@ -258,7 +258,7 @@ def caution_codes() -> set[str]:
     import ast
 
     texts = [path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py")]
-    speaking = re.compile(r"\b[cC]aution\(|^[A-Z_]+(?:: [^=]+)? = [\"'][a-z-]+[\"']", re.MULTILINE)
+    speaking = re.compile(r"\b(?:caution|Finding)\(|^[A-Z_]+(?:: [^=]+)? = [\"'][a-z-]+[\"']", re.MULTILINE)
     trees = [ast.parse(text) for text in texts if speaking.search(text)]  # the others hold none of either
     constants = {
         target.id: node.value.value
@@ -272,7 +272,8 @@ def caution_codes() -> set[str]:
         node
         for tree in trees
         for node in ast.walk(tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("caution", "Caution")
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        if node.func.id == "caution" or (node.func.id == "Finding" and any(k.arg == "severity" for k in node.keywords))
     ]
     given = [each for call in calls for each in (*call.args[:1], *(k.value for k in call.keywords if k.arg == "code"))]
     names = {each.id for each in given if isinstance(each, ast.Name)} - {"code"}  # an argument that is handed on

@@ -171,8 +171,8 @@ def test_a_class_of_a_users_own_is_called_by_its_module_whatever_it_inherits_fro
 
 
 def test_a_class_without_a_name_in_a_key_is_an_error_in_tests() -> None:
-    with pytest.raises(AssertionError, match=r"quorate\.outcomes\.Caution has no stored name"):
-        described(quorate.outcomes.Caution)
+    with pytest.raises(AssertionError, match=r"quorate\.findings\.Finding has no stored name"):
+        described(quorate.findings.Finding)
 
 
 def moved_step(path: str) -> bytes:

@@ -74,7 +74,7 @@ def real(
             and (at_most is None or number <= at_most)
         ):
             return number + 0.0  # −0.0 becomes 0.0: equal values are written alike
-    raise InvalidParameter(f"{name} must be {expected}, got {value!r}{_tail(hint or _without_quotes(value))}")
+    raise InvalidParameter(parameter=name, got=value, expected=expected, advice=hint or _without_quotes(value))
 
 
 def truth(name: str, value: object) -> bool:
@@ -88,7 +88,7 @@ def truth(name: str, value: object) -> bool:
     False
     """
     if not isinstance(value, bool):
-        raise InvalidParameter(f"{name} must be True or False, got {value!r}")
+        raise InvalidParameter(parameter=name, got=value, expected="True or False")
     return value
 
 
@@ -96,8 +96,8 @@ def count(name: str, value: object, *, at_least: int = 0, hint: str = "") -> int
     """Return `value` as an int of at least `at_least`; integral floats and booleans are refused."""
     if not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= at_least:
         return int(value)
-    hint = hint or _without_quotes(value)
-    raise InvalidParameter(f"{name} must be a whole number >= {at_least}, got {value!r}{_tail(hint)}")
+    advice = hint or _without_quotes(value)
+    raise InvalidParameter(parameter=name, got=value, expected=f"a whole number >= {at_least}", advice=advice)
 
 
 def _without_quotes(value: object) -> str:
@@ -130,20 +130,15 @@ def one_of(name: str, value: object, allowed: Iterable[str], *, hint: str = "") 
     if isinstance(value, str) and value in names:
         return value
     listed = ", ".join(f'"{name_}"' for name_ in names)
-    meant = nearest(value, names)
-    raise InvalidParameter(
-        f"{name} must be one of {listed}, got {value!r}{meant}{_tail(hint).removeprefix('.' if meant else '')}"
-    )
+    meant = nearest(value, names).removeprefix("; ")
+    advice = f"{meant} {hint}".strip()
+    raise InvalidParameter(parameter=name, got=value, expected=f"one of {listed}", advice=advice)
 
 
 def nearest(value: object, names: Iterable[str]) -> str:
     """Return ``'; did you mean "…"?'`` for the nearest name, or nothing."""
     close = get_close_matches(str(value), list(names), n=1, cutoff=0.5)
     return f'; did you mean "{close[0]}"?' if close else ""
-
-
-def _tail(hint: str) -> str:
-    return f". {hint}" if hint else ""
 
 
 def before_at(url: str) -> str:

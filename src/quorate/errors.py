@@ -26,6 +26,11 @@ What is no error and must be known is a warning::
 
 A message is one line: which parameter, what it got, what was expected, what to do. The same facts are
 attributes, so that no caller parses text. No message holds a row, a vote or a count of private things.
+
+A parameter has the name of its argument in Python. Who acts through a file or a command knows it by another name,
+a key or an option, so that whoever words a message writes :func:`named` for a parameter, and whoever reads the file or
+the command line says by :func:`naming` what its parameters are called there.
+
 :class:`DataRefused` is the one exception that may speak of the private table as a whole (a column that is
 missing, a label outside ``classes``): it is raised before anything is fitted or charged, goes to the operator
 alone, and lies outside the guarantee.
@@ -35,10 +40,11 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, ClassVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
 NOTHING_CHARGED = "nothing was charged"
 NOTHING_MORE = "nothing more was charged"
@@ -80,6 +86,66 @@ def note_charge(words: str = STANDS) -> None:
         _charged.set(words)
 
 
+_names: ContextVar[Mapping[str, str]] = ContextVar("_names", default=MappingProxyType({}))
+
+
+@contextmanager
+def naming(names: Mapping[str, str]) -> Iterator[None]:
+    """Name parameters, in all that is worded inside, as whoever acts has typed them.
+
+    `names`: a key such as ``"[teachers] count"``, or an option such as ``"--records"``, by the argument's name in
+    Python. Those of an outer one hold where `names` says nothing.
+
+    Examples
+    --------
+    >>> with naming({"n_records": "[data] n_records"}):
+    ...     named("n_records", 400), named("n_teachers", 40)
+    ('[data] n_records = 400', 'n_teachers=40')
+    """
+    before = _names.get()
+    _names.set({**before, **names})
+    try:
+        yield
+    finally:
+        _names.set(before)
+
+
+def named(parameter: str, *value: object) -> str:
+    """Return a parameter's name as whoever acts knows it; with a value, what they type to give it that.
+
+    Examples
+    --------
+    >>> named("n_teachers"), named("n_teachers", 40), named("n_teachers", "auto")
+    ('n_teachers', 'n_teachers=40', 'n_teachers="auto"')
+    >>> with naming({"n_records": "--records", "allow_hopeless": "[run] allow_hopeless"}):
+    ...     named("n_records", 400), named("allow_hopeless", True)
+    ('--records 400', '[run] allow_hopeless = true')
+    """
+    name = _names.get().get(parameter, parameter)
+    if not value:
+        return name
+    [said] = value
+    if name.startswith("--"):
+        return name if said is True else f"{name} {said}"
+    text = f'"{said}"' if isinstance(said, str) else repr(said)
+    if name.startswith("["):
+        return f"{name} = {text.lower() if isinstance(said, bool) else text}"
+    return f"{name}={text}"
+
+
+def keyword(parameter: str) -> str:
+    """Return a parameter's name where a sentence says to give it: ``groups=`` in Python.
+
+    Examples
+    --------
+    >>> with naming({"groups": "[data] unit"}):
+    ...     keyword("groups"), keyword("public")
+    ('[data] unit', 'public=')
+    """
+    name = named(parameter)
+    return f"{name}=" if name.isidentifier() else name
+
+
 class QuorateError(Exception):
     """Base of every error raised on purpose.
 
@@ -106,11 +172,52 @@ class QuorateError(Exception):
         self._charged, self._stated = words, True
 
 
+NOTHING_GIVEN: Final = ...  # a value of its own that goes between processes
+
+
 class InvalidParameter(QuorateError, ValueError):
-    """An argument is of the wrong kind or out of range."""
+    """An argument is of the wrong kind or out of range.
+
+    `problem`: what is wrong, in words; by default that `parameter` must be `expected`, and got `got`. `parameter`: its
+    name in Python, "" where the problem is none of one parameter. `got`: what it got, if it got anything. `expected`:
+    what it must be, as it stands after "must be". `advice`: what to do. `instead`: the class or argument
+    that it sends to, by its name in Python. `charged`: as :class:`QuorateError` has it.
+
+    Examples
+    --------
+    >>> refusal = InvalidParameter(parameter="epsilon", got=0, expected="a number > 0", advice="raise it")
+    >>> print(refusal)
+    epsilon must be a number > 0, got 0; raise it
+    >>> refusal.parameter, refusal.got, refusal.expected, refusal.advice
+    ('epsilon', 0, 'a number > 0', 'raise it')
+    >>> with naming({"epsilon": "[budget] epsilon"}):
+    ...     print(InvalidParameter(parameter="epsilon", got=0, expected="a number > 0"))
+    [budget] epsilon must be a number > 0, got 0
+    """
 
     code = "QUO-E001"
     exit_code = 2
+
+    def __init__(
+        self,
+        problem: str = "",
+        *,
+        parameter: str = "",
+        got: object = NOTHING_GIVEN,
+        expected: str = "",
+        advice: str = "",
+        instead: str = "",
+        charged: str | None = None,
+    ) -> None:
+        self.parameter, self.got, self.expected, self.advice, self.instead = parameter, got, expected, advice, instead
+        value = "" if got is NOTHING_GIVEN else f", got {got!r}"
+        self.problem = problem or f"{named(parameter)} must be {expected}{value}"
+        super().__init__(_with_advice(self.problem, advice), charged=charged)
+
+
+def _with_advice(problem: str, advice: str) -> str:
+    """Let advice follow a problem: as a sentence of its own where it begins as one."""
+    return f"{problem}{'. ' if advice[:1].isupper() else '; ' if advice else ''}{advice}"
 
 
 class UnsupportedEvent(InvalidParameter):
@@ -122,8 +229,9 @@ class UnsupportedEvent(InvalidParameter):
 class BudgetExhausted(QuorateError):
     """The charge would pass the budget; nothing was drawn, nothing was charged.
 
-    `spent`, `requested`, `limit`: in the unit named by `unit` ("ε", "ρ", "answers" or "stages"). `also`: likewise of
-    another unit whose limit the same charge would pass: δ beside ε.
+    `problem`: what the charge would pass. `advice`: what to do. `spent`, `requested`, `limit`: in the unit named by
+    `unit` ("ε", "ρ", "answers" or "stages"). `also`: likewise of another unit whose limit the same charge would pass: δ
+    beside ε.
     """
 
     code = "QUO-E003"
@@ -131,26 +239,34 @@ class BudgetExhausted(QuorateError):
 
     def __init__(
         self,
-        message: str,
+        problem: str,
         *,
         spent: float,
         requested: float,
         limit: float,
         unit: str = "ε",
         also: BudgetExhausted | None = None,
+        advice: str = "",
     ) -> None:
         self.spent, self.requested, self.limit, self.unit, self.also = spent, requested, limit, unit, also
-        super().__init__(message)
+        self.problem, self.advice = problem, advice
+        super().__init__(_with_advice(problem, advice))
 
     @property
     def all(self) -> tuple[BudgetExhausted, ...]:
         """The refusal, and those of other units that the same charge meets."""
         return (self, *(() if self.also is None else self.also.all))
 
-    def reworded(self, message: str) -> BudgetExhausted:
-        """Return the same refusal in the words of whoever knows more of what was asked."""
+    def reworded(self, problem: str = "", *, advice: str = "") -> BudgetExhausted:
+        """Return the same refusal in the words of whoever knows more of what was asked; `problem` by default stays."""
         return BudgetExhausted(
-            message, spent=self.spent, requested=self.requested, limit=self.limit, unit=self.unit, also=self.also
+            problem or self.problem,
+            spent=self.spent,
+            requested=self.requested,
+            limit=self.limit,
+            unit=self.unit,
+            also=self.also,
+            advice=advice,
         )
 
 
@@ -185,13 +301,20 @@ class DataRefused(PreconditionFailed, ValueError):
 class LedgerMismatch(PreconditionFailed):
     """The ledger was opened for other data, or with another budget or composition.
 
-    `budget`: ε and δ that the ledger has, where others were asked for.
+    `budget`: ε and δ that the ledger has, where others were asked for. `other_data`: whether it is of other data.
     """
 
     code = "QUO-E006"
 
-    def __init__(self, message: str, *, charged: str | None = None, budget: tuple[float, float] | None = None) -> None:
-        self.budget = budget
+    def __init__(
+        self,
+        message: str,
+        *,
+        charged: str | None = None,
+        budget: tuple[float, float] | None = None,
+        other_data: bool = False,
+    ) -> None:
+        self.budget, self.other_data = budget, other_data
         super().__init__(message, charged=charged)
 
 

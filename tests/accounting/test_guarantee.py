@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from quorate.accounting import Guarantee
-from quorate.accounting.odds import ALMOST, NEARLY, SMALL_DELTA, factor, rounded_up
+from quorate.accounting.attacker import ALMOST, NEARLY, SMALL_DELTA, factor, rounded_up
 from quorate.errors import InvalidParameter
 
 PLAIN = Guarantee(

@@ -28,8 +28,7 @@ from quorate.accounting import (
     trade_off_of,
     worlds_told_apart,
 )
-from quorate.accounting.odds import worlds_told_apart_by
-from quorate.accounting.optimal_attacker import FALSE_ALARMS
+from quorate.accounting.attacker import FALSE_ALARMS, worlds_told_apart_by
 from quorate.errors import InvalidParameter
 
 EPSILONS = st.floats(0, 12)

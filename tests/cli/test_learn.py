@@ -291,11 +291,11 @@ def test_another_rule_is_not_written_over(cli: Any, table: Path, tmp_path: Path)
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (("--cut", "height=3,2"), "quorate: --cut 'height' must be increasing numbers"),
+        (("--cut", "height=3,2"), "quorate: --cut of 'height' must be increasing numbers"),
         (("--cut", "ill=yes"), "quorate: --cut: 'ill' is the label"),
         (("--cut", "height=3"), "quorate: private.csv has no column 'height'"),
-        (("--class", "maybe"), "quorate: --class is to be given twice"),
-        (("--concept", "threshold"), "quorate: --concept 'threshold' is for one column"),
+        (("--class", "maybe"), "quorate: --class must be two labels, got 3"),
+        (("--concept", "threshold"), "quorate: --concept threshold is for one column"),
         (("--learner", "best"), "quorate: --learner must be one of"),
         (("--epsilon", "0"), "quorate: --epsilon must be a number > 0, got 0.0. Example: --epsilon 1.0"),
     ],

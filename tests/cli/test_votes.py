@@ -141,7 +141,7 @@ def test_more_than_the_budget_is_refused_with_its_own_exit_code(cli: Any, file: 
         (("--set", "form=binary"), "no field 'form'"),
         (("--mechanism", "GaussianNoisyMx"), 'did you mean "GaussianNoisyMax"?'),
         (("--mechanism", "ConfidentNoisyMax"), "needs threshold"),
-        (("--n-teachers", "0"), "n_teachers must be a whole number >= 1"),
+        (("--n-teachers", "0"), "--n-teachers must be a whole number >= 1"),
         (("--delta", "0"), "delta"),
         (("--kind", "votes"), "votes"),
     ],

@@ -16,11 +16,10 @@ import pytest
 
 from quorate import PublicPool
 from quorate.data import public_encoder
-from quorate.data.column_kinds import ColumnKinds, column_kinds, text_column_kind
-from quorate.data.given_kinds import GivenKinds
+from quorate.data.column_kinds import ColumnKinds, GivenKinds, column_kinds, text_column_kind
+from quorate.data.date_notation import time_number
+from quorate.data.number_notation import number, written_number
 from quorate.data.rows import as_rows, take
-from quorate.data.times import time_number
-from quorate.data.written_numbers import number, written_number
 from quorate.errors import InvalidParameter
 
 WORDS = ["cough", "fever", "ache", "well", "fine", "healthy", "rest", "seen", "again", "tomorrow"]

@@ -9,8 +9,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from quorate.data.declared import declared_columns
 from quorate.data.rows import take
+from quorate.data.schema_encoder import declared_columns
 from quorate.deferred import skops
 from quorate.errors import InvalidParameter
 

@@ -9,7 +9,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from quorate.data.likely_units import likely_units
+from quorate.data.unit_ids import likely_units
 from quorate.run.pool_cautions import pool_cautions, unit_caution
 
 N = 300

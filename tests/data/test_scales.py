@@ -9,7 +9,7 @@ import pytest
 from scipy import sparse
 from sklearn.preprocessing import MinMaxScaler, RobustScaler, StandardScaler
 
-from quorate.data.scales import FEWEST, Scales, compared_scales
+from quorate.data.comparison import FEWEST_VALUES, Scales, compared_scales
 
 NAMES = ["age", "income", "lab", "flag"]
 
@@ -31,7 +31,7 @@ def found(private: object, public: object) -> Scales:
 @pytest.mark.parametrize("seed", range(200))
 def test_two_samples_of_one_population_are_not_accused(seed: int) -> None:
     """With as few as fifty rows on a side, and heavy tails. No false alarm in 200 pairs: below 2 % at 95 %."""
-    n = FEWEST if seed % 2 else 200
+    n = FEWEST_VALUES if seed % 2 else 200
     assert found(table(n, 3 * seed + 5), table(n, 3 * seed + 6)) == Scales((), ())
 
 
@@ -76,7 +76,7 @@ def test_texts_gaps_and_sparse_tables_do_no_harm() -> None:
     words = pl.DataFrame({"ward": ["north", "south"] * 30, "age": list(range(60))})
     assert found(words, words.with_columns(pl.col("age") * 100)) == Scales(("age",), ())
     assert found(sparse.csr_array(PRIVATE), sparse.csr_array(PUBLIC * 100)) == Scales((), ())
-    assert found(PRIVATE[: FEWEST - 1], PUBLIC * 100) == Scales((), ())
+    assert found(PRIVATE[: FEWEST_VALUES - 1], PUBLIC * 100) == Scales((), ())
 
 
 def test_what_was_found_does_not_print() -> None:
@@ -110,7 +110,7 @@ def test_what_lies_between_0_and_1_by_itself_is_not_accused(kind: str, n_columns
     """Few public rows, so that these do not reach both ends."""
     rng = np.random.default_rng(3)
     for n in (60, 2_000):
-        rows = [RNG_KINDS[kind](rng, (size, n_columns)) for size in (n, FEWEST)]
+        rows = [RNG_KINDS[kind](rng, (size, n_columns)) for size in (n, FEWEST_VALUES)]
         assert found(*rows).fitted == (), n
 
 
@@ -122,7 +122,7 @@ def test_what_a_scaler_brought_between_0_and_1_is_seen(whole: bool, n_columns: i
     rng = np.random.default_rng(4)
     rows = rng.integers(17, 91, (2_000, n_columns)) if whole else rng.lognormal(0, 1, (2_000, n_columns))
     scaled = MinMaxScaler().fit_transform(rows.astype(float))
-    assert len(found(scaled, scaled[:FEWEST] * 0.98 + 0.01).fitted) == n_columns
+    assert len(found(scaled, scaled[:FEWEST_VALUES] * 0.98 + 0.01).fitted) == n_columns
 
 
 def test_the_narrowest_gap_between_two_numbers_is_no_step() -> None:

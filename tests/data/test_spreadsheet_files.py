@@ -13,10 +13,9 @@ import polars as pl
 import pytest
 
 from quorate.data import column_names, read_cells, read_data
-from quorate.data.column_kinds import column_kinds
+from quorate.data.column_kinds import GivenKinds, column_kinds
 from quorate.data.dialect import Dialect
 from quorate.data.formats.spreadsheet import _with_cells_that_can_be_read
-from quorate.data.given_kinds import GivenKinds
 from quorate.errors import DataRefused, PreconditionFailed
 from quorate.run.schema import Schema
 

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.data import check_classes, encode_labels, read_data
-from quorate.data.spreadsheets import as_cell, csv_text, from_cell
+from quorate.data.cell_text import as_cell, csv_text, from_cell
 from quorate.errors import DataRefused, InvalidParameter
 
 DANGEROUS = tuple("=+-@\t\r\n")

@@ -9,9 +9,8 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from quorate.data.encoding import public_encoder
+from quorate.data.encoding import public_encoder, refuse_without_text
 from quorate.data.rows import take
-from quorate.data.text_columns import refuse_without_text
 from quorate.deferred import skops
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.run.schema import Schema

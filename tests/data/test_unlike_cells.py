@@ -13,7 +13,7 @@ import pytest
 from scipy import sparse
 
 from quorate.data.column_kinds import ColumnKinds, column_kinds
-from quorate.data.unlike_cells import FEWEST, UnlikeCells, unlike_cells
+from quorate.data.comparison import FEWEST_CELLS, UnlikeCells, unlike_cells
 
 NOTHING = UnlikeCells()
 
@@ -38,7 +38,7 @@ def found(private: Any, public: Any = PUBLIC, kinds: ColumnKinds | None = None) 
 @pytest.mark.default_cases(3)
 @pytest.mark.parametrize("seed", range(50))
 def test_two_samples_of_one_population_are_not_accused(seed: int) -> None:
-    assert found(frame(FEWEST, 2 + seed)) == NOTHING
+    assert found(frame(FEWEST_CELLS, 2 + seed)) == NOTHING
 
 
 @pytest.mark.default_cases(2)
@@ -116,8 +116,8 @@ def test_images_that_could_not_be_read_are_counted() -> None:
 
 
 def test_what_is_too_small_or_sparse_is_not_looked_at() -> None:
-    nothing = pl.Series([None] * (FEWEST - 1), dtype=pl.String)
-    assert found(frame(FEWEST - 1, 2, note=nothing)) == NOTHING
+    nothing = pl.Series([None] * (FEWEST_CELLS - 1), dtype=pl.String)
+    assert found(frame(FEWEST_CELLS - 1, 2, note=nothing)) == NOTHING
     assert found(sparse.csr_matrix((30, 3)), sparse.csr_matrix(np.ones((30, 3)))) == NOTHING
 
 

@@ -19,7 +19,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool
 from quorate.data.feature_maps import fitted_transformer
 from quorate.data.feature_maps.named import feature_map_for
-from quorate.data.formats.sparse_rows import of_width
+from quorate.data.formats.sparse import of_width
 from quorate.deferred import skops
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.plan import plan_direct

@@ -12,7 +12,7 @@ import pytest
 from tests.used_rows import used
 
 from quorate import PrivateLogisticRegression, PublicPool
-from quorate.data.formats import delimited_text, parquet
+from quorate.data.formats import columnar, delimited_text
 from quorate.data.reading import read_cells
 from quorate.direct import spool
 from quorate.direct.config import DirectConfig
@@ -109,7 +109,7 @@ def test_what_holds_the_rows_changes_no_integer(
     people: pl.DataFrame, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     expected = task_of(people, people.drop("ill", "person"), grouped=True)
-    monkeypatch.setattr(parquet, "_CELLS", 5_000)
+    monkeypatch.setattr(columnar, "_CELLS", 5_000)
     monkeypatch.setattr(delimited_text, "AT_ONCE", 30_000)
     monkeypatch.setattr(usable_rows, "CELLS", 3_000)
     if "." in name:

@@ -17,7 +17,7 @@ from quorate import PrivateClassifier, PublicPool
 from quorate.ensemble import ClassifierTeacher, check_unfitted, not_looked_into
 from quorate.ensemble.teachers.classifier import set_random_states
 from quorate.errors import InvalidParameter
-from quorate.outcomes import Outcome
+from quorate.findings import Outcome
 
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(80, 3))

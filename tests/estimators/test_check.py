@@ -26,10 +26,10 @@ from quorate import (
 from quorate.cli import main
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, QuorateError
 from quorate.estimators import CheckResult
+from quorate.findings import Severity
 from quorate.learners import UNLABELLED, ExponentialLearner
 from quorate.learners.concepts import Thresholds
 from quorate.ledger import Budget, Ledger
-from quorate.outcomes import Severity
 
 pytestmark = pytest.mark.several_fits
 

@@ -21,7 +21,7 @@ from quorate.errors import (
     DataRefused,
     InvalidParameter,
 )
-from quorate.outcomes import Outcome
+from quorate.findings import Outcome
 
 
 def frames(library: str, n: int, seed: int) -> tuple[Any, Any]:

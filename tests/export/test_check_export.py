@@ -29,7 +29,7 @@ from quorate.export.contents import as_json
 from quorate.export.cover import cover_sheet
 from quorate.export.package import Package, export_package
 from quorate.export.receipt import ExportReceipt, sum_of
-from quorate.outcomes import Outcome
+from quorate.findings import Outcome
 from quorate.report import Facts, model_card, render_html, render_json
 
 Files = dict[str, bytes]

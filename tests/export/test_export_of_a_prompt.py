@@ -15,9 +15,9 @@ from quorate.export.checked import check_export, check_files
 from quorate.export.container import read_package
 from quorate.export.contents import MEANING, NEEDED, OPTIONAL
 from quorate.export.package import export_package
+from quorate.findings import Outcome
 from quorate.folder.batch import execute, load_run
 from quorate.folder.published import NAMES
-from quorate.outcomes import Outcome
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from quorate.export.container import UnsafePackageError, read_package, unpacked,
 from quorate.export.contents import as_json
 from quorate.export.file_checks import is_pickle, passed
 from quorate.export.package import Package, export_package
-from quorate.outcomes import Outcome
+from quorate.findings import Outcome
 
 
 def failing(files: Files) -> dict[str, str]:

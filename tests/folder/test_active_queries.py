@@ -34,7 +34,7 @@ from quorate.labelling import (
     VersionSpace,
 )
 from quorate.labelling.active.strategy import GAIN_IS_UNCERTAIN
-from quorate.labelling.ex_post import ex_post_delta
+from quorate.labelling.data_dependent import ex_post_delta
 from quorate.ledger import Budget, Ledger
 from quorate.ledger.files import AnchorFile
 from quorate.report import Facts, render_html, render_text

@@ -21,8 +21,8 @@ from tests.run.test_hopeless import HOPELESS, MUSHROOM, SOUND
 import quorate
 from quorate import PrivateClassifier, PublicPool, QuorateWarning
 from quorate.errors import InvalidParameter
+from quorate.findings import Severity
 from quorate.ledger import Budget, Ledger
-from quorate.outcomes import Severity
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.models import built_in
 from quorate.voting.recipe import recipe

@@ -16,9 +16,9 @@ from sklearn.preprocessing import StandardScaler
 from quorate import LabelPrivateClassifier, PrivacyWarning, PrivateClassifier, PublicPool
 from quorate.ensemble import partition_rows
 from quorate.errors import PreconditionFailed
+from quorate.findings import Outcome
 from quorate.folder.batch import execute, load_run
 from quorate.ledger import Ledger
-from quorate.outcomes import Outcome
 from quorate.report import Facts, model_card, render_html, render_text
 from quorate.stored_names import place_of
 from quorate.types import Secret

@@ -175,17 +175,17 @@ def test_what_is_missing_is_named(given: dict[str, Any], said: str) -> None:
 @pytest.mark.parametrize(
     ("typed", "told"),
     [
-        ("--curve 5:1.5", "--curve must be ROWS:ACCURACY, with rows >= 1 and accuracy in (0, 1), got 5.0:1.5. Example"),
-        ("--curve 0:.5", "Example: --curve 20:0.72 --curve 100:0.83"),
-        ("--curve 5:.7 --curve 5:.8", "--curve has several accuracies for one number of rows, got 5.0:0.7 5.0:0.8;"),
+        ("--curve 5:1.5", "--curve must be pairs of rows >= 1 and accuracy in (0, 1), got 5:1.5. Example"),
+        ("--curve 0:.5", "Example: 20:0.72, 100:0.83"),
+        ("--curve 5:.7 --curve 5:.8", "--curve has several accuracies for one number of rows, got 5:0.7, 5:0.8;"),
         ("--commonest .3", "--commonest is the share of the commonest of 2 classes"),
         ("--commonest 1.3", "--commonest must be a number"),
-        ("--model nope", "--model must be one of logistic, tree, forest, boosting, xgboost, lightgbm, got 'nope'"),
-        ("--model tree", "name a table of them in [data] evaluation, and take --rehearse labels"),
+        ("--model nope", "--model must be names of logistic, tree, forest, boosting, xgboost, lightgbm, got 'nope'"),
+        ("--model tree", "give [data] evaluation, and take --rehearse labels"),
         ("--records 0", "--records must be a whole number"),
-        ("--records 10 --rows 5", "(--rows) must be at least --records, since each record has a row, got 5 for --rec"),
-        ("--rows 5", "(--rows) must be at least [data] n_records, since each record has a row, got 5 for [data] "),
-        ("--rehearse labels", "name a table of them in [data] evaluation, or take --rehearse synthetic"),
+        ("--records 10 --rows 5", "must be at least --records, since each record has a row, got 5 for --records 10"),
+        ("--rows 5", "must be at least [data] n_records, since each record has a row, got 5 for [data] "),
+        ("--rehearse labels", "give [data] evaluation, or take --rehearse synthetic"),
         ("--curve 20:.7 --rehearse no", "--rehearse no does not go with a learning curve"),
         ("--estimate --spend 0", "--spend must be a number"),
     ],
@@ -200,7 +200,7 @@ def test_what_a_plan_refuses_names_what_was_typed(folder: Path, cli: Any, typed:
 
 
 def test_python_names_its_own_arguments() -> None:
-    with pytest.raises(InvalidParameter, match=r"give evaluation= or y_public=$"):
+    with pytest.raises(InvalidParameter, match=r'give evaluation=, and take rehearse="labels"$'):
         quorate.plan(np.zeros((50, 2)), classes=[0, 1], n_records=500, epsilon=1.0, delta=1e-5, models=["tree"])
 
 

@@ -349,7 +349,7 @@ def test_relative_deviation_is_solved_for_the_least_number_of_rows():
         A = (np.log(growth(2 * n)) + np.log(4 / beta)) / n
         return seen + 2 * np.sqrt(seen * A) + 4 * A
 
-    n = deviation_rows(growth, seen=seen, true=true, beta=beta)
+    n = deviation_rows(growth, observed=seen, true=true, beta=beta)
     assert deviates(n) <= true * (1 + 1e-12)
     assert deviates(n - 1) > true * (1 - 1e-9)
 

@@ -9,7 +9,7 @@ import pytest
 
 from quorate.errors import LedgerMismatch, PreconditionFailed
 from quorate.ledger import Budget, Ledger
-from quorate.release.files import write_atomically
+from quorate.release.file_writing import write_atomically
 from quorate.release.keys import fingerprint_key, read_or_create_key, with_key
 from quorate.types import Secret
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from quorate.accounting import Guarantee
+from quorate.findings import Finding, Outcome
 from quorate.report import (
     AgreementFacts,
     AnswerCounts,
@@ -16,7 +17,6 @@ from quorate.report import (
     Audit,
     AuditLine,
     BudgetRaise,
-    Check,
     Choice,
     ExPost,
     Facts,
@@ -72,13 +72,13 @@ CHECKS = (  # as long as those of a real run, so that the sheets of a printed re
 )  # fmt: skip
 
 
-def made_up_check(code: str, question: str, outcome: str, evidence: str) -> Check:
+def made_up_check(code: str, question: str, outcome: str, evidence: str) -> Finding:
     """A check whose function, where one looked, is named after its code."""
     looked = outcome in ("passed", "failed")
-    return Check(
+    return Finding(
         code=code,
-        question=question,
-        outcome=outcome,
+        words=question,
+        outcome=Outcome(outcome),
         evidence=evidence,
         ran=f"quorate.checks.{code}" if looked else None,
         remedy="Put such steps into teacher= (a Pipeline), or fit them on public rows."

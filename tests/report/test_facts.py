@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from quorate.errors import InvalidParameter, SecretRefused
-from quorate.report import AnswerCounts, Audit, AuditLine, Check, Choice, Facts, Part, Score, Utility, render_json
+from quorate.report import AnswerCounts, Audit, AuditLine, Choice, Facts, Part, Score, Utility, render_json
 from quorate.types import Secret
 
 
@@ -145,18 +145,31 @@ def test_parts_that_do_not_fit_together_are_refused(facts, wrong):
         lambda: Score(n_rows=5, accuracy=0.5, recall=(2.0,)),
         lambda: Choice(epsilon=0, sigma=1.0, n_answers=1),
         lambda: AuditLine(attack="a", claimed_epsilon=1, lower_bound=0, confidence=1.0, trials=1),
-        lambda: Check(code="seed", question="No seed?", outcome="yes", evidence="…", ran="f"),
-        lambda: Check(code="seed", question="No seed?", outcome="passed", evidence="…"),
-        lambda: Check(code="seed", question="No seed?", outcome="failed", evidence="…"),
-        *(
-            lambda outcome=outcome: Check(code="seed", question="No seed?", outcome=outcome, evidence="…", ran="f")
-            for outcome in ("by construction", "not covered", "not run")
-        ),
     ],
 )
 def test_values_out_of_range_are_refused(make):
     with pytest.raises(InvalidParameter):
         make()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"outcome": "yes"},
+        {"ran": None},
+        {"outcome": "failed", "ran": None},
+        *({"outcome": outcome} for outcome in ("by construction", "not covered", "not run")),
+        {"evidence": None},
+        {"evidence": Secret("a vote")},
+        {"evidence": "\ud800"},
+        {"severity": "note"},
+    ],
+)
+def test_an_answer_is_read_only_where_a_function_looked_or_it_says_that_none_did(facts, change):
+    answer = {"code": "seed", "question": "No seed?", "outcome": "passed", "evidence": "…", "ran": "f"}
+    assert replace(facts, checks=(answer,)).checks[0].holds
+    with pytest.raises((InvalidParameter, SecretRefused)):
+        replace(facts, checks=({**answer, **change},))
 
 
 def test_a_refusal_names_the_field_and_not_the_value():

@@ -272,7 +272,7 @@ def test_names_are_text_and_never_markup(facts):
                 facts.setup, classes=(hostile, "\x1b[1m\u202ey"), unit=hostile, teacher=hostile, recipe=(hostile,)
             ),
             provenance=replace(facts.provenance, run=hostile, command=hostile, registry=registry, versions=registry),
-            checks=tuple(replace(check, question=hostile, evidence=hostile) for check in facts.checks),
+            checks=tuple(replace(check, words=hostile, evidence=hostile) for check in facts.checks),
             audit=Audit(lines=(replace(facts.audit.lines[0], attack=hostile),)),
         )
     )

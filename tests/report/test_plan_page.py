@@ -14,7 +14,7 @@ from tests.report.accessibility import CHROMIUM, scrolled_in_browser
 import quorate
 from quorate.accounting import delta, trade_off
 from quorate.accounting import epsilon as price
-from quorate.accounting.odds import worlds_told_apart_by
+from quorate.accounting.attacker import worlds_told_apart_by
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
 from quorate.planning.page import plan_page
 from quorate.planning.plan import Plan

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from quorate.errors import InvalidParameter
-from quorate.report import AnswerCounts, Check, Facts, Fitted, Outputs, Utility, render_text
+from quorate.findings import Finding, Outcome
+from quorate.report import AnswerCounts, Facts, Fitted, Outputs, Utility, render_text
 from quorate.report.notation import columns
 
 OUTPUTS = Outputs(report="run/public/report.html", student="run/public/student.skops", next_command="quorate ask run/")
@@ -144,10 +145,10 @@ def test_a_class_that_the_student_hardly_finds_is_named(facts: Facts) -> None:
 
 
 def test_a_mechanism_of_the_owners_own_is_named_with_what_nobody_can_see(facts: Facts) -> None:
-    seen = Check(
+    seen = Finding(
         code="noise",
-        question="Is the noise drawn exactly?",
-        outcome="not covered",
+        words="Is the noise drawn exactly?",
+        outcome=Outcome.NOT_COVERED,
         evidence="Mine is a mechanism of the owner's own.",
         remedy="Attack it: quorate audit.",
     )

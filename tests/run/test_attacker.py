@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from quorate.accounting import DiscreteGaussian, Gaussian, Guarantee, PureDP, Repeated
-from quorate.accounting.odds import miss_rate
+from quorate.accounting.attacker import miss_rate
 from quorate.run.attacker import attack_curve
 
 DELTA = 1e-5

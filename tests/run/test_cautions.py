@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from quorate.accounting.budget_cautions import DELTA_GIVES_AWAY_A_UNIT, DELTA_NOT_COMPARED, EPSILON_PROMISES_LITTLE
+from quorate.findings import Outcome, Severity
 from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, PermuteAndFlip, StableSparseVector
 from quorate.noise import SeededNoise
-from quorate.outcomes import Outcome, Severity
 from quorate.run.cautions import LABELS_ARE_COINS, ONE_ANSWER_IS_UNSURE, considered, unanimous_right
 from quorate.run.hopeless import NOTHING_CAN_BE_ANSWERED
 from quorate.run.public_facts import PublicFacts

@@ -12,9 +12,8 @@ import polars as pl
 import pytest
 from tests.service.conftest import Running, Serve, rows
 
-from quorate.data.column_kinds import column_kinds
+from quorate.data.column_kinds import GivenKinds, column_kinds
 from quorate.data.dialect import Dialect
-from quorate.data.given_kinds import GivenKinds
 from quorate.data.table_reader import TableReader
 from quorate.service.features import LARGEST, Column, Features
 from quorate.service.problems import PROBLEMS, Problem

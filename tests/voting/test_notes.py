@@ -15,7 +15,8 @@ from sklearn.preprocessing import StandardScaler
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, check
 from quorate.data.column_kinds import column_kinds
 from quorate.errors import PrivacyWarning
-from quorate.run.remarks import Note, note_on_shared_ids, notes_on_tables, remarks
+from quorate.findings import note
+from quorate.run.remarks import note_on_shared_ids, notes_on_tables, remarks
 
 SETTINGS: dict[str, Any] = {"classes": [False, True], "epsilon": 2.0, "delta": 1e-5, "n_records": 400}
 VOTES: dict[str, Any] = {**SETTINGS, "n_teachers": 10, "queries": 30, "n_jobs": 1}
@@ -33,15 +34,15 @@ class Panic(BaseException):
 
 def test_a_remark_that_cannot_be_worked_out_is_left_out_and_the_others_are_made() -> None:
     def panics() -> Any:
-        yield Note("half", "a half")
+        yield note("half", "a half")
         raise Panic
 
     def warns() -> Any:
-        yield Note("large", str(np.array([1e300]) ** 2))
+        yield note("large", str(np.array([1e300]) ** 2))
 
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        made = remarks(panics, lambda: [][0], warns, lambda: [Note("last", "last")])
+        made = remarks(panics, lambda: [][0], warns, lambda: [note("last", "last")])
     assert [note.code for note in made] == ["half", "large", "last"]
     with pytest.raises(KeyboardInterrupt):
         remarks(lambda: (_ for _ in ()).throw(KeyboardInterrupt))

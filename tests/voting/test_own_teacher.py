@@ -10,7 +10,7 @@ import pytest
 from quorate import LabelPrivateClassifier, PrivateClassifier, PublicPool
 from quorate.ensemble import ABSTAINED
 from quorate.errors import InvalidParameter
-from quorate.outcomes import Outcome
+from quorate.findings import Outcome
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from quorate import PublicPool
-from quorate.outcomes import Outcome
+from quorate.findings import Outcome
 from quorate.release.target import noise_and_key
 from quorate.run.cautions import TEACHERS_ARE_CONSTANTS
 from quorate.types import Secret

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from quorate.deferred import on_demand
 
 if TYPE_CHECKING:
+    from quorate.accounting.attacker import TradeOff, miss_rate, trade_off, trade_off_of, worlds_told_apart
     from quorate.accounting.calibration import (
         Calibration,
         answers_allowed,
@@ -37,8 +38,6 @@ if TYPE_CHECKING:
     )
     from quorate.accounting.guarantee import Guarantee, guarantee_schema
     from quorate.accounting.neighbouring import Neighbouring
-    from quorate.accounting.odds import miss_rate, worlds_told_apart
-    from quorate.accounting.optimal_attacker import TradeOff, trade_off, trade_off_of
     from quorate.accounting.own_events import own_kinds, register_event, unknown_kinds
     from quorate.accounting.renyi import rdp
     from quorate.accounting.spend import delta, epsilon, explain

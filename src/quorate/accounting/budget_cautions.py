@@ -5,9 +5,9 @@ Pure functions of public facts, for everything that charges: votes, rounds, and 
 
 from __future__ import annotations
 
+from quorate.accounting.attacker import PAIRS, worlds_told_apart
 from quorate.accounting.figures import at_most, plural, several
-from quorate.accounting.odds import PAIRS, worlds_told_apart
-from quorate.outcomes import Caution, Outcome, Severity, caution
+from quorate.findings import Finding, Outcome, Severity, caution
 
 # What programs decide by.
 DELTA_GIVES_AWAY_A_UNIT = "delta-gives-away-a-unit"
@@ -19,7 +19,7 @@ LARGEST_EPSILON = 10.0  # beyond it an observer may be right in more than 999 of
 
 def delta_cautions(
     n: int | None, delta: float, unit: str, *, declared: str | None = "n_records"
-) -> tuple[Caution, Caution]:
+) -> tuple[Finding, Finding]:
     """Look whether δ is above one in the number of units; where the number is not known, say that nobody looked.
 
     `n`: number of units, where it is declared or treated as public. `delta`: δ of the whole release. `unit`: the word
@@ -44,7 +44,7 @@ def delta_cautions(
         else None,
     )
     if n is None:
-        too_large = Caution(code=DELTA_GIVES_AWAY_A_UNIT, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
+        too_large = Finding(code=DELTA_GIVES_AWAY_A_UNIT, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
     unknown = (
         f"delta = {at_most(delta)} was not compared with 1 / n, since n, the number of {units}, is not known here. "
         + ("See" if declared is None else f"Declare it as {declared}, or see")
@@ -53,7 +53,7 @@ def delta_cautions(
     return too_large, caution(DELTA_NOT_COMPARED, Severity.NOTE, unknown if n is None else None)
 
 
-def epsilon_caution(epsilon: float, delta: float, unit: str) -> Caution:
+def epsilon_caution(epsilon: float, delta: float, unit: str) -> Finding:
     """Look whether ε is so large that next to nothing is promised.
 
     Examples
@@ -73,6 +73,6 @@ def epsilon_caution(epsilon: float, delta: float, unit: str) -> Caution:
     )
 
 
-def budget_cautions(n: int | None, epsilon: float, delta: float, unit: str) -> tuple[Caution, ...]:
+def budget_cautions(n: int | None, epsilon: float, delta: float, unit: str) -> tuple[Finding, ...]:
     """Look for what is wrong with a budget: :func:`delta_cautions` and :func:`epsilon_caution`."""
     return (*delta_cautions(n, delta, unit), epsilon_caution(epsilon, delta, unit))

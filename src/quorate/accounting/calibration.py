@@ -237,13 +237,15 @@ def _targets(epsilon: float, delta: float, n_answers: int, noise: str) -> tuple[
     """Return the (ε, δ) to calibrate to, so that what a ledger rounds up from them is within the budget."""
     epsilon_steps, delta_steps = floor(Fraction(epsilon) / EPSILON_STEP), floor(Fraction(delta) / DELTA_STEP)
     if epsilon_steps < 1:
-        raise InvalidParameter(f"epsilon must be at least 1e-9, got {epsilon!r}; raise the budget")
+        raise InvalidParameter(parameter="epsilon", got=epsilon, expected="at least 1e-9", advice="raise the budget")
     if epsilon > _LARGEST_EPSILON:
-        raise InvalidParameter(f"epsilon must be at most {_LARGEST_EPSILON:g}, got {epsilon!r}; it promises nothing")
+        most = f"at most {_LARGEST_EPSILON:g}"
+        raise InvalidParameter(parameter="epsilon", got=epsilon, expected=most, advice="it promises nothing")
     room = sampler_delta(n_answers * DRAWS_PER_ANSWER, epsilon) if noise == "discrete" else 0.0
     target = float(delta_steps * DELTA_STEP) * (1 - 2.0**-50) - room
     if not target > 0:
-        raise InvalidParameter(f"delta must be at least 1e-18, got {delta!r}; raise it (1/n is customary)")
+        advice = "raise it (1/n is customary)"
+        raise InvalidParameter(parameter="delta", got=delta, expected="at least 1e-18", advice=advice)
     return float(epsilon_steps * EPSILON_STEP) * (1 - 2.0**-50), target
 
 
@@ -292,6 +294,7 @@ def rounded_up_sigma(sigma: float) -> float:
 
 def _paper_sigma(epsilon: float, delta: float, n_answers: int, l2_sensitivity: float) -> float:
     if not delta > 0:
-        raise InvalidParameter(f"delta must be > 0, got {delta!r}; Gaussian noise has no ε at δ = 0")
+        advice = "Gaussian noise has no ε at δ = 0"
+        raise InvalidParameter(parameter="delta", got=delta, expected="> 0", advice=advice)
     spread = 2 * n_answers * log(1 / delta)
     return rounded_up_sigma(l2_sensitivity * (sqrt(spread) + sqrt(spread + 2 * epsilon * n_answers)) / (2 * epsilon))

@@ -38,13 +38,7 @@ _SMALLEST_SIGMA = 0.05  # below, the loss of one answer passes 200 nats: no latt
 
 
 def unit_shifts(l2_sensitivity: float) -> int | None:
-    """Return how many unit shifts an L2 sensitivity stands for (1, 2 or 3), or None where that is not determined.
-
-    Examples
-    --------
-    >>> unit_shifts(1), unit_shifts(2**0.5), unit_shifts(2.0), unit_shifts(1.1)
-    (1, 2, None, None)
-    """
+    """Return how many unit shifts an L2 sensitivity stands for (1, 2 or 3), or None where that is not determined."""
     square = l2_sensitivity * l2_sensitivity  # infinite where it is beyond a float
     if square > 4:
         return None
@@ -57,11 +51,6 @@ def log_delta(epsilon: float, sigma: float, shifts: int) -> float:
     """Return log δ at ε ≥ 0 for `shifts` unit shifts under noise σ, rounded up.
 
     `epsilon`: ε ≥ 0, in nats. `sigma`: σ > 0, in votes. `shifts`: unit shifts in all answers together, ≥ 1.
-
-    Examples
-    --------
-    >>> f"{exp(log_delta(3.12, 40.0, 977)):.3e}"
-    '2.560e-05'
     """
     merging = _merging(sigma, shifts)
     if not merging <= 2.0**-44:
@@ -83,12 +72,6 @@ def sum_law(
     between is split over two of them. Returns: `losses, log_weights`: each ``(n_losses,)``: increasing losses in nats,
     the log of their probabilities, rounded up. `beyond`: probability of the larger losses that are not listed (smaller
     ones are listed as the least loss). Where the law is too wide, or σ too small, to be listed.
-
-    Examples
-    --------
-    >>> losses, log_weights, beyond = sum_law(10.0, 4, 0.0)
-    >>> round(float(np.exp(log_weights).sum()), 12), beyond < 1e-30
-    (1.0, True)
     """
     merging = _merging(sigma, shifts)
     centre, tau = -tilt * shifts, sigma * sqrt(shifts)  # e^(θL) moves the centre of every noise by −θ

@@ -107,7 +107,8 @@ def kind_of(event: Event) -> str:
     kind = _NAMES.get(type(event))
     if kind is None:
         raise UnsupportedEvent(
-            f"event of type {type(event).__name__} has no JSON; use a published kind of event, or register_event"
+            f"event of type {type(event).__name__} has no JSON",
+            advice="use a published kind of event, or register_event",
         )
     return kind
 

@@ -344,9 +344,9 @@ def _event(tree: Any) -> Event:
             )
         raise UnsupportedEvent(f"event kind {kind!r} is unknown; expected one of {', '.join(sorted(KINDS))}")
     wanted = {field.name for field in fields(cls)}  # type: ignore[arg-type]
-    given = set(tree) - {"kind"}
-    if given != wanted:
-        odd = sorted(given ^ wanted)[0]
+    keys = set(tree) - {"kind"}
+    if keys != wanted:
+        odd = sorted(keys ^ wanted)[0]
         raise InvalidParameter(
             f"event kind {kind!r} has a wrong field {odd!r}; expected exactly {', '.join(sorted(wanted))}"
         )

@@ -8,9 +8,9 @@ from math import exp, tanh
 from pathlib import Path
 from typing import Any, Final
 
+from quorate.accounting.attacker import PAIRS, PUBLISHED, closeness, factor, guesses, rounded_up, worlds_told_apart
 from quorate.accounting.figures import at_most
 from quorate.accounting.neighbouring import OTHER, Neighbouring, holds_where_read_off
-from quorate.accounting.odds import PAIRS, PUBLISHED, closeness, factor, guesses, rounded_up, worlds_told_apart
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
 from quorate.stored_names import stored_as
@@ -235,7 +235,7 @@ class Guarantee:
         return (
             f"{'no guarantee, seeded=True: ' * self.seeded}epsilon={self.epsilon!r} delta={self.delta!r} "
             f"unit={self.unit!r} neighbours={self.neighbours!r} "
-            f"{''.join(f'also={each.neighbours!r} at epsilon={each.epsilon!r} ' for each in self.also)}"
+            f"{''.join(f'also={other.neighbours!r} at epsilon={other.epsilon!r} ' for other in self.also)}"
             f"mechanism={self.mechanism!r} accounting={self.accounting!r} caveats={len(self.caveats)}."
         )
 
@@ -269,10 +269,10 @@ class Guarantee:
         if not isinstance(tree, dict) or set(tree) != set(_KEYS) or not isinstance(tree["caveats"], list):
             raise InvalidParameter(f"guarantee JSON must hold exactly {', '.join(sorted(_KEYS))}, and perhaps also")
         if not isinstance(also, list) or not all(
-            isinstance(each, dict) and set(each) == set(_ALSO_KEYS) for each in also
+            isinstance(entry, dict) and set(entry) == set(_ALSO_KEYS) for entry in also
         ):
             raise InvalidParameter(f"also in guarantee JSON must be objects of exactly {', '.join(sorted(_ALSO_KEYS))}")
-        others = tuple(OtherRelation(**each) for each in also)
+        others = tuple(OtherRelation(**entry) for entry in also)
         return cls(**{**tree, "caveats": tuple(tree["caveats"]), "also": others})
 
     def __str__(self) -> str:

@@ -87,13 +87,6 @@ def by_fours(laws: list[LossLaw], tilt: float, mu: float) -> LossLaw:
     """Return a law that dominates the sum of many independent losses and a Gaussian part `mu`, composed as a tree.
 
     Parameters are those of :func:`on_grid`. Above the truth by at most 2·10⁻⁴ of δ for each of log₄ n levels.
-
-    Examples
-    --------
-    >>> coin = LossLaw(losses=np.array([-0.1, 0.1]), log_weights=np.log([0.475, 0.525]))
-    >>> exact = outer(outer(outer(coin, coin), outer(coin, coin)), coin).log_delta(0.2)
-    >>> bool(0 <= by_fours([coin] * 5, tilt=20.0, mu=0.0).log_delta(0.2) - exact < 1e-3)
-    True
     """
     while len(laws) > 1:
         laws = sorted(laws, key=lambda law: float(np.ptp(law.losses)))

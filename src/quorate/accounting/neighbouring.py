@@ -107,7 +107,7 @@ class Neighbouring:
             "replace-labels" if labels else "replace",
         )
         known = (cls.of(change, unit, owner_states=owner) for change in changes for owner in (False, True))
-        return next((each for each in known if each.stated == stated), cls("stated", unit, stated))
+        return next((relation for relation in known if relation.stated == stated), cls("stated", unit, stated))
 
     @property
     def whether(self) -> str:
@@ -186,11 +186,11 @@ def weakest(relations: Iterable[Neighbouring]) -> Neighbouring | None:
     every = list(dict.fromkeys(relations))
     if len(every) == 1:
         return every[0]
-    if not every or len({each.unit for each in every}) > 1:
+    if not every or len({relation.unit for relation in every}) > 1:
         return None
-    common = (change for change in IMPLIED if all(change in IMPLIED[each.change] for each in every))
+    common = (change for change in IMPLIED if all(change in IMPLIED[relation.change] for relation in every))
     change = next(common, None)
-    owner_states = any(each.owner_states for each in every)
+    owner_states = any(relation.owner_states for relation in every)
     return None if change is None else Neighbouring.of(change, every[0].unit, owner_states=owner_states)
 
 

@@ -119,13 +119,13 @@ def own_kinds(event: Event | str) -> tuple[str, ...]:
     >>> own_kinds(Repeated(PureDP(0.5), 3)), own_kinds('{"epsilon":0.5,"kind":"staircase.vote"}')
     ((), ('staircase.vote',))
     """
-    found: set[str] = set()
+    kinds: set[str] = set()
     stack = [json.loads(event if isinstance(event, str) else to_json(event))]
     while stack:
         node = stack.pop()
-        found.add(node["kind"])
+        kinds.add(node["kind"])
         stack += [*node.get("events", ()), *([node["event"]] if "event" in node else [])]
-    return tuple(sorted(kind for kind in found if "." in kind))
+    return tuple(sorted(kind for kind in kinds if "." in kind))
 
 
 def unknown_kinds(text: str) -> tuple[str, ...]:
@@ -147,14 +147,14 @@ def stands_for(event: Event) -> Event:
     rule = _PRICED_AS.get(type(event))
     if rule is None:
         return event
-    kind, made = kind_of(event), rule(event)
-    if not isinstance(made, Event):
-        raise InvalidParameter(f"priced_as of event kind {kind!r} must return an event, got {type(made).__name__}")
-    if own_kinds(made):
+    kind, priced = kind_of(event), rule(event)
+    if not isinstance(priced, Event):
+        raise InvalidParameter(f"priced_as of event kind {kind!r} must return an event, got {type(priced).__name__}")
+    if own_kinds(priced):
         raise InvalidParameter(f"priced_as of event kind {kind!r} must return an event of quorate's own kinds")
-    if not float(rdp_rule(made, checked_orders([2.0]))[0]) > 0:
+    if not float(rdp_rule(priced, checked_orders([2.0]))[0]) > 0:
         raise InvalidParameter(f"event kind {kind!r} is priced as nothing; a release that costs nothing has no event")
-    return made
+    return priced
 
 
 def _check_class(kind: str, event: Any) -> None:
@@ -166,16 +166,16 @@ def _check_class(kind: str, event: Any) -> None:
             f"event kind {kind!r} must be frozen, and equal where its fields are: dataclass(frozen=True)"
         )
     hints = get_type_hints(event)
-    for each in fields(event):  # type: ignore[arg-type]  # it has the parameters of a dataclass
-        if hints[each.name] not in _PLAIN or each.name in ("kind", "event", "events"):
+    for part in fields(event):  # type: ignore[arg-type]  # it has the parameters of a dataclass
+        if hints[part.name] not in _PLAIN or part.name in ("kind", "event", "events"):
             raise InvalidParameter(
-                f"event kind {kind!r}: field {each.name!r} must be annotated as float, int, str or bool, and not "
+                f"event kind {kind!r}: field {part.name!r} must be annotated as float, int, str or bool, and not "
                 "be named kind, event or events"
             )
-    taken = OWN_KINDS.get(kind)
-    if taken is not None and (taken.__module__, taken.__qualname__) != (event.__module__, event.__qualname__):
+    holder = OWN_KINDS.get(kind)
+    if holder is not None and (holder.__module__, holder.__qualname__) != (event.__module__, event.__qualname__):
         raise InvalidParameter(
-            f"event kind {kind!r} is taken by {taken.__module__}.{taken.__qualname__}; choose another"
+            f"event kind {kind!r} is taken by {holder.__module__}.{holder.__qualname__}; choose another"
         )
 
 

@@ -35,13 +35,7 @@ Curve = Callable[[FloatArray], FloatArray]
 
 
 def checked_orders(orders: object) -> FloatArray:
-    """Return `orders` as ``(n_orders,)`` floats above 1, or raise.
-
-    Examples
-    --------
-    >>> checked_orders([2, 3.5])
-    array([2. , 3.5])
-    """
+    """Return `orders` as ``(n_orders,)`` floats above 1, or raise."""
     array = np.asarray(orders)
     if array.dtype.kind not in "iuf" or array.ndim != 1:
         raise InvalidParameter("orders must be a 1-D array of numbers > 1, got another shape or kind; pass [2, 4, 8]")

@@ -43,7 +43,7 @@ def command(package: Path, digest: str | None, ledger: Path | None, as_json: boo
         print_json(found.tree())
     else:
         for check in found.checks:
-            click.echo(f"{_MARKS.get(check.outcome, '–')} {check.outcome:<8} {check.question}")
+            click.echo(f"{_MARKS.get(check.outcome, '–')} {check.outcome:<8} {check.words}")
             click.echo(f"           {check.evidence}")
             if check.remedy is not None:
                 click.echo(f"           {check.remedy}")

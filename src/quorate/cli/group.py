@@ -27,6 +27,7 @@ from quorate.errors import (
     QuorateError,
     act,
     know_charge,
+    naming,
 )
 from quorate.plugins import COMMANDS as DECLARED
 from quorate.plugins import OWN, added, load, packages_of
@@ -109,7 +110,10 @@ class LazyGroup(click.Group):
             from quorate.arguments import nearest
 
             ctx.fail(f"no command {args[0]!r}{nearest(args[0], self.list_commands(ctx))}")
-        return super().resolve_command(ctx, args)
+        name, command, left = super().resolve_command(ctx, args)
+        if command is not None:
+            ctx.with_resource(naming(options_of(command)))
+        return name, command, left
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands with their first lines, importing none."""
@@ -125,6 +129,14 @@ class LazyGroup(click.Group):
         if others:
             with formatter.section("Commands of other packages"):
                 formatter.write_dl(others)
+
+
+def options_of(command: click.Command) -> dict[str, str]:
+    """Return the options of a command, and of those below it, by what they are called in Python."""
+    if isinstance(command, click.Group):
+        return {name: option for below in command.commands.values() for name, option in options_of(below).items()}
+    options = (param for param in command.params if isinstance(param, click.Option))
+    return {option.name: option.opts[0] for option in options if option.name}
 
 
 def _others() -> dict[str, tuple[EntryPoint, ...]]:

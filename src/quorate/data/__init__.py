@@ -9,14 +9,13 @@ then :mod:`~quorate.data.identity`.
 """
 
 from quorate.data.canonical import row_digests
-from quorate.data.checks import check_features, missing_columns, refuse_infinite, refuse_missing
-from quorate.data.column_kinds import ColumnKinds, column_kinds
+from quorate.data.column_kinds import ColumnKinds, GivenKinds, column_kinds
 from quorate.data.columns import families, match_columns
 from quorate.data.datasets import Adult, Mushroom, load_adult, load_mushroom
 from quorate.data.encoding import needs_encoding, public_encoder, public_units, refuse_unscalable
+from quorate.data.feature_checks import check_features, missing_columns, refuse_infinite, refuse_missing
 from quorate.data.fixed_types import fixed_types
 from quorate.data.formats import Format, Table, TableFormat, register_format
-from quorate.data.given_kinds import GivenKinds
 from quorate.data.identity import fingerprint, is_same_table, public_digest
 from quorate.data.labels import Label, check_classes, encode_labels
 from quorate.data.overlap import PrivateRecords, refuse_private_rows

@@ -89,9 +89,9 @@ def _packed(rows: StreamedFrame) -> PackedDigests:
         array = np.empty((len(rows), DIGEST_BYTES), dtype=np.uint8)
         start = 0
         for block in rows.blocks():
-            found = _hash_rows(width(rows), *_frame_cells(block, kinds))
-            array[start : start + len(found)] = pack(found).array
-            start += len(found)
+            digests = _hash_rows(width(rows), *_frame_cells(block, kinds))
+            array[start : start + len(digests)] = pack(digests).array
+            start += len(digests)
         rows.digests = PackedDigests(array)
     return rows.digests
 

@@ -15,7 +15,7 @@ import datetime as dt
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -26,6 +26,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 Read = TypeVar("Read")
+_DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+_EPOCH: Final = dt.date(1970, 1, 1).toordinal()
+_FIRST, _LAST = dt.date.min.toordinal() - _EPOCH, dt.date.max.toordinal() - _EPOCH  # days since 1970
+_LONGEST: Final = 106_751_990  # days of a duration: 292,000 years, all that 64 bits of microseconds hold
+_FINER: Final = ("ns", "ps", "fs", "as")  # units of numpy that Python's times do not count in
+_WITH_POINT: Final = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+", re.ASCII)
+_WHOLE: Final = re.compile(r"-?[0-9]{1,16}", re.ASCII)
+_EXACT: Final = 2**53  # below it, every whole number is a float of its own
+_SHORT: Final = 10**600  # below it, Python writes a whole number whatever its limit of digits is set to
+_MOST_DIGITS: Final = 100_000  # of a decimal, which a few letters make as long as they like
+_OBEYED = re.compile(r"'*[=+\-@\t\r\n]")
+_QUOTED = re.compile(r"'+[=+\-@\t\r\n]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 
 
 class OutOfRange:
@@ -36,18 +49,6 @@ class OutOfRange:
 
 
 OUT_OF_RANGE: Final = OutOfRange()
-
-_DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
-_EPOCH: Final = dt.date(1970, 1, 1).toordinal()
-_FIRST, _LAST = dt.date.min.toordinal() - _EPOCH, dt.date.max.toordinal() - _EPOCH  # days since 1970
-_LONGEST: Final = 106_751_990  # days of a duration: 292,000 years, all that 64 bits of microseconds hold
-_FINER: Final = ("ns", "ps", "fs", "as")  # units of numpy that Python's times do not count in
-
-_WITH_POINT: Final = re.compile(r"(-?(?:0|[1-9][0-9]*))\.0+", re.ASCII)
-_WHOLE: Final = re.compile(r"-?[0-9]{1,16}", re.ASCII)
-_EXACT: Final = 2**53  # below it, every whole number is a float of its own
-_SHORT: Final = 10**600  # below it, Python writes a whole number whatever its limit of digits is set to
-_MOST_DIGITS: Final = 100_000  # of a decimal, which a few letters make as long as they like
 
 
 def is_missing(value: Any) -> bool:
@@ -133,15 +134,15 @@ def each(read: Callable[[Any], Read], cells: Iterable[Any]) -> list[Read]:
     ['1', '1', '1', None]
     """
     known: dict[str, Read] = {}
-    found = []
+    values = []
     for cell in cells:
         if type(cell) is not str:
-            found.append(read(cell))
+            values.append(read(cell))
             continue
         if cell not in known:
             known[cell] = read(cell)
-        found.append(known[cell])
-    return found
+        values.append(known[cell])
+    return values
 
 
 def truth_text(value: Any) -> str | None:
@@ -305,3 +306,29 @@ def _in_a_unit_of_polars(array: Any) -> Any:
         unit = pa.timestamp("ms", tz=kind.tz) if pa.types.is_timestamp(kind) else pa.duration("ms")
         return pa.array(seconds).cast(unit)
     return array
+
+
+def as_cell(value: Any) -> Any:
+    r"""Return `value` as it may stand in a spreadsheet: a text that would be run gets a quote before it.
+
+    Two texts never become one: a text that has such quotes already gets another.
+    """
+    if isinstance(value, str) and _OBEYED.match(value) and not _NUMBER.fullmatch(value):
+        return f"'{value}"
+    return value
+
+
+def from_cell(text: str) -> str:
+    """Return the text that :func:`as_cell` has written as `text`."""
+    return text[1:] if _QUOTED.match(text) else text
+
+
+def csv_text(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    r"""Return a table as CSV, every cell as :func:`as_cell` has it; None is an empty cell."""
+    return "".join(f"{','.join(map(_field, line))}\n" for line in (names, *rows))
+
+
+def _field(value: Any) -> str:
+    """One cell; :mod:`csv` would leave a bare carriage return unquoted, which ends a line for some readers."""
+    text = "" if value is None else str(as_cell(value))
+    return '"' + text.replace('"', '""') + '"' if any(char in text for char in ',"\r\n') else text

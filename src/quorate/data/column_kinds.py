@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, Literal, TypeAlias
 
@@ -18,35 +18,85 @@ import numpy as np
 
 from quorate.data.cell_text import canonical_text
 from quorate.data.columns import Family, column, doubles, families, listed, nearest, texts
-from quorate.data.dates import are_dates
-from quorate.data.decimal_commas import are_decimal_commas, comma_number, has_decimal_comma
+from quorate.data.date_notation import are_dates, each_text, text_kind, time_kind, time_numbers
 from quorate.data.dialect import PLAIN, Dialect
-from quorate.data.given_kinds import GivenKinds
+from quorate.data.number_notation import are_decimal_commas, comma_number, has_decimal_comma, written_number
 from quorate.data.plain_columns import plain_columns, with_cells
 from quorate.data.public_words import PublicWords
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows
 from quorate.data.streamed import StreamedFrame
-from quorate.data.times import each_text, text_kind, time_kind, time_numbers
-from quorate.data.written_numbers import written_number
 from quorate.errors import InvalidParameter
 
 ColumnKind: TypeAlias = Literal["number", "category", "text", "date", "time", "duration", "dropped"]
-
 RARE_SHARE = 0.005  # a value that a smaller share of the public rows has is rare
 RARE_ROWS = 2  # and so is one that fewer rows than these have
 MAX_VALUES = 100  # of one column, the most frequent
-
 # Chosen on some public tables and reported on others: docs/decisions/0037.
 FEWEST_ROWS = 20  # public rows from which a column of texts is looked at
 COVERED = 0.5  # share of rows with a frequent value, from which a column is one of categories
 TEXT_WORDS = 2.5  # words that an entry of running text has on average, at least
 SHARED_WORDS = 0.3  # share of these words that other entries have too, at least
 ALL_DIFFERENT = 0.9  # share of different entries, from which a column tells rows apart and nothing else
-
 MISSING_MARKS = frozenset({"na", "n/a", "nan", "null", "none", "unknown", "?", "-", "."})  # in a column of numbers
-
 _WORD = re.compile(r"(?u)\b\w\w+\b")  # as TfidfVectorizer takes words
 _LOOKED_AT = 5_000  # different entries of a column
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class GivenKinds:
+    """What the owner says of columns, by their names; the rule decides on the others.
+
+    Attributes
+    ----------
+    text, categorical, numeric, dates, drop : tuple of str
+        Names of columns.
+    dialect : Dialect
+        How numbers and dates are written.
+    """
+
+    text: tuple[str, ...] = ()
+    categorical: tuple[str, ...] = ()
+    numeric: tuple[str, ...] = ()
+    dates: tuple[str, ...] = ()
+    drop: tuple[str, ...] = ()
+    dialect: Dialect = PLAIN
+
+    @classmethod
+    def of(cls, **given: Any) -> GivenKinds:
+        """Check names: a list, or one.
+
+        Raises
+        ------
+        InvalidParameter
+            If they are no names, or one is given twice.
+
+        Examples
+        --------
+        >>> GivenKinds.of(text="note", drop=["id"]).named
+        {'note': 'text', 'id': 'drop'}
+        """
+        read = {key: _names(key, names) for key, names in given.items()}
+        every = [name for names in read.values() for name in names]
+        if twice := [name for name, times in Counter(every).items() if times > 1]:
+            raise InvalidParameter(f"column {twice[0]!r} is named more than once; say one kind of each column")
+        return cls(**read)  # type: ignore[arg-type]
+
+    @property
+    def arguments(self) -> dict[str, tuple[str, ...]]:
+        """The named columns, as arguments of :class:`~quorate.PublicPool`."""
+        return {part.name: getattr(self, part.name) for part in fields(self) if part.name != "dialect"}
+
+    @property
+    def named(self) -> dict[str, str]:
+        """Each named column, and what it was named as."""
+        return {name: key for key, names in self.arguments.items() for name in names}
+
+
+def _names(key: str, names: Any) -> tuple[str, ...]:
+    named = (names,) if isinstance(names, str) else tuple(names) if isinstance(names, Sequence) else None
+    if named is None or not all(isinstance(name, str) and name for name in named):
+        raise InvalidParameter(f'{key} must name columns (["notes"]), got {names!r}')
+    return named
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +166,9 @@ class ColumnKinds:
         if len(kept) < len(places):
             X = X.iloc[:, kept] if kind(X) == "pandas" else X[:, kept]
             places = {name: place for place, name in enumerate(columns(X) or ())}
-        found = families(X)
+        held = families(X)
         read = {
-            places[name]: self._read(column(X, places[name]), found[name], name)
+            places[name]: self._read(column(X, places[name]), held[name], name)
             for name in self.changed
             if name in places
         }
@@ -127,8 +177,8 @@ class ColumnKinds:
             read |= plain_columns(X, {place: self.kinds[name] == "number" for place, name in others.items()})
         for name in self.words.keys() & places.keys():
             place = places[name]
-            plain = read.get(place) if found[name] == "text" else None
-            cells = self.words[name].of_column(column(X, place) if plain is None else plain, found[name])
+            plain = read.get(place) if held[name] == "text" else None
+            cells = self.words[name].of_column(column(X, place) if plain is None else plain, held[name])
             read |= {} if cells is None else {place: cells}
         return with_cells(X, read) if read else X
 
@@ -223,17 +273,17 @@ def column_kinds(pool: Rows, given: GivenKinds | None = None) -> ColumnKinds:
                 "no names; give a data frame"
             )
         return ColumnKinds()
-    found = families(pool)
-    if unknown := [name for name in given.named if name not in found]:
-        raise InvalidParameter(f"there is no column {unknown[0]!r} in the public rows{nearest(unknown[0], found)}")
+    held = families(pool)
+    if unknown := [name for name in given.named if name not in held]:
+        raise InvalidParameter(f"there is no column {unknown[0]!r} in the public rows{nearest(unknown[0], held)}")
     kinds: dict[str, ColumnKind] = {}
-    for place, (name, family) in enumerate(found.items()):
-        asked = given.named.get(name)
+    for place, (name, family) in enumerate(held.items()):
+        declared = given.named.get(name)
         series = column(pool, place)
         kinds[name] = (
             _ruled(series, family, n_rows(pool), given.dialect)
-            if asked is None
-            else _asked(asked, name, series, family, given.dialect)
+            if declared is None
+            else _asked(declared, name, series, family, given.dialect)
         )
     if set(kinds.values()) == {"dropped"}:
         if given.drop:
@@ -241,18 +291,18 @@ def column_kinds(pool: Rows, given: GivenKinds | None = None) -> ColumnKinds:
         kinds = dict.fromkeys(kinds, "category")  # a caution says that nothing is learned from them
     commas = [
         name
-        for place, name in enumerate(found)
-        if found[name] == "text" and kinds[name] == "number" and _has_commas(column(pool, place))
+        for place, name in enumerate(held)
+        if held[name] == "text" and kinds[name] == "number" and _has_commas(column(pool, place))
     ]
     if given.dialect.declares_numbers:
         commas = []
     words = {
         name: PublicWords.of(texts(column(pool, place)))
-        for place, name in enumerate(found)
-        if found[name] == "text" and kinds[name] == "category"
+        for place, name in enumerate(held)
+        if held[name] == "text" and kinds[name] == "category"
     }
     named = frozenset(given.named)
-    return ColumnKinds(kinds, changed_kinds(kinds, found), named, frozenset(commas), words, given.dialect)
+    return ColumnKinds(kinds, changed_kinds(kinds, held), named, frozenset(commas), words, given.dialect)
 
 
 def changed_kinds(kinds: Mapping[str, ColumnKind], held: Mapping[str, Family]) -> frozenset[str]:

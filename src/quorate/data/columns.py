@@ -63,8 +63,8 @@ def listed(names: Sequence[str]) -> str:
     >>> listed(["age", "sex"])
     "'age', 'sex'"
     """
-    shown = ", ".join(repr(name) for name in names[:_SHOWN])
-    return shown if len(names) <= _SHOWN else f"{shown} and {len(names) - _SHOWN} more"
+    quoted = ", ".join(repr(name) for name in names[:_SHOWN])
+    return quoted if len(names) <= _SHOWN else f"{quoted} and {len(names) - _SHOWN} more"
 
 
 def names_columns(line: Sequence[str], public: Sequence[str]) -> bool:
@@ -230,14 +230,7 @@ def _as_texts(values: list[Any], absent: list[bool], name: Any) -> list[str | No
 
 
 def as_text(value: Any) -> str:
-    """Write one value down: a time by its ISO form, a duration as its seconds.
-
-    Examples
-    --------
-    >>> import datetime
-    >>> as_text(datetime.time(7, 30)), as_text(datetime.timedelta(days=1))
-    ('07:30:00', '86400.0')
-    """
+    """Write one value down: a time by its ISO form, a duration as its seconds."""
     if isinstance(value, str):
         return value
     if hasattr(value, "total_seconds"):  # durations first: those of pandas have both
@@ -313,11 +306,6 @@ def other_columns(names: Sequence[str], wanted: Sequence[str], *, called: tuple[
     `names`, `wanted`: of the table and of the public one. `called`: what the two are called. Returns: `words`: without
     a full stop. Where these do not show that the first line of the table names columns, it is not quoted.
     `alone`: what only one of them has; nothing where the first line may be a row.
-
-    Examples
-    --------
-    >>> other_columns(["age", "name"], ["age"], called=("private.csv", "public.csv"))
-    ("public.csv lacks the column 'name' of private.csv", ['name'])
     """
     one, other = called
     more = [name for name in names if name not in set(wanted)]
@@ -338,18 +326,18 @@ def other_columns(names: Sequence[str], wanted: Sequence[str], *, called: tuple[
 def _match_families(private: Rows, public: Rows, names: tuple[str, ...], called: tuple[str, str]) -> tuple[Rows, Rows]:
     private_families, public_families = families(private), families(public)
     for position, name in enumerate(names):
-        here, there = private_families[name], public_families[name]
-        if here == there:
+        family, other = private_families[name], public_families[name]
+        if family == other:
             continue
-        if there == "missing" or _has_no_value(public, position):
+        if other == "missing" or _has_no_value(public, position):
             public = _retype(public, private, position)
-        elif here == "missing" or _has_no_value(private, position):
+        elif family == "missing" or _has_no_value(private, position):
             private = _retype(private, public, position)
         else:
             raise DataRefused(
-                f"column {name!r} holds {_WORD[here]} in {called[0]}, but {_WORD[there]} in {called[1]}; write it the "
-                "same way in both (one entry that is no number, such as 3,5 for 3.5, makes a column text), or drop it "
-                "from both"
+                f"column {name!r} holds {_WORD[family]} in {called[0]}, but {_WORD[other]} in {called[1]}; write it "
+                "the same way in both (one entry that is no number, such as 3,5 for 3.5, makes a column text), or drop "
+                "it from both"
             )
     return private, public
 
@@ -381,14 +369,7 @@ def _retype(X: Rows, model: Rows, position: int) -> Rows:
 
 
 def feature_families(X: Rows) -> tuple[Family, ...]:
-    """Return the family of every column of any table; the columns of arrays are numbers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> feature_families(np.zeros((1, 2)))
-    ('number', 'number')
-    """
+    """Return the family of every column of any table; the columns of arrays are numbers."""
     if is_frame(X):
         return tuple(families(X).values())
     return tuple("number" for _ in range(width(X)))

@@ -125,7 +125,8 @@ class DatabaseQuery:
         Two queries that are written in other words are not compared: what they return is not looked at.
         """
         places = [
-            each.file.resolve() if each.is_sqlite else each.url.partition("://")[2].strip() for each in (self, other)
+            query.file.resolve() if query.is_sqlite else query.url.partition("://")[2].strip()
+            for query in (self, other)
         ]
         return places[0] == places[1] and self._bare.split() == other._bare.split()
 
@@ -161,9 +162,9 @@ class DatabaseQuery:
             with self._told():
                 while rows := cursor.fetchmany(_AT_ONCE):
                     parts.append(_as_texts(rows, names))
-        found = pl.concat(parts) if parts else _as_texts([], names)
-        found = found.with_columns(pl.col(truths).replace({"t": "true", "f": "false"})) if truths else found
-        return found if self.is_ordered else found.sort(names, nulls_last=True)
+        table = pl.concat(parts) if parts else _as_texts([], names)
+        table = table.with_columns(pl.col(truths).replace({"t": "true", "f": "false"})) if truths else table
+        return table if self.is_ordered else table.sort(names, nulls_last=True)
 
     def table(self, *, text: Sequence[str] = ()) -> pl.DataFrame:
         """Return all rows, with numbers and truth values where the database has them.
@@ -175,10 +176,10 @@ class DatabaseQuery:
         """
         import polars as pl
 
-        found, types = self.cells(), self._types()
-        wanted = {name: types[name] for name in found.columns if name in types and name not in text}
+        cells, types = self.cells(), self._types()
+        wanted = {name: types[name] for name in cells.columns if name in types and name not in text}
         as_number = {int: pl.Int64, float: pl.Float64}
-        return found.with_columns(
+        return cells.with_columns(
             pl.col(name) == "true" if dtype is bool else pl.col(name).cast(as_number[dtype], strict=False)
             for name, dtype in wanted.items()
         )
@@ -190,11 +191,14 @@ class DatabaseQuery:
                 return {column[0]: _TYPES[column[1]] for column in cursor.description if column[1] in _TYPES}
         names = self.names()
         quoted = ['"' + name.replace('"', '""') + '"' for name in names]
-        other = ", ".join(f"max(typeof({each}) in ('text', 'blob')), max(typeof({each}) = 'real')" for each in quoted)
+        other = ", ".join(
+            f"max(typeof({quoted_name}) in ('text', 'blob')), max(typeof({quoted_name}) = 'real')"
+            for quoted_name in quoted
+        )
         with self._asked(self._of(other)) as cursor, self._told():
             row = cursor.fetchone()
-        found = zip(names, row[::2], row[1::2], strict=True)
-        return {name: float if real else int for name, is_text, real in found if is_text == 0}
+        columns = zip(names, row[::2], row[1::2], strict=True)
+        return {name: float if real else int for name, is_text, real in columns if is_text == 0}
 
     def _of(self, what: str, more: str = "") -> str:
         return f"select {what} from (\n{self._bare}\n) as asked{more}"  # noqa: S608 - what the owner wrote
@@ -281,8 +285,8 @@ def _has_password(url: str) -> bool:
 
     libpq ends a password at the @ alone, and takes its parameters from whatever follows the first question mark.
     """
-    parameters = [unquote(each.partition("=")[0]).lower() for each in re.split("[?&;#]", url)[1:]]
-    return ":" in unquote(before_at(url)) or any("password" in each for each in parameters)
+    parameters = [unquote(part.partition("=")[0]).lower() for part in re.split("[?&;#]", url)[1:]]
+    return ":" in unquote(before_at(url)) or any("password" in part for part in parameters)
 
 
 def _outermost(query: str, *, is_sqlite: bool) -> str:
@@ -290,10 +294,10 @@ def _outermost(query: str, *, is_sqlite: bool) -> str:
     token = _TOKEN_OF_SQLITE if is_sqlite else _TOKEN_OF_POSTGRESQL
     kept: list[str] = []
     at = depth = 0
-    while (found := token.search(query, at)) is not None:
+    while (match := token.search(query, at)) is not None:
         if depth == 0:
-            kept.append(query[at : found.start()])
-        text, at = found.group(), found.end()
+            kept.append(query[at : match.start()])
+        text, at = match.group(), match.end()
         if text == "/*":
             at = _end_of_comment(query, at, nests=not is_sqlite)
         depth = max(0, depth + {"(": 1, ")": -1}.get(text, 0))

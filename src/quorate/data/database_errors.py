@@ -75,14 +75,11 @@ def refused_by_sqlite(error: sqlite3.Error, outermost: str) -> str:
     'names a column that is not there; see how it is spelt'
     """
     text = str(error).lower()
-    found = next((sentence for words, sentence in _BY_WORDS_OF_SQLITE if text.startswith(words)), None)
-    if found is None:
-        found = (
-            _SYNTAX
-            if text.endswith("syntax error")
-            else "is refused by the database; try it in sqlite3, which says why"
-        )
-    return _as_written(found, outermost)
+    other = (
+        _SYNTAX if text.endswith("syntax error") else "is refused by the database; try it in sqlite3, which says why"
+    )
+    sentence = next((known for words, known in _BY_WORDS_OF_SQLITE if text.startswith(words)), other)
+    return _as_written(sentence, outermost)
 
 
 def refused_by_postgresql(error: Any, outermost: str) -> str | None:
@@ -93,13 +90,15 @@ def refused_by_postgresql(error: Any, outermost: str) -> str | None:
     diagnosed = getattr(error, "diag", None)
     if getattr(diagnosed, "context", None) is not None or getattr(diagnosed, "internal_query", None) is not None:
         return None
-    found = _BY_SQLSTATE.get(error.sqlstate)
-    if found is None:  # the others of this class are of the query, too
-        asked = error.sqlstate.startswith("42")
+    sentence = _BY_SQLSTATE.get(error.sqlstate)
+    if sentence is None:  # the others of this class are of the query, too
+        of_query = error.sqlstate.startswith("42")
         return (
-            f"is refused by the database (SQLSTATE {error.sqlstate}); try it in psql, which says why" if asked else None
+            f"is refused by the database (SQLSTATE {error.sqlstate}); try it in psql, which says why"
+            if of_query
+            else None
         )
-    return _as_written(found, outermost)
+    return _as_written(sentence, outermost)
 
 
 def _as_written(found: str, outermost: str) -> str:

@@ -245,10 +245,10 @@ def _frame(rows: list[str], names: tuple[str, ...], *, numbers: tuple[str, ...])
     """Return lines of values between commas as a frame, ``?`` as missing."""
     import polars as pl
 
-    told = pl.read_csv(
+    table = pl.read_csv(
         "\n".join(rows).encode("ascii"), has_header=False, new_columns=names, infer_schema=False, quote_char=None
     ).with_columns(pl.all().str.strip_chars().replace(_UNKNOWN, None))
-    return told.with_columns(pl.col(numbers).cast(pl.Int64))
+    return table.with_columns(pl.col(numbers).cast(pl.Int64))
 
 
 def _lines(name: str) -> list[str]:

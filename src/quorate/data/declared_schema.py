@@ -24,10 +24,10 @@ import numpy as np
 
 from quorate.data.cell_text import canonical_text, each, is_missing, text_reader, truth_text
 from quorate.data.columns import in_words, is_plain_number
-from quorate.data.decimal_commas import number_with_comma
+from quorate.data.date_notation import time_number, time_reader
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.identity import as_column, as_list
-from quorate.data.times import time_number, time_reader
+from quorate.data.number_notation import number_with_comma
 from quorate.errors import InvalidParameter
 from quorate.stored_names import stored_as
 from quorate.types import BoolArray, FloatArray, IntArray
@@ -105,7 +105,7 @@ class NumberColumn(DeclaredColumn):
             return "number"
         if self.grid in ("date", "time"):
             instants = (_EPOCH + dt.timedelta(days=bound) for bound in (self.low, self.high))
-            dates = [each.date().isoformat() if self.grid == "date" else each.isoformat() for each in instants]
+            dates = [instant.date().isoformat() if self.grid == "date" else instant.isoformat() for instant in instants]
             return {"dates": dates}  # not two texts, which a category may list
         return [int(bound) if self.grid == "int" else bound for bound in (self.low, self.high)]
 
@@ -173,13 +173,13 @@ class NumberColumn(DeclaredColumn):
     def _first_whole(self, leaves: IntArray, per_leaf: float) -> FloatArray:
         """Return the least whole number in each leaf or beyond it, one more than `high` where there is none."""
         assert self.low is not None and self.high is not None  # noqa: S101, PT018 - of bounded columns
-        found = np.ceil(self.low + leaves / per_leaf)
+        whole = np.ceil(self.low + leaves / per_leaf)
         for step in (-1.0, -1.0, 1.0, 1.0):  # an edge is rounded: the leaf of a number is what counts
-            other = np.where(step < 0, found + step, found)
+            other = np.where(step < 0, whole + step, whole)
             beyond = (other > self.high) | (self._leaves(np.clip(other, self.low, self.high)) >= leaves)
             move = (beyond & (other >= self.low)) if step < 0 else ~beyond
-            found = np.where(move, found + step, found)
-        return np.asarray(np.minimum(found, np.floor(self.high) + 1))
+            whole = np.where(move, whole + step, whole)
+        return np.asarray(np.minimum(whole, np.floor(self.high) + 1))
 
 
 @stored_as("quorate.data.declared_schema.CategoryColumn")
@@ -304,8 +304,8 @@ class Schema:
     def facts(self) -> dict[str, Any]:
         """The schema as JSON, the same for every spelling of it, in the order of the table."""
         dropped = dict.fromkeys(self.dropped, DroppedColumn.facts)
-        told = {name: column.facts for name, column in self.columns.items()} | dropped
-        return {name: told[name] for name in self.declared}
+        facts = {name: column.facts for name, column in self.columns.items()} | dropped
+        return {name: facts[name] for name in self.declared}
 
 
 #: The leaves of a number without bounds that any number is in: negative ones, 0, and positive ones.

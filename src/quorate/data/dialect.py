@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from quorate.data.times import date_number
-from quorate.data.written_numbers import TRUTH, number, written_number
-from quorate.errors import InvalidParameter
+from quorate.data.date_notation import date_number
+from quorate.data.number_notation import TRUTH, number, written_number
+from quorate.errors import InvalidParameter, named
 
 NAMES: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars (|)"}  # of separators, in words
 SEPARATORS: Final = tuple(NAMES)
@@ -67,12 +67,6 @@ class Dialect:
     ------
     InvalidParameter
         If one of them is none, or two contradict each other.
-
-    Examples
-    --------
-    >>> german = Dialect(separator=";", decimal=",", thousands=".", date_format="dd.mm.yyyy")
-    >>> german.number("1.234,5"), german.number("1.5"), german.date("02.01.1970")
-    (1234.5, nan, 1.0)
     """
 
     separator: str = ""
@@ -92,13 +86,14 @@ class Dialect:
         object.__setattr__(self, "date_format", _date_format(self.date_format))
         if self.thousands and self.thousands in (self.decimal or ".", self.quote):
             raise InvalidParameter(
-                f"thousands is {self.thousands!r}, and so is {'quote' if self.thousands == self.quote else 'decimal'}; "
-                'one mark has one meaning. Example: decimal = "," and thousands = "."'
+                f"{named('thousands')} is {self.thousands!r}, and so is "
+                f"{named('quote' if self.thousands == self.quote else 'decimal')}; one mark has one meaning. Example: "
+                'decimal = "," and thousands = "."'
             )
         if not isinstance(self.missing, tuple) or not all(isinstance(mark, str) and mark for mark in self.missing):
             raise InvalidParameter(
-                f'missing must list what stands for no value (["k.A.", "-999"]), got {self.missing!r}; an empty cell '
-                "is missing anyway"
+                f'{named("missing")} must list what stands for no value (["k.A.", "-999"]), got {self.missing!r}; an '
+                "empty cell is missing anyway"
             )
 
     @property
@@ -184,7 +179,7 @@ def _date_pattern(date_format: str) -> re.Pattern[str]:
 
 def _one_of(name: str, value: object, allowed: tuple[str, ...], words: str) -> None:
     if value not in allowed:
-        raise InvalidParameter(f"{name} must be {words}, got {value!r}")
+        raise InvalidParameter(parameter=name, got=value, expected=words)
 
 
 def _encoding(name: object) -> str:
@@ -195,8 +190,10 @@ def _encoding(name: object) -> str:
     known = UTF_8 if known == "utf-8-sig" else known
     if known not in ENCODINGS:
         raise InvalidParameter(
-            f"encoding must be one of {', '.join(ENCODINGS)}, got {name!r}; save other files as CSV UTF-8. Windows "
-            "writes cp1252 in Western Europe, cp1250 in Central Europe"
+            parameter="encoding",
+            got=name,
+            expected=f"one of {', '.join(ENCODINGS)}",
+            advice="save other files as CSV UTF-8. Windows writes cp1252 in Western Europe, cp1250 in Central Europe",
         )
     return known
 
@@ -208,8 +205,10 @@ def _date_format(written: object) -> str:
     parts = _DATE_FORMAT.fullmatch(text)
     if text and (parts is None or {parts[1], parts[3], parts[4]} != _DATE_PARTS.keys()):
         raise InvalidParameter(
-            f"date_format must be dd, mm and yyyy in their order with the mark between them, such as dd.mm.yyyy or "
-            f"mm/dd/yyyy, got {written!r}; a year of two digits does not tell the century and is not read"
+            parameter="date_format",
+            got=written,
+            expected="dd, mm and yyyy in their order with the mark between them, such as dd.mm.yyyy or mm/dd/yyyy",
+            advice="a year of two digits does not tell the century and is not read",
         )
     return text
 

@@ -15,12 +15,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data.checks import missing_columns, named, refuse_infinite
 from quorate.data.column_kinds import MAX_VALUES, RARE_ROWS, RARE_SHARE
 from quorate.data.columns import column, doubles, families, feature_families, listed, texts
+from quorate.data.feature_checks import missing_columns, named, refuse_infinite
 from quorate.data.public_words import PublicWords
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
-from quorate.data.text_columns import lacks_text
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import FloatArray
 
@@ -147,7 +146,7 @@ def _weighed_words(X: Rows, names: list[Any], name: str) -> Any:
     from sklearn.frozen import FrozenEstimator
 
     documents = texts(column(X, names.index(name)))
-    if any(each is None for each in documents):
+    if any(document is None for document in documents):
         raise lacks_text(name)
     try:
         return FrozenEstimator(TfidfVectorizer(sublinear_tf=True).fit(documents))
@@ -255,12 +254,6 @@ def indicator_blocks(encoder: Any) -> tuple[tuple[int, int], ...]:
     ----------
     encoder : object
         From :func:`public_encoder`; None, and what has no indicators, give no entry.
-
-    Examples
-    --------
-    >>> import polars
-    >>> indicator_blocks(public_encoder(polars.DataFrame({"sex": ["F", "M", "M", "F"], "age": [30, 50, 40, 20]})))
-    ((1, 4),)
     """
     blocks = []
     for part, fitted, _ in getattr(encoder, "transformers_", []):
@@ -274,13 +267,6 @@ def public_words(encoder: Any) -> dict[str, PublicWords]:
     """Return the entries of each column of categories that an encoder of tables knows, by the names of the columns.
 
     Columns of which two entries say the same are not among them: a run that was begun before told these apart.
-
-    Examples
-    --------
-    >>> import polars
-    >>> words = public_words(public_encoder(polars.DataFrame({"sex": ["F", "M"] * 2})))
-    >>> words["sex"](" F "), words["sex"]("f")
-    ('F', 'f')
     """
     known = {}
     for part, fitted, names in getattr(encoder, "transformers_", []):
@@ -382,3 +368,26 @@ def _often(counts: Counter[str], rows: int) -> list[str]:
     """Return the texts that are not rare among so many rows."""
     least = max(RARE_ROWS, RARE_SHARE * rows)
     return [value for value, count in counts.items() if count >= least]
+
+
+def refuse_without_text(pool: Rows, text: Sequence[str]) -> None:
+    """Refuse columns of the public pool that are named as running text and are none, or lack a text in some row.
+
+    Raises InvalidParameter if the pool is no frame, or a column is not one of text; DataRefused if a public row has no
+    text: it would be taken for an empty one.
+    """
+    if not is_frame(pool):
+        raise InvalidParameter("text names columns of a table, and the public pool is an array; give a data frame")
+    kinds = families(pool)
+    places = {name: place for place, name in enumerate(kinds)}
+    for name in text:
+        if kinds.get(name) != "text":
+            held = "is not there" if name not in kinds else f"holds no text, but {kinds[name]}"
+            raise InvalidParameter(f"text: column {name!r} of the public pool {held}; name columns of running text")
+        if any(cell is None for cell in texts(column(pool, places[name]))):
+            raise lacks_text(name)
+
+
+def lacks_text(name: str) -> DataRefused:
+    """Return what is said of a column of running text that lacks one."""
+    return DataRefused(f"public: column {name!r} lacks a text in some rows; drop those rows of the pool")

@@ -36,25 +36,19 @@ def existing_file(path: str | Path) -> Path:
     """Return the path of a file that is there and may be read.
 
     Raises DataRefused if there is no such file, it is a folder or a spreadsheet, or there is no permission to read it.
-
-    Examples
-    --------
-    >>> existing_file("nowhere.csv")
-    Traceback (most recent call last):
-    quorate.errors.DataRefused: nowhere.csv: there is no such file
     """
-    found = Path(path)
-    if found.is_dir():
+    file = Path(path)
+    if file.is_dir():
         raise DataRefused(f"{path}: this is a folder; expected a file, such as a CSV file in it")
-    if not found.is_file():
+    if not file.is_file():
         raise DataRefused(f"{path}: there is no such file")
     if format_of(path) in _SPREADSHEETS:
         raise DataRefused(f"{path}: such spreadsheets are not read; save as .xlsx or as CSV UTF-8")
     try:
-        found.open("rb").close()
+        file.open("rb").close()
     except PermissionError:
         raise DataRefused(f"no permission to read {path}; ask its owner for it") from None
-    return found
+    return file
 
 
 def read_bytes(path: str | Path) -> bytes:
@@ -87,9 +81,9 @@ def first_line(path: str | Path, *, most: int) -> bytes:
     ...     first_line(Path(folder, "visits.csv"), most=100)
     b'person,age\n'
     """
-    found = existing_file(path)
-    opener = _OPENERS.get(found.suffix.lower())
-    with reading(path), found.open("rb", buffering=0) if opener is None else opener(found, "rb") as stream:
+    file = existing_file(path)
+    opener = _OPENERS.get(file.suffix.lower())
+    with reading(path), file.open("rb", buffering=0) if opener is None else opener(file, "rb") as stream:
         line: bytes = stream.readline(most)
     return line
 
@@ -121,9 +115,9 @@ def opened(path: str | Path) -> Any:
 
     Raises DataRefused if there is no such file.
     """
-    found = existing_file(path)
-    opener = _OPENERS.get(found.suffix.lower())
-    return found.open("rb") if opener is None else opener(found, "rb")
+    file = existing_file(path)
+    opener = _OPENERS.get(file.suffix.lower())
+    return file.open("rb") if opener is None else opener(file, "rb")
 
 
 def cannot_read(path: str | Path, error: BaseException) -> DataRefused:

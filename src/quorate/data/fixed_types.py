@@ -137,8 +137,8 @@ def _label(value: Any) -> Any:
 def _sparse(X: Rows) -> Rows:
     # Made anew, so that the width of the indices is what these rows need.
     data = X.data.astype(np.float64, copy=False)
-    made = sparse.csr_matrix if sparse.isspmatrix(X) else sparse.csr_array
-    return made((data, X.indices, X.indptr), shape=X.shape)
+    form = sparse.csr_matrix if sparse.isspmatrix(X) else sparse.csr_array
+    return form((data, X.indices, X.indptr), shape=X.shape)
 
 
 def _polars(X: Rows) -> Rows:

@@ -58,8 +58,8 @@ def as_list(values: Any) -> list[Any]:
         return arrow_values(values)
     for method in ("tolist", "to_list"):
         if hasattr(values, method):
-            found = getattr(values, method)()
-            return found if isinstance(found, list) else [found]
+            items = getattr(values, method)()
+            return items if isinstance(items, list) else [items]
     return list(values)
 
 
@@ -121,7 +121,7 @@ def fingerprint(
     if not len(label_of_row) == len(owner_of_row) == len(rows):
         raise DataRefused("fingerprint: X, y and unit_keys differ in length")
     owner_words = words_of(owners)
-    order = order_of(*words_of(rows).T, *(each[owner_of_row] for each in owner_words.T), label_of_row)
+    order = order_of(*words_of(rows).T, *(words[owner_of_row] for words in owner_words.T), label_of_row)
     keyed = blake2b(key=derive(key, "fingerprint"), digest_size=32)
     keyed.update(width(X).to_bytes(8, "big"))
     for start in range(0, len(order), AT_ONCE):
@@ -139,10 +139,10 @@ def _labels(y: Any | None, n: int) -> tuple[NDArray[np.uint8], IntArray]:
         values, place = np.unique(y, return_inverse=True)
         texts = [_label_bytes(value) for value in values.tolist()]
     else:
-        each = [_label_bytes(value) for value in as_list(y)]
-        texts = list(dict.fromkeys(each))
+        written = [_label_bytes(value) for value in as_list(y)]
+        texts = list(dict.fromkeys(written))
         number = {text: at for at, text in enumerate(texts)}
-        place = np.array([number[text] for text in each], dtype=np.int64)
+        place = np.array([number[text] for text in written], dtype=np.int64)
     shorts = _shorts(texts)
     order = order_of(*words_of(shorts).T)
     rank = np.empty(len(order), dtype=np.int64)
@@ -252,8 +252,8 @@ def is_same_table(
         return True
     if width(private) != width(public):
         return False
-    given = (None, None) if digests is None else digests
-    theirs, ours = (tally(_digests_of(*each)) for each in zip((private, public), given, strict=True))
+    pairs = (None, None) if digests is None else digests
+    theirs, ours = (tally(_digests_of(*pair)) for pair in zip((private, public), pairs, strict=True))
     return are_same_rows(theirs, ours) or is_part_of(theirs, ours)
 
 

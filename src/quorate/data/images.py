@@ -55,22 +55,22 @@ def public_images(folder: Path, names: Sequence[Any], *, called: str) -> tuple[F
         pillow()
     read = []
     for place, name in enumerate(names, start=1):
-        found = read_image(folder, name)
-        if found is None:
+        image = read_image(folder, name)
+        if image is None:
             raise DataRefused(
                 f"{called}, row {place}: the file it names in {folder} is missing or no image "
                 f"({', '.join(KNOWN)}); mend it, or drop the row"
             )
-        read.append(found)
-    sizes = {each.shape[:2] for each in read}
+        read.append(image)
+    sizes = {array.shape[:2] for array in read}
     if len(sizes) > 1:
         (height, width), (h, w) = sorted(sizes)[:2]
         raise DataRefused(
             f"{called}: images are {height} × {width} and {h} × {w} pixels; one size is needed. Bring all of them to it"
         )
     ((height, width),) = sizes
-    form = ImageForm(height, width, 3 if any(each.ndim == 3 for each in read) else 1)
-    return np.array([_in_form(each, form) for each in read]).reshape(len(read), *form.shape), form
+    form = ImageForm(height, width, 3 if any(array.ndim == 3 for array in read) else 1)
+    return np.array([_in_form(array, form) for array in read]).reshape(len(read), *form.shape), form
 
 
 def image_columns(pool: Rows) -> list[str]:
@@ -84,13 +84,13 @@ def image_columns(pool: Rows) -> list[str]:
     """
     if not is_frame(pool):
         return []
-    found, family = [], families(pool)
+    names, family = [], families(pool)
     for position, name in enumerate(columns(pool) or ()):
         if family[name] == "text":
-            present = [each for each in texts(column(pool, position)) if each is not None]
-            if present and all(_suffix(each) in KNOWN for each in present):
-                found.append(name)
-    return found
+            present = [cell for cell in texts(column(pool, position)) if cell is not None]
+            if present and all(_suffix(cell) in KNOWN for cell in present):
+                names.append(name)
+    return names
 
 
 def private_images(folder: Path, names: Sequence[Any], form: ImageForm, *, missing: float) -> FloatArray:
@@ -102,10 +102,10 @@ def private_images(folder: Path, names: Sequence[Any], form: ImageForm, *, missi
     """
     rows = np.full((len(names), form.size), missing, dtype=np.float64)
     for row, name in zip(rows, names, strict=True):
-        found = read_image(folder, name, only=form)
-        if found is not None:
+        image = read_image(folder, name, only=form)
+        if image is not None:
             with np.errstate(all="ignore"):  # the mean of very large colours
-                values = _in_form(found, form).ravel()
+                values = _in_form(image, form).ravel()
             if np.isfinite(values).all():
                 row[:] = values
     return rows
@@ -139,10 +139,10 @@ class ImageRows:
 
 def _state(folder: Path, name: Any) -> tuple[int, int, int] | None:
     try:
-        found = (folder / name.strip()).stat()
+        status = (folder / name.strip()).stat()
     except Exception:  # noqa: BLE001 - whatever a private name is, it is no file
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def read_image(folder: Path, name: Any, *, only: ImageForm | None = None) -> Any | None:
@@ -165,15 +165,15 @@ def _read(folder: Path, name: Any, only: ImageForm | None) -> Any | None:
     path = folder / name.strip()
     if not path.resolve().is_relative_to(folder.resolve()) or not path.is_file():  # of a pipe, reading has no end
         return None
-    found: Any
+    array: Any
     if suffix in _BY_PILLOW:
-        found = _by_pillow(path, only)
+        array = _by_pillow(path, only)
     else:
         with path.open("rb") as file:
-            found = _pgm(file, only) if suffix == ".pgm" else _npy(file, only)
-    if not isinstance(found, np.ndarray) or found.dtype.kind not in "biuf" or not _fits(found.shape, only):
+            array = _pgm(file, only) if suffix == ".pgm" else _npy(file, only)
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf" or not _fits(array.shape, only):
         return None
-    values = np.asarray(found, dtype=np.float64)
+    values = np.asarray(array, dtype=np.float64)
     if not np.isfinite(values).all():
         return None
     return values[:, :, 0] if values.ndim == 3 and values.shape[2] == 1 else values

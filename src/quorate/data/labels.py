@@ -8,11 +8,10 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from quorate.data.cell_text import each, is_missing, text_reader
+from quorate.data.cell_text import as_cell, each, from_cell, is_missing, text_reader
 from quorate.data.columns import listed
 from quorate.data.identity import as_column, as_list
 from quorate.data.packed import AT_ONCE
-from quorate.data.spreadsheets import as_cell, from_cell
 from quorate.data.streamed import StreamedColumn
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import IntArray
@@ -40,7 +39,7 @@ def check_classes(classes: Any) -> tuple[Label, ...]:
     ----------
     classes : sequence of at least two str, int or bool
         Distinct and all of one type. A class's code is its index here, and ties go to the lowest. A text that a
-        spreadsheet would run as a formula is written with a quote before it (:mod:`~quorate.data.spreadsheets`).
+        spreadsheet would run as a formula is written with a quote before it (:mod:`~quorate.data.cell_text`).
 
     Returns
     -------
@@ -72,7 +71,7 @@ def check_classes(classes: Any) -> tuple[Label, ...]:
         raise InvalidParameter("classes: a whole number is beyond 64 bits; write the classes as text")
     kinds = list(dict.fromkeys(type(label) for label in labels))
     if len(kinds) > 1:
-        words = " and ".join(_WORD[found] for found in kinds)
+        words = " and ".join(_WORD[form] for form in kinds)
         raise InvalidParameter(f"classes: got {words} together; give all classes in one type")
     if len(labels) < 2:
         raise InvalidParameter(
@@ -179,8 +178,8 @@ def _lost(values: list[Any], labels: tuple[Label, ...], name: str) -> DataRefuse
                     f"{name}: found {value!r} where the declared class is {label!r}; they differ by case or a trailing "
                     "dot. Make them equal"
                 )
-    shown = listed([str(label) for label in labels]) if type(labels[0]) is str else ", ".join(map(str, labels[:8]))
-    return DataRefused(f"{name}: a label outside classes was found; declared: {shown}. Declare it, or drop its rows")
+    declared = listed([str(label) for label in labels]) if type(labels[0]) is str else ", ".join(map(str, labels[:8]))
+    return DataRefused(f"{name}: a label outside classes was found; declared: {declared}. Declare it, or drop its rows")
 
 
 def _bare(label: str) -> str:

@@ -184,7 +184,7 @@ def _cells(X: Rows | Iterator[Rows], kinds: ColumnKinds, key: bytes) -> Iterator
         return
     read = kinds(X)
     places = sorted(range(width(read)), key=(columns(read) or ()).__getitem__)
-    found = tuple(families(read).values())  # of the whole table: a block may happen to hold nothing
+    held = tuple(families(read).values())  # of the whole table: a block may happen to hold nothing
     step = max(1, _CELLS // max(1, len(places)))
     for start in range(0, n_rows(read), step):
         block = read.iloc[start : start + step] if kind(read) == "pandas" else read[start : start + step]
@@ -192,7 +192,7 @@ def _cells(X: Rows | Iterator[Rows], kinds: ColumnKinds, key: bytes) -> Iterator
         hashes = np.zeros((n_rows(block), len(places)), dtype=np.uint64)
         for at, place in enumerate(places):
             series = column(block, place)
-            if found[place] in ("text", "time"):
+            if held[place] in ("text", "time"):
                 hashes[:, at] = _hashed(texts(series), key)
             else:
                 numbers[:, at] = doubles(series)
@@ -265,13 +265,13 @@ def _same(theirs: Tally, ours: Tally) -> bool:
 
 
 def _too_even(theirs: Tally, ours: Tally) -> bool:
-    here, there = shared(theirs, ours)
-    both = int(np.minimum(theirs.counts[here], ours.counts[there]).sum())
+    of_theirs, of_ours = shared(theirs, ours)
+    both = int(np.minimum(theirs.counts[of_theirs], ours.counts[of_ours]).sum())
     if not both:
         return False
-    each = np.concatenate([theirs.counts, np.delete(ours.counts, there)])
-    each[here] += ours.counts[there]
-    totals = dict(zip(*(found.tolist() for found in np.unique(each, return_counts=True)), strict=True))
+    totals_of_rows = np.concatenate([theirs.counts, np.delete(ours.counts, of_ours)])
+    totals_of_rows[of_theirs] += ours.counts[of_ours]
+    totals = dict(zip(*(counts.tolist() for counts in np.unique(totals_of_rows, return_counts=True)), strict=True))
     return _log_tail_of_overlap(both, totals) <= _LOG_ALARM
 
 
@@ -295,8 +295,8 @@ def _log_moments(total: int) -> FloatArray:
         weights[-1] -= math.log(2)  # the middle is there once
     terms = weights[:, None] + _TILTS[None, :] * smaller[:, None]
     top = terms.max(axis=0)
-    found: FloatArray = top + np.log(np.exp(terms - top).sum(axis=0))
-    return found
+    moments: FloatArray = top + np.log(np.exp(terms - top).sum(axis=0))
+    return moments
 
 
 def _too_many_found(theirs: Tally, ours: Tally) -> bool:
@@ -306,8 +306,8 @@ def _too_many_found(theirs: Tally, ours: Tally) -> bool:
     n, alarm = int(theirs.counts.sum()), -_LOG_ALARM
     repeats = n - len(theirs.counts)
     chance = 2 * (repeats + math.sqrt(2 * repeats * alarm) + 2 * alarm) / n
-    found = len(shared(theirs, ours)[0])
-    return chance < 1 and bool(stats.binom.sf(found - 1, len(ours.counts), chance) <= FALSE_ALARM)
+    n_shared = len(shared(theirs, ours)[0])
+    return chance < 1 and bool(stats.binom.sf(n_shared - 1, len(ours.counts), chance) <= FALSE_ALARM)
 
 
 _RULES = (_same, is_part_of, _too_even, _too_many_found)

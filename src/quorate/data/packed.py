@@ -65,13 +65,7 @@ class Tally(NamedTuple):
 
 
 def tally(digests: Sequence[bytes]) -> Tally:
-    """Count how often each digest occurs.
-
-    Examples
-    --------
-    >>> tally([b"b" * 16, b"a" * 16, b"b" * 16]).counts.tolist()
-    [1, 2]
-    """
+    """Count how often each digest occurs."""
     return tally_of_words(words_of(pack(digests).array))
 
 
@@ -108,9 +102,9 @@ def uncopied(table: Tally) -> Tally:
     """
     if len(table.counts) < _COPIES_OF:
         return table
-    times, found = np.unique(table.counts, return_counts=True)
-    copies = int(times[found.argmax()])
-    if found.max() < _ALIKE * len(table.counts):
+    times, frequencies = np.unique(table.counts, return_counts=True)
+    copies = int(times[frequencies.argmax()])
+    if frequencies.max() < _ALIKE * len(table.counts):
         return table
     return Tally(table.words, -(-table.counts // copies))
 

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from quorate.data.checks import check_features
-from quorate.data.column_kinds import column_kinds
-from quorate.data.given_kinds import GivenKinds
+from quorate.data.column_kinds import GivenKinds, column_kinds
+from quorate.data.feature_checks import check_features
 from quorate.data.rows import Kind, Rows, columns, image_shape, kind, n_rows, width
 
 
@@ -62,10 +61,10 @@ class PublicPool:
     ) -> None:
         self._rows: Rows = X.rows() if isinstance(X, PublicPool) else check_features(X, "public", allow_missing=True)
         self._shape: tuple[int, ...] | None = X.image_shape if isinstance(X, PublicPool) else image_shape(X)
-        given = GivenKinds.of(text=text, categorical=categorical, numeric=numeric, dates=dates, drop=drop)
-        self._given: GivenKinds = X.given if isinstance(X, PublicPool) and not given.named else given
-        if given.named:
-            column_kinds(self._rows, given)  # refuses what cannot be
+        named = GivenKinds.of(text=text, categorical=categorical, numeric=numeric, dates=dates, drop=drop)
+        self._given: GivenKinds = X.given if isinstance(X, PublicPool) and not named.named else named
+        if named.named:
+            column_kinds(self._rows, named)  # refuses what cannot be
 
     @classmethod
     def described(cls, X: Any, given: GivenKinds) -> PublicPool:

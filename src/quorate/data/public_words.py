@@ -19,12 +19,6 @@ class PublicWords:
 
     `written`: from what an entry says to the entry; the commonest where several say the same. `truths`: whether all
     entries are written truth values, so that a truth value says the same.
-
-    Examples
-    --------
-    >>> words = PublicWords.of(["north", "south"])
-    >>> words(" north "), words("NORTH"), words("south"), words(None)
-    ('north', 'NORTH', 'south', None)
     """
 
     written: Mapping[str | None, str] = field(hash=False)

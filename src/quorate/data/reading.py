@@ -19,7 +19,7 @@ from quorate.errors import InvalidParameter
 if TYPE_CHECKING:
     import polars as pl
 
-    from quorate.data.workspace import Workspace
+    from quorate.data.streamed import Workspace
 
 BATCH_ROWS = 65_536
 
@@ -87,13 +87,13 @@ def read_data(
     """
     if label is not None and label == unit:
         raise InvalidParameter(f"label and unit both name {label!r}; they must be two columns")
-    found, known = _place(path), format_for(path, dialect)
+    place, known = _place(path), format_for(path, dialect)
     if isinstance(known, TableFormat):
         table = None
-        if memory is not None and workspace is not None and known.bytes_in_memory(found) > memory:
-            table = known.read_streamed(found, label=label, unit=unit, workspace=workspace, drop=drop, text=text)
-        return table or known.read(found, label=label, unit=unit, drop=drop, n_features=n_features, text=text)
-    return known.read(found, label=label, unit=unit, drop=drop, n_features=n_features)
+        if memory is not None and workspace is not None and known.bytes_in_memory(place) > memory:
+            table = known.read_streamed(place, label=label, unit=unit, workspace=workspace, drop=drop, text=text)
+        return table or known.read(place, label=label, unit=unit, drop=drop, n_features=n_features, text=text)
+    return known.read(place, label=label, unit=unit, drop=drop, n_features=n_features)
 
 
 def read_cells(
@@ -143,22 +143,22 @@ def read_cells(
     >>> table.X["age"].to_list(), table.y
     (['039', 'n/a'], ['no', 'yes'])
     """
-    found = format_for(path, dialect)
-    if isinstance(found, TableFormat):
+    format_ = format_for(path, dialect)
+    if isinstance(format_, TableFormat):
         place = _place(path)
-        parted = memory is not None and found.bytes_in_memory(place) > memory
-        frame = None if parted else found.cells(place)
-        names = found.names(place) if frame is None else frame.columns
+        parted = memory is not None and format_.bytes_in_memory(place) > memory
+        frame = None if parted else format_.cells(place)
+        names = format_.names(place) if frame is None else frame.columns
         for name in (label, unit):
             if name is not None:
                 require_column(name, names, path)
         kept = [name for name in names if name not in (label, unit, *drop)]
         if frame is None:
-            return _parted(found, place, kept, label=label, unit=unit)
+            return _parted(format_, place, kept, label=label, unit=unit)
         return Table(X=frame.select(kept), y=as_list(frame[label]), unit=None if unit is None else ids_of(frame[unit]))
-    if not isinstance(found, ReadsEach):
-        raise cannot_read_each_row(found, path)
-    return found.read_each(_place(path), label=label, unit=unit, n_features=n_features)
+    if not isinstance(format_, ReadsEach):
+        raise cannot_read_each_row(format_, path)
+    return format_.read_each(_place(path), label=label, unit=unit, n_features=n_features)
 
 
 def bytes_held(path: str | Path | DatabaseQuery) -> int:
@@ -278,13 +278,7 @@ def read_batches(
 
 
 def has_named_columns(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> bool:
-    """Tell by its name, and by how text tables are written, whether a file holds a table with named columns.
-
-    Examples
-    --------
-    >>> has_named_columns("visits.parquet"), has_named_columns("a9a.xz")
-    (True, False)
-    """
+    """Tell by its name, and by how text tables are written, whether a file holds a table with named columns."""
     return isinstance(format_for(path, dialect), TableFormat)
 
 
@@ -294,9 +288,9 @@ def _place(path: str | Path | DatabaseQuery) -> Any:
 
 
 def _table_format(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> TableFormat:
-    found = format_for(path, dialect)
-    if not isinstance(found, TableFormat):
+    format_ = format_for(path, dialect)
+    if not isinstance(format_, TableFormat):
         raise InvalidParameter(
             f"{path}: expected a table with named columns ({', '.join(table_suffixes())}; text also with .gz or .xz)"
         )
-    return found
+    return format_

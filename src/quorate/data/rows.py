@@ -252,12 +252,6 @@ def from_arrow(X: Any) -> Any:
     """Return a table that is handed over by Arrow's interface, such as a table of pyarrow, as a polars frame.
 
     Anything else comes back as it is.
-
-    Examples
-    --------
-    >>> import pyarrow
-    >>> from_arrow(pyarrow.table({"age": [39]})).rows()
-    [(39,)]
     """
     if type(X).__module__.startswith("polars.") or _is_frame(X, "pandas") or not hasattr(X, "__arrow_c_stream__"):
         return X
@@ -269,13 +263,7 @@ def from_arrow(X: Any) -> Any:
 
 
 def image_shape(X: Any) -> tuple[int, ...] | None:
-    """Return the shape of one image, where these are an array of images: ``(n, h, w)`` or ``(n, h, w, c)``.
-
-    Examples
-    --------
-    >>> image_shape(np.zeros((5, 28, 28))), image_shape(np.zeros((5, 28)))
-    ((28, 28), None)
-    """
+    """Return the shape of one image, where these are an array of images: ``(n, h, w)`` or ``(n, h, w, c)``."""
     return X.shape[1:] if isinstance(X, np.ndarray) and X.dtype.kind in "biuf" and X.ndim in (3, 4) else None
 
 
@@ -299,8 +287,8 @@ def holds_texts(X: Any) -> bool:
     (True, False, True)
     """
     if isinstance(X, (list, tuple)):
-        return any(isinstance(each, str) for each in X) and not any(
-            hasattr(each, "__len__") and not isinstance(each, str) for each in X
+        return any(isinstance(value, str) for value in X) and not any(
+            hasattr(value, "__len__") and not isinstance(value, str) for value in X
         )
     dtype, dimensions = getattr(X, "dtype", None), getattr(X, "ndim", 1)
     if dtype is None or dimensions != 1 or sparse.issparse(X):

@@ -1,8 +1,14 @@
-"""A table that stays in its file: rows and columns are read when they are asked for, never all of them at once."""
+"""A table that stays in its file, read some rows at a time, and the folder for rows that memory does not hold."""
 
 from __future__ import annotations
 
+import fcntl
+import os
+import shutil
+import tempfile
+import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,9 +20,75 @@ if TYPE_CHECKING:
     import polars as pl
 
     from quorate.data.packed import PackedDigests
-    from quorate.data.workspace import Workspace
 
+
+_PREFIX, _LOCK = ".rows-", "lock"
 _CELLS = 1 << 21  # that are read at the same time
+
+
+class Workspace:
+    """A folder that is made when it is first asked for, and removed with this object or with the process.
+
+    What a killed process has left is removed by the next one that asks for a workspace in the same place: a lock that
+    ends with its process tells which are in use.
+
+    `parent`: where it is to be made.
+    """
+
+    def __init__(self, parent: Callable[[], Path]) -> None:
+        self._parent = parent
+        self._end: Callable[[], object] | None = None
+        self._path: Path | None = None
+
+    @property
+    def path(self) -> Path:
+        """The folder.
+
+        Raises PreconditionFailed if it cannot be made.
+        """
+        if self._path is None:
+            parent = self._parent()
+            try:
+                _remove_abandoned(parent)
+                folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))  # readable by its owner alone
+                descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+            except OSError as error:
+                raise cannot_hold(parent, error) from None
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            self._path, self._end = folder, weakref.finalize(self, _remove, folder, descriptor, os.getpid())
+        return self._path
+
+    def close(self) -> None:
+        """Remove the folder; asked for again, it is made anew."""
+        if self._end is not None:
+            self._end()
+        self._path = self._end = None
+
+
+def cannot_hold(place: Path, error: OSError) -> PreconditionFailed:
+    """Return what is said where rows cannot be put aside."""
+    return PreconditionFailed(
+        f"{place}: rows that memory does not hold cannot be kept there ({os.strerror(error.errno or 0)}); make room, "
+        "or allow more [run] memory"
+    )
+
+
+def _remove(path: Path, descriptor: int, owner: int) -> None:
+    if os.getpid() != owner:  # a forked child has no hand on it
+        return
+    shutil.rmtree(path, ignore_errors=True)
+    os.close(descriptor)
+
+
+def _remove_abandoned(parent: Path) -> None:
+    for left in parent.glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # no lock yet, or somebody holds it
+            descriptor = os.open(left / _LOCK, os.O_RDWR)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(left, ignore_errors=True)
+            finally:
+                os.close(descriptor)
 
 
 class StreamedFrame:
@@ -141,13 +213,13 @@ class StreamedFrame:
         if _state(self.path) != self._seen:
             raise PreconditionFailed(f"{self.called} was changed while it was read; start again")
         stored = [name for name in names if name not in self._empty]
-        made = [pl.lit(None, dtype=self._empty[name]).alias(name) for name in names if name in self._empty]
+        empty = [pl.lit(None, dtype=self._empty[name]).alias(name) for name in names if name in self._empty]
         try:
             files = sorted(self.path.iterdir()) if self.path.is_dir() else [self.path]
             rows = pl.scan_parquet(files, glob=False).select(stored or self.columns[:1]).slice(start, n_rows).collect()
         except pl.exceptions.PolarsError:  # its message may quote a row
             raise DataRefused(f"{self.called}: the file is damaged, or not Parquet as its name says") from None
-        return rows.with_columns(made).select(names)
+        return rows.with_columns(empty).select(names)
 
 
 class PartedFrame:
@@ -213,5 +285,5 @@ def _joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
 
 
 def _state(path: Path) -> tuple[int, int, int]:
-    found = path.stat()
-    return found.st_ino, found.st_size, found.st_mtime_ns
+    status = path.stat()
+    return status.st_ino, status.st_size, status.st_mtime_ns

@@ -13,10 +13,11 @@ from typing import Any, Final, Literal, NoReturn, TypeAlias
 import numpy as np
 
 from quorate.data.cell_text import canonical_text
-from quorate.data.checks import check_features, refuse_infinite
 from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds
 from quorate.data.columns import Family, column, doubles, families, in_words, other_columns, texts
-from quorate.data.decimal_commas import comma_number, plain_comma_number
+from quorate.data.date_notation import DAY, microseconds, time_type, times_of_type
+from quorate.data.feature_checks import check_features, refuse_infinite
+from quorate.data.number_notation import comma_number, plain_comma_number, written_number
 from quorate.data.plain_columns import frame_of, with_cells
 from quorate.data.rows import (
     TEXT,
@@ -32,8 +33,6 @@ from quorate.data.rows import (
     with_text_names,
 )
 from quorate.data.streamed import StreamedFrame
-from quorate.data.times import DAY, microseconds, time_type, times_of_type
-from quorate.data.written_numbers import written_number
 from quorate.deferred import sparse
 from quorate.errors import DataRefused
 
@@ -56,20 +55,11 @@ class TableReader:
     `families`: what the public pool's columns hold, in its order; empty where they have no names.
     `kinds`: what they are read as; nothing where a model takes the table as it is.
     `left_out`: columns that are no features: the label, the unit, and what the owner leaves out.
-    `types`: the type of each column: that of times as :func:`~quorate.data.times.time_type` names it, "truth value", or
-    what it holds.
+    `types`: the type of each column: that of times as :func:`~quorate.data.date_notation.time_type` names it, "truth
+    value", or what it holds.
     `container`: what holds the pool; None where nothing is known of it, and rows come back as they are.
     `width`: the number of its columns.
     `as_frame`: whether one of the models takes the table as it is, though another one has it read.
-
-    Examples
-    --------
-    >>> import polars
-    >>> from quorate.data.column_kinds import column_kinds
-    >>> pool = polars.DataFrame({"temperature": ["38,8", "36,6"], "seen": ["2024-03-01", "2024-03-02"]})
-    >>> reader = TableReader.of(pool, column_kinds(pool), left_out=("id",))
-    >>> reader(polars.DataFrame({"id": [7], "seen": ["1970-01-02"], "temperature": [38.8]})).rows()
-    [(38.8, 1.0)]
     """
 
     families: Mapping[str, Family] = field(default_factory=dict, hash=False)

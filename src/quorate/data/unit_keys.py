@@ -206,11 +206,6 @@ def one_row_of_each(unit_keys: Sequence[bytes], key: Secret[bytes]) -> IntArray:
     stand in the table, from what they hold, nor from other units. A row without a unit id (empty bytes) is nobody's.
 
     `unit_keys`: as :func:`~quorate.data.unit_ids.usable_slots` returns them. `key`: the run's.
-
-    Examples
-    --------
-    >>> one_row_of_each([b"id:ann", b"id:bob", b"id:ann", b""], Secret(bytes(32))).tolist()
-    [1, 2]
     """
     keys = as_unit_keys(unit_keys)
     if isinstance(keys, PositionKeys):

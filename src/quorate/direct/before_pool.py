@@ -17,7 +17,6 @@ from quorate.accounting import epsilon as price
 from quorate.accounting.figures import several
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import Relation
-from quorate.data.declared import encoded_width
 from quorate.data.declared_schema import CategoryColumn, NumberColumn, Schema
 from quorate.data.feature_maps import LinearMap
 from quorate.data.feature_maps.named import feature_map_for
@@ -25,9 +24,10 @@ from quorate.data.feature_maps.nystroem import LANDMARKS
 from quorate.data.feature_maps.product_kernel import MOST_VALUES, columns_of
 from quorate.data.feature_maps.scale import has_spread
 from quorate.data.pool_moments import MOST_EIGENPAIRS
+from quorate.data.schema_encoder import encoded_width
 from quorate.direct.defaults import dimension_of_blocks, rounds_for, wanted_dimension
 from quorate.direct.plan import LARGEST_SIGMA, DirectPlan, FixedRounds, mu_for_settings, noise_for, plan_direct
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.mechanisms import NoisyMarginals
 from quorate.mechanisms.marginals import THRESHOLD
 from quorate.run.drawn_pool import N_ROWS, SHORT_LIST, ReleasedMarginals, partitions_of
@@ -189,8 +189,10 @@ def _noise(
             break
         sigma = float(ceil(sigma * (1 + over + 2.0 ** (step - 40))))
     raise InvalidParameter(
-        f"epsilon={epsilon:g} at delta={delta:g} asks for more noise than can be drawn on a grid that is fine enough; "
-        "give a larger epsilon"
+        f"{named('epsilon', epsilon)} at {named('delta', delta)} asks for more noise than can be drawn on a grid that "
+        f"is fine enough; give a larger {named('epsilon')}",
+        parameter="epsilon",
+        got=epsilon,
     )
 
 

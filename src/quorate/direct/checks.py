@@ -6,9 +6,8 @@ from quorate.data.feature_maps import FittedTransformer
 from quorate.direct.before_pool import DrawnPool
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.task import DirectTask
+from quorate.findings import Finding, Outcome
 from quorate.ledger import Ledger
-from quorate.outcomes import Outcome
-from quorate.report import Check
 from quorate.report.facts import name_of
 from quorate.run.checks import audit_not_run, chain, classes, exact_noise, seed
 
@@ -17,7 +16,7 @@ LEFT_OUT = "Is a row that cannot be used left out, and never refused?"
 
 def direct_checks(
     task: DirectTask, ledger: Ledger, *, evaluated: bool, readers: tuple[tuple[str, str], ...] = ()
-) -> tuple[Check, ...]:
+) -> tuple[Finding, ...]:
     """Answer every question about a direct run.
 
     `task`: what was done. `ledger`: what it was charged to. `evaluated`: whether the model was scored on rows with
@@ -39,11 +38,11 @@ def direct_checks(
     )
 
 
-def _contributions(task: DirectTask) -> Check:
+def _contributions(task: DirectTask) -> Finding:
     looked = "Public" if task.has_public_pool else "Drawn" if task.has_pool else "Made-up"
-    return Check(
+    return Finding(
         code="contributions",
-        question=f"Does each {task.unit} add the same bounded vector, whatever the other rows are?",
+        words=f"Does each {task.unit} add the same bounded vector, whatever the other rows are?",
         outcome=Outcome.PASSED,
         evidence=f"{looked} rows with made-up labels were added alone and together before the first round: the "
         "same integers, none longer than the clip. So adding or removing one moves a sum by at most the clip, and "
@@ -52,19 +51,19 @@ def _contributions(task: DirectTask) -> Check:
     )
 
 
-def _private_rows(readers: tuple[tuple[str, str], ...]) -> Check:
+def _private_rows(readers: tuple[tuple[str, str], ...]) -> Finding:
     if readers:
-        return Check(
+        return Finding(
             code="private rows",
-            question=LEFT_OUT,
+            words=LEFT_OUT,
             outcome=Outcome.NOT_COVERED,
             evidence=f"Files were read by {' and '.join(sorted({each for _, each in readers}))}, of whose code quorate "
             "cannot see whether one row stops it, or changes how it reads another.",
             remedy="Save the tables as CSV or Parquet.",
         )
-    return Check(
+    return Finding(
         code="private rows",
-        question=LEFT_OUT,
+        words=LEFT_OUT,
         outcome=Outcome.BY_CONSTRUCTION,
         evidence="It is left out without a word. A run is refused for its settings, the pool, the names and the number "
         "of columns, a file that cannot be opened at all, or a ledger that was opened for other data; that last "
@@ -72,10 +71,10 @@ def _private_rows(readers: tuple[tuple[str, str], ...]) -> Check:
     )
 
 
-def _pool() -> Check:
-    return Check(
+def _pool() -> Finding:
+    return Finding(
         code="public pool",
-        question="Is nobody's private row in the public pool?",
+        words="Is nobody's private row in the public pool?",
         outcome=Outcome.NOT_COVERED,
         evidence="That the pool is public is the owner's statement. The rows of the two tables were not compared, "
         "since the answer would tell of private rows; only the very same file or table, given twice, is refused. A "
@@ -84,12 +83,12 @@ def _pool() -> Check:
     )
 
 
-def _drawn_pool(drawn: DrawnPool) -> Check:
+def _drawn_pool(drawn: DrawnPool) -> Finding:
     released = drawn.released
     lost = released is not None and released.lost is not None
-    return Check(
+    return Finding(
         code="drawn pool",
-        question="Were the rows that stand for public ones made from released counts alone?",
+        words="Were the rows that stand for public ones made from released counts alone?",
         outcome=Outcome.BY_CONSTRUCTION,
         evidence="One row of each unit was counted, in the cells of a schema that its owner declared; the counts got "
         "noise, were charged with the rounds, and each level was stored before it opened the next. Rows were drawn "
@@ -99,10 +98,10 @@ def _drawn_pool(drawn: DrawnPool) -> Check:
     )
 
 
-def _evaluation() -> Check:
-    return Check(
+def _evaluation() -> Finding:
+    return Finding(
         code="evaluation rows",
-        question="Is nobody's private row among those that the model was scored on?",
+        words="Is nobody's private row among those that the model was scored on?",
         outcome=Outcome.NOT_COVERED,
         evidence="That these rows are public is the owner's statement. They were compared with the private ones by "
         "keyed digests, and a score is left out where more private rows are among them than chance explains; that "
@@ -112,30 +111,30 @@ def _evaluation() -> Check:
     )
 
 
-def _preprocessing(task: DirectTask) -> Check:
+def _preprocessing(task: DirectTask) -> Finding:
     question = "Did quorate fit nothing on the pooled private rows?"
     if isinstance(task.schema.encoder, FittedTransformer):
-        return Check(
+        return Finding(
             code="preprocessing",
-            question=question,
+            words=question,
             outcome=Outcome.NOT_COVERED,
             evidence=f"{task.schema.encoder.name} came fitted. That it was fitted on public rows is the owner's "
             "statement; it is published with the model. Quorate itself fitted nothing on private rows.",
             remedy="Fit it on the public pool.",
         )
-    return Check(
+    return Finding(
         code="preprocessing",
-        question=question,
+        words=question,
         outcome=Outcome.BY_CONSTRUCTION,
         evidence="Encoder, feature map, coordinates, clip and number of rounds are functions of public facts"
         + ("." if task.drawn is None else ", and of noisy counts that were charged."),
     )
 
 
-def _outside() -> Check:
-    return Check(
+def _outside() -> Finding:
+    return Finding(
         code="outside",
-        question="Was nothing fitted on the private rows before quorate got them?",
+        words="Was nothing fitted on the private rows before quorate got them?",
         outcome=Outcome.NOT_COVERED,
         evidence="Quorate sees the rows as they arrive. A step that was fitted on them (a scaler, an encoder, a "
         "selection of columns) would carry each row into every other, and the guarantee would not cover it.",

@@ -18,7 +18,7 @@ from quorate.data.feature_maps.patches import has_patches
 from quorate.data.identity import as_column, is_same_object
 from quorate.data.labels import Label
 from quorate.data.unit_ids import refuse_floating_ids
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
 from quorate.run.drawn_pool import N_ROWS, draw_rows
 from quorate.run.schema import Schema
@@ -76,17 +76,17 @@ def feature_map_of(public: Any) -> FeatureMapName:
 
 def schema_of(config: DirectConfig, X: Any, public: Any) -> Schema:
     """Read off the public side what a row must look like, or refuse what needs a public side and has none."""
-    named = isinstance(config.feature_map, str)
+    by_name = isinstance(config.feature_map, str)
     if public is not None and config.schema is not None:
         raise InvalidParameter(
-            "schema is for where there is no public pool to tell what columns hold; give one of them"
+            f"{named('schema')} is for where there is no public pool to tell what columns hold; give one of them"
         )
     if public is not None:
-        transformer = None if named else config.feature_map
+        transformer = None if by_name else config.feature_map
         pool = check_pool(public)
         return Schema.of(pool.rows(), transformer=transformer, text=config.text, given=pool.given)
-    if not named or config.text:
-        what = "text" if named else f"feature_map={type(config.feature_map).__name__}"
+    if not by_name or config.text:
+        what = named("text") if by_name else f"{named('feature_map')} of the class {type(config.feature_map).__name__}"
         raise InvalidParameter(f"{what} needs a public pool to tell directions; give public=PublicPool(X_public)")
     if draws_pool(config, public):
         maps = ("auto", "linear", "rbf", "both", "kernels")

@@ -12,7 +12,7 @@ from quorate.accounting.neighbouring import ONE_RECORD, Neighbouring
 from quorate.data.feature_maps import FittedTransformer
 from quorate.direct.before_pool import BeforePool
 from quorate.direct.task import DirectTask
-from quorate.outcomes import Caution
+from quorate.findings import Finding
 from quorate.report.notation import percent
 from quorate.run.check_result import unit_line
 from quorate.run.drawn_pool import N_ROWS
@@ -109,7 +109,7 @@ def steps_of(task: DirectTask, found: dict[str, Any]) -> list[tuple[str, str]]:
 
 def cautions_of(
     task: DirectTask, *, pool_name: str = "the public rows", left_out: Sequence[str] = ()
-) -> tuple[Caution, ...]:
+) -> tuple[Finding, ...]:
     """Return what the owner should hear before the budget is spent, from public facts alone.
 
     `left_out`: columns that are no features, and in no public table.

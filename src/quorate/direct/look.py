@@ -12,9 +12,10 @@ from quorate.data.cell_text import is_missing
 from quorate.data.labels import Label, codes_of
 from quorate.data.unit_ids import usable_slots
 from quorate.direct.task import DirectTask
+from quorate.findings import Finding
 from quorate.run.cells import lists_of
 from quorate.run.look import CountedCells, Look, Names, compared_with_pool, compared_with_schema
-from quorate.run.remarks import Note, notes_on_tables, remarks
+from quorate.run.remarks import notes_on_tables, remarks
 from quorate.types import Secret
 
 
@@ -24,7 +25,7 @@ def look_at_rounds(
     groups: Any | None,
     *,
     names: Names | None = None,
-    ids: Callable[[Iterable[bytes]], Iterable[Note]] = lambda _: (),
+    ids: Callable[[Iterable[bytes]], Iterable[Finding]] = lambda _: (),
 ) -> Secret[Look | None]:
     """Look at the private rows of a task of the direct method.
 
@@ -37,7 +38,7 @@ def look_at_rounds(
     labels = np.concatenate([np.empty(0, dtype=np.int64), *(_classes(part, task.classes) for part in lists_of(y))])
     slots = [slot for part in lists_of(groups) for slot in usable_slots(part, len(part))] if task.grouped else None
     counted = CountedCells.of(private.table, compared=task.has_public_pool, whole_rows=private.codes >= 0)
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Finding, ...] = ()
     if task.has_public_pool:
         pool, called = task.schema.parsed(task.schema.pool)[0], {"private": names.private, "public": names.public}
         notes = (

@@ -12,11 +12,14 @@ import numpy as np
 
 from quorate.accounting import GridGaussian, Repeated, zcdp
 from quorate.accounting import epsilon as price
+from quorate.accounting.attacker import rounded_up
 from quorate.accounting.figures import at_least, plural
 from quorate.accounting.gaussian import DISTANCE, lost_delta, mu_of_gaussian
 from quorate.accounting.neighbouring import Relation
-from quorate.accounting.odds import rounded_up
-from quorate.data.feature_maps import LinearMap, ResidualMap
+from quorate.data.feature_maps import (
+    LinearMap,
+    ResidualMap,
+)
 from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates
 from quorate.data.feature_maps.residual import longest_features
 from quorate.data.pool_moments import PoolMoments
@@ -24,7 +27,7 @@ from quorate.data.rows import kind
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import WITHOUT_POOL, DirectSettings, settings_for
 from quorate.direct.shrinkage import RoundNoise, shrunk
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.types import FloatArray
 
 FINEST_K, COARSEST_K = 30, 20  # contributions have a length of at most 2^k
@@ -334,8 +337,10 @@ def noise_for(
                 return k, sigma
             sigma = float(ceil(sigma * (1 + 2.0 ** (doubling - 44))))
     raise InvalidParameter(
-        f"epsilon={epsilon:g} at delta={delta:g} asks for more noise than can be drawn on a grid that is fine enough; "
-        "give a larger epsilon"
+        f"{named('epsilon', epsilon)} at {named('delta', delta)} asks for more noise than can be drawn on a grid that "
+        f"is fine enough; give a larger {named('epsilon')}",
+        parameter="epsilon",
+        got=epsilon,
     )
 
 
@@ -348,8 +353,10 @@ def _refuse_no_price(numbers: int, precision: float, epsilon: float, delta: floa
     """Refuse an ε and a δ of which even the finest grid, which takes the least, leaves nothing for the noise."""
     if _taken_of_delta(numbers, precision, epsilon) >= delta:
         raise InvalidParameter(
-            f"noise on a grid has no price at epsilon={epsilon:g} and delta={delta:g}: what the grid takes of delta "
-            "grows with e^epsilon, and is more than all of it; give a smaller epsilon, or a larger delta"
+            f"{named('epsilon', epsilon)} is too large for {named('delta', delta)}: rounding the noise to a grid alone "
+            f"would use up δ, since what it takes grows with e^ε; lower {named('epsilon')}, or raise {named('delta')}",
+            parameter="epsilon",
+            got=epsilon,
         )
 
 

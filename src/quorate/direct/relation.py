@@ -8,7 +8,7 @@ from quorate.accounting.figures import plural
 from quorate.accounting.neighbouring import Change, Neighbouring, Relation
 from quorate.arguments import one_of
 from quorate.direct.config import NEIGHBOURS
-from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.errors import InvalidParameter, PreconditionFailed, named
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,13 +66,16 @@ def choose_relation(wish: object, *, n_was_read: bool, held: Change | None, unit
         number = f"the number of {plural(unit)} is read off the data"
         if asked == "add-or-remove":
             raise InvalidParameter(
-                f'neighbours must be "auto" or "replace" where {number}, got {asked!r}: with one {unit} more or less '
-                f"it would be another. Declare it with n_records, or leave neighbours out"
+                f'{named("neighbours")} must be "auto" or "replace" where {number}, got {asked!r}: with one {unit} '
+                f"more or less it would be another. Declare it with {named('n_records')}, or leave "
+                f"{named('neighbours')} out",
+                parameter="neighbours",
+                got=asked,
             )
         if held == "add-or-remove":
             raise PreconditionFailed(
                 f"the ledger's earlier charges hold for {held_words}, and where {number} a run holds for replacing one "
-                f"alone; no one guarantee is known for both. Declare n_records, or open another ledger"
+                f"alone; no one guarantee is known for both. Declare {named('n_records')}, or open another ledger"
             )
         return ChosenRelation(noise="replace", charged="replace", both=False, why=number)
     fixed: Relation | None = "add-or-remove" if held == "add-or-remove" else "replace" if held == "replace" else None

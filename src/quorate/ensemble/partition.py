@@ -17,7 +17,7 @@ import numpy as np
 from quorate.arguments import count, one_of
 from quorate.data.packed import order_of, words_of
 from quorate.data.unit_keys import UnitKeys, as_unit_keys
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.stored_names import stored_as
 from quorate.types import IntArray, Secret, derive
 
@@ -255,8 +255,8 @@ def _hash_units(
     keys = as_unit_keys(unit_keys)
     if n_teachers > keys.n_units:
         raise DataRefused(
-            f"too many teachers: n_teachers={n_teachers} is more than the units in the private table, so some teachers "
-            'could only abstain. Use fewer teachers, or n_teachers="auto"'
+            f"too many teachers: {named('n_teachers', n_teachers)} is more than the units in the private table, so "
+            f"some teachers could only abstain. Use fewer teachers, or {named('n_teachers', 'auto')}"
         )
     partition_key = derive(key, "partition")
 

@@ -37,11 +37,11 @@ from quorate.estimators.known_arguments import known_arguments, tables_by_name
 from quorate.estimators.reporting import write_model
 from quorate.estimators.resumable import by_fit, charged, refuse_lost_ledger, went_on
 from quorate.estimators.shown import ShownEstimator, Standing
+from quorate.findings import warn_of
 from quorate.labelling import Released, Strategy
 from quorate.ledger import Budget, Ledger
-from quorate.outcomes import warn_of
 from quorate.release import GivenLedger, ledger_location, session
-from quorate.release.files import file_to_write
+from quorate.release.file_writing import file_to_write
 from quorate.release.keys import with_key
 from quorate.release.target import floor_budget, noise_and_key
 from quorate.report import Facts, render_html, render_text

@@ -16,8 +16,8 @@ from quorate.estimators.fitted_run import fit_run, resume_run
 from quorate.estimators.known_arguments import known_arguments, tables_by_name
 from quorate.estimators.resumable import by_fit, refuse_lost_ledger
 from quorate.estimators.voted import VotedClassifier
+from quorate.findings import warn_of
 from quorate.labelling import Strategy
-from quorate.outcomes import warn_of
 from quorate.release import GivenLedger, ledger_location
 from quorate.release.keys import with_key
 from quorate.release.target import noise_and_key

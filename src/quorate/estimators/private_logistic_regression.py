@@ -41,7 +41,7 @@ from quorate.estimators.known_arguments import known_arguments, tables_by_name
 from quorate.estimators.reporting import Reporting, write_model
 from quorate.estimators.resumable import refuse_lost_ledger
 from quorate.estimators.shown import ShownEstimator
-from quorate.outcomes import warn_of
+from quorate.findings import warn_of
 from quorate.release import GivenLedger, ledger_location
 from quorate.release.keys import with_key
 from quorate.release.session import terms_of

@@ -54,7 +54,7 @@ def refuse_other_ledger(ledger: Ledger, fingerprint: str) -> None:
             "charged for ended with its process. Give ledger= a path"
         )
     if ledger.fingerprints and fingerprint not in ledger.fingerprints:
-        raise LedgerMismatch(OTHER_DATA)
+        raise LedgerMismatch(OTHER_DATA, other_data=True)
 
 
 def charged(task: Task, ledger: Ledger, *, nonce: str, of: OfFit, verbose: bool) -> RunResult:
@@ -115,10 +115,10 @@ def _kept(tasks: Iterator[Task], known: list[Task]) -> Iterator[Task]:
 
 def charged_before(refusal: BudgetExhausted, ledger: Ledger, of: OfFit) -> BudgetExhausted:
     """Say what goes on with a fit where the budget is spent by this very one."""
-    words = f"{str(refusal).partition(';')[0]}; give a smaller epsilon=, or raise the budget with a reason"
+    advice = "give a smaller epsilon=, or raise the budget with a reason"
     if ledger.durable and find_fit(ledger, of) is not None:
-        words = f"{words}. But this very fit was charged before: resume(...) goes on with it, and charges nothing"
-    return refusal.reworded(words)
+        advice = f"{advice}. But this very fit was charged before: resume(...) goes on with it, and charges nothing"
+    return refusal.reworded(advice=advice)
 
 
 def _no_such_fit(ledger: Ledger, task: Task) -> str:

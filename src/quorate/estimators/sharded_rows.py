@@ -13,11 +13,11 @@ from quorate.accounting.neighbouring import Neighbouring
 from quorate.ensemble.functions import Shard
 from quorate.ensemble.partition import Partition, change_of_one_teacher
 from quorate.estimators.shown import Standing
+from quorate.findings import Finding
 from quorate.labelling.stable import QUERY, StableAnswers, StoredAnswers, stable_purposes
 from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
 from quorate.mechanisms import StableSparseVector
 from quorate.noise import NoiseSource
-from quorate.outcomes import Caution
 from quorate.release import Account, Charge
 from quorate.report.sentences import raised
 from quorate.report.spending import raises_of
@@ -69,7 +69,7 @@ class CheckedFit:
     noise: NoiseSource
 
     @property
-    def considered(self) -> tuple[Caution, ...]:
+    def considered(self) -> tuple[Finding, ...]:
         """What was looked for before the budget is spent, from declared facts alone."""
         epsilon, delta = self.budget.epsilon, self.budget.delta
         return (*delta_cautions(None, delta, self.unit, declared=None), epsilon_caution(epsilon, delta, self.unit))

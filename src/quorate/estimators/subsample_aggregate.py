@@ -31,11 +31,11 @@ from quorate.estimators.sharded_rows import (
     votes_ahead,
 )
 from quorate.estimators.shown import ShownEstimator
+from quorate.findings import warn_of
 from quorate.labelling.stable import QUERY, StableAnswers
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import StableSparseVector
 from quorate.mechanisms.sparse_vector import Calibration
-from quorate.outcomes import warn_of
 from quorate.release import Account, RollbackGuard, guarantee_of, ledger_location, session
 from quorate.release.charge import check_affordable
 from quorate.release.keys import fingerprint_key

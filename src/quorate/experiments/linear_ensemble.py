@@ -18,7 +18,7 @@ from quorate.experiments.measurement import Scored, scored
 from quorate.experiments.sources import Split
 from quorate.labelling import Pool, Released, label, label_adaptively
 from quorate.labelling.active import Strategy
-from quorate.labelling.ex_post import ex_post_epsilon
+from quorate.labelling.data_dependent import ex_post_epsilon
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import GaussianNoisyMax
 from quorate.noise import SeededNoise

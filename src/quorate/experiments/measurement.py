@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from quorate.data.spreadsheets import csv_text
+from quorate.data.cell_text import csv_text
 from quorate.types import FloatArray
 
 

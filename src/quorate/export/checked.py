@@ -8,7 +8,7 @@ events, sentences made again from the values, and models opened without trust.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -17,12 +17,12 @@ from quorate.errors import PreconditionFailed
 from quorate.export import file_checks, paper_checks
 from quorate.export.container import MOST_BYTES, UnsafePackageError, read_package
 from quorate.export.contents import MANIFEST, ONNX, SKOPS
-from quorate.export.file_checks import Found, failed, not_run, passed
+from quorate.export.file_checks import failed, not_run, passed
 from quorate.export.receipt import sum_of
-from quorate.outcomes import Outcome
-from quorate.report.facts import Check, name_of
+from quorate.findings import Finding, Outcome
+from quorate.report.facts import name_of
 
-_QUESTIONS: Final[tuple[tuple[str, str, Callable[[Mapping[str, bytes]], Found]], ...]] = (
+_QUESTIONS: Final[tuple[tuple[str, str, Callable[[Mapping[str, bytes]], Finding]], ...]] = (
     ("manifest", "Does the package say what it holds, in a form that this version reads?", file_checks.manifest),
     ("sums", "Is every file, byte for byte, the one that the manifest names?", file_checks.sums),
     ("files", "Does it hold every file of its kind, and no other?", file_checks.files),
@@ -51,7 +51,7 @@ class ExportCheck:
     them.
     """
 
-    checks: tuple[Check, ...]
+    checks: tuple[Finding, ...]
     digest: str | None = None
     not_asked: frozenset[str] = frozenset()
 
@@ -61,7 +61,7 @@ class ExportCheck:
         return any(check.outcome is Outcome.FAILED for check in self.checks)
 
     @property
-    def undecided(self) -> tuple[Check, ...]:
+    def undecided(self) -> tuple[Finding, ...]:
         """The checks that the verdict needs and that did not run."""
         return tuple(
             check for check in self.checks if check.outcome is Outcome.NOT_RUN and check.code not in self.not_asked
@@ -84,22 +84,25 @@ class ExportCheck:
         '0 passed, 0 failed, 0 not run'
         """
         ended = [check.outcome for check in self.checks]
-        return ", ".join(f"{ended.count(each):,} {each}" for each in (Outcome.PASSED, Outcome.FAILED, Outcome.NOT_RUN))
+        return ", ".join(
+            f"{ended.count(outcome):,} {outcome}" for outcome in (Outcome.PASSED, Outcome.FAILED, Outcome.NOT_RUN)
+        )
 
     def tree(self) -> dict[str, Any]:
         """Return it as JSON has it."""
-        keys = ("code", "question", "outcome", "evidence", "remedy")
         return {
             "passed": self.passed,
             "manifest_sha256": self.digest,
-            "checks": [{key: getattr(check, key) for key in keys} for check in self.checks],
+            "checks": [
+                {key: value for key, value in check.answer_tree().items() if key != "ran"} for check in self.checks
+            ],
         }
 
 
 def check_export(
     path: Path, *, ledger: Path | None = None, digest: str | None = None, most_bytes: int = MOST_BYTES
 ) -> ExportCheck:
-    """Check a package that somebody else made.
+    """Finding a package that somebody else made.
 
     `path`: a zip file or a folder, from ``quorate export``. `ledger`: what ``quorate ledger export`` wrote, for a
     reviewer who may see it: the receipt is held against the whole chain then. `digest`: the sum of the manifest, as its
@@ -136,12 +139,12 @@ _CONTAINER: Final = "Can the package be read without harm: no link, no name that
 def check_files(
     files: Mapping[str, bytes],
     *,
-    opened: Check | None = None,
+    opened: Finding | None = None,
     ledger: Path | None = None,
     digest: str | None = None,
 ) -> ExportCheck:
     """Check the files of a package, by name; see :func:`check_export`."""
-    told = sum_of(files[MANIFEST]) if MANIFEST in files else None
+    stated = sum_of(files[MANIFEST]) if MANIFEST in files else None
     entries = None if ledger is None else paper_checks.entries_of(ledger)
     checks = [] if opened is None else [opened]
     for code, question, look in _QUESTIONS:
@@ -158,15 +161,15 @@ def check_files(
         _check(
             "digest",
             "Is the manifest the one whose sum its owner sent by another way?",
-            _digest(told, digest),
+            _digest(stated, digest),
             _digest,
         )
     )
     absent = {"digest": digest is None, "chain": ledger is None, "skops": SKOPS not in files, "onnx": ONNX not in files}
-    return ExportCheck(tuple(checks), told, frozenset(code for code, out in absent.items() if out))
+    return ExportCheck(tuple(checks), stated, frozenset(code for code, out in absent.items() if out))
 
 
-def _looked(look: Callable[[Mapping[str, bytes]], Found], files: Mapping[str, bytes]) -> Found:
+def _looked(look: Callable[[Mapping[str, bytes]], Finding], files: Mapping[str, bytes]) -> Finding:
     """Look, and take whatever a strange file breaks for a no: nobody has seen then that it is in order."""
     try:
         return look(files)
@@ -174,7 +177,7 @@ def _looked(look: Callable[[Mapping[str, bytes]], Found], files: Mapping[str, by
         return failed(f"The check broke off at what it read ({type(error).__name__}).")
 
 
-def _digest(told: str | None, expected: str | None) -> Found:
+def _digest(told: str | None, expected: str | None) -> Finding:
     if expected is None:
         return not_run(
             "Somebody who changes the package and its manifest together is seen by this sum alone.",
@@ -185,8 +188,6 @@ def _digest(told: str | None, expected: str | None) -> Found:
     return failed("It is another sum.", "Do not accept the package; ask its owner for the one that was meant.")
 
 
-def _check(code: str, question: str, found: Found, look: Callable[..., Any]) -> Check:
+def _check(code: str, question: str, found: Finding, look: Callable[..., Any]) -> Finding:
     ran = name_of(look) if found.outcome in (Outcome.PASSED, Outcome.FAILED) else None
-    return Check(
-        code=code, question=question, outcome=found.outcome, evidence=found.evidence, ran=ran, remedy=found.remedy
-    )
+    return replace(found, code=code, words=question, ran=ran)

@@ -49,11 +49,11 @@ def read_package(path: Path, *, most_bytes: int = MOST_BYTES) -> dict[str, bytes
 
 def _of_disk(path: Path, most_bytes: int) -> bytes:
     """Read a file that is no pipe and no device, which might never end, and no larger than may be read."""
-    found = path.stat()
-    if not stat.S_ISREG(found.st_mode):
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
         raise UnsafePackageError("it is no regular file")
     content = None
-    if found.st_size <= most_bytes:
+    if status.st_size <= most_bytes:
         opened = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
         with os.fdopen(opened, "rb") if _is_file(opened) else _closed(opened, path.name) as file:
             content = file.read(most_bytes + 1)
@@ -83,7 +83,7 @@ def zipped(files: Mapping[str, bytes]) -> bytes:
 
 def _of_folder(path: Path, most_bytes: int) -> Iterator[tuple[str, bytes]]:
     left = most_bytes
-    names = sorted(each.name for each in path.iterdir())
+    names = sorted(entry.name for entry in path.iterdir())
     _check_number(len(names), MOST_FILES)
     folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
@@ -110,24 +110,24 @@ def _closed(opened: int, name: str) -> io.BytesIO:
 
 
 def _of_zip(content: bytes, most_bytes: int, *, flat: bool) -> Iterator[tuple[str, bytes]]:
-    left, seen = most_bytes, set()
+    left, names = most_bytes, set()
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             members = archive.infolist()
             _check_number(len(members), MOST_FILES if flat else MOST_MODEL_FILES)
             for member in members:
                 _check_member(member, flat=flat)
-                if member.filename in seen:
+                if member.filename in names:
                     raise UnsafePackageError(
                         f"{member.filename!r} stands there twice, so that readers may differ in it"
                     )
-                seen.add(member.filename)
+                names.add(member.filename)
                 if member.is_dir():
                     continue
                 with archive.open(member) as file:
-                    found = _bounded(file, left + 1)
-                left = _take(found, left, member.filename, most_bytes)
-                yield member.filename, found
+                    read = _bounded(file, left + 1)
+                left = _take(read, left, member.filename, most_bytes)
+                yield member.filename, read
     except (
         zipfile.BadZipFile,
         zlib.error,

@@ -100,18 +100,18 @@ def differing(content: bytes, facts: Facts, files: Collection[str]) -> str | Non
     text, and the latter be told exactly where there is such a model.
     """
     try:
-        told = json.loads(content.decode("utf-8"))
+        stated = json.loads(content.decode("utf-8"))
     except (ValueError, RecursionError):
         return "everything"
-    if not isinstance(told, dict):
+    if not isinstance(stated, dict):
         return "everything"
-    version, onnx = told.get("version"), told.get("onnx")
+    version, onnx = stated.get("version"), stated.get("onnx")
     if not isinstance(version, str):
         return "the version"
     if not isinstance(onnx, dict if ONNX in files else type(None)):
         return "ONNX"
     again = metadata(facts, onnx, files, version)
-    for name in (*again, *(name for name in told if name not in again)):
-        if name not in told or name not in again or as_json(told[name]) != as_json(again[name]):
+    for name in (*again, *(name for name in stated if name not in again)):
+        if name not in stated or name not in again or as_json(stated[name]) != as_json(again[name]):
             return repr(name)
     return None if as_json(again) == content else "one thing twice, or in another order or writing,"

@@ -12,8 +12,8 @@ from typing import Final, TypeAlias
 from quorate.accounting.figures import at_most, several
 from quorate.export.contents import MANIFEST, MEANING, ONNX, PROMPT, SKOPS
 from quorate.export.receipt import Charged, ExportReceipt, sum_of
+from quorate.findings import Outcome
 from quorate.ledger.budget import DELTA_DIGITS, EPSILON_DIGITS, float_up
-from quorate.outcomes import Outcome
 from quorate.report import Facts, sentences
 from quorate.report.method import words_of
 from quorate.report.notation import percent, visible
@@ -115,7 +115,7 @@ def _charges(facts: Facts, receipt: ExportReceipt) -> str:
 
 def _charge(charge: Charged) -> str:
     spent, what = charge.amounts, ", ".join(f"{several(n, 'draw')} for {name}" for name, n in charge.purposes.items())
-    rho, epsilon = (at_most(float_up(each, EPSILON_DIGITS)) for each in (spent.rho_e9, spent.epsilon_e9))
+    rho, epsilon = (at_most(float_up(amount, EPSILON_DIGITS)) for amount in (spent.rho_e9, spent.epsilon_e9))
     delta = at_most(float_up(spent.delta_e18, DELTA_DIGITS))
     price = f"ρ {rho} of zCDP" if spent.rho_e9 else f"ε {epsilon}, δ {delta}"
     return f"{price}; {visible(what)}{', with seeded noise, which promises nothing' * charge.seeded}"
@@ -172,10 +172,10 @@ def _copies(facts: Facts, files: Mapping[str, bytes]) -> str:
 
 def _counts(facts: Facts) -> str:
     if words_of(facts).COUNTS_ANSWERS:
-        shown = ", ".join(
+        counts = ", ".join(
             f"{name}: {n:,}" for name, n in zip(facts.setup.classes[:12], facts.answers.per_class[:12], strict=True)
         )
-        return f"No count of private units. The counts of classes are of released labels of public rows: {shown}."
+        return f"No count of private units. The counts of classes are of released labels of public rows: {counts}."
     return "No count of private units, except the number of units where it was declared or read, which is told below."
 
 
@@ -250,9 +250,9 @@ def _use(facts: Facts) -> str:
 
 
 def _code(files: Mapping[str, bytes]) -> str:
-    told = []
+    reasons = []
     if SKOPS in files:
-        told.append(f"{SKOPS} opens without any type that would have to be trusted")
+        reasons.append(f"{SKOPS} opens without any type that would have to be trusted")
     if ONNX in files:
-        told.append(f"{ONNX} holds arithmetic alone, with no operator of anybody's own")
-    return f"No. {'; '.join(told)}. The report holds no script, and the other files are text."
+        reasons.append(f"{ONNX} holds arithmetic alone, with no operator of anybody's own")
+    return f"No. {'; '.join(reasons)}. The report holds no script, and the other files are text."

@@ -11,7 +11,6 @@ import json
 import pickletools
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -20,38 +19,25 @@ from quorate.accounting.figures import several
 from quorate.export.container import MOST_MODEL_BYTES, UnsafePackageError, unpacked
 from quorate.export.contents import CARDS, FORMAT, MANIFEST, METADATA, NEEDED, ONNX, OPTIONAL, SKOPS
 from quorate.export.receipt import sum_of
+from quorate.findings import Finding, Outcome
 from quorate.folder.opened_student import untrusted_types
-from quorate.outcomes import Outcome
 
 _ASK = "Do not accept the package; ask its owner for a new one."
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """How one question was answered.
-
-    `outcome`: passed, failed or not run. `evidence`: what was seen, in a sentence or two. `remedy`: what to do where
-    the answer is not yes.
-    """
-
-    outcome: Outcome
-    evidence: str
-    remedy: str | None = None
+def passed(evidence: str) -> Finding:
+    """Return a yes; the code and the question are those of the table that names the check."""
+    return Finding(code="", outcome=Outcome.PASSED, evidence=evidence)
 
 
-def passed(evidence: str) -> Found:
-    """Return a yes."""
-    return Found(Outcome.PASSED, evidence)
-
-
-def failed(evidence: str, remedy: str = _ASK) -> Found:
+def failed(evidence: str, remedy: str = _ASK) -> Finding:
     """Return a no."""
-    return Found(Outcome.FAILED, evidence, remedy)
+    return Finding(code="", outcome=Outcome.FAILED, evidence=evidence, remedy=remedy)
 
 
-def not_run(evidence: str, remedy: str | None = None) -> Found:
+def not_run(evidence: str, remedy: str | None = None) -> Finding:
     """Return that nothing looked."""
-    return Found(Outcome.NOT_RUN, evidence, remedy)
+    return Finding(code="", outcome=Outcome.NOT_RUN, evidence=evidence, remedy=remedy)
 
 
 def named(names: Sequence[str]) -> str:
@@ -62,8 +48,8 @@ def named(names: Sequence[str]) -> str:
     >>> named(["a.csv", "b.csv"])
     "'a.csv', 'b.csv'"
     """
-    shown = ", ".join(repr(name) for name in names[:8])
-    return f"{shown} and {len(names) - 8:,} more" if len(names) > 8 else shown
+    quoted = ", ".join(repr(name) for name in names[:8])
+    return f"{quoted} and {len(names) - 8:,} more" if len(names) > 8 else quoted
 
 
 _PLAIN: Final = "files"  # what quorate export writes without --format: a manifest of sums alone
@@ -88,7 +74,7 @@ def kind_of(files: Mapping[str, bytes]) -> str | None:
     return kind if tree.get("format") == FORMAT and kind in CARDS else None
 
 
-def manifest(files: Mapping[str, bytes]) -> Found:
+def manifest(files: Mapping[str, bytes]) -> Finding:
     """Look for a manifest of a known form."""
     kind = kind_of(files)
     if kind is None:
@@ -96,7 +82,7 @@ def manifest(files: Mapping[str, bytes]) -> Found:
     return passed(f"It is of the kind {kind!r} and names {several(len(read_json(files, MANIFEST)['sha256']), 'file')}.")
 
 
-def sums(files: Mapping[str, bytes]) -> Found:
+def sums(files: Mapping[str, bytes]) -> Finding:
     """Compute every sum again."""
     tree = read_json(files, MANIFEST)
     stated = tree.get("sha256") if isinstance(tree, dict) else None
@@ -111,7 +97,7 @@ def sums(files: Mapping[str, bytes]) -> Found:
     return passed(f"The sums of {several(len(stated), 'file')} were computed, and all are right.")
 
 
-def files(files: Mapping[str, bytes]) -> Found:
+def files(files: Mapping[str, bytes]) -> Finding:
     """Compare the names with those of the kind, and with those of the manifest."""
     tree, kind = read_json(files, MANIFEST), kind_of(files)
     if kind is None:
@@ -138,7 +124,7 @@ _NOT_LINKED: Final = (
 )
 
 
-def skops_model(files: Mapping[str, bytes]) -> Found:
+def skops_model(files: Mapping[str, bytes]) -> Finding:
     """Open the model without trusting any type, and see that it predicts."""
     if SKOPS not in files:
         return not_run(f"There is no {SKOPS}.")
@@ -166,7 +152,7 @@ def skops_model(files: Mapping[str, bytes]) -> Found:
     return passed(f"{SKOPS} opened as {type(model).__name__}, and no type had to be trusted.")
 
 
-def onnx_model(files: Mapping[str, bytes]) -> Found:
+def onnx_model(files: Mapping[str, bytes]) -> Finding:
     """Read the model's operators, and compare its inputs with those that are told."""
     if ONNX not in files:
         return not_run(f"There is no {ONNX}.")
@@ -180,17 +166,17 @@ def onnx_model(files: Mapping[str, bytes]) -> Found:
     except Exception as error:  # noqa: BLE001 - whatever a broken file breaks
         return failed(f"{ONNX} is no sound model ({type(error).__name__}).")
     parts = _parts(model)
-    domains = {each.domain for each in parts if isinstance(each, (onnx.NodeProto, onnx.OperatorSetIdProto))}
+    domains = {part.domain for part in parts if isinstance(part, (onnx.NodeProto, onnx.OperatorSetIdProto))}
     strange = sorted(domains - set(_STANDARD))
     if strange or len(model.functions):
         return failed(f"It uses operators that are not standard: {', '.join(map(repr, strange)) or 'functions'}.")
     external = onnx.TensorProto.EXTERNAL
-    tensors = [each for each in parts if isinstance(each, onnx.TensorProto)]
-    if any(len(each.external_data) or each.data_location == external for each in tensors):
+    tensors = [part for part in parts if isinstance(part, onnx.TensorProto)]
+    if any(len(part.external_data) or part.data_location == external for part in tensors):
         return failed("It reads numbers from other files.")
-    told = read_json(files, METADATA)
-    inputs = [each.name for each in model.graph.input]
-    stated = told.get("onnx") if isinstance(told, dict) else None
+    metadata = read_json(files, METADATA)
+    inputs = [part.name for part in model.graph.input]
+    stated = metadata.get("onnx") if isinstance(metadata, dict) else None
     named = stated.get("inputs") if isinstance(stated, dict) else None
     if METADATA in files and (not isinstance(named, dict) or list(named) != inputs):
         return failed(f"Its inputs are not those that {METADATA} tells.")
@@ -201,14 +187,14 @@ def onnx_model(files: Mapping[str, bytes]) -> Found:
 
 def _parts(model: Any) -> list[Any]:
     """Return the model and all messages inside it: nodes and numbers of every graph, however deep it lies."""
-    found, left = [], [model]
+    parts, left = [], [model]
     while left:
         part = left.pop()
-        found.append(part)
+        parts.append(part)
         for field, value in part.ListFields():
             if field.message_type is not None:
                 left += [value] if hasattr(value, "ListFields") else list(value)
-    return found
+    return parts
 
 
 _PICKLED: Final = (".pkl", ".pickle", ".joblib", ".dill", ".pt", ".pth")
@@ -221,14 +207,14 @@ _IMPORT: Final = frozenset({"GLOBAL", "STACK_GLOBAL", "INST", "EXT1", "EXT2", "E
 _CALL: Final = frozenset({"REDUCE", "OBJ", "NEWOBJ", "NEWOBJ_EX", "BUILD", "PERSID", "BINPERSID"})
 
 
-def pickles(files: Mapping[str, bytes]) -> Found:
+def pickles(files: Mapping[str, bytes]) -> Finding:
     """Look into every file, and into every file inside a zip file, for what would be read as a pickle."""
     try:
-        found = sorted({name for name, content in _within(files, _Left(MOST_MODEL_BYTES)) if is_pickle(name, content)})
+        names = sorted({name for name, content in _within(files, _Left(MOST_MODEL_BYTES)) if is_pickle(name, content)})
     except UnsafePackageError as error:
         return failed(f"A file inside it is not read: {error}.")
-    if found:
-        return failed(f"These hold pickles, or arrays of objects that are read as pickles: {named(found)}.")
+    if names:
+        return failed(f"These hold pickles, or arrays of objects that are read as pickles: {named(names)}.")
     return passed("No file, and nothing inside a model file, begins as a pickle or is an array of objects.")
 
 
@@ -307,12 +293,12 @@ def _reads_as_pickle(content: bytes) -> bool:
     It reads up to the full stop and ignores what stands after it; and what it has read it has done, even if it breaks
     off at the next byte.
     """
-    seen: set[str] = set()
+    codes: set[str] = set()
     try:
         for number, (code, _, _) in enumerate(pickletools.genops(content)):
-            seen.add(code.name)
+            codes.add(code.name)
             if number == _MOST_INSTRUCTIONS:
                 return True
     except Exception:  # noqa: BLE001 - text, which is no sequence of instructions from there on
-        return bool(seen & _IMPORT)
-    return bool(seen & (_IMPORT | _CALL))
+        return bool(codes & _IMPORT)
+    return bool(codes & (_IMPORT | _CALL))

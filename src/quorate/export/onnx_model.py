@@ -74,8 +74,8 @@ def onnx_student(student: Any, public: Rows) -> OnnxStudent:
     content = _converted(ranking, public, inputs)
     if moved is not None:
         content = deciding_from(content, *moved, classes=student.classes_)
-    found = _compared(student, content, public, inputs, threshold=moved)
-    return OnnxStudent(content, inputs, *found)
+    comparison = _compared(student, content, public, inputs, threshold=moved)
+    return OnnxStudent(content, inputs, *comparison)
 
 
 def require_onnx() -> None:
@@ -122,7 +122,7 @@ def _used(student: Any) -> set[str] | None:
     if first is None or getattr(first, "remainder", "drop") != "drop":
         return None
     chosen = [columns for _, part, columns in first.transformers_ if part != "drop"]
-    flat = [name for each in chosen for name in (each if isinstance(each, list) else [each])]
+    flat = [name for names in chosen for name in (names if isinstance(names, list) else [names])]
     return set(flat) if all(isinstance(name, str) for name in flat) else None
 
 
@@ -155,7 +155,7 @@ def _converted(student: Any, public: Rows, inputs: dict[str, str]) -> bytes:
         ]
         try:
             with unwarned():  # of skl2onnx and onnx, about themselves
-                made = convert_sklearn(
+                converted = convert_sklearn(
                     _gathered(model, public, inputs),
                     "student",
                     types,
@@ -163,14 +163,14 @@ def _converted(student: Any, public: Rows, inputs: dict[str, str]) -> bytes:
                     target_opset=OPSETS,
                     **known,
                 )
-            _name_inputs(made, inputs)
-            made.doc_string = (
+            _name_inputs(converted, inputs)
+            converted.doc_string = (
                 "A student learned from differentially private answers; guarantee.json says what is promised."
             )
             for key, value in (("missing_text", MISSING_TEXT), ("inputs", json.dumps(inputs, ensure_ascii=False))):
-                entry = made.metadata_props.add()
+                entry = converted.metadata_props.add()
                 entry.key, entry.value = f"quorate.{key}", value
-            content: bytes = made.SerializeToString()
+            content: bytes = converted.SerializeToString()
             onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
             return content
         except Exception as error:  # noqa: BLE001 - whatever a converter raises
@@ -183,16 +183,16 @@ def _name_inputs(made: Any, inputs: dict[str, str]) -> None:
 
     It keeps their order. Were it not so, the comparison with the student would find it.
     """
-    told = {each.name for each in made.graph.input}
-    taken = {name for node in made.graph.node for name in (*node.input, *node.output)} - told
-    for each, name in zip(list(made.graph.input), inputs, strict=True):
-        if name in taken:
+    declared = {entry.name for entry in made.graph.input}
+    used_names = {name for node in made.graph.node for name in (*node.input, *node.output)} - declared
+    for entry, name in zip(list(made.graph.input), inputs, strict=True):
+        if name in used_names:
             raise ValueError(f"a column cannot be called {name!r}, which is a name inside the file")
         for node in made.graph.node:
             for place, used in enumerate(node.input):
-                if used == each.name:
+                if used == entry.name:
                     node.input[place] = name
-        each.name = name
+        entry.name = name
 
 
 def _reason(why: Exception | None) -> str:
@@ -234,8 +234,8 @@ def feed(rows: Rows, inputs: dict[str, str], *, single: frozenset[str] = frozens
         for name, takes in inputs.items():
             values = column(rows, places[name])
             if takes == "text":
-                told = [MISSING_TEXT if text is None else text for text in texts(values)]
-                fed[name] = np.array(told, dtype=object)[:, None]
+                words = [MISSING_TEXT if text is None else text for text in texts(values)]
+                fed[name] = np.array(words, dtype=object)[:, None]
             else:
                 fed[name] = doubles(values)[:, None]
     return {name: values.astype(np.float32) if name in single else values for name, values in fed.items()}
@@ -248,15 +248,15 @@ def _compared(
     import onnxruntime
 
     session = onnxruntime.InferenceSession(content, providers=["CPUExecutionProvider"])
-    single = frozenset(each.name for each in session.get_inputs() if each.type == "tensor(float)")
+    single = frozenset(entry.name for entry in session.get_inputs() if entry.type == "tensor(float)")
     outputs = session.run(None, feed(public, inputs, single=single))
     classes, expected = np.asarray(outputs[0]).ravel(), np.asarray(student.predict(public))
     numbers = classes.dtype.kind in "biuf" and expected.dtype.kind in "biuf"
     differ = classes != expected if numbers else classes.astype(str) != expected.astype(str)
     ties, largest = 0, 0.0
     if hasattr(student, "predict_proba") and len(outputs) > 1:
-        told, mine = np.asarray(outputs[1], dtype=np.float64), np.asarray(student.predict_proba(public))
-        largest = float(np.abs(told - mine).max()) if told.shape == mine.shape else float("inf")
+        theirs, mine = np.asarray(outputs[1], dtype=np.float64), np.asarray(student.predict_proba(public))
+        largest = float(np.abs(theirs - mine).max()) if theirs.shape == mine.shape else float("inf")
         best = np.sort(mine, axis=1)
         close = best[:, -1] - best[:, -2] < TIE if best.shape[1] > 1 else np.zeros(len(best), dtype=bool)
         if threshold is not None:

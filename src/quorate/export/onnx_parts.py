@@ -88,8 +88,8 @@ def patch_sums(regions: Any) -> PatchSums | None:
     if not isinstance(regions, ColumnTransformer) or regions.remainder != "drop":
         return None
     places, shared = [], set()
-    for _, each, block in regions.transformers_:
-        region = _thawed(each)
+    for _, step, block in regions.transformers_:
+        region = _thawed(step)
         if not (isinstance(region, Pipeline) and [name for name, _ in region.steps] == ["patches", "sum"]):
             return None
         within = _thawed(region.steps[0][1])
@@ -117,9 +117,9 @@ def _thawed(part: Any) -> Any:
 
 def shape_of_sums(operator: Any) -> None:
     """Tell skl2onnx what comes out of sums, and of roots."""
-    given, fitted = operator.inputs[0].type, operator.raw_operator
-    width = fitted.n_outputs if isinstance(fitted, PatchSums) else given.shape[1]
-    operator.outputs[0].type = type(given)([None, width])
+    form, fitted = operator.inputs[0].type, operator.raw_operator
+    width = fitted.n_outputs if isinstance(fitted, PatchSums) else form.shape[1]
+    operator.outputs[0].type = type(form)([None, width])
 
 
 def convert_roots(scope: Any, operator: Any, container: Any) -> None:
@@ -230,15 +230,15 @@ def in_known_words(part: Any) -> Any:
         return same
     if isinstance(part, FeatureUnion):
         same = copy(part)
-        same.transformer_list = [(name, in_known_words(each)) for name, each in part.transformer_list]
+        same.transformer_list = [(name, in_known_words(inner)) for name, inner in part.transformer_list]
         return same
     if isinstance(part, ColumnTransformer):
         if (sums := patch_sums(part)) is not None:
             return sums
         same = copy(part)
         same.transformers_ = [
-            (name, each if isinstance(each, str) else in_known_words(each), columns)
-            for name, each, columns in part.transformers_
+            (name, inner if isinstance(inner, str) else in_known_words(inner), columns)
+            for name, inner, columns in part.transformers_
         ]
         return same
     if isinstance(part, FunctionTransformer) and part.func is np.sqrt:
@@ -266,10 +266,10 @@ def _constant_imputer(part: KNNImputer) -> FillMissing:
 
 def _texts_only(part: OneHotEncoder) -> OneHotEncoder:
     """One-hot texts with a text for a missing one."""
-    if any(each.dtype.kind != "O" for each in part.categories_):
+    if any(values.dtype.kind != "O" for values in part.categories_):
         return part
     same = copy(part)
-    told: list[Any] = []
+    categories: list[Any] = []
     for column in part.categories_:
         absent = [value for value in column if not isinstance(value, str)]
         if len(absent) > 1:
@@ -278,8 +278,10 @@ def _texts_only(part: OneHotEncoder) -> OneHotEncoder:
             raise PreconditionFailed(
                 f"a column of text holds {MISSING_TEXT!r} as a value, which stands for a missing text in ONNX"
             )
-        told.append(np.array([value if isinstance(value, str) else MISSING_TEXT for value in column], dtype=object))
-    same.categories_ = told
+        categories.append(
+            np.array([value if isinstance(value, str) else MISSING_TEXT for value in column], dtype=object)
+        )
+    same.categories_ = categories
     same.sparse_output = False
     return same
 
@@ -310,8 +312,10 @@ def _convert_is_missing(scope: Any, operator: Any, container: Any) -> None:
     from onnx import TensorProto
     from skl2onnx.algebra.onnx_ops import OnnxCast, OnnxIsNaN
 
-    found = OnnxIsNaN(operator.inputs[0], op_version=container.target_opset)
-    last = OnnxCast(found, to=TensorProto.DOUBLE, op_version=container.target_opset, output_names=operator.outputs[:1])
+    missing = OnnxIsNaN(operator.inputs[0], op_version=container.target_opset)
+    last = OnnxCast(
+        missing, to=TensorProto.DOUBLE, op_version=container.target_opset, output_names=operator.outputs[:1]
+    )
     last.add_to(scope, container)
 
 
@@ -421,9 +425,9 @@ def parts_of(model: Any) -> list[Any]:
     if isinstance(model, Pipeline):
         inner = [step for _, step in model.steps]
     elif isinstance(model, FeatureUnion):
-        inner = [each for _, each in model.transformer_list]
+        inner = [inner_part for _, inner_part in model.transformer_list]
     elif isinstance(model, ColumnTransformer):
-        inner = [each for _, each, _ in model.transformers_]
+        inner = [inner_part for _, inner_part, _ in model.transformers_]
     elif isinstance(model, FrozenEstimator):
         inner = [model.estimator]
-    return [model, *(part for each in inner if not isinstance(each, str) for part in parts_of(each))]
+    return [model, *(part for inner_part in inner if not isinstance(inner_part, str) for part in parts_of(inner_part))]

@@ -24,11 +24,11 @@ from quorate.export.contents import CARDS, COVER, FORMAT, MANIFEST, METADATA, ON
 from quorate.export.cover import cover_sheet
 from quorate.export.onnx_model import onnx_student
 from quorate.export.receipt import ExportReceipt, sum_of
+from quorate.findings import Outcome
 from quorate.folder.folder import RunFolder
 from quorate.folder.published import FACTS, published_files, write_copies
 from quorate.ledger.chain import Receipt
-from quorate.outcomes import Outcome
-from quorate.release.files import sync, write_atomically, write_beside
+from quorate.release.file_writing import sync, write_atomically, write_beside
 from quorate.report import Facts
 
 KINDS: Final = ("tre", "registry")
@@ -177,7 +177,7 @@ def _refuse_failing(files: Mapping[str, bytes], kind: str) -> None:
     failed = [check for check in check_files(files).checks if check.outcome is Outcome.FAILED]
     if failed:
         raise PreconditionFailed(
-            f"the {kind} package would not pass its own check and was not written. {failed[0].question} No: "
+            f"the {kind} package would not pass its own check and was not written. {failed[0].words} No: "
             f"{failed[0].evidence} {failed[0].remedy or ''}".rstrip()
         )
 

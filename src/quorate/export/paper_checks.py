@@ -16,8 +16,9 @@ from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionF
 from quorate.export import receipt as receipts
 from quorate.export.contents import CARDS, COVER, MANIFEST, METADATA, PROMPT, VERSIONS, differing
 from quorate.export.cover import cover_sheet
-from quorate.export.file_checks import Found, failed, kind_of, not_run, passed, read_json
+from quorate.export.file_checks import failed, kind_of, not_run, passed, read_json
 from quorate.export.receipt import ExportReceipt, receipt_for, sum_of
+from quorate.findings import Finding
 from quorate.folder.published import NAMES
 from quorate.ledger.budget import Budget, Composition, spent_totals
 from quorate.ledger.chain import verify
@@ -85,7 +86,7 @@ def _receipt(files: Mapping[str, bytes]) -> ExportReceipt | str:
         return f"It cannot be read: {error}."
 
 
-def schema(files: Mapping[str, bytes]) -> Found:
+def schema(files: Mapping[str, bytes]) -> Finding:
     """Read the guarantee by its schema."""
     guarantee = _guarantee(files)
     if isinstance(guarantee, str):
@@ -93,10 +94,10 @@ def schema(files: Mapping[str, bytes]) -> Found:
     return passed(f"It holds every field of the schema and no other. It says: {guarantee}.")
 
 
-def seed(files: Mapping[str, bytes]) -> Found:
+def seed(files: Mapping[str, bytes]) -> Finding:
     """Look for a seed wherever one would be told."""
     guarantee, facts, receipt = _guarantee(files), _facts(files), _receipt(files)
-    told = [
+    named = [
         name
         for name, seeded in (
             (_GUARANTEE, isinstance(guarantee, Guarantee) and guarantee.seeded),
@@ -105,10 +106,10 @@ def seed(files: Mapping[str, bytes]) -> Found:
         )
         if seeded
     ]
-    if told:
+    if named:
         return failed(
-            f"{', '.join(told)}: the noise came from a given seed. The run is reproducible, therefore not private, and "
-            "nothing is promised."
+            f"{', '.join(named)}: the noise came from a given seed. The run is reproducible, therefore not private, "
+            "and nothing is promised."
         )
     if isinstance(guarantee, str) or isinstance(facts, str):
         return failed(
@@ -120,7 +121,7 @@ def seed(files: Mapping[str, bytes]) -> Found:
     return passed(f"The noise was drawn from {facts.provenance.noise}, and no file speaks of a seed.")
 
 
-def values(files: Mapping[str, bytes]) -> Found:
+def values(files: Mapping[str, bytes]) -> Finding:
     """Make the guarantee, the report, the card, the metadata and the cover sheet again from the values."""
     facts = _facts(files)
     if isinstance(facts, str):
@@ -137,12 +138,12 @@ def values(files: Mapping[str, bytes]) -> Found:
         return failed(f"{METADATA} says {wrong} otherwise than it follows from {_FACTS}.")
     if wrong is not None:
         return _written_by(METADATA, packer)
-    made = dict(facts.provenance.versions).get("quorate")
-    if made != version("quorate"):
+    maker = dict(facts.provenance.versions).get("quorate")
+    if maker != version("quorate"):
         return not_run(
-            f"The guarantee agrees with the values. Report and card were written by quorate {made}, and this is "
+            f"The guarantee agrees with the values. Report and card were written by quorate {maker}, and this is "
             f"{version('quorate')}, which may word them otherwise.",
-            f"Check it with quorate {made}, which wrote them.",
+            f"Check it with quorate {maker}, which wrote them.",
         )
     card = CARDS.get(kind_of(files) or "", "model_card.md")
     again = {"report.html": render_html(facts), card: model_card(facts), _FACTS: render_json(facts)}
@@ -160,11 +161,11 @@ def values(files: Mapping[str, bytes]) -> Found:
     same = ["guarantee", "report", "model card"]
     same += ["metadata"] * (METADATA in files) + ["cover sheet"] * (COVER in files)
     own = " The model's version, and how its ONNX file compared, are what whoever packed it says." * (METADATA in files)
-    shown = f" {PROMPT} carries this guarantee and these classes; {_NOT_LINKED}" * (PROMPT in files)
-    return passed(f"Made again from the values, these are the same: {', '.join(same)}.{own}{shown}")
+    linked = f" {PROMPT} carries this guarantee and these classes; {_NOT_LINKED}" * (PROMPT in files)
+    return passed(f"Made again from the values, these are the same: {', '.join(same)}.{own}{linked}")
 
 
-def _written_by(name: str, packer: str | None) -> Found:
+def _written_by(name: str, packer: str | None) -> Finding:
     return not_run(
         f"{name} was written by quorate {packer}, and this is {version('quorate')}, which may word it otherwise.",
         f"Check it with quorate {packer}, which wrote it.",
@@ -183,7 +184,7 @@ def _prompt_differs(files: Mapping[str, bytes], facts: Facts) -> str | None:
         return "cannot be read as a prompt of quorate"
     if prompt.guarantee != facts.guarantee:
         return f"says something else than the guarantee in {_FACTS}"
-    if [str(each) for each in prompt.classes] != [str(each) for each in facts.setup.classes]:
+    if [str(label) for label in prompt.classes] != [str(label) for label in facts.setup.classes]:
         return f"has other classes than {_FACTS}"
     if len(prompt.examples) > facts.answers.answered:
         return f"holds more examples than {several(facts.answers.answered, 'released label')}"
@@ -194,11 +195,11 @@ def _packed_by(files: Mapping[str, bytes]) -> str | None:
     """Return the version of quorate that wrote the package, as it is told."""
     tree = read_json(files, VERSIONS)
     packer = tree.get("package") if isinstance(tree, dict) else None
-    told = packer.get("quorate") if isinstance(packer, dict) else None
-    return told if isinstance(told, str) else None
+    name = packer.get("quorate") if isinstance(packer, dict) else None
+    return name if isinstance(name, str) else None
 
 
-def prices(files: Mapping[str, bytes]) -> Found:
+def prices(files: Mapping[str, bytes]) -> Finding:
     """Price every event again, add charges and scopes up, and compare both with the guarantee."""
     guarantee, receipt, facts = _guarantee(files), _receipt(files), _facts(files)
     if receipts.NAME not in files and kind_of(files) == "files":
@@ -219,7 +220,7 @@ def prices(files: Mapping[str, bytes]) -> Found:
         for place, charge in enumerate(receipt.charges, start=1):
             priced = [(charge.event, charge.amounts)]
             priced += [] if charge.also is None else [(charge.also.event, charge.also.amounts)]
-            if any(costs_more(event, told, composition=composition) for event, told in priced):
+            if any(costs_more(event, recorded, composition=composition) for event, recorded in priced):
                 return failed(f"Charge {place} was less than its event costs.")
     except InvalidParameter as error:
         own = [kind for charge in receipt.charges for kind in accounting.unknown_kinds(charge.event.text)]
@@ -261,7 +262,7 @@ def _otherwise(receipt: ExportReceipt, guarantee: Guarantee, budget: Budget) -> 
     return None
 
 
-def receipt(files: Mapping[str, bytes]) -> Found:
+def receipt(files: Mapping[str, bytes]) -> Finding:
     """Hold the receipt against the values, and against the files."""
     if receipts.NAME not in files and kind_of(files) == "files":
         return not_run("A plain export holds no receipt.", "Ask for a package: quorate export --format tre.")
@@ -287,24 +288,24 @@ def receipt(files: Mapping[str, bytes]) -> Found:
     )
 
 
-def versions(files: Mapping[str, bytes]) -> Found:
+def versions(files: Mapping[str, bytes]) -> Finding:
     """Compare the versions that are told with those of the values."""
     facts = _facts(files)
     if isinstance(facts, str):
         return failed(facts)
-    told = dict(facts.provenance.versions)
+    of_run = dict(facts.provenance.versions)
     if VERSIONS in files:
         tree = read_json(files, VERSIONS)
-        if not isinstance(tree, dict) or tree.get("run") != told or not isinstance(tree.get("package"), dict):
+        if not isinstance(tree, dict) or tree.get("run") != of_run or not isinstance(tree.get("package"), dict):
             return failed(f"{VERSIONS} says something else than {_FACTS}.")
     elif kind_of(files) != "files":
         return failed(f"There is no {VERSIONS}.")
-    if not {"quorate", "scikit-learn"} <= told.keys():
+    if not {"quorate", "scikit-learn"} <= of_run.keys():
         return failed("The versions of quorate and scikit-learn are not told.")
-    return passed(f"The run was made by quorate {told['quorate']} and scikit-learn {told['scikit-learn']}.")
+    return passed(f"The run was made by quorate {of_run['quorate']} and scikit-learn {of_run['scikit-learn']}.")
 
 
-def chain(files: Mapping[str, bytes], entries: list[Any] | None) -> Found:
+def chain(files: Mapping[str, bytes], entries: list[Any] | None) -> Finding:
     """Replay the whole ledger, and hold the receipt against it."""
     if entries is None:
         return not_run(

@@ -120,7 +120,7 @@ class ExportReceipt:
             tree = json.loads(text)
             if tree["format"] != FORMAT or tree.keys() != _KEYS or tree["composition"] not in ("sum", "zcdp"):
                 raise InvalidParameter(f"{NAME} is not of the form {FORMAT!r}")
-            charges = tuple(_charge(each) for each in tree["charges"])
+            charges = tuple(_charge(charge) for charge in tree["charges"])
             published = {str(name): str(total) for name, total in tree["published"].items()}
             return cls(Receipt.from_object(tree["receipt"]), tree["composition"], charges, published)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:

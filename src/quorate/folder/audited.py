@@ -30,12 +30,12 @@ from quorate.audit import (
 from quorate.data import take
 from quorate.data.rows import n_rows
 from quorate.errors import PreconditionFailed
+from quorate.findings import Finding, Outcome
 from quorate.folder.audit_section import audit_section, fault_sizes, size_tree
 from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun
 from quorate.folder.published import FACTS, publish_files
-from quorate.outcomes import Outcome
-from quorate.report import Check, Facts, render_html, render_json, said_of_sight, said_of_sizes
+from quorate.report import Facts, render_html, render_json, said_of_sight, said_of_sizes
 from quorate.report.facts import name_of
 from quorate.types import Watch
 from quorate.voting.task import Task
@@ -313,9 +313,9 @@ def with_audit(facts: Facts, found: RunAudit) -> Facts:
     The attacks become the section on audits; two checks say how they, and the shard audit, ended.
     """
     added = [
-        Check(
+        Finding(
             code="audit",
-            question="Do attacks prove no more than was claimed?",
+            words="Do attacks prove no more than was claimed?",
             outcome=Outcome.FAILED if found.schedule.violated else Outcome.PASSED,
             evidence=f"Measured on the run's own mechanism at its own noise. {NOT_A_PROOF}",
             ran=found.ran,
@@ -323,9 +323,9 @@ def with_audit(facts: Facts, found: RunAudit) -> Facts:
     ]
     if found.shards is not None:
         added.append(
-            Check(
+            Finding(
                 code="shard audit",
-                question=f"Does one changed {facts.setup.unit} change one teacher?",
+                words=f"Does one changed {facts.setup.unit} change one teacher?",
                 outcome=Outcome.FAILED if found.shards.violated else Outcome.PASSED,
                 evidence=f"Tried with the run's teacher and partition on public rows. {found.shards.verdict}",
                 ran=name_of(audit_shards),

@@ -12,18 +12,17 @@ from typing import Any
 from quorate.accounting.budget_cautions import epsilon_caution
 from quorate.arguments import count, real
 from quorate.data import column_kinds, column_names, read_data
-from quorate.data.column_kinds import FEWEST_ROWS, ColumnKinds
+from quorate.data.column_kinds import FEWEST_ROWS, ColumnKinds, GivenKinds
 from quorate.data.columns import listed, names_columns
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.dialect_of_table import dialect_of_first_line, dialect_of_public
 from quorate.data.encoding import without_frequent_texts
 from quorate.data.files import existing_file
 from quorate.data.formats import require_column
-from quorate.data.given_kinds import GivenKinds
 from quorate.data.images import image_columns
-from quorate.data.likely_units import likely_units
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows
+from quorate.data.unit_ids import likely_units
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.folder.data_settings import DIALECT
 from quorate.folder.template import Answers, classes_of, suggested_delta, written

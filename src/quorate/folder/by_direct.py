@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 from quorate.ambient import one_thread
 from quorate.direct.foreseen import steps_of
-from quorate.errors import PreconditionFailed
-from quorate.folder import direct_run, notes
+from quorate.errors import PreconditionFailed, naming
+from quorate.findings import Finding
+from quorate.folder import direct_run
 from quorate.folder.direct_run import DirectRun
 from quorate.folder.method import Method
-from quorate.folder.settings import Settings
-from quorate.outcomes import Caution
+from quorate.folder.settings import Settings, keys_of, settings_of
 from quorate.report import Facts, InternalFacts
 from quorate.run.expected import Expected
 from quorate.run.look import Look
@@ -42,22 +42,25 @@ class Direct(Method):
         watch: Watch | None = None,
     ) -> DirectRun:
         """Read the run."""
-        return direct_run.read_direct(root, begin=begin, settings=settings, watch=watch)
+        settings = settings_of(root) if settings is None else settings
+        with naming(keys_of(settings)):
+            return direct_run.read_direct(root, begin=begin, settings=settings, watch=watch)
 
     @one_thread()
     def check(self, run: DirectRun) -> dict[str, Any]:
         """Say what a run would do and cost."""
-        return direct_run.check_direct(run)
+        with naming(keys_of(run.settings)):
+            return direct_run.check_direct(run)
 
     def told(self, run: DirectRun, found: dict[str, Any]) -> list[tuple[str, str]]:
         """Return what ``quorate check`` prints: a word and a line each."""
         return steps_of(run.task, found)
 
-    def cautions(self, run: DirectRun) -> tuple[Caution, ...]:
+    def cautions(self, run: DirectRun) -> tuple[Finding, ...]:
         """Return what the owner should hear before the budget is spent."""
         return run.cautions
 
-    def private_notes(self, run: DirectRun) -> Secret[tuple[notes.Note, ...]]:
+    def private_notes(self, run: DirectRun) -> Secret[tuple[Finding, ...]]:
         """Return what the size of the file tells; no other word of a direct run depends on private rows."""
         return Secret(direct_run.size_notes(run))
 
@@ -76,7 +79,8 @@ class Direct(Method):
         tell: Callable[[str], None] | None = None,
     ) -> Facts:
         """Go the whole way."""
-        return direct_run.execute_direct(run, command=command, watch=watch, tell=tell)
+        with naming(keys_of(run.settings)):
+            return direct_run.execute_direct(run, command=command, watch=watch, tell=tell)
 
     def audit(self, run: DirectRun, **how: Any) -> RunAudit:
         """Attack the rounds on public rows with made-up labels."""

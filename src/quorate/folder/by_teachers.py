@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quorate.ambient import one_thread
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, naming
+from quorate.findings import Finding
 from quorate.folder import batch, notes
 from quorate.folder.loaded import LoadedRun
 from quorate.folder.method import Method
-from quorate.folder.settings import Settings
-from quorate.folder.typed import in_settings
-from quorate.outcomes import Caution
+from quorate.folder.settings import Settings, keys_of, settings_of
 from quorate.planning.planned_run import expected_of, expected_score
 from quorate.report import Facts, InternalFacts, Utility
 from quorate.run.expected import Expected
@@ -40,19 +39,21 @@ class Teachers(Method):
         watch: Watch | None = None,
     ) -> LoadedRun:
         """Read the run."""
-        with in_settings():
+        settings = settings_of(root) if settings is None else settings
+        with naming(keys_of(settings)):
             return batch.load_run(root, begin=begin, settings=settings, rehearse=rehearse)
 
     @one_thread()
     def check(self, run: LoadedRun) -> dict[str, Any]:
         """Say what a run would do and cost."""
-        return batch.check(run)
+        with naming(keys_of(run.settings)):
+            return batch.check(run)
 
     def told(self, run: LoadedRun, found: dict[str, Any]) -> list[tuple[str, str]]:
         """Return what ``quorate check`` prints: a word and a line each."""
         return steps_of(run.task, found)
 
-    def cautions(self, run: LoadedRun) -> tuple[Caution, ...]:
+    def cautions(self, run: LoadedRun) -> tuple[Finding, ...]:
         """Return what the owner should hear before the budget is spent."""
         return run.cautions
 
@@ -63,10 +64,10 @@ class Teachers(Method):
             raise InvalidParameter(
                 "--rehearse plays on public rows with labels; name a table of them: [data] evaluation"
             )
-        with in_settings():
+        with naming(keys_of(run.settings)):
             return expected_of(run.task, run.evaluation.X, run.evaluation.truth, run.settings.data.judged)
 
-    def private_notes(self, run: LoadedRun) -> Secret[tuple[notes.Note, ...]]:
+    def private_notes(self, run: LoadedRun) -> Secret[tuple[Finding, ...]]:
         """Return what there is to say about the private table, to its owner alone."""
         return notes.private_notes(run.settings.data, run.task)
 
@@ -75,7 +76,7 @@ class Teachers(Method):
         """Look at the private table."""
         return look_at_votes(run.task, names=Names(run.settings.data.private.name, run.settings.data.pool.name))
 
-    def promise_notes(self, run: LoadedRun) -> Secret[tuple[notes.Note, ...]]:
+    def promise_notes(self, run: LoadedRun) -> Secret[tuple[Finding, ...]]:
         """Return those of them that say that the guarantee will not hold."""
         return notes.promise_notes(run.settings.data, run.task)
 
@@ -90,7 +91,8 @@ class Teachers(Method):
     ) -> Facts:
         """Go the whole way."""
         extra = None if expected is None else Utility(expected=expected_score(expected))
-        return batch.execute(run, command=command, watch=watch, extra=extra)
+        with naming(keys_of(run.settings)):
+            return batch.execute(run, command=command, watch=watch, extra=extra)
 
     def audit(self, run: LoadedRun, **how: Any) -> RunAudit:
         """Attack the mechanism, and the teacher pipeline on public rows."""

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from quorate.errors import InvalidParameter
-from quorate.folder.section import Label, Section
+from quorate.errors import InvalidParameter, naming
+from quorate.folder.section import ARGUMENT, Label, Section
 from quorate.students.scores import Judged, check_class_shares, check_scoring
 
 if TYPE_CHECKING:
+    from quorate.data.column_kinds import GivenKinds
     from quorate.data.database import DatabaseQuery
     from quorate.data.dialect import Dialect
-    from quorate.data.given_kinds import GivenKinds
 
 Source: TypeAlias = "Path | DatabaseQuery"
 DIALECT = ("separator", "encoding", "quote", "decimal", "thousands", "date_format", "missing")
@@ -25,11 +25,11 @@ _OF_TEXT_TABLES = ("separator", "encoding", "quote")
 class DataSettings:
     """``[data]``: where the rows are and what they mean."""
 
-    private: Source
+    private: Source = field(metadata={ARGUMENT: "X"})
     public: Source | None
-    label: str
+    label: str = field(metadata={ARGUMENT: "y"})
     classes: tuple[Label, ...]
-    unit: str | None = None
+    unit: str | None = field(default=None, metadata={ARGUMENT: "groups"})
     n_records: int | None = None
     n_rows: int | None = None
     evaluation: Source | None = None
@@ -51,7 +51,7 @@ class DataSettings:
     thousands: str = ""
     date_format: str = ""
     missing: tuple[str, ...] = ()
-    score: str | None = None
+    score: str | None = field(default=None, metadata={ARGUMENT: "scoring"})
     class_shares: tuple[float | None, ...] | None = None  # in the order of the classes
 
     @property
@@ -75,7 +75,7 @@ class DataSettings:
     @property
     def kinds(self) -> GivenKinds:
         """What the owner says of columns; those that are left out are never read."""
-        from quorate.data.given_kinds import GivenKinds  # here: who only looks at a run reads no table
+        from quorate.data.column_kinds import GivenKinds  # here: who only looks at a run reads no table
 
         return GivenKinds(
             text=self.text, categorical=self.categorical, numeric=self.numeric, dates=self.dates, dialect=self.dialect
@@ -178,10 +178,8 @@ def _check_dialect(data: DataSettings, written: list[str]) -> None:
     """
     from quorate.data.formats import is_delimited, is_spreadsheet
 
-    try:
+    with naming({key: f"[data] {key}" for key in DIALECT}):
         dialect = data.dialect
-    except InvalidParameter as refusal:
-        raise InvalidParameter(f"[data] {refusal}") from None
     tables = [path for path in (data.private, data.public, data.evaluation) if path is not None]
     of_text = [key for key in written if key in _OF_TEXT_TABLES]
     if of_text and not any(is_delimited(path) for path in tables):

@@ -26,6 +26,7 @@ from quorate.direct.spool import IN_MEMORY, units_of
 from quorate.direct.statements import score_left_out
 from quorate.direct.task import DirectTask
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.findings import Finding, note
 from quorate.folder.data_settings import DataSettings, same_source
 from quorate.folder.folder import RunFolder
 from quorate.folder.notes import direct_notes, notes_on_ids
@@ -52,7 +53,6 @@ from quorate.folder.tables import (
     refuse_unknown_drop,
 )
 from quorate.ledger import Ledger
-from quorate.outcomes import Caution
 from quorate.release import Charge
 from quorate.release.keys import fingerprint_key
 from quorate.release.target import noise_and_key
@@ -61,7 +61,6 @@ from quorate.run.drawn_pool import parquet_of
 from quorate.run.facts import RunMetadata
 from quorate.run.look import Look, Names
 from quorate.run.progress import PARTS, duration
-from quorate.run.remarks import Note
 from quorate.run.resources import allowed_memory
 from quorate.run.usable_rows import PrivateTable, UsableRows
 from quorate.types import Secret, Watch
@@ -85,7 +84,7 @@ class DirectRun(PreparedRun):
         return self.task.fingerprint
 
     @property
-    def cautions(self) -> tuple[Caution, ...]:
+    def cautions(self) -> tuple[Finding, ...]:
         """What its owner should hear before the budget is spent, from public facts alone."""
         pool = self.settings.data.public
         name = "the public rows" if pool is None else pool.name
@@ -229,7 +228,7 @@ def look(run: DirectRun) -> Secret[Look | None]:
     )
 
 
-def size_notes(run: DirectRun) -> tuple[Note, ...]:
+def size_notes(run: DirectRun) -> tuple[Finding, ...]:
     """Say which time, memory and disk a large file of private rows will take, by what the file system says of its size.
 
     The number of rows is guessed from the public file; a part of that is played, to see how fast this machine is. It is
@@ -260,7 +259,7 @@ def size_notes(run: DirectRun) -> tuple[Note, ...]:
     if memory > (machine := 4 * allowed_memory(None)):
         words += f". This machine allows {_bytes(machine)} of memory: take one with more"
         words += ", or save the table as Parquet, which is read in parts" if held else ""
-    return (Note("size-of-the-run", words),)
+    return (note("size-of-the-run", words),)
 
 
 def _is_large(data: DataSettings) -> bool:

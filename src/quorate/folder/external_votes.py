@@ -17,8 +17,9 @@ from quorate.accounting.data_dependent import SanitisedTotal, release_rdp
 from quorate.accounting.figures import several
 from quorate.accounting.renyi import epsilon_of_curve
 from quorate.data import fingerprint
-from quorate.data.spreadsheets import csv_text
+from quorate.data.cell_text import csv_text
 from quorate.errors import InvalidParameter, LedgerMismatch
+from quorate.findings import Finding
 from quorate.folder.folder import RunFolder
 from quorate.folder.votes_file import VotesFile
 from quorate.labelling import DataDependentRelease, Released, label, release_data_dependent_total, stages_of
@@ -26,9 +27,8 @@ from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
 from quorate.mechanisms import Mechanism, check_own, data_dependent_terms
 from quorate.mechanisms.schedule import check_mechanism
 from quorate.noise import NoiseSource
-from quorate.outcomes import Caution
 from quorate.release import Charge, guarantee_of
-from quorate.release.files import write_atomically
+from quorate.release.file_writing import write_atomically
 from quorate.release.keys import fingerprint_key
 from quorate.release.model_digest import described_mechanism
 from quorate.run.cautions import reach
@@ -132,7 +132,7 @@ def release_votes(
     return VotesReleased(released, promised, sanitised, _written(folder, votes, released, promised))
 
 
-def _reach_of(votes: VotesFile, mechanism: Mechanism) -> Caution:
+def _reach_of(votes: VotesFile, mechanism: Mechanism) -> Finding:
     return reach(mechanism, n_teachers=votes.n_teachers, n_classes=len(votes.classes), n_queries=votes.n_queries)
 
 

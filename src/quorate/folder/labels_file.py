@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from quorate.data.spreadsheets import csv_text
+from quorate.data.cell_text import csv_text
 from quorate.mechanisms import Values
 from quorate.voting.flow import RunResult
 from quorate.voting.task import Task
@@ -15,7 +15,7 @@ SEEDED_MARK = "seeded noise: reproducible, therefore not private"
 def labels_csv(task: Task, result: RunResult) -> str:
     """Released answers as text: row of the public file (from 0), class, status, and noisy votes or scores if released.
 
-    A class name that a spreadsheet would run as a formula has a quote before it (:mod:`quorate.data.spreadsheets`).
+    A class name that a spreadsheet would run as a formula has a quote before it (:mod:`quorate.data.cell_text`).
     The status is that of :attr:`~quorate.labelling.Released.statuses`: answered, declined, interrupted or never asked.
     """
     released = result.released

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.findings import Finding
 from quorate.folder.folder import RunFolder
 from quorate.folder.prepared import Evaluation, PreparedRun
 from quorate.folder.stages import FolderStages
 from quorate.ledger import Ledger
-from quorate.outcomes import Caution
 from quorate.release import Charge
 from quorate.run.stage_store import FIRST_TEACHERS, stage_key
 from quorate.voting.config import RunConfig
@@ -38,7 +38,7 @@ class LoadedRun(PreparedRun):
         return schedule(self.task, self.charge_key)
 
     @property
-    def cautions(self) -> tuple[Caution, ...]:
+    def cautions(self) -> tuple[Finding, ...]:
         """What its owner should hear before the budget is spent, from public facts alone."""
         return self.task.recipe.cautions
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quorate.errors import InvalidParameter
-from quorate.folder.notes import Note
+from quorate.findings import Finding
 from quorate.folder.settings import Settings
-from quorate.outcomes import Caution
 from quorate.report import Facts, InternalFacts
 from quorate.run.expected import Expected
 from quorate.run.look import Look
@@ -49,7 +48,7 @@ class Method(ABC):
         """Return the first lines of ``quorate check``: a word and a line each."""
 
     @abstractmethod
-    def cautions(self, run: Any) -> tuple[Caution, ...]:
+    def cautions(self, run: Any) -> tuple[Finding, ...]:
         """Return what the owner should hear before the budget is spent."""
 
     def expected(self, run: Any) -> tuple[Expected | None, float]:
@@ -57,14 +56,14 @@ class Method(ABC):
         raise InvalidParameter("--rehearse plays votes of teachers; quorate plan rehearses the other methods")
 
     @abstractmethod
-    def private_notes(self, run: Any) -> Secret[tuple[Note, ...]]:
+    def private_notes(self, run: Any) -> Secret[tuple[Finding, ...]]:
         """Return what there is to say about the private table, to its owner alone."""
 
     @abstractmethod
     def look(self, run: Any) -> Secret[Look | None]:
         """Look at the private table, for its owner's terminal alone."""
 
-    def promise_notes(self, run: Any) -> Secret[tuple[Note, ...]]:
+    def promise_notes(self, run: Any) -> Secret[tuple[Finding, ...]]:
         """Return those of them that say that the guarantee will not hold."""
         return Secret(())
 

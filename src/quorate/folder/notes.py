@@ -9,31 +9,22 @@ from quorate.data import column_names
 from quorate.data.reading import has_named_columns, read_table
 from quorate.data.rows import Rows
 from quorate.data.unit_ids import only_whole_ids, usable_slots
+from quorate.findings import Finding, note
 from quorate.folder.data_settings import DataSettings
-from quorate.run.remarks import Note, note_on_shared_ids, note_on_unseen_rows, notes_on_pool, remarks
+from quorate.run.remarks import note_on_shared_ids, note_on_unseen_rows, notes_on_pool, remarks
 from quorate.types import Secret
 from quorate.voting.notes import note_on_mechanism
 from quorate.voting.notes import private_notes as notes_on_private
 from quorate.voting.notes import promise_notes as notes_on_promise
 from quorate.voting.task import Task
 
-__all__ = [
-    "Note",
-    "direct_notes",
-    "notes_on_ids",
-    "notes_on_public",
-    "private_notes",
-    "promise_notes",
-    "public_notes",
-]
 
-
-def public_notes(data: DataSettings, task: Task) -> Iterator[Note]:
+def public_notes(data: DataSettings, task: Task) -> Iterator[Finding]:
     """Yield what there is to say about the public table and about a mechanism of the owner's own."""
     yield from remarks(lambda: notes_on_public(data, task.inputs.public), lambda: note_on_mechanism(task))
 
 
-def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Note]:
+def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Finding]:
     """Yield what there is to say about the public table."""
     name = data.pool.name
     if has_named_columns(data.pool, data.dialect):
@@ -41,11 +32,11 @@ def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Note]:
         for column_, what in ((data.label, "label"), (data.unit, "id")):
             if column_ in there:
                 words = f"{name} has the {what} column {column_!r}: it is left out, nothing learns from it"
-                yield Note(f"public-has-the-{what}-column", words)
+                yield note(f"public-has-the-{what}-column", words)
     yield from notes_on_pool(pool, name)
 
 
-def direct_notes(data: DataSettings, pool: Rows) -> Iterator[Note]:
+def direct_notes(data: DataSettings, pool: Rows) -> Iterator[Finding]:
     """Yield what there is to say about a direct run, which looks at no private row: that its owner has to."""
     parts = "labels and cells" if data.unit is None else "labels, ids and cells"
     own = "your own file" if isinstance(data.private, Path) else "what your query returns"
@@ -57,7 +48,7 @@ def direct_notes(data: DataSettings, pool: Rows) -> Iterator[Note]:
         yield from remarks(lambda: notes_on_public(data, pool))
 
 
-def private_notes(data: DataSettings, task: Task) -> Secret[tuple[Note, ...]]:
+def private_notes(data: DataSettings, task: Task) -> Secret[tuple[Finding, ...]]:
     """Return what there is to say about the private table, which is for its owner alone."""
     return notes_on_private(
         task,
@@ -69,7 +60,7 @@ def private_notes(data: DataSettings, task: Task) -> Secret[tuple[Note, ...]]:
     )
 
 
-def promise_notes(data: DataSettings, task: Task) -> Secret[tuple[Note, ...]]:
+def promise_notes(data: DataSettings, task: Task) -> Secret[tuple[Finding, ...]]:
     """Return those of them that say that the guarantee will not hold: `quorate run` says them before it charges."""
     return notes_on_promise(
         task,
@@ -79,7 +70,7 @@ def promise_notes(data: DataSettings, task: Task) -> Secret[tuple[Note, ...]]:
     )
 
 
-def notes_on_ids(data: DataSettings, unit_keys: Iterable[bytes]) -> Iterator[Note]:
+def notes_on_ids(data: DataSettings, unit_keys: Iterable[bytes]) -> Iterator[Finding]:
     """Yield which public tables carry ids of private rows: where they have the column of ids that is left out of them.
 
     `unit_keys`: canonical ids of the private rows; an empty one is none.

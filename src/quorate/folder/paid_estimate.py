@@ -16,11 +16,10 @@ from quorate.accounting.figures import at_least, at_most
 from quorate.accounting.guarantee import SEEDED
 from quorate.arguments import real
 from quorate.data.streamed import StreamedFrame
-from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError
+from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError, naming
 from quorate.folder.batch import load_run
 from quorate.folder.loaded import LoadedRun
-from quorate.folder.settings import Settings, read_settings, settings_of
-from quorate.folder.typed import in_settings
+from quorate.folder.settings import Settings, keys_of, read_settings, settings_of
 from quorate.ledger import Reservation
 from quorate.mechanisms import NoisySum
 from quorate.planning.learning_curve import LearningCurve
@@ -103,7 +102,7 @@ def estimate_for_plan(root: Path, *, spend: float | None) -> PaidEstimate:
     spend = real("--spend", spend, above=0)
     settings = _with_teachers(read_settings(root / "quorate.toml"), root)
     _refuse_no_room(settings, spend)
-    with in_settings():
+    with naming(keys_of(settings)):
         run = load_run(root, settings=settings)
     task = run.task
     if task.facts.rows is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -16,15 +15,14 @@ from quorate.data.feature_maps.named import FEATURE_MAPS, FeatureMapName
 from quorate.data.formats import nearly
 from quorate.data.reading import has_named_columns
 from quorate.direct.relation import ChosenRelation, choose_relation
-from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError
+from quorate.errors import InvalidParameter, PreconditionFailed, naming
 from quorate.folder.choice import chosen, in_words, keep_choice
 from quorate.folder.data_settings import DataSettings, declared_shares
 from quorate.folder.folder import RunFolder
 from quorate.folder.prepared import unit_word
 from quorate.folder.run_settings import refuse_more_than_the_cap
-from quorate.folder.settings import Settings, read_settings, settings_from, settings_of
+from quorate.folder.settings import Settings, keys_of, read_settings, settings_from, settings_of
 from quorate.folder.tables import dropped_from_no_public_table, pool_of, read_pool, read_public, refuse_unknown_drop
-from quorate.folder.typed import as_typed, error_as_typed
 from quorate.mechanisms.schedule import open_fields
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Plan
@@ -74,8 +72,11 @@ def plan_folder(
     unit = "record" if data.unit is None else unit_word(data.unit)
     relation = _relation(RunFolder(root), settings, unit)
     public, evaluation = _public(settings), _evaluation(settings) if rehearse in ("auto", "labels") else None
-    words = names_typed(records_by_option=by_option)
-    try:
+    names = keys_of(settings)
+    for name, given in (("n_records", by_option), ("n_rows", n_rows)):
+        if given:  # then it has the name that whoever gave it knows
+            del names[name]
+    with naming(names):
         made = plan(
             public,
             classes=data.classes,
@@ -94,11 +95,8 @@ def plan_folder(
             **models_of(settings, root),
             **how,
         )
-    except QuorateError as error:
-        raise error_as_typed(error, **words) from None
-    notes = (as_typed(note, **words) for note in made.notes)
     facts = replace(made.facts, why_neighbours=relation.why)
-    return replace(made, facts=facts, notes=(*notes, *_notes_on_drop(data)))
+    return replace(made, facts=facts, notes=(*made.notes, *_notes_on_drop(data)))
 
 
 def _relation(folder: RunFolder, settings: Settings, unit: str) -> ChosenRelation:
@@ -112,44 +110,6 @@ def _relation(folder: RunFolder, settings: Settings, unit: str) -> ChosenRelatio
         held=folder.terms(settings.budget.composition).relation,
         unit=unit,
     )
-
-
-def _points_as_typed(said: re.Match[str]) -> str:
-    """Write the points of a curve as they were typed, in a sentence about it: elsewhere a pair is a name or a class."""
-    return re.sub(r"\(?\((-?\d+\.\d+), (-?\d+\.\d+)\),?\)?", r"\1:\2", said[0])
-
-
-def names_typed(*, records_by_option: bool) -> dict[str, Any]:
-    """Return the names that whoever plans in a terminal has typed, by those of :func:`quorate.plan`.
-
-    `records_by_option`: whether the number of private units was given as an option, and not in ``quorate.toml``.
-    """
-    records = "--records" if records_by_option else "[data] n_records"
-    return {
-        "beginnings": (
-            ("learning_curve must be pairs of rows", "--curve must be ROWS:ACCURACY, with rows"),
-            ("learning_curve ", "--curve "),
-            ("commonest ", "--commonest "),
-            ("models must be names of ", "--model must be one of "),
-            ("models are compared ", "models of --model are compared "),
-            ("n_rows must be at least n_records,", f"the number of rows (--rows) must be at least {records},"),
-            ("n_records ", f"{records} "),
-            ("n_rows ", "--rows "),
-        ),
-        "parts": (
-            (', in a list such as ["tree"],', ","),
-            (" for n_records=", f" for {records} = "),
-            ("give public= and y_public= or evaluation=,", "name a table of them in [data] evaluation,"),
-            ("give evaluation= or y_public=", "name a table of them in [data] evaluation, and take --rehearse labels"),
-            ("give evaluation=(X, y, groups)", "let the table of [data] evaluation have the column of [data] unit"),
-            ("give learning_curve=,", "give --curve,"),
-        ),
-        "patterns": (
-            (r'rehearse="(\w+)"', r"--rehearse \1"),
-            (r"Example: \[\(20, 0.72\), \(100, 0.83\)\]", "Example: --curve 20:0.72 --curve 100:0.83"),
-            (r"^--curve .*", _points_as_typed),
-        ),
-    }
 
 
 def settings_to_run(

@@ -22,9 +22,8 @@ from quorate.folder.opened_student import untrusted_types
 from quorate.folder.published import FACTS, STUDENT, is_finished, publish_files, read_facts
 from quorate.folder.settings import DECISION_THRESHOLD, Settings
 from quorate.ledger import Budget, Ledger
-from quorate.ledger.rules import OTHER_DATA
 from quorate.release import Charge
-from quorate.release.files import write_atomically, write_beside
+from quorate.release.file_writing import write_atomically, write_beside
 from quorate.release.target import floor_budget
 from quorate.report import Facts, Outputs, Score, StudentFile, model_card, render_html, render_json
 from quorate.run.scores import score, with_decision
@@ -78,7 +77,7 @@ class PreparedRun(ABC):
             with self.folder.open_ledger(budget_of(self.settings), fingerprint=fingerprint) as ledger:
                 yield ledger
         except LedgerMismatch as refusal:
-            if str(refusal) == OTHER_DATA:
+            if refusal.other_data:
                 raise LedgerMismatch(_of_other_data(self.folder)) from None
             if refusal.budget is None:
                 raise

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import fields
-from typing import Any
+from typing import Any, Final
 
 from quorate.arguments import count, nearest, one_of
 from quorate.errors import InvalidParameter
 
 Label = str | int | bool
+ARGUMENT: Final = "argument"  # in the metadata of a key's field: what it is called in Python, where that is not the key
 
 
 class Section:

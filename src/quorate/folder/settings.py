@@ -11,7 +11,8 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from types import MappingProxyType
+from typing import Any, Final, Literal, NoReturn
 
 from quorate.arguments import for_shell, nearest, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
@@ -28,7 +29,7 @@ from quorate.folder.data_settings import (
 from quorate.folder.folder import RunFolder
 from quorate.folder.prompt_section import KEYS, prompt_fields
 from quorate.folder.run_settings import RunSettings, refuse_more_than_the_cap, run_settings
-from quorate.folder.section import Section
+from quorate.folder.section import ARGUMENT, Section
 from quorate.folder.template import as_init_writes
 from quorate.labelling.active import NAMES
 from quorate.students.decision_threshold import DecisionThreshold, check_decision_threshold, require_pool
@@ -75,8 +76,8 @@ class BudgetSettings:
 class TeacherSettings:
     """``[teachers]``: who votes."""
 
-    model: str = DEFAULT_TEACHER
-    count: int | Auto = "auto"
+    model: str = field(default=DEFAULT_TEACHER, metadata={ARGUMENT: "teacher"})
+    count: int | Auto = field(default="auto", metadata={ARGUMENT: "n_teachers"})
     partition: Literal["auto", "hash", "balanced", "unit"] = "auto"
     prior_matching: bool = False
     batched: bool = True
@@ -87,7 +88,7 @@ class TeacherSettings:
 class MechanismSettings:
     """``[mechanism]``: what crosses the boundary, and how often."""
 
-    name: str = "auto"
+    name: str = field(default="auto", metadata={ARGUMENT: "mechanism"})
     queries: int | Literal["auto", "all"] = "auto"
     strategy: str = "random"
     online_answers: int = 0
@@ -98,7 +99,7 @@ class MechanismSettings:
 class StudentSettings:
     """``[student]``: what may be published."""
 
-    model: str = "auto"
+    model: str = field(default="auto", metadata={ARGUMENT: "student"})
     method: str = "auto"
     shares: Literal["linear", "kernel", "gaussian-process", "trees", "smooth", "auto"] = "linear"
     declined: Literal["drop", "random"] = "drop"
@@ -117,6 +118,29 @@ class Settings:
     mechanism: MechanismSettings = field(default_factory=MechanismSettings)
     student: StudentSettings = field(default_factory=StudentSettings)
     run: RunSettings = field(default_factory=RunSettings)
+
+
+def keys_of(settings: Settings) -> dict[str, str]:
+    """Return the keys of ``quorate.toml`` by what they are called in Python.
+
+    A share of the budget is ``[run]`` where it stands there, and a mechanism's fields are those that were given.
+    """
+    shares = {name: f"[run] {name}" for name in ("epsilon", "delta") if getattr(settings.run, name) is not None}
+    return {**KEYS_BY_ARGUMENT, **shares, **{name: f"[mechanism] {name}" for name in settings.mechanism.fields}}
+
+
+def _keys_by_argument() -> dict[str, str]:
+    """Return the keys by what they are called in Python; those of a budget go before those of a run's share."""
+    sections = {
+        "run": RunSettings, "data": DataSettings, "budget": BudgetSettings, "method": MethodSettings,
+        "teachers": TeacherSettings, "mechanism": MechanismSettings, "student": StudentSettings,
+    }  # fmt: skip
+    keys = ((name, part) for name, section in sections.items() for part in fields(section))
+    names = {part.metadata.get(ARGUMENT, part.name): f"[{name}] {part.name}" for name, part in keys}
+    return {**names, "n_queries": names["queries"]}
+
+
+KEYS_BY_ARGUMENT: Final = MappingProxyType(_keys_by_argument())
 
 
 def read_settings(path: Path) -> Settings:

@@ -9,12 +9,12 @@ import numpy as np
 
 from quorate.data.column_kinds import ColumnKind, ColumnKinds, changed_kinds, column_kinds
 from quorate.data.columns import Family
-from quorate.data.declared import declared_kinds, is_of_drawn_pool, kinds_of
 from quorate.data.declared_schema import Schema
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.encoding import public_words
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows, is_frame, kind
+from quorate.data.schema_encoder import declared_kinds, is_of_drawn_pool, kinds_of
 from quorate.data.table_reader import TableReader
 from quorate.errors import PreconditionFailed
 from quorate.folder.settings import Settings

@@ -25,10 +25,14 @@ if TYPE_CHECKING:
     )
     from quorate.labelling.adaptive import AdaptiveLabels, Pool, label_adaptively, stored_adaptively
     from quorate.labelling.block_answers import answering, stages_of
-    from quorate.labelling.data_dependent_release import DataDependentRelease, release_data_dependent_total
+    from quorate.labelling.data_dependent import (
+        DataDependentRelease,
+        ex_post_delta,
+        ex_post_epsilon,
+        release_data_dependent_total,
+    )
     from quorate.labelling.error_estimate import ErrorEstimate, estimate_error, read_error
     from quorate.labelling.evaluation import NoisyScore, noisy_evaluation, read_score
-    from quorate.labelling.ex_post import ex_post_delta, ex_post_epsilon
     from quorate.labelling.online import OnlineAnswers
     from quorate.labelling.passive import label, stored_labels
     from quorate.labelling.questions import ClientAnswer, ClientRequest, Memo, distinct

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from quorate.arguments import count
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.labelling.active import History, Strategy
 from quorate.labelling.block_answers import answering
 from quorate.labelling.passive import BLOCK, Progress
@@ -147,7 +147,7 @@ def label_adaptively(
     if mechanism.takes == "votes and predictions":
         raise InvalidParameter(
             f"{type(mechanism).__name__} asks a student about queries that are fixed beforehand; "
-            "give queries= a number, or take ConfidentNoisyMax"
+            f"give a number of {named('queries')}, or take ConfidentNoisyMax"
         )
     if counts.reveal().ndim != 2 or len(counts.reveal()) != len(pool.rows):
         raise InvalidParameter("counts must be votes (n_points, n_classes); pass one row per point of the pool")
@@ -155,31 +155,31 @@ def label_adaptively(
     if cap != strategy.n:
         raise InvalidParameter(f"the reservation holds {cap:,} labels, but the strategy may ask {strategy.n:,}")
     asking = _Asking(strategy, pool, mechanism, key)
-    earlier = {each.first: each for each in reservation.blocks(LABEL)}
+    earlier = {drawn.first: drawn for drawn in reservation.blocks(LABEL)}
     answers_by = answering(mechanism, reservation)
 
     def ask(asked: IntArray) -> list[Any]:
-        told = {"batch": asking.batch, "rows": pool.rows[asked].tolist()}
+        batch = {"batch": asking.batch, "rows": pool.rows[asked].tolist()}
         _, answers = answers_by.answer(
             LABEL,
             len(asked),
             lambda _: counts.reveal()[asked],
             noise,
-            record=lambda answers: {**told, "answers": answers},
+            record=lambda answers: {**batch, "answers": answers},
         )
         return answers
 
     while asking.done < cap:
-        found = earlier.get(asking.done)
-        if found is not None and found.answers is not None:
-            if not asking.recall(found):
+        stored = earlier.get(asking.done)
+        if stored is not None and stored.answers is not None:
+            if not asking.recall(stored):
                 break
             continue
         questions = asking.next_questions(cap)
         if not len(questions):
             break
-        if found is not None:  # drawn, perhaps, by a process that died
-            asking.put(questions[: found.count], None, count=found.count)
+        if stored is not None:  # drawn, perhaps, by a process that died
+            asking.put(questions[: stored.count], None, count=stored.count)
             continue
         if progress:
             progress(asking.done, cap)
@@ -254,23 +254,23 @@ class _Asking:
 
     def recall(self, block: Block) -> bool:
         """Take a block that was stored before; False where it answered a later question, and no query of ours."""
-        told = block.answers
-        if "rows" not in told:
+        answers = block.answers
+        if "rows" not in answers:
             return False
-        if told["batch"] != self.batch:
-            self.batch, self._before = told["batch"], len(self._asked)
+        if answers["batch"] != self.batch:
+            self.batch, self._before = answers["batch"], len(self._asked)
         self._left = None
         self.done += block.count
-        self._asked += [self.place[row] for row in told["rows"]]
-        self._answers += told["answers"]
+        self._asked += [self.place[row] for row in answers["rows"]]
+        self._answers += answers["answers"]
         self._lost += [False] * block.count
         return True
 
     def labelled(self) -> AdaptiveLabels:
-        asked, lost = np.array(self._asked, dtype=np.int64), np.array(self._lost, dtype=np.bool_)
+        places, lost = np.array(self._asked, dtype=np.int64), np.array(self._lost, dtype=np.bool_)
         # Lost rows of a strategy that does not repeat itself are a guess: what was stored later for one, stands.
-        kept = np.flatnonzero(~(lost & np.isin(asked, asked[~lost]))).astype(np.int64)
-        return AdaptiveLabels(rows=self.pool.rows[asked[kept]], released=self._released(len(asked)).rows(kept))
+        kept = np.flatnonzero(~(lost & np.isin(places, places[~lost]))).astype(np.int64)
+        return AdaptiveLabels(rows=self.pool.rows[places[kept]], released=self._released(len(places)).rows(kept))
 
     def _released(self, first: int) -> Released:
         return _released(self.mechanism, self._answers[:first], self.pool.n_classes, lost=self._lost[:first])

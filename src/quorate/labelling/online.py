@@ -199,15 +199,15 @@ class OnlineAnswers:
 
     def _ask_together(self, rows: Rows, requests: Sequence[ClientRequest]) -> list[ClientAnswer | QuorateError]:
         digests = [digest for request in requests for digest in request.digests]
-        asked = set(digests)
+        waiting = set(digests)
         charged: dict[int, tuple[int, Receipt]] = {}
         for attempt in range(_ATTEMPTS):
             drawn: list[PlannedBlock] = []  # holds a block from when it is drawn to when its answers are stored
-            self.memo.await_answers(asked)
+            self.memo.await_answers(waiting)
             self._recall_from_elsewhere()
             closed = self._closed if self._answering.closed else None
             planned = Planning(requests, self.memo, self.reservation, self.purposes, closed)
-            told = partial(self._all_told, requests, charged, planned.refused)
+            answered = partial(self._all_told, requests, charged, planned.refused)
             try:
                 with self.memo.drawing({digests[place] for block in planned.blocks for place in block.rows}):
                     for block in planned.blocks:
@@ -217,15 +217,15 @@ class OnlineAnswers:
                 raise
             except Exception as failure:
                 if drawn:  # charged: to draw again would charge it again
-                    return told(failure, drawn[0].requests)
+                    return answered(failure, drawn[0].requests)
                 # Another server on the same ledger was given answers in between: what is left is known by now.
                 if _is_lost_race(failure) and attempt + 1 < _ATTEMPTS:
                     continue
                 if charged or isinstance(failure, TeachersSilent):
-                    return told(failure)
+                    return answered(failure)
                 raise
             break
-        return told()
+        return answered()
 
     def _all_told(
         self,
@@ -259,8 +259,8 @@ class OnlineAnswers:
 
     def _told(self, request: ClientRequest, charged: int, receipt: Receipt | None) -> ClientAnswer:
         codes = (self.memo.recall(digest) for digest in request.digests)
-        told = np.array([NEVER_ASKED if code is None else code for code in codes], dtype=np.int64)
-        return ClientAnswer(told, charged, receipt)
+        answers = np.array([NEVER_ASKED if code is None else code for code in codes], dtype=np.int64)
+        return ClientAnswer(answers, charged, receipt)
 
     def count_new(self, digests: Sequence[bytes]) -> int:
         """Return how many queries of a batch :meth:`ask` would draw: where there are none, no teacher is needed.
@@ -276,7 +276,7 @@ class OnlineAnswers:
     @property
     def left(self) -> int:
         """How many new queries may still be asked: none once the mechanism is closed."""
-        return 0 if self._answering.closed else sum(self.reservation.remaining(each) for each in self.purposes)
+        return 0 if self._answering.closed else sum(self.reservation.remaining(purpose) for purpose in self.purposes)
 
     def _new(self, digests: Sequence[bytes]) -> tuple[IntArray, IntArray, IntArray]:
         """Return the places of queries to be asked, and what :func:`~quorate.labelling.questions.distinct` returns."""
@@ -373,13 +373,13 @@ class OnlineAnswers:
     def _recall(self, blocks: Iterable[Block]) -> None:
         for block in blocks:
             if block.answers is not None and "queries" in block.answers:
-                asked = [bytes.fromhex(digest) for digest in block.answers["queries"]]
-                self._remember(asked, block.answers["answers"])
+                queries = [bytes.fromhex(digest) for digest in block.answers["queries"]]
+                self._remember(queries, block.answers["answers"])
 
     def _remember(self, digests: list[bytes], answers: list[Any]) -> None:
         """Keep what was released, declined answers included; of a query that was never asked there is nothing."""
         builder = ReleaseBuilder(self.mechanism, n_queries=len(answers), n_classes=self.n_classes)
         builder.put(0, len(answers), answers)
         released = builder.released()
-        asked = np.flatnonzero(released.asked)
-        self.memo.remember([digests[place] for place in asked], released.codes[asked].tolist())
+        places = np.flatnonzero(released.asked)
+        self.memo.remember([digests[place] for place in places], released.codes[places].tolist())

@@ -44,8 +44,10 @@ def distinct(digests: Sequence[bytes]) -> tuple[IntArray, IntArray]:
     >>> first.tolist(), which.tolist()
     ([0, 1], [0, 1, 0])
     """
-    seen: dict[bytes, int] = {}
-    which = np.fromiter((seen.setdefault(digest, len(seen)) for digest in digests), dtype=np.int64, count=len(digests))
+    numbers: dict[bytes, int] = {}
+    which = np.fromiter(
+        (numbers.setdefault(digest, len(numbers)) for digest in digests), dtype=np.int64, count=len(digests)
+    )
     first: IntArray = np.unique(which, return_index=True)[1].astype(np.int64)
     return first, which
 

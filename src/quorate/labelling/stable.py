@@ -125,8 +125,8 @@ class StoredAnswers:
                 self._reservation, self._settled, self._found = reservation.receipt, 0, {}
             settled = True
             for block in reservation.blocks(QUERY, after=self._settled):
-                for told in block.answers or ():
-                    self._found.setdefault(told["question"], told["value"])  # the first answer to a question stays
+                for entry in block.answers or ():
+                    self._found.setdefault(entry["question"], entry["value"])  # the first answer to a question stays
                 settled = settled and block.status == "stored"
                 if settled:
                     self._settled = block.sequence
@@ -139,8 +139,8 @@ def tally(votes: Sequence[str | None]) -> tuple[list[str], IntArray]:
     Returns: `values`: the distinct ones, in their own order, so that their places tell nothing of who voted. `counts`
     (IntArray, (max(2, n_values),)): votes of each. A value that nobody voted for has 0, named or not.
     """
-    found = Counter(value for value in votes if value is not None)
-    values = sorted(found)
+    tallies = Counter(value for value in votes if value is not None)
+    values = sorted(tallies)
     counts = np.zeros(max(2, len(values)), dtype=np.int64)
-    counts[: len(values)] = [found[value] for value in values]
+    counts[: len(values)] = [tallies[value] for value in values]
     return values, counts

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +24,11 @@ class Cut(click.ParamType[tuple[str, tuple[Any, ...]]]):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read the name and the values."""
         name, equals, listed = str(value).partition("=")
-        values = [each.strip() for each in listed.split(",") if each.strip()]
+        values = [value_text.strip() for value_text in listed.split(",") if value_text.strip()]
         if not (name and equals and values):
             return self.fail(f"{value!r} is not COLUMN=VALUE,VALUE, such as age=30,40,50", param, ctx)
         try:
-            return name, tuple(float(each) for each in values)
+            return name, tuple(float(value_text) for value_text in values)
         except ValueError:
             return name, tuple(values)
 
@@ -47,7 +49,7 @@ class Domain(click.ParamType[tuple[str, Any]]):
                 return name, DeclaredDomain(low=float(low), high=float(high))
         except ValueError:
             pass
-        values = tuple(each.strip() for each in said.split(",") if each.strip())
+        values = tuple(text.strip() for text in said.split(",") if text.strip())
         if dots or not (name and equals and values):
             return self.fail(f"{value!r} is not COLUMN=LOW..HIGH or COLUMN=VALUE,VALUE, such as age=0..120", param, ctx)
         return name, DeclaredDomain(values=values)
@@ -133,19 +135,19 @@ def command(
     command on the same table with the same ledger gives the same rule again, and costs nothing. The ledger and its key
     stand beside the table and stay with it; what is in --out may be published.
     """
-    from quorate.errors import InvalidParameter, QuorateError
-    from quorate.learn.request import LearnRequest, in_options, refuse_other_rule
+    from quorate.errors import InvalidParameter, naming
+    from quorate.learn.request import LearnRequest, refuse_other_rule
     from quorate.learn.rule import check_learn, learn, ledger_beside
 
     if bool(columns) != (pool is not None):
         raise InvalidParameter("--pool and --column go together: the one tells the cuts of the other")
-    try:
-        cells, told = _cells_and_cuts(table, label, cuts, pool, columns, domains, levels)
+    with naming({"X": table.name}), _advised():
+        cells, known_cuts = _cells_and_cuts(table, label, cuts, pool, columns, domains, levels)
         request = LearnRequest(
             table=table,
             label=label,
             classes=classes,
-            cuts=told,
+            cuts=known_cuts,
             epsilon=epsilon,
             concept=concept,
             learner=learner,
@@ -160,16 +162,14 @@ def command(
             return
         learned = learn(request, cells)
         written = learned.write(out)
-    except QuorateError as error:
-        raise in_options(error, table) from None
     if as_json:
         print_json(learned.tree())
         return
-    for each in (
+    for caution in (
         *learned.cautions,
-        *(each for each in check.cautions if each not in learned.cautions and each.applies),
+        *(caution for caution in check.cautions if caution not in learned.cautions and caution.applies),
     ):
-        click.echo(f"{'note' if each.severity == 'note' else 'caution'}: {each.words}", err=True)
+        click.echo(f"{'note' if caution.severity == 'note' else 'caution'}: {caution.words}", err=True)
     click.echo(f"{classes[1]} where {learned.rule}; otherwise {classes[0]}")
     click.echo(f"guarantee  {learned.guarantee}")
     for caveat in learned.guarantee.caveats:
@@ -177,6 +177,18 @@ def command(
     for path in written:
         click.echo(f"wrote      {path}")
     click.echo(f"ledger     {request.ledger}")
+
+
+@contextmanager
+def _advised() -> Iterator[None]:
+    """Have a refusal of the budget say what to do about it here: no command raises the budget of such a ledger."""
+    from quorate.errors import BudgetExhausted
+
+    try:
+        yield
+    except BudgetExhausted as refusal:
+        advice = "give a smaller --epsilon; a larger budget is for a ledger that is new (--budget)"
+        raise refusal.reworded(advice=advice) from None
 
 
 def _cells_and_cuts(
@@ -193,9 +205,9 @@ def _cells_and_cuts(
     if declared:
         refuse_idle_cuts(declared, known, public)
     cells = PrivateCells.read(table, label)
-    told = {} if pool is None else pool_cuts(public, columns, levels, cells.X)
-    refuse_idle_cuts({**declared, **told}, known, public)
-    return cells, {**declared, **told}
+    of_pool = {} if pool is None else pool_cuts(public, columns, levels, cells.X)
+    refuse_idle_cuts({**declared, **of_pool}, known, public)
+    return cells, {**declared, **of_pool}
 
 
 def _checked(check: LearnCheck, *, as_json: bool) -> None:

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from quorate.data.cell_text import each as of_each
-from quorate.data.dates import are_dates
+from quorate.data.date_notation import are_dates
 from quorate.data.identity import as_list, is_same_table
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.learners import Binning
 from quorate.learners.binning import value_of
 
@@ -43,13 +43,13 @@ class DeclaredDomain:
         if isinstance(cut, str):
             said = value_of(cut)
             if self.values:
-                return said in {value_of(each) for each in self.values}
+                return said in {value_of(value) for value in self.values}
             return isinstance(said, float) and self._range()[0] <= said <= self._range()[1]
         low, high = self._range()
         return low < cut <= high
 
     def _range(self) -> tuple[float, float]:
-        numbers = [each for each in map(value_of, self.values) if isinstance(each, float)]
+        numbers = [value for value in map(value_of, self.values) if isinstance(value, float)]
         if not numbers:  # no number fits: an empty range, where only texts are listed
             return (self.low, self.high) if self.low is not None and self.high is not None else (0.0, -1.0)
         return min(numbers), max(numbers)
@@ -78,17 +78,17 @@ def gathered_cuts(
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise InvalidParameter(f"{option}: {twice[0]!r} is given twice; {remedy}")
-    found, said = dict(declared), dict(known)
-    refuse_dates(found, "--cut")
-    both = sorted(set(found) & set(columns))
+    cuts_of, domain_of = dict(declared), dict(known)
+    refuse_dates(cuts_of, "--cut")
+    both = sorted(set(cuts_of) & set(columns))
     if both:
         raise InvalidParameter(
             f"{both[0]!r} is given in --cut and in --column; declare its cuts, or take them from --pool"
         )
-    idle = sorted(set(said) - set(found) - set(columns))
+    idle = sorted(set(domain_of) - set(cuts_of) - set(columns))
     if idle:
         raise InvalidParameter(f"--domain: {idle[0]!r} is not cut; name it in --cut or --column, or leave it out")
-    return found, said
+    return cuts_of, domain_of
 
 
 def refuse_dates(cuts: Mapping[str, Sequence[Any]], option: str) -> None:
@@ -131,14 +131,15 @@ def refuse_idle_cuts(
             if name in domains and not domains[name].admits(cut):
                 said = repr(cut) if isinstance(cut, str) else f"{cut:g}"
                 raise InvalidParameter(
-                    f"cuts of {name!r}: {said} parts no values of the declared domain; correct one of the two"
+                    f"{named('cuts')} of {name!r}: {said} parts no values of the declared domain; correct one of "
+                    "the two"
                 )
         if pool is not None and name in list(getattr(pool, "columns", ())):
             levels = Binning({name: values}).transform(pool)
             if len(levels) and (levels == levels[0]).all():
                 raise InvalidParameter(
-                    f"cuts of {name!r}: all public rows of --pool are on one side of them, so no value fits; correct "
-                    "them, or take the column's cuts from the pool with --column"
+                    f"{named('cuts')} of {name!r}: all public rows of --pool are on one side of them, so no value "
+                    "fits; correct them, or take the column's cuts from the pool with --column"
                 )
 
 
@@ -153,9 +154,9 @@ def pool_cuts(pool: Any, columns: Sequence[str], levels: int, private: Any) -> d
     common = [name for name in getattr(pool, "columns", ()) if name in known]
     if common and is_same_table(_said(private, common), _said(pool, common)):
         raise DataRefused("--pool is the private table given again; cuts must come from other rows, which are public")
-    found = dict(Binning.from_pool(pool, columns, levels=levels).cuts)
-    refuse_dates(found, "--column")
-    return found
+    of_pool = dict(Binning.from_pool(pool, columns, levels=levels).cuts)
+    refuse_dates(of_pool, "--column")
+    return of_pool
 
 
 def _said(table: Any, names: Sequence[str]) -> Any:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from quorate.accounting import Guarantee
-from quorate.outcomes import Caution
+from quorate.findings import Finding
 from quorate.report import sentences
 from quorate.report.html import Markup, document, element, section
 from quorate.report.stylesheet import STYLE
@@ -18,7 +18,7 @@ def render_learned(
     rule: str,
     cuts: Mapping[str, Any],
     guarantee: Guarantee,
-    cautions: Sequence[Caution],
+    cautions: Sequence[Finding],
     seeded: bool,
 ) -> str:
     """Return the page.
@@ -52,16 +52,19 @@ def render_learned(
             "guarantee",
             "Privacy guarantee",
             element("p", guarantee.for_reviewer()),
-            element("ul", *(element("li", each) for each in guarantee.caveats)),
+            element("ul", *(element("li", caveat) for caveat in guarantee.caveats)),
             stamp=stamp,
         ),
         section(
-            "cuts", "Public cuts", element("ul", *(element("li", _told(*each)) for each in cuts.items())), stamp=stamp
+            "cuts",
+            "Public cuts",
+            element("ul", *(element("li", _cuts_line(name, values)) for name, values in cuts.items())),
+            stamp=stamp,
         ),
     ]
     if cautions:
-        said = (element("li", f"{each.words} ({each.code})") for each in cautions)
-        parts.append(section("cautions", "Cautions", element("ul", *said), stamp=stamp))
+        lines = (element("li", f"{caution.words} ({caution.code})") for caution in cautions)
+        parts.append(section("cautions", "Cautions", element("ul", *lines), stamp=stamp))
     body = element(
         "body",
         None if stamp is None else element("aside", stamp, class_="banner"),
@@ -71,5 +74,5 @@ def render_learned(
     return document("A learned rule: privacy report", STYLE, body)
 
 
-def _told(name: str, values: Sequence[Any]) -> str:
-    return f"{name}: {', '.join(f'{each:g}' if isinstance(each, float) else str(each) for each in values)}"
+def _cuts_line(name: str, values: Sequence[Any]) -> str:
+    return f"{name}: {', '.join(f'{value:g}' if isinstance(value, float) else str(value) for value in values)}"

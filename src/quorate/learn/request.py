@@ -12,10 +12,9 @@ from typing import Any
 
 from sklearn.base import clone
 
-from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError
-from quorate.folder.typed import error_as_typed
+from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.findings import Finding, Severity, caution
 from quorate.learners import PrivateLearner
-from quorate.outcomes import Caution, Severity, caution
 
 RULE, PAGE = "rule.json", "report.html"
 NO_ERROR_BOUND = "no-useful-error-bound"
@@ -65,7 +64,7 @@ class LearnCheck:
 
     request: LearnRequest
     learner: PrivateLearner
-    cautions: tuple[Caution, ...]
+    cautions: tuple[Finding, ...]
     n_labelled: int
     n_unlabelled: int
     released: str
@@ -81,29 +80,29 @@ class LearnCheck:
             "unlabelled": self.n_unlabelled,
             "epsilon": self.learner.epsilon,
             "error_above_the_best_rule": self.error,
-            "cautions": [each.tree() for each in self.cautions if each.applies],
+            "cautions": [caution.tree() for caution in self.cautions if caution.applies],
             "charged": "nothing was charged",
         }
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """Yield what is printed: a word and a line each."""
-        asked = self.request
-        yield "learn", f"when {asked.label} is {asked.classes[1]!r} and not {asked.classes[0]!r}"
-        for name, values in asked.cuts.items():
-            at = ", ".join(f"{each:g}" if isinstance(each, float) else str(each) for each in values)
+        request = self.request
+        yield "learn", f"when {request.label} is {request.classes[1]!r} and not {request.classes[0]!r}"
+        for name, values in request.cuts.items():
+            at = ", ".join(f"{value:g}" if isinstance(value, float) else str(value) for value in values)
             yield (
                 "column",
                 f"{name}, cut at {at}" if isinstance(values[0], float) else f"{name}: {at}, or another value",
             )
         yield "from", f"{self.n_labelled:,} rows with a label and {self.n_unlabelled:,} without"
         yield "release", self.released
-        yield "spend", f"ε = {self.learner.epsilon:g}, δ = 0 for any one record, from {asked.ledger.name}"
+        yield "spend", f"ε = {self.learner.epsilon:g}, δ = 0 for any one record, from {request.ledger.name}"
         if self.error is not None:
             best = "that of the best rule of this kind, which nobody knows before"
             yield "expect", f"nine times in ten an error at most {self.error:g} above {best}"
-        for each in self.cautions:
-            if each.applies:
-                yield "note" if each.severity is Severity.NOTE else "caution", each.words
+        for item in self.cautions:
+            if item.applies:
+                yield "note" if item.severity is Severity.NOTE else "caution", item.words
 
 
 def proven_error(learner: PrivateLearner, n_labelled: int, n_unlabelled: int) -> float | None:
@@ -114,9 +113,9 @@ def proven_error(learner: PrivateLearner, n_labelled: int, n_unlabelled: int) ->
     """
 
     def is_proven(error: float) -> bool:
-        asked = clone(learner).set_params(alpha=error, ledger=None)
+        candidate = clone(learner).set_params(alpha=error, ledger=None)
         with suppress(InvalidParameter):
-            need = getattr(asked, "agnostic_rows_needed", asked.rows_needed)()
+            need = getattr(candidate, "agnostic_rows_needed", candidate.rows_needed)()
             return bool(need.labelled <= n_labelled and need.unlabelled <= n_unlabelled + n_labelled)
         return False
 
@@ -124,7 +123,7 @@ def proven_error(learner: PrivateLearner, n_labelled: int, n_unlabelled: int) ->
     return _ERRORS[least] if least < len(_ERRORS) else None
 
 
-def error_caution(error: float | None) -> Caution:
+def error_caution(error: float | None) -> Finding:
     """Say that nothing is proven of the error, where that is so.
 
     Examples
@@ -180,37 +179,3 @@ def refuse_to_replace(contents: Mapping[str, str], folder: Path) -> None:
             "its ledger: the same command with another --out writes it, at no further cost",
             charged="the fit was charged, or was charged before",
         )
-
-
-def in_options(error: QuorateError, table: Path) -> QuorateError:
-    """Word what Python says of arguments as what was typed: the same error, with the names of the options.
-
-    Examples
-    --------
-    >>> in_options(InvalidParameter("cuts of 'age' must be increasing numbers"), Path("private.csv")).args
-    ("--cut 'age' must be increasing numbers",)
-    """
-    beginnings = (
-        ("cuts of ", "--cut "),
-        ("cuts: ", "--cut: "),
-        ("cuts must name at least one column, such as {'age': (30, 40, 50)}",
-         "no column is named; give --cut for each, such as --cut age=30,40,50, or --pool and --column"),
-        ("cuts make ", "--cut: they make "),
-        ("X has no column ", f"{table.name} has no column "),
-        ("pool has no column ", "--column: the --pool has no column "),
-        ("pool: column ", "--column: of the --pool, column "),
-        ("classes must be two labels, got ", "--class is to be given twice, for two labels, got "),
-        ("concept=", "--concept "),
-        ("concept must be ", "--concept must be "),
-        ("learner must be ", "--learner must be "),
-        ("epsilon must be ", "--epsilon must be "),
-        ("levels must be ", "--levels must be "),
-    )  # fmt: skip
-    parts = (
-        ("Example: epsilon=", "Example: --epsilon "),
-        (
-            "; lower the learner's epsilon, or raise the ledger's budget with a reason",
-            ". Give a smaller --epsilon; a larger budget is for a ledger that is new (--budget)",
-        ),
-    )
-    return error_as_typed(error, beginnings=beginnings, parts=parts)

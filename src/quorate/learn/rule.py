@@ -14,7 +14,8 @@ from quorate.data import fingerprint, read_cells
 from quorate.data.cell_text import each as of_each
 from quorate.data.identity import as_list
 from quorate.data.reading import has_named_columns
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, named
+from quorate.findings import Finding
 from quorate.learn.page import render_learned
 from quorate.learn.request import (
     PAGE,
@@ -40,9 +41,8 @@ from quorate.learners.fit_charge import to_stored
 from quorate.learners.sample import Sample, read_sample
 from quorate.learners.sanitizers import MWEM, Boxes, Sanitizer, Tree
 from quorate.ledger import Budget
-from quorate.outcomes import Caution
 from quorate.release import session
-from quorate.release.files import write_atomically
+from quorate.release.file_writing import write_atomically
 from quorate.release.keys import fingerprint_key
 from quorate.release.target import floor_epsilon
 from quorate.types import Secret
@@ -70,9 +70,9 @@ class Learned:
         return self.learner.guarantee_
 
     @property
-    def cautions(self) -> tuple[Caution, ...]:
+    def cautions(self) -> tuple[Finding, ...]:
         """What the owner should hear."""
-        return tuple(each for each in self.learner.cautions_ if each.applies)
+        return tuple(caution for caution in self.learner.cautions_ if caution.applies)
 
     def tree(self) -> dict[str, Any]:
         """Return it as one JSON object."""
@@ -83,7 +83,7 @@ class Learned:
             "cuts": {name: list(values) for name, values in self.request.cuts.items()},
             "labels_used": self.learner.n_labels_used_,
             "guarantee": json.loads(self.guarantee.to_json()),
-            "cautions": [each.tree() for each in self.cautions],
+            "cautions": [caution.tree() for caution in self.cautions],
             "seeded": self.request.unsafe_noise_seed is not None,
         }
 
@@ -228,16 +228,16 @@ def made_learner(request: LearnRequest) -> PrivateLearner:
     """
     binning = Binning(request.cuts).fit()
     concepts, sanitizer = _class_of(request.concept, binning)
-    asked: dict[str, Any] = {
+    arguments: dict[str, Any] = {
         "epsilon": request.epsilon,
         "classes": list(request.classes),
         "unsafe_noise_seed": request.unsafe_noise_seed,
     }
     if one_of("learner", request.learner, LEARNERS) == "sanitized":
-        return GenericLearner(concepts=concepts, sanitizer=sanitizer, **asked)
+        return GenericLearner(concepts=concepts, sanitizer=sanitizer, **arguments)
     if isinstance(concepts, Thresholds):
-        return NoisyThreshold(concepts=concepts, **asked)
-    return ExponentialLearner(concepts=concepts, domain=binning.domain, **asked)
+        return NoisyThreshold(concepts=concepts, **arguments)
+    return ExponentialLearner(concepts=concepts, domain=binning.domain, **arguments)
 
 
 def _class_of(concept: str, binning: Binning) -> tuple[ConceptClass, Sanitizer]:
@@ -247,14 +247,16 @@ def _class_of(concept: str, binning: Binning) -> tuple[ConceptClass, Sanitizer]:
     if concept == "stump":
         return Stumps(len(bits)), MWEM(domain=binning.domain)
     if len(bits) > 1:
-        raise InvalidParameter(f"concept={concept!r} is for one column, got {len(bits)}; take rectangle or stump")
+        raise InvalidParameter(
+            f"{named('concept', concept)} is for one column, got {len(bits)}; take rectangle or stump"
+        )
     return (Thresholds(bits[0]) if concept == "threshold" else Intervals(bits[0])), Tree()
 
 
 def _rows(request: LearnRequest, cells: PrivateCells | None = None) -> tuple[Any, list[str | None]]:
     """Return the table's features, and labels as text; None where there is none."""
     if request.label in request.cuts:
-        raise InvalidParameter(f"cuts: {request.label!r} is the label, and is no column to cut")
+        raise InvalidParameter(f"{named('cuts')}: {request.label!r} is the label, and is no column to cut")
     cells = cells or PrivateCells.read(request.table, request.label)
     known = _known(request.classes)
     return cells.X, of_each(lambda cell: _label(cell, request.classes, known), cells.y)
@@ -262,7 +264,7 @@ def _rows(request: LearnRequest, cells: PrivateCells | None = None) -> tuple[Any
 
 def _known(classes: tuple[str, ...]) -> dict[Any, str]:
     """Return the class of each value that a label may say; none where two classes are one value, as '1' and '1.0'."""
-    known = {value_of(each): each for each in classes}
+    known = {value_of(label): label for label in classes}
     return known if len(known) == len(classes) and None not in known else {}
 
 

@@ -67,7 +67,7 @@ def rounded_up_price(epsilon: float, delta: float) -> Price:
 
 def worst_of(*prices: Price) -> Price:
     """Return what covers each of several cases: the larger ε and the larger δ."""
-    return Price(max(each.epsilon for each in prices), max(each.delta for each in prices))
+    return Price(max(price.epsilon for price in prices), max(price.delta for price in prices))
 
 
 def largest_count(fits: Callable[[int], bool], at_most: int) -> int:
@@ -272,9 +272,9 @@ def cheapest_with_replacement(price: Price, *, n_rows: int, n_draws: int, delta:
     Raises InvalidParameter if a number is out of range, or no rule gets down to `delta`.
     """
     delta = real("delta", delta, at_least=0, at_most=1)
-    found = [with_replacement(price, n_rows=n_rows, n_draws=n_draws)]
+    candidates = [with_replacement(price, n_rows=n_rows, n_draws=n_draws)]
     if _lemma_2_13_applies(price, n_rows, n_draws):
-        found.append(lwy25_lemma_2_13(price, n_rows=n_rows, n_draws=n_draws))
+        candidates.append(lwy25_lemma_2_13(price, n_rows=n_rows, n_draws=n_draws))
     if delta > price.delta and 0 < n_draws <= _MOST_DRAWS_A_ROW * n_rows:
         low, high = 0.0, n_draws * price.epsilon  # from there on the profiles of a pure algorithm are 0
         if 0 < high <= LARGEST_EPSILON:
@@ -282,14 +282,14 @@ def cheapest_with_replacement(price: Price, *, n_rows: int, n_draws: int, delta:
                 middle = (low + high) / 2
                 fits = with_replacement_by_profile(price, n_rows=n_rows, n_draws=n_draws, at=middle).delta <= delta
                 low, high = (low, middle) if fits else (middle, high)
-            found.append(with_replacement_by_profile(price, n_rows=n_rows, n_draws=n_draws, at=high))
-    within = [each for each in found if each.delta <= delta]
+            candidates.append(with_replacement_by_profile(price, n_rows=n_rows, n_draws=n_draws, at=high))
+    within = [candidate for candidate in candidates if candidate.delta <= delta]
     if not within:
         raise InvalidParameter(
             f"delta={delta:g} cannot be met by {n_draws} draws from {n_rows} rows with δ={price.delta:g} each; "
             "give a smaller δ to the learner that is resampled"
         )
-    return min(within, key=lambda each: each.epsilon)
+    return min(within, key=lambda candidate: candidate.epsilon)
 
 
 def bns15_claim_4_5(price: Price) -> Price:

@@ -23,9 +23,9 @@ from quorate.arguments import count, real
 from quorate.data.cell_text import each, is_missing
 from quorate.data.columns import column, listed
 from quorate.data.identity import as_list
+from quorate.data.number_notation import number
 from quorate.data.rows import columns, spoken_name, with_text_names
-from quorate.data.written_numbers import number
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.learners.concepts.line import Interval, Threshold
 from quorate.learners.concepts.protocol import Concept
 from quorate.learners.concepts.rectangles import Rectangle
@@ -41,9 +41,9 @@ def value_of(cell: Any) -> float | str | None:
     value, since which of them a column holds may hang on one cell of another row. Spaces around a text do not count,
     an empty text and "nan" are no value, and neither is what is no single value.
     """
-    found = number(cell)
-    if not isnan(found):
-        return found + 0.0
+    as_number = number(cell)
+    if not isnan(as_number):
+        return as_number + 0.0
     if is_missing(cell):
         return None
     if isinstance(cell, (int, Fraction)):  # beyond the floats
@@ -130,8 +130,8 @@ class Binning(TransformerMixin, BaseEstimator):
         InvalidParameter, DataRefused
             If the cuts are wrong, or `X` is no frame with those columns.
         """
-        found = [_levels(_values(X, name, "X"), cuts) for name, cuts in self._checked().items()]
-        return np.column_stack(found).astype(np.int64)
+        levels = [_levels(_values(X, name, "X"), cuts) for name, cuts in self._checked().items()]
+        return np.column_stack(levels).astype(np.int64)
 
     @property
     def n_levels(self) -> tuple[int, ...]:
@@ -153,7 +153,9 @@ class Binning(TransformerMixin, BaseEstimator):
             If there are more than 65,536.
         """
         if prod(self.n_levels) > 1 << 16:
-            raise InvalidParameter(f"cuts make {prod(self.n_levels):,} points, more than 65,536; give fewer of them")
+            raise InvalidParameter(
+                f"{named('cuts')} make {prod(self.n_levels):,} points, more than 65,536; give fewer of them"
+            )
         return tuple(tuple(map(float, point)) for point in product(*map(range, self.n_levels)))
 
     def told(self, concept: Concept) -> str:
@@ -169,7 +171,9 @@ class Binning(TransformerMixin, BaseEstimator):
 
     def _checked(self) -> dict[str, tuple[Any, ...]]:
         if not isinstance(self.cuts, Mapping) or not self.cuts:
-            raise InvalidParameter("cuts must name at least one column, such as {'age': (30, 40, 50)}")
+            raise InvalidParameter(
+                f"{named('cuts')} must name at least one column, such as 'age' with the cuts 30, 40, 50"
+            )
         return {
             name: _checked_cuts(name, cuts)
             for name, cuts in zip(map(spoken_name, self.cuts), self.cuts.values(), strict=True)
@@ -177,15 +181,17 @@ class Binning(TransformerMixin, BaseEstimator):
 
 
 def _checked_cuts(name: str, cuts: Any) -> tuple[Any, ...]:
-    values = () if isinstance(cuts, str) else tuple(cuts)
+    values, called = () if isinstance(cuts, str) else tuple(cuts), f"{named('cuts')} of {name!r}"
     if values and all(isinstance(text, str) for text in values):
         said = [value_of(text) for text in values]
         if None in said or len(set(said)) < len(said):
-            raise InvalidParameter(f"cuts of {name!r} must be distinct texts, and '1' and '1.0' are one; leave one out")
+            raise InvalidParameter(f"{called} must be distinct texts, and '1' and '1.0' are one; leave one out")
         return values
-    numbers = tuple(real(f"cuts of {name!r}", cut) for cut in values)
+    numbers = tuple(real(called, cut) for cut in values)
     if not numbers or any(one >= other for one, other in pairwise(numbers)):
-        raise InvalidParameter(f"cuts of {name!r} must be increasing numbers, or distinct texts, at least one")
+        raise InvalidParameter(
+            parameter=called, got=list(values), expected="increasing numbers, or distinct texts, at least one"
+        )
     return numbers
 
 
@@ -194,7 +200,7 @@ def _values(table: Any, name: str, argument: str) -> list[Any]:
         raise DataRefused(f"{argument} must be a pandas or polars frame, whose columns have names")
     name, names = spoken_name(name), columns(table) or ()
     if name not in names:
-        raise DataRefused(f"{argument} has no column {name!r}; there are {listed(list(names))}")
+        raise DataRefused(f"{named(argument)} has no column {name!r}; there are {listed(list(names))}")
     if names.count(name) > 1:
         raise DataRefused(f"{argument}: more than one column is called {name!r}; rename one of them")
     return as_list(column(table, names.index(name)))
@@ -222,11 +228,13 @@ def _cuts_of(values: list[Any], name: str, levels: int) -> tuple[Any, ...]:
         numbers = np.array([float(value) for value in known], dtype=np.float64)
     except (TypeError, ValueError):
         raise DataRefused(
-            f"pool: column {name!r} holds other things than numbers, or numbers and words; declare its cuts, or leave "
-            "it out"
+            f"{named('pool')}: column {name!r} holds other things than numbers, or numbers and words; declare its "
+            "cuts, or leave it out"
         ) from None
     if not len(numbers) or numbers.min() == numbers.max():
-        raise DataRefused(f"pool: column {name!r} has fewer than two values, and cannot be cut; declare its cuts")
+        raise DataRefused(
+            f"{named('pool')}: column {name!r} has fewer than two values, and cannot be cut; declare its cuts"
+        )
     quantiles = np.quantile(numbers, np.arange(1, levels) / levels, method="higher")
     cuts = tuple(float(cut) for cut in np.unique(quantiles) if cut > numbers.min())
     # Where nearly all rows have the least value, no quantile is above it: the others are the second level.
@@ -340,8 +348,8 @@ def telling_columns(
 
 def _joined(one: IntArray, other: IntArray) -> IntArray:
     """Number the pairs of two columns."""
-    found: IntArray = np.unique(one * (int(other.max()) + 1) + other, return_inverse=True)[1].astype(np.int64)
-    return found
+    pairs: IntArray = np.unique(one * (int(other.max()) + 1) + other, return_inverse=True)[1].astype(np.int64)
+    return pairs
 
 
 def _shared(one: IntArray, other: IntArray) -> float:
@@ -349,6 +357,6 @@ def _shared(one: IntArray, other: IntArray) -> float:
     table = np.zeros((int(one.max()) + 1, int(other.max()) + 1))
     np.add.at(table, (one, other), 1.0 / len(one))
     rows, columns = table.sum(axis=1), table.sum(axis=0)
-    seen = table > 0
-    information = float((table[seen] * np.log(table[seen] / np.outer(rows, columns)[seen])).sum())
+    occurs = table > 0
+    information = float((table[occurs] * np.log(table[occurs] / np.outer(rows, columns)[occurs])).sum())
     return information - float(((rows > 0).sum() - 1) * ((columns > 0).sum() - 1)) / (2 * len(one))

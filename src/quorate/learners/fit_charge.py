@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 
 from quorate.accounting import ApproxDP, Neighbouring, PureDP
 from quorate.accounting.neighbouring import N_IS_PUBLIC
-from quorate.errors import BudgetExhausted
+from quorate.errors import BudgetExhausted, named
 from quorate.learners.concepts.finite import FiniteClass, Member
 from quorate.learners.concepts.protocol import Concept, ConceptClass
 from quorate.learners.sample import Sample
@@ -28,7 +28,7 @@ from quorate.release.model_digest import described
 from quorate.stored_names import stored_as
 
 if TYPE_CHECKING:
-    from quorate.outcomes import Caution
+    from quorate.findings import Finding
     from quorate.run.check_result import CheckResult
 
 Learner = TypeVar("Learner", bound=BaseEstimator)
@@ -172,9 +172,10 @@ def in_own_words(learner: str) -> Iterator[None]:
             f"{amount.limit:g}"
             for amount in refusal.all
         )
-        lower = " and ".join("delta" if amount.unit == "δ" else "epsilon" for amount in refusal.all)
+        lower = " and ".join(named("delta" if amount.unit == "δ" else "epsilon") for amount in refusal.all)
         raise refusal.reworded(
-            f"{learner}.fit costs {costs}; lower the learner's {lower}, or raise the ledger's budget with a reason"
+            f"{learner}.fit costs {costs}",
+            advice=f"lower the learner's {lower}, or raise the ledger's budget with a reason",
         ) from None
 
 
@@ -198,7 +199,7 @@ def is_learner(value: Any) -> bool:
 
 
 def check_of_fit(
-    learner: str, sample: Sample, plan: Plan, cautions: Iterable[Caution], epsilon: float, *, seeded: bool
+    learner: str, sample: Sample, plan: Plan, cautions: Iterable[Finding], epsilon: float, *, seeded: bool
 ) -> CheckResult:
     """Say what a fit would do and cost; whether its ledger has enough left is not looked at.
 
@@ -273,8 +274,8 @@ def _kinds() -> dict[str, type]:
     """The concepts of this package by their names: a ledger names no module, so reading one imports nothing."""
     from quorate.learners import concepts
 
-    found = {name: getattr(concepts, name) for name in concepts.__all__}
-    return {name: kind for name, kind in found.items() if isinstance(kind, type) and is_dataclass(kind)}
+    values = {name: getattr(concepts, name) for name in concepts.__all__}
+    return {name: kind for name, kind in values.items() if isinstance(kind, type) and is_dataclass(kind)}
 
 
 def _written(value: Any) -> Any:
@@ -285,7 +286,7 @@ def _written(value: Any) -> Any:
     if type(value) is int:
         return value if abs(value) <= _LARGEST else {_WHOLE: str(value)}
     if isinstance(value, tuple):
-        return [_written(each) for each in value]
+        return [_written(item) for item in value]
     if isinstance(value, Member):
         return {_KIND: Member.__name__, _FIELDS: {"index": value.index}}
     if is_dataclass(value) and _kinds().get(type(value).__name__) is type(value):
@@ -298,15 +299,15 @@ def _written(value: Any) -> Any:
 
 def _read(value: Any, concepts: ConceptClass) -> Any:
     if isinstance(value, list):
-        return tuple(_read(each, concepts) for each in value)
+        return tuple(_read(item, concepts) for item in value)
     if not isinstance(value, dict):
         return value
     if _WHOLE in value:
         return int(value[_WHOLE])
     kind = _kinds()[value[_KIND]]
-    told = {name: _read(each, concepts) for name, each in value[_FIELDS].items()}
+    fields_of_it = {name: _read(item, concepts) for name, item in value[_FIELDS].items()}
     if kind is Member:
         if not isinstance(concepts, FiniteClass):
             raise TypeError(_KIND)
-        return Member(told["index"], concepts.classifiers[told["index"]])
-    return kind(**told)
+        return Member(fields_of_it["index"], concepts.classifiers[fields_of_it["index"]])
+    return kind(**fields_of_it)

@@ -17,7 +17,7 @@ import numpy as np
 from quorate.accounting import ApproxDP, PureDP
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners.amplification import random_draws
+from quorate.learners.amplification import largest_count, random_draws, smallest_count
 from quorate.learners.base.choice_bound import choice_rows, deviation_rows, growth_of
 from quorate.learners.base.exponential import MECHANISMS, ChoicePlan, Selection, check_labelled, choose
 from quorate.learners.concepts.domain import n_listed, public_dichotomies
@@ -61,11 +61,7 @@ class Net:
 
     def within(self, limit: int, growth: Callable[[int], int]) -> Net:
         """Return the largest net of this kind, no larger than this one, with at most `limit` dichotomies."""
-        low, high = 1, self.size + 1
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if growth(middle) <= limit else (low, middle)
-        return replace(self, size=low)
+        return replace(self, size=max(1, largest_count(lambda size: growth(size) <= limit, self.size)))
 
     def of(self, points: Points, noise: NoiseSource) -> Points:
         """Return the distinct points of a net of ``(n_points, n_features)`` released points.
@@ -84,18 +80,12 @@ class Net:
 
 
 def _random_size(growth: Callable[[int], int], alpha: float, beta: float) -> int:
-    """Return the least s >= 8/α with 2 S(2s) 2^(−αs/2) <= β, by doubling and halving."""
+    """Return the least s >= 8/α with 2 S(2s) 2^(−αs/2) <= β."""
 
     def enough(s: int) -> bool:
         return log(2 * growth(2 * s)) - alpha * s / 2 * log(2) <= log(beta)
 
-    low = high = ceil(8 / alpha)
-    while not enough(high):
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return smallest_count(enough, ceil(8 / alpha))
 
 
 # How α is shared out: what a net may miss; that and what the sanitizer errs by; the error of the best concept in H.
@@ -289,7 +279,7 @@ class GenericLearner(PrivateLearner):
                 rows(self._concept_class, self.alpha * (_SEEN - missed), self.beta * _SANITIZER_BETA, epsilon),
                 deviation_rows(
                     growth_of(self._concept_class),
-                    seen=self.alpha * _SEEN,
+                    observed=self.alpha * _SEEN,
                     true=self.alpha * _BEST,
                     beta=self.beta * _DEVIATION_BETA,
                 ),
@@ -316,9 +306,9 @@ class GenericLearner(PrivateLearner):
         ):  # all of it is needed, and its dichotomies were held against the limit
             return Net(size=self._concept_class.domain_size or 1, on_a_line=False), 0.0
         net = Net.for_class(self._concept_class, self.alpha * _NET, self.beta * _NET_BETA)
-        told = (
+        sizes = (
             *(getattr(sanitizer, name, None) for name in ("n_synthetic", "size")),
             self._concept_class.domain_size,
         )
-        most = min((each for each in told if each is not None), default=net.size + 1)  # distinct synthetic points
+        most = min((size for size in sizes if size is not None), default=net.size + 1)  # distinct synthetic points
         return (net, _NET) if most > net.size else (replace(net, size=most), 0.0)

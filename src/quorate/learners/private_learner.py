@@ -16,6 +16,7 @@ from quorate.accounting import Guarantee
 from quorate.accounting.budget_cautions import budget_cautions
 from quorate.arguments import count, one_of
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError, act
+from quorate.findings import Finding, Severity, caution, warn_of
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.fit_charge import (
     PURPOSE,
@@ -42,7 +43,6 @@ from quorate.learners.sample import (
 )
 from quorate.ledger import Budget, Ledger
 from quorate.noise import NoiseSource
-from quorate.outcomes import Caution, Severity, caution, warn_of
 from quorate.release import draw, guarantee_of, ledger_location, session
 from quorate.release.charge import check_affordable
 from quorate.release.keys import fingerprint_key
@@ -163,7 +163,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             return []
         return [_fewer_than(needed)]
 
-    def _cautions(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> tuple[Caution, ...]:
+    def _cautions(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> tuple[Finding, ...]:
         """Return what the owner should hear of such a fit, from public facts alone, beside the error bound."""
         return ()
 
@@ -213,7 +213,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             return self._fit(X, y, groups=groups)
 
     def _fit(
-        self, X: Any, y: Any, *, groups: Any | None = None, hear: Callable[[Iterable[Caution]], None] = warn_of
+        self, X: Any, y: Any, *, groups: Any | None = None, hear: Callable[[Iterable[Finding]], None] = warn_of
     ) -> Self:
         """Do what :meth:`fit` does; `hear` is given the cautions before the charge."""
         target, rows = Budget(*self._target()), one_of("rows", self.rows, ("any", "theorem"))
@@ -239,7 +239,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         self.concept_ = concept
         self.guarantee_: Guarantee = guarantee
         self.plan_ = plan
-        self.cautions_: tuple[Caution, ...] = cautions
+        self.cautions_: tuple[Finding, ...] = cautions
         self.n_labels_used_ = plan.n_labels
         self.transcript_covered_ = self.transcript_covered
         self.classes_ = np.array([0, 1] if self.classes is None else list(two_classes(self.classes)))
@@ -250,7 +250,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             del self.feature_names_in_  # of an earlier fit
         return self
 
-    def check(self, n_labelled: int, n_unlabelled: int = 0) -> tuple[Caution, ...]:
+    def check(self, n_labelled: int, n_unlabelled: int = 0) -> tuple[Finding, ...]:
         """Return what the owner should hear before a fit on so many rows; it sees no row and charges nothing.
 
         Parameters
@@ -268,7 +268,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def check_fit(
         self, X: Any, y: Any, *, budget: Budget | None = None, bound_to: str | None = None
-    ) -> tuple[Caution, ...]:
+    ) -> tuple[Finding, ...]:
         """Raise what :meth:`fit` would raise before it charges, and return what the owner should hear.
 
         Nothing is charged, written, drawn or learned. As of a fit, a refusal is told to the owner alone.
@@ -337,7 +337,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             raise InvalidParameter("concepts must be given: the class that is learned; for example Thresholds(bits=16)")
         return cast("ConceptClass", self.concepts)
 
-    def _ready(self, X: Any, y: Any, rows: str) -> tuple[Sample, Plan, tuple[Caution, ...]]:
+    def _ready(self, X: Any, y: Any, rows: str) -> tuple[Sample, Plan, tuple[Finding, ...]]:
         """Do everything of a fit that comes before its charge."""
         epsilon, delta = self._target()
         needed = self._rows_needed(epsilon, delta) if rows == "theorem" else None
@@ -353,7 +353,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _planned(
         self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float
-    ) -> tuple[Plan, tuple[Caution, ...]]:
+    ) -> tuple[Plan, tuple[Finding, ...]]:
         """Calibrate to the target, and gather what the owner should hear: from public facts alone."""
         plan = self._plan(n_labelled, n_unlabelled, epsilon, delta)
         n_rows = n_labelled, n_unlabelled
@@ -406,7 +406,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             raise
 
 
-def _bound_cautions(cautions: Iterable[Caution]) -> list[str]:
+def _bound_cautions(cautions: Iterable[Finding]) -> list[str]:
     """What is said of an error bound that does not hold."""
     return [caution.words for caution in cautions if caution.code == BOUND_DOES_NOT_HOLD]
 

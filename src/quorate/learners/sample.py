@@ -63,7 +63,8 @@ def two_classes(classes: Any) -> tuple[Label, Label]:
     """
     labels = check_classes(classes)
     if len(labels) != 2:
-        raise InvalidParameter(f"classes must be two labels, got {len(labels)}; a concept tells one from the other")
+        advice = "a concept tells one from the other"
+        raise InvalidParameter(parameter="classes", got=len(labels), expected="two labels", advice=advice)
     return labels[0], labels[1]
 
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, QuorateError
+from quorate.findings import Finding, Severity, caution
 from quorate.learners.amplification import (
     Price,
     largest_count,
@@ -40,7 +41,6 @@ from quorate.learners.private_learner import (
 from quorate.learners.sample import Sample, two_classes
 from quorate.learners.transformed_learner import BaseFit, TransformedLearner
 from quorate.noise import NoiseSource
-from quorate.outcomes import Caution, Severity, caution
 from quorate.stored_names import stored_as
 from quorate.types import IntArray, Secret
 
@@ -244,8 +244,8 @@ class SubSampling(TransformedLearner):
 
     def _price(self, base: Price, n_rows: int, n_kept: int, n_labels: int) -> Price:
         # Where all of the sample is labelled, or none, an exchange changes one entry in any case.
-        asked: Asked = "random" if n_labels in (0, n_kept) else self.labelled
-        return subsampling(base, n_rows=n_rows, n_kept=n_kept, labelled=asked)
+        labelled: Asked = "random" if n_labels in (0, n_kept) else self.labelled
+        return subsampling(base, n_rows=n_rows, n_kept=n_kept, labelled=labelled)
 
     def _sizes(self) -> tuple[int, int]:
         """Return n and m as the arguments, or the base learner's theorem, ask for them."""
@@ -311,7 +311,7 @@ class SubSampling(TransformedLearner):
             base_fit=fit,
         )
 
-    def _cautions(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> tuple[Caution, ...]:
+    def _cautions(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> tuple[Finding, ...]:
         assert isinstance(plan, SubSamplingPlan)  # noqa: S101  what `_plan` returns
         wanted, words = self._wanted(self.base), None
         if plan.n_labels < wanted:
@@ -331,8 +331,8 @@ class SubSampling(TransformedLearner):
         if self.base_rows is not None:
             return ""
         best, offered = plan.n_labels, 0.0
-        for each in np.geomspace(self.base.epsilon, min(target.epsilon, self.base.epsilon), 49)[1:].tolist():
-            at = float(f"{each:.3g}")
+        for base_epsilon in np.geomspace(self.base.epsilon, min(target.epsilon, self.base.epsilon), 49)[1:].tolist():
+            at = float(f"{base_epsilon:.3g}")
             try:
                 base = cast("PrivateLearner", without_ledger(self.base).set_params(epsilon=at))
                 price, wanted = self._base_price(base), self._wanted(base)
@@ -358,16 +358,16 @@ class SubSampling(TransformedLearner):
             sample = np.concatenate([sample[is_asked], sample[~is_asked]])  # either part still in random order
         return self._run_base(self.base, points[sample], self._labels_of(sample[:m], labels), plan.base_fit, noise)
 
-    def _labels_of(self, asked: IntArray, labels: CodedLabels) -> CodedLabels:
+    def _labels_of(self, rows: IntArray, labels: CodedLabels) -> CodedLabels:
         oracle = getattr(self, "_asked", None)
         if oracle is None:
-            return labels[asked]
-        order = np.argsort(asked)
-        answers = coded_labels(oracle(asked[order]), self.classes)
-        if len(answers) != len(asked) or (answers == UNLABELLED).any():
+            return labels[rows]
+        order = np.argsort(rows)
+        answers = coded_labels(oracle(rows[order]), self.classes)
+        if len(answers) != len(rows) or (answers == UNLABELLED).any():
             raise DataRefused(
                 "y must answer 0 or 1 for each of the rows that it was asked for", charged="it was charged"
             )
-        given = np.empty(len(asked), dtype=np.int8)
-        given[order] = answers
-        return given
+        in_order = np.empty(len(rows), dtype=np.int8)
+        in_order[order] = answers
+        return in_order

@@ -14,6 +14,7 @@ import numpy as np
 
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter, QuorateError
+from quorate.findings import Finding, Severity, caution
 from quorate.learners.amplification import (
     LARGEST_EPSILON,
     Price,
@@ -26,7 +27,6 @@ from quorate.learners.concepts.protocol import Concept, ConceptClass, Points
 from quorate.learners.fit_charge import without_ledger
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded
 from quorate.noise import NoiseSource
-from quorate.outcomes import Caution, Severity, caution
 from quorate.stored_names import stored_as
 
 #: What programs decide by: the base learner by itself asks for no more labels.
@@ -118,7 +118,7 @@ class TransformedLearner(PrivateLearner, metaclass=ABCMeta):
         known = self.base.get_params(deep=False)
         at = {name: getattr(self, name, known.get(name)) for name in ("alpha", "beta")}
         wanted = {"epsilon": epsilon, "delta": delta, **at}
-        alone = without_ledger(self.base).set_params(**{each: wanted[each] for each in wanted if each in known})
+        alone = without_ledger(self.base).set_params(**{name: wanted[name] for name in wanted if name in known})
         try:
             return self._asked_alone(cast("PrivateLearner", alone))
         except QuorateError:  # no number of rows is known, or it is not to be had without δ
@@ -131,7 +131,7 @@ class TransformedLearner(PrivateLearner, metaclass=ABCMeta):
         """Whether the whole's own theorem asks for more labels than so many, or for as many."""
         return self._rows_needed(epsilon, delta).labelled >= n_labels
 
-    def _cautions(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> tuple[Caution, ...]:
+    def _cautions(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> tuple[Finding, ...]:
         alone = self._alone(epsilon, delta)
         words = None
         try:
@@ -181,9 +181,9 @@ class TransformedLearner(PrivateLearner, metaclass=ABCMeta):
     @staticmethod
     def _run_base(base: PrivateLearner, points: Points, labels: Any, fit: BaseFit, noise: NoiseSource) -> Concept:
         """Hand the base learner its rows, the first of them with their labels: `labels` may be longer or as long."""
-        given: CodedLabels = np.full(len(points), UNLABELLED, dtype=np.int8)
-        given[: fit.n_labelled] = labels[: fit.n_labelled]
-        return base._learn(points, given, noise.at("base learner", 0), fit.plan)
+        known: CodedLabels = np.full(len(points), UNLABELLED, dtype=np.int8)
+        known[: fit.n_labelled] = labels[: fit.n_labelled]
+        return base._learn(points, known, noise.at("base learner", 0), fit.plan)
 
 
 @stored_as("quorate.learners.empirical.EmpiricalPlan")
@@ -270,7 +270,7 @@ class EmpiricalLearner(TransformedLearner):
         draws = self.n_draws
         if draws is None and n_labelled:
             draws = largest_count(
-                lambda each: _within(base, n_labelled, each, target), _most_draws(base, n_labelled, target)
+                lambda n_draws: _within(base, n_labelled, n_draws, target), _most_draws(base, n_labelled, target)
             )
         if not draws or not n_labelled or not _within(base, n_labelled, draws, target):
             needed = smallest_count(lambda rows: _within(base, rows, draws or 1, target), 1)

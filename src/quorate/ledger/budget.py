@@ -93,21 +93,23 @@ def check_fits(requested: BudgetUnits, *, spent: BudgetUnits, limit: BudgetUnits
 
     Every amount that passes its own limit is named at once.
     """
-    refusal = None
+    refusal, passed = None, list[str]()
     for unit, name, digits in (
         ("ρ", "rho_e9", EPSILON_DIGITS),
         ("δ", "delta_e18", DELTA_DIGITS),
         ("ε", "epsilon_e9", EPSILON_DIGITS),  # the last one that is passed is named first
     ):
-        already, asked, most = getattr(spent, name), getattr(requested, name), getattr(limit, name)
-        if already + asked > most:
-            figures = float_up(already, digits), float_up(asked, digits), float_down(most, digits)
-            told = (
+        already, wanted, most = getattr(spent, name), getattr(requested, name), getattr(limit, name)
+        if already + wanted > most:
+            figures = float_up(already, digits), float_up(wanted, digits), float_down(most, digits)
+            excess = (
                 f"{unit}={figures[1]:.10g} on top of {unit}={figures[0]:.10g} would pass the limit "
-                f"{unit}={figures[2]:.10g}" + ("" if refusal is None else f", and {_without_remedy(refusal)}")
+                f"{unit}={figures[2]:.10g}"
             )
+            passed.insert(0, excess)
             refusal = BudgetExhausted(
-                f"charging {told}; ask fewer queries, raise sigma, or raise the budget with a reason",
+                f"charging {', and '.join(passed)}",
+                advice="ask fewer queries, raise sigma, or raise the budget with a reason",
                 spent=figures[0],
                 requested=figures[1],
                 limit=figures[2],
@@ -116,10 +118,6 @@ def check_fits(requested: BudgetUnits, *, spent: BudgetUnits, limit: BudgetUnits
             )
     if refusal is not None:
         raise refusal
-
-
-def _without_remedy(refusal: BudgetExhausted) -> str:
-    return str(refusal).partition(";")[0].removeprefix("charging ")
 
 
 def _scale(digits: int) -> int:
@@ -169,7 +167,9 @@ class Budget:
         object.__setattr__(self, "delta", real("delta", self.delta, at_least=0, below=1))
         one_of("composition", self.composition, ("sum", "zcdp"))
         if self.composition == "zcdp" and units_down(self.delta, DELTA_DIGITS) < 2:
-            raise InvalidParameter(f"delta must be at least 2e-18 under zCDP, got {self.delta!r}; or compose by 'sum'")
+            raise InvalidParameter(
+                parameter="delta", got=self.delta, expected="at least 2e-18 under zCDP", advice='or compose by "sum"'
+            )
 
     @property
     def limit(self) -> BudgetUnits:

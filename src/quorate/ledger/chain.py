@@ -134,13 +134,7 @@ def replay(state: LedgerState, entry: Entry) -> None:
 
 
 def check_anchor(state: LedgerState, anchor: Head) -> None:
-    """Refuse a chain that does not contain the anchored head.
-
-    Examples
-    --------
-    >>> from quorate.ledger.state import GENESIS
-    >>> check_anchor(LedgerState(), GENESIS)
-    """
+    """Refuse a chain that does not contain the anchored head."""
     if not holds(state, anchor):
         raise LedgerIntegrityError(
             f"the ledger ends at entry {state.head.sequence} and does not hold the anchored entry {anchor.sequence}: "
@@ -241,10 +235,10 @@ def read_receipts(text: str) -> tuple[Receipt, ...]:
             values = [json.loads(line) for line in text.splitlines() if line.strip()]
         except (ValueError, RecursionError):
             raise InvalidParameter(f"the receipt is not JSON; {_SHAPE}") from None
-    found = tuple(receipt for value in values for receipt in _receipts_in(value))
-    if not found:
+    receipts = tuple(receipt for value in values for receipt in _receipts_in(value))
+    if not receipts:
         raise InvalidParameter(f"there is no receipt; {_SHAPE}")
-    return found
+    return receipts
 
 
 def _receipts_in(value: object) -> Iterator[Receipt]:

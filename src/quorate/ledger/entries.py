@@ -350,8 +350,8 @@ def seal(content: Content, *, sequence: int, time: str, session: int, previous: 
 
 def _body(sequence: int, time: str, session: int, content: Content, previous: str) -> dict[str, Any]:
     values = {field.name: _told(getattr(content, field.name)) for field in fields(content)}  # type: ignore[arg-type]
-    told = {name: value for name, value in values.items() if value is not None or name not in _ADDED}
-    return {**told, "kind": content.kind, "previous": previous, "sequence": sequence, "session": session, "time": time}
+    known = {name: value for name, value in values.items() if value is not None or name not in _ADDED}
+    return {**known, "kind": content.kind, "previous": previous, "sequence": sequence, "session": session, "time": time}
 
 
 def _told(value: object) -> object:

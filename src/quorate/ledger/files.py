@@ -81,8 +81,8 @@ def keep_owner(descriptor: int, path: Path) -> None:
         owner = path.stat()
     except FileNotFoundError:
         owner = path.parent.stat()
-    made = os.fstat(descriptor)
-    if os.geteuid() == 0 and (made.st_uid, made.st_gid) != (owner.st_uid, owner.st_gid):
+    status = os.fstat(descriptor)
+    if os.geteuid() == 0 and (status.st_uid, status.st_gid) != (owner.st_uid, owner.st_gid):
         with suppress(PermissionError):  # a root that may give nothing away, as in some containers
             os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
@@ -155,12 +155,6 @@ class Slots:
 
     `heads`: what each slot names, in order; None where a slot is not, byte for byte, what was ever written there. An
     anchor of an earlier version has one.
-
-    Examples
-    --------
-    >>> older, newer = Head(sequence=3, hash="a" * 64), Head(sequence=5, hash="b" * 64)
-    >>> Slots((newer, older)).newest.sequence, Slots((newer, older)).next, Slots((newer, None)).torn
-    (5, 1, True)
     """
 
     heads: tuple[Head | None, ...]
@@ -170,8 +164,8 @@ class Slots:
         """The head that counts; None where no slot is sound, or two of them contradict each other."""
         sound = {head for head in self.heads if head is not None}
         newest = max((head.sequence for head in sound), default=0)
-        found = [head for head in sound if head.sequence == newest]
-        return found[0] if len(found) == 1 else None
+        newest_ = [head for head in sound if head.sequence == newest]
+        return newest_[0] if len(newest_) == 1 else None
 
     @property
     def torn(self) -> bool:
@@ -334,8 +328,8 @@ def _line(head: Head) -> bytes:
 
 
 def _slot(head: Head) -> bytes:
-    told = {"hash": head.hash, "sequence": head.sequence}
-    text = canonical({**told, "sha256": sha256(canonical(told).encode()).hexdigest()}).encode()
+    content = {"hash": head.hash, "sequence": head.sequence}
+    text = canonical({**content, "sha256": sha256(canonical(content).encode()).hexdigest()}).encode()
     return text.ljust(SLOT - 1) + b"\n"
 
 

@@ -28,25 +28,12 @@ _token = object()
 
 
 def this_process() -> tuple[int, object]:
-    """Return what is this process's alone: its number, and a token that a forked child does not inherit.
-
-    Examples
-    --------
-    >>> this_process() == this_process()
-    True
-    """
+    """Return what is this process's alone: its number, and a token that a forked child does not inherit."""
     return os.getpid(), _token
 
 
 class Turn:
-    """A lock for threads that take turns; a thread may take it twice. In a forked child nobody holds it.
-
-    Examples
-    --------
-    >>> turn = Turn()
-    >>> with turn:
-    ...     pass
-    """
+    """A lock for threads that take turns; a thread may take it twice. In a forked child nobody holds it."""
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -320,8 +307,8 @@ class Journal:
             yield
         except BaseException as error:
             if self._stopped is None and (self._writes or not isinstance(error, LedgerBusy)):
-                told = str(error) if isinstance(error, QuorateError) else f"interrupted ({type(error).__name__})"
-                self._stopped = LedgerIntegrityError(f"the ledger stopped: {told}")
+                cause = str(error) if isinstance(error, QuorateError) else f"interrupted ({type(error).__name__})"
+                self._stopped = LedgerIntegrityError(f"the ledger stopped: {cause}")
             raise
 
     def _refuse_stopped(self) -> None:

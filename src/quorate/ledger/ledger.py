@@ -292,11 +292,11 @@ class Ledger(LedgerReadings):
             charged_to=charged_to,
             also=also,
         )
-        made = self._journal.submit(
+        receipt = self._journal.submit(
             lambda state: admit_reservation(state, content, stated=epsilon is not None), self._handle
         )
         note_charge()
-        return made
+        return receipt
 
     def check_affordable(
         self,

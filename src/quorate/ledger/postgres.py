@@ -209,12 +209,12 @@ class PostgresStore:
     def _connect(self, conninfo: str) -> None:
         psycopg = _psycopg()
         try:
-            given = psycopg.conninfo.conninfo_to_dict(conninfo)
+            named = psycopg.conninfo.conninfo_to_dict(conninfo)
         except psycopg.ProgrammingError:  # its message may quote the URL, and so a password
             raise InvalidParameter(_NO_URL) from None
-        if not _is_clear(conninfo, given.get("port")):
+        if not _is_clear(conninfo, named.get("port")):
             raise InvalidParameter(_NO_URL)
-        settings = {name: value for name, value in _DEFAULTS.items() if name not in given}
+        settings = {name: value for name, value in _DEFAULTS.items() if name not in named}
         connection = self._connection = psycopg.connect(conninfo, autocommit=True, **settings)
         for statement in _SESSION:
             connection.execute(statement)
@@ -256,12 +256,12 @@ class PostgresStore:
 
     def _read(self, after: int) -> StoredEntry:
         connection = self._open_connection()
-        found = connection.execute(
+        newest = connection.execute(
             "SELECT sequence, hash FROM quorate_head WHERE ledger = %s FOR UPDATE", (self.name,)
         ).fetchone()
-        if found is None:
+        if newest is None:
             raise LedgerIntegrityError(_NO_HEAD)
-        head = Head(sequence=found[0], hash=found[1])
+        head = Head(sequence=newest[0], hash=newest[1])
         beyond = "SELECT sequence, line FROM quorate_entry WHERE ledger = %s AND sequence > %s ORDER BY sequence"
         rows = connection.execute(beyond, (self.name, after)).fetchall()
         if [row[0] for row in rows] != list(range(after + 1, head.sequence + 1)) or head.sequence < after:
@@ -373,8 +373,8 @@ def _own_parameters(url: str) -> tuple[str, str, Path | None]:
 
 def _is_clear(conninfo: str, port: object) -> bool:
     """Whether no part of a password can be taken for a host, a port or a database, which refusals name."""
-    ports = [each for each in str(port or "").split(",") if each]
-    return not set("@/?") & set(before_at(conninfo)) and all(each.isdigit() for each in ports)
+    ports = [number for number in str(port or "").split(",") if number]
+    return not set("@/?") & set(before_at(conninfo)) and all(number.isdigit() for number in ports)
 
 
 def _one_line(error: BaseException) -> str:

@@ -36,10 +36,10 @@ def price(
     delta = real("delta", delta, at_least=0, below=1)
     priced = units_up(_finite(accounting.epsilon(event, delta), "give it a larger delta"), EPSILON_DIGITS)
     if epsilon is not None:
-        asked = units_up(real("epsilon", epsilon), EPSILON_DIGITS)
-        if asked < priced:
+        own = units_up(real("epsilon", epsilon), EPSILON_DIGITS)
+        if own < priced:
             raise InvalidParameter(f"epsilon must not be below the price of the event, got {epsilon!r}; leave it out")
-        priced = asked
+        priced = own
     return BudgetUnits(epsilon_e9=priced, delta_e18=units_up(delta, DELTA_DIGITS))
 
 
@@ -116,7 +116,7 @@ def check_prices(state: LedgerState) -> None:
         priced += [] if reserved.also is None else [(reserved.also.event, reserved.also.amounts)]
         try:
             check_parts(accounting.from_json(reserved.event.text), reserved.paid_by)
-            cheaper = any(costs_more(event, told, composition=composition) for event, told in priced)
+            cheaper = any(costs_more(event, recorded, composition=composition) for event, recorded in priced)
         except InvalidParameter as error:
             unknown = [kind for event, _ in priced for kind in accounting.unknown_kinds(event.text)]
             if unknown:

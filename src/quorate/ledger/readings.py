@@ -43,8 +43,8 @@ class LedgerReadings:
         """
         if not self.durable:
             return "in memory: nothing durable was recorded"
-        told = getattr(self._store, "place", self.path)
-        return f"in a store of {own_store(self._store)}" if told is None else str(told)
+        place = getattr(self._store, "place", self.path)
+        return f"in a store of {own_store(self._store)}" if place is None else str(place)
 
     @property
     def own_store(self) -> str | None:

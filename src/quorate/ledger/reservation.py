@@ -358,8 +358,8 @@ class Reservation:
         """
         if not isinstance(block, Block):
             raise InvalidParameter(f"block must be a Block, got {type(block).__name__}")
-        told = Json.of(answers, "answers")
-        return self._journal.submit(lambda state: admit_answers(state, block.sequence, told), receipt_of)
+        stored = Json.of(answers, "answers")
+        return self._journal.submit(lambda state: admit_answers(state, block.sequence, stored), receipt_of)
 
     def blocks(self, purpose: str, *, after: int = 0) -> tuple[Block, ...]:
         """Return all blocks drawn for a purpose, in order of `first`; together they are the answers given so far.
@@ -369,11 +369,11 @@ class Reservation:
         """
 
         def read(state: LedgerState) -> tuple[Block, ...]:
-            found = state.reservations[self.sequence]
-            found.remaining(purpose)  # refuses a purpose that was not reserved
+            state_ = state.reservations[self.sequence]
+            state_.remaining(purpose)  # refuses a purpose that was not reserved
             return tuple(
                 self._block(state, sequence)
-                for sequence in found.blocks[bisect_right(found.blocks, after) :]
+                for sequence in state_.blocks[bisect_right(state_.blocks, after) :]
                 if state.blocks[sequence].drawn.purpose == purpose
             )
 

@@ -85,10 +85,6 @@ def check_quota(state: LedgerState, client: str, count: int, at_most: int | None
     """Refuse more answers than a client's quota has left, or than are left of `at_most`, where that is less.
 
     Raises QuotaExhausted fewer are left.
-
-    Examples
-    --------
-    >>> check_quota(LedgerState(quotas={"alice": 10}, drawn_by={"alice": 8}), "alice", 2)
     """
     quota = quota_of(state, client)
     if at_most is not None and (quota.answers is None or at_most < quota.answers):
@@ -132,7 +128,7 @@ def apply(state: LedgerState, entry: Entry) -> None:
             pass  # whoever may write may start
         case Bound():
             if state.fingerprints:
-                raise LedgerMismatch(OTHER_DATA)
+                raise LedgerMismatch(OTHER_DATA, other_data=True)
         case SameRelease() as same:
             _check_same_release(state, same)
         case BudgetRaised() as raised:

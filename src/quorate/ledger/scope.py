@@ -176,22 +176,22 @@ def combined_scope(scopes: Iterable[GuaranteeScope]) -> GuaranteeScope:
     if not every:
         raise InvalidParameter("scopes must be one at least; nothing was promised")
     unit = every[0].unit
-    other = next((each.unit for each in every if each.unit != unit), None)
+    other = next((scope.unit for scope in every if scope.unit != unit), None)
     if other is not None:
         raise PreconditionFailed(
             f"this ledger's earlier releases protect one {unit}, and this one one {other}; one guarantee cannot be for "
             "two units. Open another ledger, or use the same unit"
         )
-    caveats = tuple(dict.fromkeys(caveat for each in every for caveat in each.caveats))
-    relations = [each.neighbouring for each in every]
+    caveats = tuple(dict.fromkeys(caveat for scope in every for caveat in scope.caveats))
+    relations = [scope.neighbouring for scope in every]
     neighbouring = weakest(relations)
-    holding = [relation_that_holds(each) for each in every]
+    holding = [relation_that_holds(scope) for scope in every]
     if neighbouring is None or weakest(holding) is None:
         raise PreconditionFailed(
             f"this ledger's earlier releases hold for another kind of change ({holding[0].changing}) than this one "
             f"({holding[-1].changing}), and no one guarantee is known for both. Open another ledger; or, for the "
             "direct method, declare n_records and leave neighbours at auto, which takes the ledger's"
         )
-    if neighbouring.change.startswith("replace") and len({each.change for each in relations}) > 1:
+    if neighbouring.change.startswith("replace") and len({scope.change for scope in relations}) > 1:
         caveats = tuple(dict.fromkeys((*caveats, DIFFERENT_NEIGHBOURS)))
     return GuaranteeScope.about(neighbouring, caveats=caveats)

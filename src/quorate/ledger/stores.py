@@ -84,13 +84,7 @@ def store_at(path: str | os.PathLike[str] | None, *, create: bool) -> LedgerStor
 
 
 def own_store(store: LedgerStore) -> str | None:
-    """Name a store that is not of this package, with its module; None for those that are.
-
-    Examples
-    --------
-    >>> own_store(MemoryStore()) is None
-    True
-    """
+    """Name a store that is not of this package, with its module; None for those that are."""
     kind = type(store)
     here = kind.__module__.startswith("quorate.")
     if here and getattr(sys.modules.get(kind.__module__), kind.__name__, None) is kind:

@@ -13,9 +13,9 @@ from threading import Lock
 
 from quorate.accounting.figures import at_most
 from quorate.errors import PrivacyWarning
+from quorate.findings import frames_of_ours
 from quorate.ledger.budget import DELTA_DIGITS, EPSILON_DIGITS, Budget, float_up
 from quorate.ledger.ledger import Ledger
-from quorate.outcomes import frames_of_ours
 
 ADVICE = (
     "Give every fit on the same people one ledger=; compare models on public rows with labels, or for a price "
@@ -86,14 +86,7 @@ IN_THIS_PROCESS = UncountedFits()
 
 @contextmanager
 def uncounted(budget: Budget, *, seeded: bool) -> Iterator[Ledger]:
-    """Open a ledger in memory for one fit, and count what it spends; a seeded fit promises nothing that could add up.
-
-    Examples
-    --------
-    >>> with uncounted(Budget(1.0, 1e-5), seeded=True) as ledger:
-    ...     ledger.durable
-    False
-    """
+    """Open a ledger in memory for one fit, and count what it spends; a seeded fit promises nothing that adds up."""
     ledger, fits = Ledger(budget=budget), IN_THIS_PROCESS
     if seeded:
         yield ledger

@@ -208,26 +208,26 @@ def chosen_classes(noise: AnswerNoise, counts: IntArray, only: int | None = None
     >>> chosen_classes(noise, np.array([[60, 40], [50, 50]])).round(3).tolist()
     [[0.766, 0.234], [0.507, 0.493]]
     """
-    asked = range(counts.shape[1]) if only is None else (only,)
+    classes = range(counts.shape[1]) if only is None else (only,)
     if noise.distribution == "gumbel":
-        return np.asarray(special.softmax(counts / noise.scale, axis=1))[:, list(asked)]
+        return np.asarray(special.softmax(counts / noise.scale, axis=1))[:, list(classes)]
     if noise.on == "half-lead":
         lead = half_lead(counts)  # either tail by itself: one less the other would lose what is small
-        return np.column_stack([_tail(noise, lead), _tail(noise, 1 - lead)])[:, list(asked)]
+        return np.column_stack([_tail(noise, lead), _tail(noise, 1 - lead)])[:, list(classes)]
     if noise.scale > _WIDEST:  # the same on a coarser lattice, of which no probability depends to ten digits
         counts = np.rint(counts * (_WIDEST / noise.scale)).astype(np.int64)
         noise = AnswerNoise(distribution=noise.distribution, scale=_WIDEST, on=noise.on)
     law = noise_law(noise.distribution, noise.scale)
     places = np.arange(0, len(law.mass), max(1, floor(noise.scale / _FINENESS[noise.distribution])))
     z, mass = places - law.reach, law.mass[places] / law.mass[places].sum()
-    found = []
-    for c in asked:
+    shares = []
+    for c in classes:
         product = np.ones((len(counts), len(z)))
         for other in range(counts.shape[1]):
             if other != c:
                 product *= law.at_most(counts[:, [c]] - counts[:, [other]] + z - (other < c))
-        found.append(product @ mass)
-    return np.column_stack(found)
+        shares.append(product @ mass)
+    return np.column_stack(shares)
 
 
 def passes(distribution: Literal["gaussian", "laplace"], scale: float, needed: int) -> float:

@@ -130,7 +130,7 @@ class NoisyVotes(Values):
 
     def columns(self, classes: Sequence[str]) -> list[str]:
         """Return a column for each class."""
-        return [f"noisy_votes_{each}" for each in classes]
+        return [f"noisy_votes_{name}" for name in classes]
 
 
 @dataclass(frozen=True, slots=True)

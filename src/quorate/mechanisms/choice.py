@@ -240,7 +240,7 @@ class PermuteAndFlip(CandidateChoice):
         :math:`q_c` is the probability that its coin says so, and :math:`B_c` how many of the others' do.
         """
         heads = np.exp(-(counts.max(axis=1, keepdims=True) - counts) / self._scale)
-        found = []
+        shares = []
         for c in range(counts.shape[1]) if only is None else (only,):
             others = np.delete(heads, c, axis=1)
             number = np.zeros((len(counts), others.shape[1] + 1))  # its law, one coin after the other
@@ -249,8 +249,8 @@ class PermuteAndFlip(CandidateChoice):
                 moved = number * others[:, [j]]
                 number *= 1 - others[:, [j]]
                 number[:, 1:] += moved[:, :-1]
-            found.append(heads[:, c] * (number / np.arange(1, number.shape[1] + 1)).sum(axis=1))
-        return np.column_stack([*found, np.zeros(len(counts))])
+            shares.append(heads[:, c] * (number / np.arange(1, number.shape[1] + 1)).sum(axis=1))
+        return np.column_stack([*shares, np.zeros(len(counts))])
 
     def _choices(self, scores: IntArray, noise: NoiseSource) -> IntArray:
         choices = np.empty(scores.shape[0], dtype=np.int64)

@@ -5,7 +5,7 @@ The first answers where enough teachers agree, the second where the teachers and
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any, ClassVar, Self
@@ -39,10 +39,68 @@ from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
 
+class _TestedNoisyMax(QueryMechanism):
+    """A noisy max after a noisy test, priced and calibrated: what both mechanisms here are."""
+
+    __slots__ = ()
+
+    may_decline: ClassVar[bool] = True
+    threshold: float
+    sigma_threshold: float
+    sigma_answer: float
+    form: Form
+
+    def _check_noise(self) -> None:
+        object.__setattr__(self, "threshold", real("threshold", self.threshold, above=0))
+        object.__setattr__(self, "sigma_threshold", checked_scale("sigma_threshold", self.sigma_threshold))
+        object.__setattr__(self, "sigma_answer", checked_scale("sigma_answer", self.sigma_answer))
+        one_of("form", self.form, FORMS)
+
+    @property
+    def event(self) -> Composed:
+        """Price of one query that the teachers answer, which covers one that they do not."""
+        return Composed((self.declined_event, gaussian_event(self.sigma_answer, self.form)))
+
+    @property
+    def declined_event(self) -> DiscreteGaussian:
+        """Price of one query that did not pass: the test alone."""
+        return DiscreteGaussian(self.sigma_threshold, 1.0)
+
+    @property
+    def answer_noise(self) -> AnswerNoise:
+        """Gaussian noise in an answer of the teachers, whatever the test before it drew."""
+        return gaussian_noise(self.sigma_answer, self.form)
+
+    @property
+    def test(self) -> AgreementTest:
+        """The largest count, or its largest surplus over a prediction, must reach the threshold."""
+        return AgreementTest(statistic="largest count", threshold=self.threshold)
+
+    def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
+        """Return what K teachers can get answered, beyond what a student knows: K votes have to pass the test."""
+        return after_a_test(self.test, self.sigma_threshold, self.answer_noise, n_teachers, n_classes)
+
+    @classmethod
+    def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
+        """Return it with the least noise, in PATE18's proportion of test and answer."""
+        kind: Callable[..., Self] = cls  # a dataclass with these fields
+        return least(
+            lambda sigma: kind(**values, sigma_answer=sigma, sigma_threshold=TEST_TO_ANSWER * sigma),
+            tested_sigma(values["form"], schedule),
+            schedule,
+        )
+
+    def _answer_passed(self, answers: IntArray, block: IntArray, statistic: IntArray, noise: NoiseSource) -> None:
+        """Put a noisy max among the answers of a block where the statistic ``(n_queries,)`` passes the test."""
+        passed = statistic + discrete_gaussian(self.sigma_threshold, statistic.shape, noise) >= self.threshold
+        noisy = with_noise(block[passed], self.sigma_answer, self.form, noise)
+        answers[passed] = noisy > 0 if self.form == "binary" else noisy.argmax(axis=1)
+
+
 @stored_as("quorate.mechanisms.confident_noisy_max.ConfidentNoisyMax")
 @register
 @dataclass(frozen=True, slots=True)
-class ConfidentNoisyMax(QueryMechanism):
+class ConfidentNoisyMax(_TestedNoisyMax):
     r"""Release a Gaussian noisy max where the largest count passes a noisy threshold, else decline.
 
     Parameters
@@ -83,38 +141,13 @@ class ConfidentNoisyMax(QueryMechanism):
     True
     """
 
-    may_decline: ClassVar[bool] = True
-
     threshold: float = field(metadata=THRESHOLD)
     sigma_threshold: float = field(metadata=NOISE)
     sigma_answer: float = field(metadata=NOISE)
     form: Form = field(default="histogram", metadata=FROM_TASK)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "threshold", real("threshold", self.threshold, above=0))
-        object.__setattr__(self, "sigma_threshold", checked_scale("sigma_threshold", self.sigma_threshold))
-        object.__setattr__(self, "sigma_answer", checked_scale("sigma_answer", self.sigma_answer))
-        one_of("form", self.form, FORMS)
-
-    @property
-    def event(self) -> Composed:
-        """Price of one query that is answered, which covers one that is declined."""
-        return Composed((self.declined_event, gaussian_event(self.sigma_answer, self.form)))
-
-    @property
-    def declined_event(self) -> DiscreteGaussian:
-        """Price of one query that is declined: the test alone."""
-        return DiscreteGaussian(self.sigma_threshold, 1.0)
-
-    @property
-    def answer_noise(self) -> AnswerNoise:
-        """Gaussian noise; an answer has noise of its own, whatever the test before it drew."""
-        return gaussian_noise(self.sigma_answer, self.form)
-
-    @property
-    def test(self) -> AgreementTest:
-        """The largest count must reach the threshold."""
-        return AgreementTest(statistic="largest count", threshold=self.threshold)
+        self._check_noise()
 
     @property
     def data_dependent(self) -> NoisyMaxTerms | None:
@@ -122,22 +155,9 @@ class ConfidentNoisyMax(QueryMechanism):
         terms = NoisyMaxTerms(self.sigma_answer, self.threshold, self.sigma_threshold)
         return terms if self.form == "histogram" else None
 
-    def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
-        """Return what K teachers can get answered: K votes have to pass the test."""
-        return after_a_test(self.test, self.sigma_threshold, self.answer_noise, n_teachers, n_classes)
-
     def passes(self, statistic: int) -> float:
         """Return the probability that a largest count passes the test."""
         return passes("gaussian", self.sigma_threshold, ceil(self.threshold) - statistic)
-
-    @classmethod
-    def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
-        """Return it with the least noise, in PATE18's proportion of test and answer."""
-        return least(
-            lambda sigma: cls(**values, sigma_answer=sigma, sigma_threshold=TEST_TO_ANSWER * sigma),
-            tested_sigma(values["form"], schedule),
-            schedule,
-        )
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each row of ``(n_queries, n_classes)`` vote counts: class indices, or ``DECLINED``."""
@@ -146,17 +166,14 @@ class ConfidentNoisyMax(QueryMechanism):
     def _answers(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         answers = np.full(counts.shape[0], DECLINED, dtype=np.int64)
         for rows, block in in_blocks(counts):
-            largest = block.max(axis=1)
-            passed = largest + discrete_gaussian(self.sigma_threshold, largest.shape, noise) >= self.threshold
-            noisy = with_noise(block[passed], self.sigma_answer, self.form, noise)
-            answers[rows][passed] = noisy > 0 if self.form == "binary" else noisy.argmax(axis=1)
+            self._answer_passed(answers[rows], block, block.max(axis=1), noise)
         return answers
 
 
 @stored_as("quorate.mechanisms.interactive_noisy_max.InteractiveNoisyMax")
 @register
 @dataclass(frozen=True, slots=True)
-class InteractiveNoisyMax(QueryMechanism):
+class InteractiveNoisyMax(_TestedNoisyMax):
     r"""Compare the votes with the student's own prediction first; pay for an answer only where they differ.
 
     A query passes where :math:`\max_c (n_c - \mathrm{round}(K p_c)) + Z \ge` the threshold: then a Gaussian noisy
@@ -214,7 +231,6 @@ class InteractiveNoisyMax(QueryMechanism):
     """
 
     takes: ClassVar[Takes] = "votes and predictions"
-    may_decline: ClassVar[bool] = True
 
     threshold: float = field(metadata=THRESHOLD)
     sigma_threshold: float = field(metadata=NOISE)
@@ -224,47 +240,11 @@ class InteractiveNoisyMax(QueryMechanism):
     form: Form = field(default="histogram", metadata=FROM_TASK)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "threshold", real("threshold", self.threshold, above=0))
-        object.__setattr__(self, "sigma_threshold", checked_scale("sigma_threshold", self.sigma_threshold))
-        object.__setattr__(self, "sigma_answer", checked_scale("sigma_answer", self.sigma_answer))
+        self._check_noise()
         object.__setattr__(self, "n_teachers", count("n_teachers", self.n_teachers, at_least=1))
         if self.n_teachers > MAX_SCALE:
             raise InvalidParameter(f"n_teachers must be at most 2^40, got {self.n_teachers!r}; it is a number of votes")
         object.__setattr__(self, "confidence", real("confidence", self.confidence, above=0, below=1))
-        one_of("form", self.form, FORMS)
-
-    @property
-    def event(self) -> Composed:
-        """Price of one query that the teachers answer, which covers one that they do not."""
-        return Composed((self.declined_event, gaussian_event(self.sigma_answer, self.form)))
-
-    @property
-    def declined_event(self) -> DiscreteGaussian:
-        """Price of one query that is confirmed or declined: the test alone."""
-        return DiscreteGaussian(self.sigma_threshold, 1.0)
-
-    @property
-    def answer_noise(self) -> AnswerNoise:
-        """Gaussian noise in an answer of the teachers; a confirmed label has none."""
-        return gaussian_noise(self.sigma_answer, self.form)
-
-    @property
-    def test(self) -> AgreementTest:
-        """The largest surplus over the prediction must reach the threshold; without one, the largest count."""
-        return AgreementTest(statistic="largest count", threshold=self.threshold)
-
-    def answerable(self, n_teachers: int, n_classes: int) -> Answerable:
-        """Return what K teachers can get answered that the student does not know already."""
-        return after_a_test(self.test, self.sigma_threshold, self.answer_noise, n_teachers, n_classes)
-
-    @classmethod
-    def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
-        """Return it with the least noise, in PATE18's proportion of test and answer."""
-        return least(
-            lambda sigma: cls(**values, sigma_answer=sigma, sigma_threshold=TEST_TO_ANSWER * sigma),
-            tested_sigma(values["form"], schedule),
-            schedule,
-        )
 
     def release(self, counts: IntArray, noise: NoiseSource, prediction: FloatArray | None = None) -> int | None:
         """Answer one query from its ``(n_classes,)`` vote counts and the student's ``(n_classes,)`` prediction."""
@@ -286,7 +266,5 @@ class InteractiveNoisyMax(QueryMechanism):
         answers = np.where(p.max(axis=1) > self.confidence, p.argmax(axis=1), DECLINED)
         for rows, block in in_blocks(counts):
             surplus = (block - np.rint(self.n_teachers * p[rows]).astype(np.int64)).max(axis=1)
-            passed = surplus + discrete_gaussian(self.sigma_threshold, surplus.shape, noise) >= self.threshold
-            noisy = with_noise(block[passed], self.sigma_answer, self.form, noise)
-            answers[rows][passed] = noisy > 0 if self.form == "binary" else noisy.argmax(axis=1)
+            self._answer_passed(answers[rows], block, surplus, noise)
         return answers

@@ -54,12 +54,12 @@ def noise_fields(mechanism: type) -> tuple[str, ...]:
     >>> noise_fields(ConfidentNoisyMax)
     ('sigma_threshold', 'sigma_answer')
     """
-    return tuple(each.name for each in fields(mechanism) if each.metadata.get(_ROLE) in ("noise", "price"))
+    return tuple(part.name for part in fields(mechanism) if part.metadata.get(_ROLE) in ("noise", "price"))
 
 
 def falls_with(mechanism: type, field: str) -> bool:
     """Whether the price falls as this field of noise grows."""
-    return any(each.name == field and each.metadata.get(_ROLE) == "noise" for each in fields(mechanism))
+    return any(part.name == field and part.metadata.get(_ROLE) == "noise" for part in fields(mechanism))
 
 
 def task_fields(mechanism: type) -> tuple[str, ...]:
@@ -71,7 +71,7 @@ def task_fields(mechanism: type) -> tuple[str, ...]:
     >>> task_fields(InteractiveNoisyMax)
     ('n_teachers', 'form')
     """
-    return tuple(each.name for each in fields(mechanism) if each.metadata.get(_ROLE) == "task")
+    return tuple(part.name for part in fields(mechanism) if part.metadata.get(_ROLE) == "task")
 
 
 def user_fields(mechanism: type) -> tuple[str, ...]:
@@ -83,7 +83,7 @@ def user_fields(mechanism: type) -> tuple[str, ...]:
     >>> user_fields(StableSparseVector)
     ('epsilon', 'delta', 'cutoff', 'calibration')
     """
-    return tuple(each.name for each in fields(mechanism) if each.metadata.get(_ROLE) != "task")
+    return tuple(part.name for part in fields(mechanism) if part.metadata.get(_ROLE) != "task")
 
 
 def required_fields(mechanism: type) -> dict[str, tuple[Any, str]]:
@@ -97,9 +97,9 @@ def required_fields(mechanism: type) -> dict[str, tuple[Any, str]]:
     """
     filled = (*noise_fields(mechanism), *task_fields(mechanism))
     return {
-        each.name: each.metadata.get(_EXAMPLE, (..., f"a value of its own; see {mechanism.__name__}"))
-        for each in fields(mechanism)
-        if each.name not in filled and each.default is MISSING and each.default_factory is MISSING
+        part.name: part.metadata.get(_EXAMPLE, (..., f"a value of its own; see {mechanism.__name__}"))
+        for part in fields(mechanism)
+        if part.name not in filled and part.default is MISSING and part.default_factory is MISSING
     }
 
 

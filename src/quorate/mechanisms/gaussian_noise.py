@@ -41,11 +41,6 @@ def gaussian_event(sigma: float, form: Form) -> DiscreteGaussian:
     L2 sensitivity √2. The half-lead is one integer of sensitivity 1. Independent discrete Gaussian noise on the
     coordinates of an integer vector of L2 sensitivity Δ is Δ²/(2σ²)-zCDP: CKS20, Proposition 5, summed over the
     coordinates.
-
-    Examples
-    --------
-    >>> gaussian_event(40.0, "binary")
-    DiscreteGaussian(sigma=40.0, l2_sensitivity=1.0)
     """
     return DiscreteGaussian(sigma, 1.0 if form == "binary" else VOTE_L2_SENSITIVITY)
 

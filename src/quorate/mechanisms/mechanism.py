@@ -128,10 +128,10 @@ class Mechanism(ABC):
             chosen = chosen_classes(noise, counts, only)
         passed = np.ones(len(counts))
         if test is not None:
-            told = [self.passes(each) for each in test.of(counts).tolist()]
-            if any(each is None for each in told):
+            chances = [self.passes(value) for value in test.of(counts).tolist()]
+            if any(value is None for value in chances):
                 return None
-            passed = np.array(told, dtype=np.float64)
+            passed = np.array(chances, dtype=np.float64)
         return np.column_stack([chosen * passed[:, None], 1 - passed])
 
     @classmethod
@@ -320,4 +320,4 @@ def for_runs() -> dict[str, type[Mechanism]]:
     >>> "NoisySum" in REGISTERED, "NoisySum" in for_runs()
     (True, False)
     """
-    return {name: each for name, each in _BY_NAME.items() if each.takes != "sums"}
+    return {name: kind for name, kind in _BY_NAME.items() if kind.takes != "sums"}

@@ -51,12 +51,12 @@ def check_answers(mechanism: Mechanism, answers: Any, *, n_queries: int, n_class
     """
     name, shape = type(mechanism).__name__, mechanism.answers.shape(n_queries, n_classes)
     if not isinstance(answers, np.ndarray) or answers.dtype != np.int64 or answers.shape != shape:
-        raise InvalidParameter(f"mechanism {name} must answer {n_queries} queries by an int64 array of shape {shape}")
+        raise _fault(name, f" must answer {n_queries} queries by an int64 array of shape {shape}")
     codes = mechanism.answers.codes(answers)
     least = DECLINED if mechanism.may_decline else 0
     if not np.all((codes >= least) & (codes < n_classes)):
         allowed = f"a class from 0 to {n_classes - 1}" + (f", or {DECLINED} for declined" * mechanism.may_decline)
-        raise InvalidParameter(f"mechanism {name} answers what stands for no class; each answer must be {allowed}")
+        raise _fault(name, f" answers what stands for no class; each answer must be {allowed}")
 
 
 def check_state(mechanism: StreamMechanism, state: Any, *, spent: int) -> int:
@@ -76,13 +76,13 @@ def check_state(mechanism: StreamMechanism, state: Any, *, spent: int) -> int:
     InvalidParameter
         If it is no instance of a dataclass with a whole number ``stages_spent``, at least `spent`.
     """
-    found = getattr(state, "stages_spent", None) if is_dataclass(state) and not isinstance(state, type) else None
-    if type(found) is not int or found < spent:
+    stages = getattr(state, "stages_spent", None) if is_dataclass(state) and not isinstance(state, type) else None
+    if type(stages) is not int or stages < spent:
         raise InvalidParameter(
             f"mechanism {type(mechanism).__name__} must keep its state in a frozen dataclass with the field "
             "stages_spent, a whole number that never falls"
         )
-    return found
+    return stages
 
 
 def check_step(mechanism: StreamMechanism, stepped: Any, *, row: Any, spent: int) -> tuple[int, int | None]:
@@ -107,14 +107,14 @@ def check_step(mechanism: StreamMechanism, stepped: Any, *, row: Any, spent: int
     """
     name = type(mechanism).__name__
     if not isinstance(stepped, tuple) or len(stepped) != 2:
-        raise InvalidParameter(f"mechanism {name} must return its next state and the answer from step")
+        raise _fault(name, " must return its next state and the answer from step")
     state, answer = stepped
     if answer is not None and (isinstance(answer, bool) or not isinstance(answer, int | np.integer)):
-        raise InvalidParameter(f"mechanism {name} must answer a query by a whole number, or by None where it declines")
+        raise _fault(name, " must answer a query by a whole number, or by None where it declines")
     n_classes = 2 if mechanism.takes == "scores" else len(row)  # a score is one number, of class 1 of two
     code = np.array([DECLINED if answer is None else int(answer)], dtype=np.int64)
     if answer is not None and code[0] == DECLINED and not mechanism.answers.may_be_negative:
-        raise InvalidParameter(f"mechanism {name} must decline a query by None")
+        raise _fault(name, " must decline a query by None")
     check_answers(mechanism, code, n_queries=1, n_classes=n_classes)
     return check_state(mechanism, state, spent=spent), None if answer is None else int(answer)
 
@@ -180,24 +180,23 @@ def check_declared(kind: object) -> type[Mechanism]:
         )
     params = getattr(kind, "__dataclass_params__", None)
     if params is None or not params.frozen:
-        raise InvalidParameter(f"mechanism {name} must be a frozen dataclass; decorate it with dataclass(frozen=True)")
+        raise _fault(name, " must be a frozen dataclass; decorate it with dataclass(frozen=True)")
     if inspect.isabstract(kind):
         missing = ", ".join(sorted(kind.__abstractmethods__))
-        raise InvalidParameter(f"mechanism {name} lacks {missing}; a mechanism has to define what its base does not")
+        raise _fault(name, f" lacks {missing}; a mechanism has to define what its base does not")
     if kind.takes not in get_args(Takes) or kind.takes == "sums":
-        raise InvalidParameter(
-            f'mechanism {name} takes {kind.takes!r}; a run has "votes", "votes and predictions" or "scores"'
-        )
+        raise _fault(name, f' takes {kind.takes!r}; a run has "votes", "votes and predictions" or "scores"')
     if kind.takes == "scores" and not issubclass(kind, StreamMechanism):
-        raise InvalidParameter(f"mechanism {name} takes scores, which streams alone do; inherit from StreamMechanism")
-    if not (hasattr(kind, "sensitivity") or "sensitivity" in {each.name for each in fields(kind)}):
-        raise InvalidParameter(
-            f"mechanism {name} does not declare its sensitivity: how far one changed teacher moves what its noise is "
-            "added to. Write it into the class. Example, of noise on half the lead: sensitivity: ClassVar[float] = 1.0"
+        raise _fault(name, " takes scores, which streams alone do; inherit from StreamMechanism")
+    if not (hasattr(kind, "sensitivity") or "sensitivity" in {part.name for part in fields(kind)}):
+        raise _fault(
+            name,
+            " does not declare its sensitivity: how far one changed teacher moves what its noise is "
+            "added to. Write it into the class. Example, of noise on half the lead: sensitivity: ClassVar[float] = 1.0",
         )
     odd = sorted(set(task_fields(kind)) - set(TASK))
     if odd:
-        raise InvalidParameter(f"mechanism {name}: no task fills in the field {odd[0]!r}; FROM_TASK is for {TASK}")
+        raise _fault(name, f": no task fills in the field {odd[0]!r}; FROM_TASK is for {TASK}")
     return kind
 
 
@@ -218,14 +217,13 @@ def owners_code(kind: type, doing: str) -> Iterator[None]:
         if not is_own(kind):
             raise
         raise UnsupportedEvent(
-            f"mechanism {kind.__name__}: its price is no event that a ledger can store "
-            f"({str(refusal).partition(';')[0]}). Decorate the event's class with "
-            'quorate.accounting.register_event("yours.name", priced_as=...)'
+            f"mechanism {kind.__name__}: its price is no event that a ledger can store ({refusal.problem})",
+            advice='Decorate the event\'s class with quorate.accounting.register_event("yours.name", priced_as=...)',
         ) from None
     except InvalidParameter as refusal:
-        if not is_own(kind) or kind.__name__ in str(refusal):
+        if not is_own(kind) or refusal.parameter == _called(kind.__name__):
             raise
-        raise InvalidParameter(f"mechanism {kind.__name__}: {refusal}") from None
+        raise InvalidParameter(f"{_called(kind.__name__)}: {refusal}") from None
     except QuorateError:
         raise
     except Exception as error:
@@ -260,7 +258,7 @@ def check_own(mechanism: Mechanism, *, n_teachers: int, n_classes: int, answers:
         return
     kind = check_declared(type(mechanism))
     with owners_code(kind, "where it says its sensitivity"):
-        real(f"sensitivity of mechanism {kind.__name__}", mechanism.sensitivity, at_least=1)  # type: ignore[attr-defined]  # declared
+        real("sensitivity", mechanism.sensitivity, at_least=1)  # type: ignore[attr-defined]  # declared
     with owners_code(kind, "where it says its price"):
         for event in (mechanism.event, mechanism.schedule(answers)):
             _check_event(kind.__name__, event)
@@ -288,11 +286,20 @@ def data_dependent_terms(mechanism: Mechanism) -> NoisyMaxTerms | None:
     return None if is_own(mechanism) else mechanism.data_dependent
 
 
+def _called(name: str) -> str:
+    """Return what refusals call a mechanism of the user's own: those that say it already need not say it again."""
+    return f"mechanism {name}"
+
+
+def _fault(name: str, problem: str) -> InvalidParameter:
+    return InvalidParameter(f"{_called(name)}{problem}", parameter=_called(name))
+
+
 def _check_event(name: str, event: object) -> None:
     if not isinstance(event, Event):
-        raise InvalidParameter(f"mechanism {name}: its price must be an event, got {type(event).__name__}")
+        raise _fault(name, f": its price must be an event, got {type(event).__name__}")
     if from_json(event.to_json()) != event:
-        raise InvalidParameter(f"mechanism {name}: its price reads back from a ledger as another event")
+        raise _fault(name, ": its price reads back from a ledger as another event")
 
 
 class _Release(Protocol):
@@ -321,19 +328,17 @@ class _Watched:
 def _check_told(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> None:
     """Ask for all that a run asks after the charge, when it would be too late to find that it fails."""
     name = type(mechanism).__name__
-    told: tuple[tuple[str, object, type, bool], ...] = (
+    properties: tuple[tuple[str, object, type, bool], ...] = (
         ("answers", mechanism.answers, Answers, False),
         ("answer_noise", mechanism.answer_noise, AnswerNoise, True),
         ("test", mechanism.test, AgreementTest, True),
         ("answerable", mechanism.answerable(n_teachers, n_classes), Answerable, False),
     )
-    for what, value, kind, may_be_none in told:
+    for what, value, kind, may_be_none in properties:
         if not isinstance(value, kind) and not (may_be_none and value is None):
-            raise InvalidParameter(f"mechanism {name}: {what} must be of {kind.__name__}, got {type(value).__name__}")
+            raise _fault(name, f": {what} must be of {kind.__name__}, got {type(value).__name__}")
     if isinstance(mechanism.answers, Values) != mechanism.releases_values:
-        raise InvalidParameter(
-            f"mechanism {name} must say releases_values where its answers are Values, and only there"
-        )
+        raise _fault(name, " must say releases_values where its answers are Values, and only there")
 
 
 def _check_read(mechanism: Mechanism, answers: Any, *, n_teachers: int, n_classes: int) -> None:
@@ -342,11 +347,11 @@ def _check_read(mechanism: Mechanism, answers: Any, *, n_teachers: int, n_classe
     if not isinstance(read, Values):
         return
     if np.shape(read.shares(answers, n_teachers)) != (len(answers), n_classes):
-        raise InvalidParameter(f"mechanism {name}: shares must be one for each query and class")
+        raise _fault(name, ": shares must be one for each query and class")
     read.share_noise(n_teachers)
-    columns = read.columns([str(each) for each in range(n_classes)])
+    columns = read.columns([str(c) for c in range(n_classes)])
     if np.reshape(read.published(answers), (len(answers), -1)).shape[1] != len(columns):
-        raise InvalidParameter(f"mechanism {name}: what is published must have one number for each of its columns")
+        raise _fault(name, ": what is published must have one number for each of its columns")
 
 
 def _rehearse(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> Any:
@@ -362,8 +367,8 @@ def _rehearse(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> Any:
     many: Any = mechanism.release_many
     if mechanism.takes == "votes and predictions":
         predicted = np.full((len(rows), n_classes), 1 / n_classes)
-        for told in (None, predicted):
-            answers = _drawn(mechanism, lambda noise, told=told: many(rows, noise, told))
+        for prediction in (None, predicted):
+            answers = _drawn(mechanism, lambda noise, prediction=prediction: many(rows, noise, prediction))
             check_answers(mechanism, answers, n_queries=len(rows), n_classes=n_classes)
         return answers
     answers = _drawn(mechanism, lambda noise: many(rows, noise))
@@ -389,14 +394,16 @@ def _drawn(mechanism: Mechanism, release: _Release) -> Any:
     name, noise = type(mechanism).__name__, _Watched(SeededNoise(0))
     answers = release(noise)
     if not sum(noise.given):
-        raise InvalidParameter(
-            f"mechanism {name} draws nothing from the noise it is given, which is the only noise that counts; take its "
-            "words, or a sampler of quorate.noise"
+        raise _fault(
+            name,
+            " draws nothing from the noise it is given, which is the only noise that counts; take its "
+            "words, or a sampler of quorate.noise",
         )
     if not np.array_equal(answers, release(_Watched(SeededNoise(0)))):
-        raise InvalidParameter(
-            f"mechanism {name} gives two answers to the same votes with the same noise: it draws noise of its own, or "
-            "keeps a state. Take all randomness from the noise it is given"
+        raise _fault(
+            name,
+            " gives two answers to the same votes with the same noise: it draws noise of its own, or "
+            "keeps a state. Take all randomness from the noise it is given",
         )
     return answers
 

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from quorate.accounting import Event
 from quorate.arguments import nearest
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.mechanisms import (
     Mechanism,
     NoisyCounts,
@@ -30,14 +30,7 @@ _PLAIN: Final = {int, float, str}  # values that are the same wherever they are 
 
 
 def schedule_event(mechanism: Mechanism, answers: int) -> Event:
-    """Everything that `answers` queries may release, as one event.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import NoisyCounts
-    >>> schedule_event(NoisyCounts(sigma=40.0, form="binary"), 100)
-    Repeated(event=DiscreteGaussian(sigma=40.0, l2_sensitivity=1.0), times=100)
-    """
+    """Everything that `answers` queries may release, as one event."""
     return mechanism.schedule(answers)
 
 
@@ -102,12 +95,14 @@ def check_schedule(mechanism: Mechanism, *, n_teachers: int, answers: int) -> No
     """
     if isinstance(mechanism, StreamMechanism) and mechanism.n_queries < answers:
         raise InvalidParameter(
-            f"mechanism must have n_queries >= {answers}, one for each label and online answer, got "
+            f"{named('mechanism')} must have n_queries >= {answers}, one for each label and online answer, got "
             f"{mechanism.n_queries}; raise it"
         )
     made_for = getattr(mechanism, "n_teachers", n_teachers)
     if made_for != n_teachers:
-        raise InvalidParameter(f"mechanism must have the n_teachers={n_teachers} of this run, got {made_for}")
+        raise InvalidParameter(
+            f"{named('mechanism')} must have the n_teachers={n_teachers} of this run, got {made_for}"
+        )
 
 
 def mechanism_for(
@@ -137,16 +132,6 @@ def mechanism_for(
     ------
     InvalidParameter
         If a field is unknown, missing or out of range, or only a part of the noise was given.
-
-    Examples
-    --------
-    >>> task = dict(n_classes=10, n_teachers=250, answers=500, epsilon=1.0, delta=1e-5)
-    >>> from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax
-    >>> mechanism_for(GaussianNoisyMax, {}, **task)
-    GaussianNoisyMax(sigma=117.972932, form='histogram')
-    >>> mechanism_for(ConfidentNoisyMax, {}, **task)
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: ConfidentNoisyMax needs threshold. Example: threshold = 200.0: how many ...
     """
     name, noise, allowed = kind.__name__, noise_fields(kind), user_fields(kind)
     for field in given:
@@ -154,8 +139,8 @@ def mechanism_for(
             raise InvalidParameter(f"{name} has no field {field!r}{nearest(field, allowed)}")
     for field, (value, meaning) in required_fields(kind).items():
         if field not in given:
-            told = f"{field}. Example: {field} = {value}: {meaning}" if value is not ... else f"{field}: {meaning}"
-            raise InvalidParameter(f"{name} needs {told}")
+            need = f"{field}. Example: {field} = {value}: {meaning}" if value is not ... else f"{field}: {meaning}"
+            raise InvalidParameter(f"{name} needs {need}")
     missing = [field for field in noise if field not in given]
     if missing and len(missing) < len(noise):
         raise InvalidParameter(
@@ -172,7 +157,7 @@ def mechanism_for(
         if not missing:
             return kind(**values)
         schedule = (answers, epsilon, delta)
-        if is_own(kind) or not {type(each) for each in (*values.values(), *schedule)} <= _PLAIN:
+        if is_own(kind) or not {type(held) for held in (*values.values(), *schedule)} <= _PLAIN:
             return _calibrated.__wrapped__(kind, tuple(values), *schedule, *values.values())
         return _calibrated(kind, tuple(values), *schedule, *values.values())
 

@@ -103,9 +103,8 @@ class SoftLabel(StreamMechanism):
         object.__setattr__(self, "n_queries", count("n_queries", self.n_queries, at_least=1))
         object.__setattr__(self, "bins", count("bins", self.bins, at_least=2))
         if self.cutoff > self.n_queries:
-            raise InvalidParameter(
-                f"cutoff must be at most n_queries={self.n_queries!r}, got {self.cutoff!r}; no more can be declined"
-            )
+            most = f"at most the number of queries, which is {self.n_queries!r}"
+            raise InvalidParameter(parameter="cutoff", got=self.cutoff, expected=most, advice="no more can be declined")
         tests = self.tests
         object.__setattr__(self, "epsilon", tests.epsilon)
         object.__setattr__(self, "delta", tests.delta)

@@ -232,9 +232,8 @@ class StableSparseVector(StreamMechanism):
         object.__setattr__(self, "n_queries", count("n_queries", self.n_queries, at_least=1))
         one_of("calibration", self.calibration, ("tight", "lzcw21", "btt18"))
         if self.cutoff > self.n_queries:
-            raise InvalidParameter(
-                f"cutoff must be at most n_queries={self.n_queries!r}, got {self.cutoff!r}; no more can be declined"
-            )
+            most = f"at most the number of queries, which is {self.n_queries!r}"
+            raise InvalidParameter(parameter="cutoff", got=self.cutoff, expected=most, advice="no more can be declined")
         _ = self.stage_noise  # refuses what cannot be calibrated
 
     @property
@@ -323,10 +322,10 @@ class StableSparseVector(StreamMechanism):
         if not state.open:
             raise MechanismClosed("the sparse vector is closed: its cutoff or its number of queries is reached")
         noisy = self.stage_noise.draw_noisy(distance_to_instability(row), noise)
-        asked = state.asked + 1
+        n_asked = state.asked + 1
         if noisy[0] > state.noisy_threshold.reveal():
-            return replace(state, asked=asked, open=asked < self.n_queries), int(row[0].argmax())
-        return self.init(noise, state.stages_spent + 1, asked), None
+            return replace(state, asked=n_asked, open=n_asked < self.n_queries), int(row[0].argmax())
+        return self.init(noise, state.stages_spent + 1, n_asked), None
 
     def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer a whole stream ``(n_queries, n_classes)``: class indices, or ``DECLINED``, ``(n_queries,)``.

@@ -43,7 +43,7 @@ from quorate.accounting import ApproxDP, Composed, PureDP, Repeated, delta
 from quorate.accounting.pure import randomized_response_law
 from quorate.arguments import count, real
 from quorate.deferred import special
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.noise import NoiseSource, discrete_laplace, geometric
 from quorate.noise.source import MAX_SCALE
 from quorate.types import FloatArray, IntArray
@@ -167,7 +167,9 @@ def _two_sided(threshold: float, scale: float) -> StageNoise:
 
 def _check_width(scale: float) -> None:
     if not scale <= MAX_SCALE:
-        raise InvalidParameter("epsilon must be larger for this cutoff: the noise would be wider than 2^40 votes")
+        raise InvalidParameter(
+            f"{named('epsilon')} must be larger for this {named('cutoff')}: the noise would be wider than 2^40 votes"
+        )
 
 
 @lru_cache(maxsize=1024)
@@ -195,12 +197,13 @@ def tight(epsilon: float, delta_: float, cutoff: int) -> StageNoise:
     stage = best_stage / _UP**2  # what is reported is rounded up again
     t, q = best_share * stage, (1 - best_share) * stage / 2
     threshold = max(0, ceil(log(cutoff * expm1(-q) / expm1(-t - q) * _TAIL_UP**2 / best_left) / t) - 1)
-    found = StageNoise(threshold=threshold, threshold_scale=1 / t, query_scale=1 / q, one_sided=True)
-    if not delta(found.event(cutoff), epsilon) <= delta_:  # cannot happen; refused rather than released
+    smallest = StageNoise(threshold=threshold, threshold_scale=1 / t, query_scale=1 / q, one_sided=True)
+    if not delta(smallest.event(cutoff), epsilon) <= delta_:  # cannot happen; refused rather than released
         raise InvalidParameter(
-            f"epsilon={epsilon!r} and delta={delta_!r} leave no room for {cutoff} stages; lower cutoff"
+            f"{named('epsilon', epsilon)} and {named('delta', delta_)} leave no room for {cutoff} stages; lower "
+            f"{named('cutoff')}"
         )
-    return found
+    return smallest
 
 
 def _most_stage_epsilon(epsilon: float, delta_: float, cutoff: int) -> float:

@@ -139,13 +139,7 @@ MAX_SCALE = 2.0**40
 
 
 def checked_scale(name: str, value: object) -> float:
-    """Return `value` as a float, or refuse it unless it is a number in ``(0, 2**40]``.
-
-    Examples
-    --------
-    >>> checked_scale("sigma", 3)
-    3.0
-    """
+    """Return `value` as a float, or refuse it unless it is a number in ``(0, 2**40]``."""
     scale = real(name, value, above=0)
     if scale > MAX_SCALE:
         raise InvalidParameter(f"{name} must be at most 2^40 votes, got {value!r}; use a coarser unit")

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from quorate.deferred import optimize, special
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.run.expected import Basis
 
 _BEYOND = 0.03  # how far it may be off where it is asked for twice as many rows as it was told for, or for half as many
@@ -66,14 +66,18 @@ class LearningCurve:
         told = _pairs(points)
         if not told or not all(1 <= rows < math.inf and 0 < accuracy < 1 for rows, accuracy in told):
             raise InvalidParameter(
-                "learning_curve must be pairs of rows >= 1 and accuracy in (0, 1), got "
-                f"{points!r}. Example: [(20, 0.72), (100, 0.83)]"
+                f"{named('learning_curve')} must be pairs of rows >= 1 and accuracy in (0, 1), got {_said(points)}",
+                parameter="learning_curve",
+                got=points,
+                advice="Example: 20:0.72, 100:0.83",
             )
         told = tuple(sorted(set(told)))
         if len({each[0] for each in told}) < len(told):
             raise InvalidParameter(
-                f"learning_curve has several accuracies for one number of rows, got {points!r}; give one for each, "
-                "their mean perhaps"
+                f"{named('learning_curve')} has several accuracies for one number of rows, got "
+                f"{_said(points)}; give one for each, their mean perhaps",
+                parameter="learning_curve",
+                got=points,
             )
         rows = np.log([each[0] for each in told])
         scores = special.ndtri([min(max(_of_two(each[1], n_classes), 0.01), 0.999) for each in told])
@@ -104,6 +108,12 @@ def _of_two(accuracy: float, n_classes: int) -> float:
     """Return the accuracy between two classes of the same skill."""
     guess = 1 / n_classes
     return (1 + (accuracy - guess) / (1 - guess)) / 2
+
+
+def _said(points: object) -> str:
+    """Write points as a command takes them, rows:accuracy; what is no such pairs as Python does."""
+    pairs = _pairs(points)
+    return ", ".join(f"{rows:g}:{accuracy:g}" for rows, accuracy in pairs) if pairs else repr(points)
 
 
 def _pairs(points: object) -> tuple[tuple[float, float], ...]:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from quorate.accounting import delta, worlds_told_apart
+from quorate.accounting.attacker import worlds_told_apart_by
 from quorate.accounting.figures import several
-from quorate.accounting.odds import worlds_told_apart_by
 from quorate.planning.by_epsilon import AtEpsilon, Expectation, at_each_epsilon
 from quorate.planning.crossing import AGREEMENTS, Crossing, sparse_vector_from
 from quorate.planning.plan_row import PlanRow

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from quorate.arguments import count, nearest
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.mechanisms import Mechanism
 from quorate.planning.vote_rows import KINDS, Grid
 from quorate.run.public_facts import PublicFacts
@@ -21,7 +21,9 @@ def needed(name: str, value: int | None) -> int:
     Raises InvalidParameter if it was not given.
     """
     if value is None:
-        raise InvalidParameter(f"{name} is needed where there are no public rows to tell it; give {name}=")
+        raise InvalidParameter(
+            f"{name} is needed where there are no public rows to tell it; give {name}=", parameter=name
+        )
     return count(name, value, at_least=1)
 
 
@@ -51,7 +53,10 @@ def number_of_rows(n_rows: int | None, n_records: int, unit: str) -> int | None:
     if n_rows is None or count("n_rows", n_rows, at_least=1) >= n_records:
         return n_rows
     raise InvalidParameter(
-        f"n_rows must be at least n_records, since each {unit} has a row, got {n_rows:,} for n_records={n_records:,}"
+        f"{named('n_rows')} must be at least {named('n_records')}, since each {unit} has a row, got {n_rows:,} for "
+        f"{named('n_records', n_records)}",
+        parameter="n_rows",
+        got=n_rows,
     )
 
 
@@ -105,7 +110,10 @@ def models_of(given: object) -> tuple[str, ...] | None:
         if listed is None or each not in names:
             hint = nearest(each, names) if isinstance(each, str) else ""
             raise InvalidParameter(
-                f'models must be names of {", ".join(names)}, in a list such as ["tree"], got {each!r}{hint}'
+                parameter="models",
+                got=each,
+                expected=f"names of {', '.join(names)}",
+                advice=hint.removeprefix("; "),
             )
     return listed
 
@@ -116,7 +124,7 @@ def _numbers(name: str, given: object, *, most: int | None) -> tuple[int, ...] |
     listed = _listed(name, given, "[100, 200]")
     numbers = tuple(count(name, each, at_least=1) for each in listed)
     if most is not None and max(numbers) > most:
-        raise InvalidParameter(f"{name} must be at most {most:,} here, got {max(numbers):,}")
+        raise InvalidParameter(parameter=name, got=max(numbers), expected=f"at most {most:,} here")
     return numbers
 
 

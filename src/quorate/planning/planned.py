@@ -10,7 +10,7 @@ from quorate.ambient import one_thread
 from quorate.arguments import count, real
 from quorate.data import check_classes
 from quorate.data.feature_maps.named import FeatureMapName
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, keyword, named
 from quorate.planning.by_epsilon import Expectation
 from quorate.planning.direct_row import direct_row, direct_row_unknown
 from quorate.planning.learning_curve import LearningCurve
@@ -252,8 +252,10 @@ def _share_of_commonest(given: float | None, n_classes: int) -> float | None:
     share = real("commonest", given, above=0, below=1)
     if share < 1 / n_classes - _ROUNDED:
         raise InvalidParameter(
-            f"commonest is the share of the commonest of {n_classes} classes, which is at least 1/{n_classes}, got "
-            f"{given!r}"
+            f"{named('commonest')} is the share of the commonest of {n_classes} classes, which is at least "
+            f"1/{n_classes}, got {given!r}",
+            parameter="commonest",
+            got=given,
         )
     return share
 
@@ -299,7 +301,8 @@ def _compared(rehearsals: Sequence[Rehearsal], asked: Sequence[str] | None) -> C
     others = rehearsals[0].material.others if rehearsals else {}
     if asked and not others:
         raise InvalidParameter(
-            "models are compared on labelled public rows, and none are rehearsed on here; give evaluation= or y_public="
+            f"{named('models')} names models to compare on labelled public rows, and none are rehearsed on here; give "
+            f"{keyword('evaluation')}, and take {named('rehearse', 'labels')}"
         )
     return others
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from quorate.data import PrivateRecords, encode_labels, match_columns, refuse_private_rows
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, keyword
 from quorate.labelling import Released
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.rehearsal.material import Material
@@ -119,7 +119,7 @@ def expected_of(task: Task, X: Any, y: Any, judged: Judged | None = None) -> tup
     private rows are among them; InvalidParameter if they are too few, or the number of private units is not known.
     """
     if task.facts.rows is None:
-        raise InvalidParameter("rehearsing needs the number of records; give n_records=")
+        raise InvalidParameter(f"rehearsing needs the number of records; declare {keyword('n_records')}")
     _, rows = match_columns(task.inputs.public, X, called=("the public pool", "evaluation"))
     codes = encode_labels(y, task.inputs.classes, name="evaluation labels")
     refuse_private_rows(rows, task.inputs.records(), name="evaluation")

@@ -18,7 +18,7 @@ from quorate.data.rows import Rows, take
 from quorate.direct.budgets import PlannedBudgets
 from quorate.direct.config import feature_map_of
 from quorate.ensemble import as_teacher, with_classes
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, keyword, named
 from quorate.planning.rehearsal import as_hard
 from quorate.planning.rehearsal.made_up import (
     MOST_RULED,
@@ -200,8 +200,8 @@ def rehearsals_of(
         side = _synthetic(facts, classes, models)
     if side is None or (how in ("auto", "labels") and not labelled):
         raise InvalidParameter(
-            f'rehearse="{how}" plays on public rows{" with labels" * (how == "labels")}, and none were given; give '
-            'public= and y_public= or evaluation=, or take rehearse="synthetic"'
+            f"{named('rehearse', how)} plays on public rows{' with labels' * (how == 'labels')}, and none were given; "
+            f"give {keyword('evaluation' if how == 'labels' else 'public')}, or take {named('rehearse', 'synthetic')}"
         )
     effort = _effort(facts, models)
     if how in ("auto", "labels"):
@@ -397,7 +397,7 @@ def notes_of(rehearsals: Sequence[Rehearsal]) -> tuple[str, ...]:
     if first.mixed and first.material.basis == "labelled public rows":
         said.append(
             "nothing tells whose the labelled public rows are, so that a teacher's rows were drawn from all: one "
-            f"{first.facts.unit}'s resemble each other more, and what is expected is too high by what that makes; give "
-            "evaluation=(X, y, groups)"
+            f"{first.facts.unit}'s resemble each other more, and what is expected is too high by what that makes; tell "
+            f"whose they are in {named('evaluation')}, by {named('groups')}"
         )
     return tuple(said)

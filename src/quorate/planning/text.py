@@ -181,7 +181,7 @@ def _cannot(plan: Plan) -> list[str]:
             by_name.setdefault(method_of(row), []).append(row)
     for name, rows in by_name.items():
         last = rows[-1]  # of the most teachers: if even these cannot
-        lines += _words("cannot", f"{name}: {last.cannot.removeprefix('cannot answer: ')}")
+        lines += _words("cannot", f"{name}: {last.cannot}")
     return lines
 
 

@@ -165,15 +165,12 @@ def _cannot(mechanism: Mechanism, n_teachers: int) -> str:
     if test is not None and test.largest(n_teachers) < test.threshold:
         what = "votes" if test.statistic == "largest count" else "votes of distance to a tie"
         return (
-            f"cannot answer: it takes {test.threshold:,.0f} {what}, and where all of "
+            f"it takes {test.threshold:,.0f} {what}, and where all of "
             f"{several(n_teachers, 'teacher')} agree there are {test.largest(n_teachers):,}"
         )
     if test is not None:
-        return (
-            f"cannot answer: where all of {several(n_teachers, 'teacher')} agree, their class comes out less often "
-            "than not"
-        )
-    return f"cannot answer: all answers together do not tell a unanimous vote of {n_teachers:,} from a tie"
+        return f"where all of {several(n_teachers, 'teacher')} agree, their class comes out less often than not"
+    return f"all answers together do not tell a unanimous vote of {n_teachers:,} from a tie"
 
 
 def share_noise(

@@ -214,19 +214,19 @@ def check_covered(reservation: Reservation, purpose: str, mechanism: Priced) -> 
     if reserved == 0:
         raise InvalidParameter(f'the reservation holds no answers for "{purpose}"; name it among the purposes')
     event, sharing = _paying(reservation, purpose)
-    answers = sum(reservation.purposes[each] for each in sharing if each != STAGE)
+    answers = sum(reservation.purposes[name] for name in sharing if name != STAGE)
     stream = isinstance(mechanism, StreamMechanism)
-    told = " and ".join(f'"{each}"' for each in sharing if each != STAGE)
+    purposes = " and ".join(f'"{name}"' for name in sharing if name != STAGE)
     if (STAGE in sharing) != stream:
         raise InvalidParameter(
-            f"the reservation of {told} is for {'no stream' if stream else 'a stream with stages'}, got "
+            f"the reservation of {purposes} is for {'no stream' if stream else 'a stream with stages'}, got "
             f"{type(mechanism).__name__}; reserve the event of the mechanism that answers, a stream's with its stages"
         )
     paid, needed = single_events(event), single_events(Repeated(mechanism.event, 1 if stream else answers))
     if any(paid[one] < often for one, often in needed.items()) or answers > getattr(mechanism, "n_queries", answers):
         also = "" if stream or len(sharing) == 1 else ", and say with charged_to which part pays for which purpose"
         raise InvalidParameter(
-            f"the reservation does not pay for {answers:,} answers of {type(mechanism).__name__} for {told}; "
+            f"the reservation does not pay for {answers:,} answers of {type(mechanism).__name__} for {purposes}; "
             f"reserve the event of the mechanism that answers{also}"
         )
     return reserved
@@ -248,7 +248,7 @@ def _paying(reservation: Reservation, purpose: str) -> tuple[Event, list[str]]:
         return event, list(reservation.purposes)
     if not isinstance(event, Composed):  # the ledger refuses to make such a reservation
         raise InvalidParameter("the reservation names parts of an event that has none; reserve their Composed")
-    return event.events[charged_to[purpose]], [each for each, part in charged_to.items() if part == charged_to[purpose]]
+    return event.events[charged_to[purpose]], [name for name, part in charged_to.items() if part == charged_to[purpose]]
 
 
 def release_once(

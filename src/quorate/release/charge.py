@@ -99,11 +99,11 @@ class Charge:
 
     def _scope_on(self, ledger: Ledger) -> GuaranteeScope:
         """Return the scope, without a sentence that version 0.1 did not say where it made this very charge."""
-        made = self.find(ledger)
-        if made is None or made.scope is None:
+        charged = self.find(ledger)
+        if charged is None or charged.scope is None:
             return self.scope
-        said = made.scope.caveats
-        kept = tuple(each for each in self.scope.caveats if each in said or not each.startswith(SAID_LATER))
+        said = charged.scope.caveats
+        kept = tuple(caveat for caveat in self.scope.caveats if caveat in said or not caveat.startswith(SAID_LATER))
         return replace(self.scope, caveats=kept)
 
     @contextmanager
@@ -114,7 +114,7 @@ class Charge:
         except BudgetExhausted as refusal:
             if self.remedy is None:
                 raise
-            raise refusal.reworded(f"{str(refusal).partition(';')[0]}; {self.remedy}") from None
+            raise refusal.reworded(advice=self.remedy) from None
 
     def find(self, ledger: Ledger) -> Reservation | None:
         """Return the reservation that the charge made; None where it was not made."""
@@ -219,7 +219,7 @@ def _existing(path: Path) -> Ledger | None:
 
 def _look(ledger: Ledger, charge_on: Callable[[Ledger], Charge], fingerprint: str, reworded: Reworded | None) -> None:
     if ledger.fingerprints and fingerprint not in ledger.fingerprints:
-        raise LedgerMismatch(OTHER_DATA)
+        raise LedgerMismatch(OTHER_DATA, other_data=True)
     try:
         charge_on(ledger).check_affordable(ledger)
     except BudgetExhausted as refusal:

@@ -162,9 +162,9 @@ def ledger_scope(ledger: Ledger, *, seeded: bool) -> GuaranteeScope:
     caveats = list(scope.caveats)
     if seeded:
         caveats.insert(0, SEEDED)
-    elif any(each.client == SEEDED_CLIENT for each in reservations):
+    elif any(reservation.client == SEEDED_CLIENT for reservation in reservations):
         caveats.insert(0, SEEDED_EARLIER)
-    if any(each.scope is None for each in reservations):
+    if any(reservation.scope is None for reservation in reservations):
         caveats.append(NOT_CLAIMED)
     if not ledger.durable:
         caveats.append(NOT_DURABLE)
@@ -172,7 +172,7 @@ def ledger_scope(ledger: Ledger, *, seeded: bool) -> GuaranteeScope:
         caveats.append(OWN_STORE.format(store=ledger.own_store))
     if len(reservations) > 1:
         caveats.append(EARLIER)
-    own = sorted({kind for each in reservations for kind in each.own_kinds})
+    own = sorted({kind for reservation in reservations for kind in reservation.own_kinds})
     if own:
         caveats.append(OWN_EVENTS.format(kinds=", ".join(own)))
     return GuaranteeScope(unit=scope.unit, neighbours=scope.neighbours, caveats=tuple(caveats))

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 from quorate.errors import LedgerMismatch, PreconditionFailed
 from quorate.ledger import Ledger
 from quorate.ledger.files import key_file, refuse_other_files, refuse_second_names
-from quorate.release.files import sync, write_beside
+from quorate.release.file_writing import sync, write_beside
 from quorate.types import Secret
 
 KEY_BYTES = 32
@@ -104,9 +104,9 @@ def with_key(ledger: Path | Ledger | None, make: Callable[[Secret[bytes]], T], *
     """
     while True:
         key = fingerprint_key(ledger, begin=False)
-        made = make(key)
+        thing = make(key)
         if not begin or _place(ledger) is None or _same(fingerprint_key(ledger, made_up=key), key):
-            return made
+            return thing
 
 
 def _same(one: Secret[bytes], other: Secret[bytes]) -> bool:
@@ -131,8 +131,8 @@ def _fingerprints(ledger: Path | Ledger | None) -> Sequence[str] | None:
     if ledger is None or not ledger.exists():
         return None
     try:
-        with Ledger(ledger) as found:
-            return found.fingerprints
+        with Ledger(ledger) as opened:
+            return opened.fingerprints
     except PreconditionFailed as refusal:
         if type(refusal) is PreconditionFailed:  # no entry yet: its opening was interrupted
             return None

@@ -41,8 +41,8 @@ def described(value: Any, depth: int = _DEPTH) -> str:
     if depth < 0:
         return stored_name(type(value))
 
-    def inner(each: Any) -> str:
-        return described(each, depth - 1)
+    def inner(item: Any) -> str:
+        return described(item, depth - 1)
 
     if isinstance(value, np.ndarray) and value.dtype.kind != "O":
         return f"array({value.dtype}, {value.shape}, {blake2b(value.tobytes(), digest_size=16).hexdigest()})"
@@ -54,7 +54,7 @@ def described(value: Any, depth: int = _DEPTH) -> str:
     if isinstance(value, set | frozenset):
         return f"{type(value).__name__}({', '.join(sorted(map(inner, value)))})"
     if isinstance(value, Mapping):
-        return f"{type(value).__name__}({', '.join(f'{inner(key)}: {inner(each)}' for key, each in value.items())})"
+        return f"{type(value).__name__}({', '.join(f'{inner(key)}: {inner(item)}' for key, item in value.items())})"
     if isinstance(value, partial):
         return f"partial({inner(value.func)}, {inner(value.args)}, {inner(value.keywords)})"
     if isinstance(value, MethodType):
@@ -83,7 +83,7 @@ def described_mechanism(mechanism: Mechanism) -> str:
     if not is_own(mechanism):
         return repr(mechanism)
     # Field by field, wherever a class keeps them: one that inherits from a class with slots has them in two places.
-    values = (f"{each.name}={described(getattr(mechanism, each.name))}" for each in fields(mechanism))
+    values = (f"{part.name}={described(getattr(mechanism, part.name))}" for part in fields(mechanism))
     return f"{stored_name(type(mechanism))}({', '.join(values)}) of code {code_digest(type(mechanism))}"
 
 
@@ -111,9 +111,11 @@ def code_digest(kind: type) -> str:
 
 def told_code(code: CodeType) -> str:
     """Digest of what a function does, its inner functions included."""
-    constants = [told_code(each) if isinstance(each, CodeType) else _constant(each) for each in code.co_consts]
-    told = repr((code.co_code, code.co_names, constants))
-    return blake2b(told.encode(), digest_size=16).hexdigest()
+    constants = [
+        told_code(constant) if isinstance(constant, CodeType) else _constant(constant) for constant in code.co_consts
+    ]
+    text = repr((code.co_code, code.co_names, constants))
+    return blake2b(text.encode(), digest_size=16).hexdigest()
 
 
 def _constant(value: Any) -> str:
@@ -138,8 +140,8 @@ class _Walk:
         self._seen.add(id(value))
         if isinstance(value, tuple | list | frozenset | set):
             ordered = sorted(value, key=repr) if isinstance(value, frozenset | set) else value
-            for each in ordered:
-                self.take(each)
+            for part in ordered:
+                self.take(part)
         elif isinstance(value, dict):
             for key in sorted(value, key=repr):
                 self.take((key, value[key]))
@@ -164,8 +166,8 @@ class _Walk:
             self.take(value.value)
         elif getattr(getattr(value, "__dataclass_params__", None), "frozen", False):
             self.take(type(value))
-            for each in fields(value):
-                self.take((each.name, getattr(value, each.name)))
+            for part in fields(value):
+                self.take((part.name, getattr(value, part.name)))
 
     def _take_class(self, kind: type) -> None:
         if not self._is_own(kind.__module__):
@@ -192,8 +194,8 @@ class _Walk:
             named = function.__globals__.get(name)
             if isinstance(named, ModuleType):
                 if self._is_own(named.__name__):
-                    for each in names:
-                        self.take(getattr(named, each, None))
+                    for attribute in names:
+                        self.take(getattr(named, attribute, None))
             else:
                 self.take(named)
 
@@ -205,21 +207,21 @@ class _Walk:
             return False
         place = getattr(sys.modules.get(module or ""), "__file__", None)
         installed = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-        return place is not None and not any(place.startswith(each) for each in installed)
+        return place is not None and not any(place.startswith(prefix) for prefix in installed)
 
 
 def _within(value: Any) -> Iterator[Any]:
     if isinstance(value, partial):
         yield from (value.args, value.keywords)
     if isinstance(value, property | staticmethod | classmethod | cached_property | partial) or callable(value):
-        yield from (found for name in _WITHIN if (found := getattr(value, name, None)) is not None)
+        yield from (part for name in _WITHIN if (part := getattr(value, name, None)) is not None)
 
 
 def _names(code: CodeType) -> Iterator[str]:
     yield from code.co_names
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            yield from _names(each)
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
 
 
 def _is_generated(value: Any) -> bool:

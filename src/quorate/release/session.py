@@ -111,7 +111,7 @@ class LedgerTerms:
     @classmethod
     def of(cls, ledger: Ledger) -> LedgerTerms:
         """Read an open ledger."""
-        charged = frozenset((each.client, each.key) for each in ledger.reservations())
+        charged = frozenset((reservation.client, reservation.key) for reservation in ledger.reservations())
         return cls(composition=ledger.budget.composition, relation=ledger.relation, charged=charged)
 
     def holds(self, beginning: str, client: str) -> bool:
@@ -198,7 +198,7 @@ def session(
         except LedgerMismatch:
             if seeded is None:
                 raise
-            raise LedgerMismatch(OTHER_DATA) from None
+            raise LedgerMismatch(OTHER_DATA, other_data=True) from None
         finally:
             if ledger.healthy:  # unless something was found wrong with it
                 guard.note(ledger)

@@ -10,7 +10,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
 
 from quorate.arguments import count, real
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.ledger.budget import DELTA_DIGITS, EPSILON_DIGITS, float_down, units_down
 from quorate.types import Secret
 
@@ -27,20 +27,29 @@ def floor_epsilon(epsilon: Any) -> float:
     >>> floor_epsilon(1.0986122886681098)
     1.098612288
     """
-    return _floored("epsilon", real("epsilon", epsilon, above=0, hint="Example: epsilon=1.0"), EPSILON_DIGITS)
+    return _floored(
+        "epsilon", real("epsilon", epsilon, above=0, hint=f"Example: {named('epsilon', 1.0)}"), EPSILON_DIGITS
+    )
 
 
 def floor_budget(epsilon: Any, delta: Any) -> tuple[float, float]:
     """Check ε > 0 and 0 < δ < 1, and round them down to the units that a ledger counts in."""
-    epsilon = real("epsilon", epsilon, above=0, hint="Example: epsilon=1.0")
-    delta = real("delta", delta, above=0, below=1, hint="Choose it below 1 / number of units, for example delta=1e-6")
+    epsilon = real("epsilon", epsilon, above=0, hint=f"Example: {named('epsilon', 1.0)}")
+    delta = real(
+        "delta",
+        delta,
+        above=0,
+        below=1,
+        hint=f"Choose it below 1 / number of units, for example {named('delta', 1e-6)}",
+    )
     return _floored("epsilon", epsilon, EPSILON_DIGITS), _floored("delta", delta, DELTA_DIGITS)
 
 
 def _floored(name: str, given: float, digits: int) -> float:
     units = units_down(given, digits)
     if not units:
-        raise InvalidParameter(f"{name} must be at least 1e-{digits}, the unit that ledgers count in, got {given}")
+        least = f"at least 1e-{digits}, the unit that ledgers count in"
+        raise InvalidParameter(parameter=name, got=given, expected=least)
     return float_down(units, digits)
 
 

@@ -6,7 +6,7 @@ table. Begin with :mod:`~quorate.report.facts`, then :mod:`~quorate.report.page`
 Examples
 --------
 >>> from quorate.accounting import Guarantee
->>> from quorate.report import AnswerCounts, Check, Facts, Outputs, Provenance, Setup, Spending
+>>> from quorate.report import AnswerCounts, Facts, Outputs, Provenance, Setup, Spending
 >>> from quorate.report import model_card, render_html, render_json, render_text
 >>> facts = Facts(
 ...     guarantee=Guarantee(epsilon=1.0, delta=1e-5, unit="patient", neighbours="add, remove or replace one patient",
@@ -17,7 +17,7 @@ Examples
 ...     spending=Spending(budget_epsilon=2, budget_delta=2e-5, spent_epsilon=1, spent_delta=1e-5, left_epsilon=1,
 ...                       left_delta=1e-5, answers_left=12),
 ...     answers=AnswerCounts(asked=100, per_class=[80, 20]),
-...     checks=[Check(code="shards", question="Does each patient belong to one teacher?", outcome="passed",
+...     checks=[dict(code="shards", question="Does each patient belong to one teacher?", outcome="passed",
 ...                   evidence="One vote can change.", ran="quorate.ensemble.partition.check_partition")],
 ...     provenance=Provenance(run="ward 7", started="2026-08-21T10:00:00Z", command="quorate run",
 ...                           seeded=False, noise="operating system", ledger_head="9f2c", ledger_entries=3))
@@ -47,7 +47,7 @@ from quorate.deferred import on_demand
 if TYPE_CHECKING:
     from quorate.report.card import model_card
     from quorate.report.chart import Axis, Chart
-    from quorate.report.facts import Check, Facts, Provenance, Rounds, Setup, render_json
+    from quorate.report.facts import Facts, Provenance, Rounds, Setup, render_json
     from quorate.report.findings import (
         AttackCurve,
         Audit,
@@ -82,7 +82,6 @@ __all__ = [
     "Choice",
     "Fitted",
     "StudentFile",
-    "Check",
     "AttackCurve",
     "Audit",
     "AuditLine",

@@ -67,15 +67,15 @@ def spending(facts: Facts) -> tuple[Child, ...]:
 
 def _settings(facts: Facts) -> tuple[tuple[str, str], ...]:
     rounds = _of(facts)
-    told: tuple[tuple[str, str], ...] = (("Coordinates", f"{rounds.n_coordinates:,}"),)
+    rows: tuple[tuple[str, str], ...] = (("Coordinates", f"{rounds.n_coordinates:,}"),)
     if rounds.ridge:
         counting = f"{rounds.n_coordinates:,}, of which {rounds.effective_dimension:.4g} count: d(κ)"
-        told = (("Coordinates", counting), ("κ", f"{rounds.ridge:.4g}"))
+        rows = (("Coordinates", counting), ("κ", f"{rounds.ridge:.4g}"))
         if rounds.residual_ridge is not None:
-            told += (("κ of what kernels add", f"{rounds.residual_ridge:.4g}"),)
+            rows += (("κ of what kernels add", f"{rounds.residual_ridge:.4g}"),)
     return (
         ("Linear in", rounds.feature_map),
-        *told,
+        *rows,
         ("Clip B", at_most(rounds.clip)),
         ("Rounds T", f"{rounds.rounds:,}"),
         *((("Averaged", f"the {_averaged(rounds)} of the rounds"),) if rounds.averaged is not None else ()),

@@ -160,11 +160,11 @@ def _utility(facts: Facts) -> str:
     if not rows:
         return "There are no public labels to measure against."
     table = _table(("labels by", "accuracy", "95 % interval", "balanced accuracy", "public rows"), rows)
-    found, foreseen = verdict(student), expectation(facts.utility)
+    comparison, foreseen = verdict(student), expectation(facts.utility)
     judged_by, decided = judged(student), decides(facts)
     said = [] if judged_by is None else [f"Judged by {judged_by}."]
     said += [] if decided is None else [f"{_plain(decided)}."]
-    said += [] if found is None else [f"Beside always saying the commonest class, {found}."]
+    said += [] if comparison is None else [f"Beside always saying the commonest class, {comparison}."]
     said += [] if foreseen is None else [f"Expected before anything was spent: {_plain(foreseen)}."]
     return "\n\n".join((table, *said))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from quorate.accounting.odds import PAIRS
+from quorate.accounting.attacker import PAIRS
 from quorate.report.plain import Plain, require
 
 
@@ -96,7 +96,7 @@ class AttackCurve(Plain):
     def _check(self) -> None:
         same = len(self.false_alarms) == len(self.misses) > 1
         require(same, "a curve has as many misses as false alarms, two at least")
-        shares = all(0 <= each <= 1 for each in (*self.false_alarms, *self.misses))
+        shares = all(0 <= share <= 1 for share in (*self.false_alarms, *self.misses))
         require(shares, "false alarms and misses are rates in [0, 1]")
         require(list(self.false_alarms) == sorted(self.false_alarms), "false alarms rise")
         for right in (self.told_apart, self.allowed):

@@ -35,11 +35,6 @@ def element(name: str, *children: Child, **attributes: str | float | None) -> Ma
     `name`: tag name. `*children`: :class:`Markup` is taken as it is; any other text is escaped, with what is invisible
     written out. `**attributes`: ``class_`` is written ``class`` and ``stroke_width`` ``stroke-width``; None leaves an
     attribute out.
-
-    Examples
-    --------
-    >>> element("td", "<script>", class_="name", title='say "no"')
-    '<td class="name" title="say &quot;no&quot;">&lt;script&gt;</td>'
     """
     written = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(visible(_number(value)), quote=True)}"'
@@ -289,7 +284,7 @@ def trade_off(title: str, curve: AttackCurve) -> Markup:
     def at(false_alarms: float, misses: float) -> str:
         return f"{left + side * false_alarms:.4f} {top + side * (1 - misses):.4f}"
 
-    path = "M" + "L".join(at(*each) for each in zip(curve.false_alarms, curve.misses, strict=True))
+    path = "M" + "L".join(at(*point) for point in zip(curve.false_alarms, curve.misses, strict=True))
     ends = f"L{at(1.0, 0.0)}"
     ticks = (("0", 0.0), ("½", 0.5), ("1", 1.0))
     return _picture(

@@ -181,24 +181,23 @@ def _high_margin(internal: InternalFacts) -> tuple[Child, ...]:
     )
     xs, ys = zip(*internal.high_margin, strict=True)
     chart.line(xs, ys, "queries", 0)
-    told = (
+    text = (
         "The lower the line stays, the more noise the votes can bear: (ν, ξ) of the approximate high-margin condition."
     )
-    return (element("h3", "High margin"), _figure(chart, told))
+    return (element("h3", "High margin"), _figure(chart, text))
 
 
 def _agreement(internal: InternalFacts) -> tuple[Child, ...]:
-    found = internal.agreement
-    if found is None:
+    agreement = internal.agreement
+    if agreement is None:
         return ()
-    told = (
-        f"The plurality is the class of one model trained on all private rows on {percent(found.plurality)} of queries."
-    )
-    if found.correlation is not None:
-        told += f" Margins for the plurality and for that class correlate at {found.correlation:.3f}."
-    shown: list[Child] = [element("h3", "Agreement"), element("p", told)]
-    if len(found.cumulated) > 1:
-        xs, ys = zip(*found.cumulated, strict=True)
+    share = percent(agreement.plurality)
+    text = f"The plurality is the class of one model trained on all private rows on {share} of queries."
+    if agreement.correlation is not None:
+        text += f" Margins for the plurality and for that class correlate at {agreement.correlation:.3f}."
+    parts: list[Child] = [element("h3", "Agreement"), element("p", text)]
+    if len(agreement.cumulated) > 1:
+        xs, ys = zip(*agreement.cumulated, strict=True)
         chart = Chart(
             "Running sums of two margins over the queries",
             Axis("of the expected margin", 0, max(*xs, 1e-9)),
@@ -208,27 +207,28 @@ def _agreement(internal: InternalFacts) -> tuple[Child, ...]:
             prefix="sums-",
         )
         chart.line(xs, ys, "queries in their order", 1)
-        shown.append(_figure(chart, "Straight where the plurality is that model's class on every query."))
-    return tuple(shown)
+        parts.append(_figure(chart, "Straight where the plurality is that model's class on every query."))
+    return tuple(parts)
 
 
 def _stability(internal: InternalFacts) -> tuple[Child, ...]:
-    found = internal.stability
-    if found is None:
+    stability = internal.stability
+    if stability is None:
         return ()
     return (
         element("h3", "Stability"),
         element(
             "p",
-            f"To exchange one of the {found.n_records:,} records of a teacher moves its scores by {found.mean:.4f} on "
-            f"average (standard error {found.standard_error:.4f}, {found.exchanges} exchanges).",
+            f"To exchange one of the {stability.n_records:,} records of a teacher moves its scores by "
+            f"{stability.mean:.4f} on average (standard error {stability.standard_error:.4f}, "
+            f"{stability.exchanges} exchanges).",
         ),
     )
 
 
 def _quality(internal: InternalFacts) -> tuple[Child, ...]:
-    found = internal.quality
-    if found is None or not found.weak:
+    quality = internal.quality
+    if quality is None or not quality.weak:
         return ()
     chart = Chart(
         "How near soft labels lie to 0 or 1",
@@ -239,7 +239,7 @@ def _quality(internal: InternalFacts) -> tuple[Child, ...]:
         prefix="quality-",
     )
     for style, (name, values) in enumerate(
-        (("of the mean score", found.weak), (f"of all but {found.beta:.0%} of the scores", found.strong))
+        (("of the mean score", quality.weak), (f"of all but {quality.beta:.0%} of the scores", quality.strong))
     ):
         chart.line([(k + 1) / len(values) for k in range(len(values))], values, name, style)
     return (element("h3", "Soft labels"), _figure(chart, "Low lines: the teachers are sure, and of the same class."))
@@ -256,13 +256,13 @@ def _teachers(internal: InternalFacts) -> tuple[Child, ...]:
     states = "; ".join(f"{status}: {times:,}" for status, times in sorted(by_status.items()))
     scored = any(teacher.accuracy is not None for teacher in internal.teachers)
     order = sorted(internal.teachers, key=lambda t: (2.0 if t.accuracy is None else t.accuracy, t.n_records, t.index))
-    shown = several(min(LISTED_TEACHERS, len(order)), "teacher")
+    listed = several(min(LISTED_TEACHERS, len(order)), "teacher")
     which = "the lowest accuracy on rows with known labels" if scored else "the fewest records"
     return (
         element("h3", "Teachers"),
         element("p", f"{several(len(internal.teachers), 'teacher')}. {states}."),
         table(
-            f"The {shown} with {which}.",
+            f"The {listed} with {which}.",
             ("Teacher", "#Records", "State", *(("#Accuracy",) if scored else ())),
             (
                 (

@@ -2,6 +2,7 @@
 
 Figures per class are small multiples: a table while it can be read, a grid of cells beyond that. The section on the
 audit sets claimed beside proved and answers beside their distribution, and says what would have been found.
+A model of two classes also has its ROC and precision–recall curves, and what each threshold does.
 """
 
 from __future__ import annotations
@@ -14,15 +15,74 @@ from quorate.report.facts import Facts
 from quorate.report.findings import Audit, Choice, FaultSize, FaultSizes
 from quorate.report.html import Child, Markup, element, join, scrolling, table
 from quorate.report.method import words_of
-from quorate.report.notation import percent, shortened, wilson_interval
-from quorate.report.ranking import ranking
+from quorate.report.notation import percent, shortened, visible, wilson_interval
 from quorate.report.sentences import balanced, commonest_class, decides, expectation, judged, verdict
-from quorate.report.utility import Score, Utility
+from quorate.report.utility import OperatingPoint, Score, Utility
 
+_NAME = 40  # columns of a class name
 TABLE_CLASSES = 12  #: up to so many classes are shown as the rows of a table
 GRID_CLASSES = 120  #: up to so many as cells of a grid; the rest are in the JSON
 RELEASED = "Released answers, noise included: not prevalence"
 NAME_COLUMNS = 80  #: what is shown of a class name
+PUBLIC_IS_STATED = "That the rows measured on are public, and about nobody in the private table, is the owner's word."
+
+
+def ranking(facts: Facts) -> tuple[Child, ...]:
+    """Return two curves and a table of thresholds; nothing where the student was not scored, or has more classes."""
+    student = facts.utility.student
+    if student is None or student.ranking is None:
+        return ()
+    curves = student.ranking
+    name = shortened(visible(facts.setup.classes[curves.positive]), _NAME)
+    share = percent(curves.share)
+    curve = curves.curve
+    roc = (
+        f"ROC curve: of the rows that are “{name}”, the share that is flagged (upwards), by the share of the other "
+        f"rows that is flagged (to the right). Area {curves.roc_auc:.3f}; 0.5 by chance."
+    )
+    precision = (
+        f"Precision–recall curve: of the flagged rows, the share that is “{name}” (upwards), by the share of those "
+        f"rows that is flagged (to the right). Average precision {curves.average_precision:.3f}; "
+        f"{curves.share:.3f} by chance."
+    )
+    chosen = "" if curves.positive else f", with the share of “{name}” declared in [data] class_shares"
+    return (
+        element("h3", f"How “{name}” is found"),
+        element(
+            "div",
+            _figure(
+                roc,
+                html.unit_square(
+                    roc, [(0.0, 0.0), *((p.false_alarms, p.recall) for p in curve), (1.0, 1.0)], chance=((0, 0), (1, 1))
+                ),
+            ),
+            _figure(
+                precision,
+                html.unit_square(
+                    precision, [(p.recall, p.precision) for p in curve], chance=((0, curves.share), (1, curves.share))
+                ),
+            ),
+            class_="curves",
+        ),
+        table(
+            f"What each threshold does: a row is flagged as “{name}” from that probability on. {share} of these rows "
+            f"are. [student] decision_threshold takes such a number{chosen}.",
+            ("Threshold", "#Flagged", "#Precision", "#Recall", "#False alarms"),
+            (
+                *(_row(f"{point.threshold:.3g}", point) for point in curves.thresholds),
+                _row(element("strong", f"{curves.in_use.threshold:.3g} — this model"), curves.in_use),
+            ),
+        ),
+    )
+
+
+def _figure(words: str, picture: Child) -> Child:
+    return element("figure", picture, element("figcaption", words, class_="note"))
+
+
+def _row(threshold: Child, point: OperatingPoint) -> tuple[Child, ...]:
+    precision = percent(point.precision) if point.flagged else "—"
+    return threshold, percent(point.flagged), precision, percent(point.recall), percent(point.false_alarms)
 
 
 def per_class(facts: Facts) -> Iterable[Child]:
@@ -52,13 +112,13 @@ def _rows(facts: Facts) -> Markup:
     ]
     counts = facts.answers.per_class
     total = max(1, facts.answers.answered)
-    shown = words_of(facts).COUNTS_ANSWERS
-    heads = ("Class", *((RELEASED,) if shown else ()), *(head for head, _ in columns))
+    with_counts = words_of(facts).COUNTS_ANSWERS
+    heads = ("Class", *((RELEASED,) if with_counts else ()), *(head for head, _ in columns))
     body = (
         element(
             "tr",
             element("th", shortened(name, NAME_COLUMNS), scope="row"),
-            _measured(counts[c] / total, f"{counts[c]:,}", "ink-3") if shown else None,
+            _measured(counts[c] / total, f"{counts[c]:,}", "ink-3") if with_counts else None,
             *(_recall(recall[c]) for _, recall in columns),
         )
         for c, name in enumerate(facts.setup.classes)
@@ -98,18 +158,15 @@ def _cell(facts: Facts, c: int) -> Markup:
     )
 
 
-PUBLIC_IS_STATED = "That the rows measured on are public, and about nobody in the private table, is the owner's word."
-
-
 def utility(facts: Facts) -> tuple[Child, ...]:
     """Return how good labels and student are, overall and per class."""
-    found = facts.utility
+    measured = facts.utility
     rows = [
         (name, score)
         for name, score in (
-            ("Student", found.student),
-            ("Released answers", found.ensemble),
-            ("Without privacy", found.non_private),
+            ("Student", measured.student),
+            ("Released answers", measured.ensemble),
+            ("Without privacy", measured.non_private),
         )
         if score is not None
     ]
@@ -117,12 +174,12 @@ def utility(facts: Facts) -> tuple[Child, ...]:
     if rows:
         scores = table(
             f"Against public labels, with a 95 % interval. {PUBLIC_IS_STATED}"
-            + (" The line without privacy is revealed by the owner and not covered." if found.non_private else ""),
+            + (" The line without privacy is revealed by the owner and not covered." if measured.non_private else ""),
             ("Labels by", "#Accuracy", "As a bar", "#95 % interval", "#Balanced accuracy", "#Rows"),
             (*(_score(name, score) for name, score in rows), *_always(facts)),
         )
-    words, found_no_better, foreseen = words_of(facts), verdict(found.student), expectation(found)
-    judged_by, decided = judged(found.student), decides(facts)
+    words, found_no_better, foreseen = words_of(facts), verdict(measured.student), expectation(measured)
+    judged_by, decided = judged(measured.student), decides(facts)
     why = words.closed(facts)
     return (
         element("p", words.model(facts)),
@@ -248,15 +305,15 @@ def _comparisons(found: Audit) -> tuple[Child, ...]:
             ("Answers", "What was counted", "#Observed", "#Expected", "Agrees", "#Confidence", "#Runs"),
             (
                 (
-                    each.name,
-                    each.event,
-                    percent(each.observed),
-                    percent(each.expected),
-                    "no" if each.violated else "yes",
-                    percent(each.confidence).replace(".0 %", " %"),
-                    f"{each.trials:,}",
+                    comparison.name,
+                    comparison.event,
+                    percent(comparison.observed),
+                    percent(comparison.expected),
+                    "no" if comparison.violated else "yes",
+                    percent(comparison.confidence).replace(".0 %", " %"),
+                    f"{comparison.trials:,}",
                 )
-                for each in found.comparisons
+                for comparison in found.comparisons
             ),
         ),
         *(

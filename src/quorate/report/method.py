@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from quorate.report import by_rounds, by_teachers
+from quorate.report import by_rounds, by_votes
 from quorate.report.facts import Facts
 from quorate.report.findings import Choice
 from quorate.report.html import Child
@@ -58,4 +58,4 @@ class Words(Protocol):
 
 def words_of(facts: Facts) -> Words:
     """Return how the method of a run is told."""
-    return by_teachers if facts.rounds is None else by_rounds
+    return by_votes if facts.rounds is None else by_rounds

@@ -62,8 +62,8 @@ def escaped(json: str) -> str:
 
 def _written_out(text: str, how: Callable[[str], str], *, but: str = "") -> str:
     """Write each invisible character as `how` says, having looked once at each that occurs."""
-    found = {ord(char): how(char) for char in set(text).difference(but) if _is_invisible(char)}
-    return text.translate(found) if found else text
+    table = {ord(char): how(char) for char in set(text).difference(but) if _is_invisible(char)}
+    return text.translate(table) if table else text
 
 
 def _json_escape(char: str) -> str:

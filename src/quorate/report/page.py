@@ -100,11 +100,11 @@ def render_html(
         raise InvalidParameter(f'edition must be "public" or "internal", got {edition!r}')
     if not isinstance(internal, Secret):
         raise InvalidParameter(f"internal must be a Secret of InternalFacts, got {type(internal).__name__}")
-    shown = internal.reveal()
-    if not isinstance(shown, InternalFacts):
+    of_owner = internal.reveal()
+    if not isinstance(of_owner, InternalFacts):
         raise InvalidParameter("internal must be a Secret of InternalFacts, got a Secret of something else")
     stamps = (*_stamps(facts), NOT_FOR_RELEASE)
-    owners = section("internal", "For the owner alone", *owners_section(shown), stamp=" · ".join(stamps))
+    owners = section("internal", "For the owner alone", *owners_section(of_owner), stamp=" · ".join(stamps))
     return _page(facts, (owners,), stamps=stamps)
 
 

@@ -6,7 +6,7 @@ where it is put in, so that it cannot be printed further down.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields, is_dataclass
 from enum import StrEnum
 from functools import cache
@@ -14,10 +14,11 @@ from json import dumps, loads
 from math import isfinite
 from numbers import Integral, Real
 from types import NoneType, UnionType
-from typing import Any, ClassVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Final, Union, cast, get_args, get_origin, get_type_hints
 
 from quorate.accounting import Guarantee
 from quorate.errors import InvalidParameter, SecretRefused
+from quorate.findings import Finding, Outcome
 from quorate.types import Secret
 
 
@@ -66,6 +67,7 @@ def read(hint: Any, value: Any, where: str) -> Any:
     """Return `value` as the plain value that `hint` describes; `where` names it in errors.
 
     `hint`: ``int``, ``float``, ``str``, ``bool``, an enumeration of words, a :class:`Plain` class, ``Guarantee``, a
+    :class:`~quorate.findings.Finding`, a
     tuple of these, or one of these ``| None``. `value`: a value of that kind, or what JSON holds in its place (lists
     for tuples, objects for frozen trees). `where`: ``"Class.field"``. Raises InvalidParameter, SecretRefused `value` is
     not such a value. The message names its kind, never the value.
@@ -101,6 +103,8 @@ def read(hint: Any, value: Any, where: str) -> Any:
         if any(0xD800 <= ord(char) <= 0xDFFF for char in value):
             raise InvalidParameter(f"{where}: expected text that UTF-8 can hold, got an unpaired surrogate")
         return str(value)
+    if hint is Finding:
+        return _read_finding(value, where)
     if is_dataclass(hint) and isinstance(hint, type):
         if isinstance(value, hint):
             return value
@@ -125,31 +129,58 @@ def _read_tuple(hints: tuple[Any, ...], value: Any, where: str) -> tuple[Any, ..
     return tuple(read(hint, item, where) for hint, item in zip(hints, value, strict=True))
 
 
+def _read_finding(value: Any, where: str) -> Finding:
+    """Read the answer to a question; one that nothing looked into is never "passed"."""
+    tree = value.answer_tree() if isinstance(value, Finding) else value
+    if not isinstance(tree, Mapping):
+        raise InvalidParameter(f"{where}: expected Finding, got {type(value).__name__}")
+    _refuse_other_keys(tree, where, known=_ANSWER, needed=("code", "question", "outcome", "evidence"))
+    fields_of = {key: read(hint, tree.get(key), f"{where}.{key}") for key, hint in _ANSWER.items()}
+    code, outcome, ran = fields_of["code"], fields_of["outcome"], fields_of["ran"]
+    require(
+        (outcome in (Outcome.PASSED, Outcome.FAILED)) == (ran is not None),
+        f"check {code!r}: only a function that ran can end in passed or failed; "
+        + ("name it" if ran is None else "leave out ran"),
+    )
+    return Finding(words=fields_of.pop("question"), **fields_of)
+
+
+#: What facts hold of a finding: the answer to a question.
+_ANSWER: Final[Mapping[str, Any]] = {
+    "code": str,
+    "question": str,
+    "outcome": Outcome,
+    "evidence": str,
+    "ran": str | None,
+    "remedy": str | None,
+}
+
+
+def _refuse_other_keys(value: Mapping[str, Any], where: str, *, known: Iterable[str], needed: Iterable[str]) -> None:
+    if unknown := sorted(set(value) - set(known)):
+        raise InvalidParameter(f"{where}: no field is called {unknown[0]!r}; a newer version may have written it")
+    if missing := sorted(set(needed) - set(value)):
+        raise InvalidParameter(f"{where}: {missing[0]!r} is missing")
+
+
 def _read_tree(kind: type, value: Mapping[str, Any], where: str) -> Any:
     if kind is Guarantee:
         return Guarantee.from_json(dumps(value))
     names = {field.name for field in fields(kind)}
     needed = {f.name for f in fields(kind) if f.default is MISSING and f.default_factory is MISSING}
-    if unknown := sorted(set(value) - names):
-        raise InvalidParameter(f"{where}: no field is called {unknown[0]!r}; a newer version may have written it")
-    if missing := sorted(needed - set(value)):
-        raise InvalidParameter(f"{where}: {missing[0]!r} is missing")
+    _refuse_other_keys(value, where, known=names, needed=needed)
     return kind(**value)
 
 
 def as_json(value: Any) -> Any:
-    """Return a plain value as what :mod:`json` writes: objects, lists, numbers, words.
-
-    Examples
-    --------
-    >>> as_json((1, "a", None))
-    [1, 'a', None]
-    """
+    """Return a plain value as what :mod:`json` writes: objects, lists, numbers, words."""
     if isinstance(value, Guarantee):
         return loads(value.to_json())
+    if isinstance(value, Finding):
+        return value.answer_tree()
     if isinstance(value, Plain):
-        told = {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
-        return {name: each for name, each in told.items() if each is not None or name not in value.LEFT_OUT}
+        values = {field.name: as_json(getattr(value, field.name)) for field in fields(value)}
+        return {name: held for name, held in values.items() if held is not None or name not in value.LEFT_OUT}
     if isinstance(value, tuple):
         return [as_json(item) for item in value]
     return value

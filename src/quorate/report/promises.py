@@ -5,11 +5,11 @@ Headings are the terms of NIST SP 800-226, *Guidelines for Evaluating Differenti
 
 from __future__ import annotations
 
+from quorate.accounting.attacker import PAIRS
 from quorate.accounting.figures import at_least, at_most
-from quorate.accounting.odds import PAIRS
-from quorate.outcomes import Outcome
+from quorate.findings import Finding, Outcome
 from quorate.report import html, sentences
-from quorate.report.facts import Check, Facts
+from quorate.report.facts import Facts
 from quorate.report.html import Child, Markup, element, pairs
 from quorate.report.method import words_of
 from quorate.report.notation import percent, power_of_ten, shortened
@@ -101,8 +101,8 @@ def _attacker(facts: Facts) -> tuple[Child, ...]:
         return ()
     said, shows = words
     picture = html.trade_off(f"{said} {shows}", facts.attacker)
-    told = element("div", element("p", said), element("p", shows, class_="note"))
-    return (element("h3", "The best attack on this run"), element("figure", picture, told, class_="attacker"))
+    caption = element("div", element("p", said), element("p", shows, class_="note"))
+    return (element("h3", "The best attack on this run"), element("figure", picture, caption, class_="attacker"))
 
 
 def unit_and_composition(facts: Facts) -> tuple[Child, ...]:
@@ -201,7 +201,7 @@ def implementation(facts: Facts) -> tuple[Child, ...]:
         element(
             "li",
             element("span", str(check.outcome), class_=_MARKS[check.outcome]),
-            element("div", element("strong", check.question), " ", element("span", *_seen(check), class_="meaning")),
+            element("div", element("strong", check.words), " ", element("span", *_seen(check), class_="meaning")),
             id=f"check-{place}",
         )
         for place, check in enumerate(facts.checks, 1)
@@ -212,6 +212,6 @@ def implementation(facts: Facts) -> tuple[Child, ...]:
     )
 
 
-def _seen(check: Check) -> tuple[Child, ...]:
+def _seen(check: Finding) -> tuple[Child, ...]:
     ran = () if check.ran is None else (" Looked at by ", element("code", place_of(check.ran)), ".")
     return (check.evidence, *ran, *(() if check.remedy is None else (f" {check.remedy}",)))

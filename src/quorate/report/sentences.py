@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from math import ceil
 
+from quorate.accounting.attacker import PAIRS
 from quorate.accounting.figures import at_least, at_most, plural, several
-from quorate.accounting.odds import PAIRS
-from quorate.outcomes import Outcome
+from quorate.findings import Outcome
 from quorate.report.facts import Facts
 from quorate.report.notation import percent, power_of_ten, shortened, visible, wilson_interval
 from quorate.report.spending import AnswerCounts, BudgetRaise
@@ -70,19 +70,19 @@ def attacker(facts: Facts) -> tuple[str, str] | None:
     right = min(100.0, ceil(1000 * curve.recognised(FALSE_ALARMS) - 1e-6) / 10)
     if facts.guarantee.neighbouring.change.startswith("add"):
         units = plural(unit)
-        asked = f"tries to tell which {units} are among the private data"
+        aim = f"tries to tell which {units} are among the private data"
         bound_ = (
             f"If it is wrong about {wrong} of 100 {units} that are not, it recognises at most {right:g} of 100 that are"
         )
     else:
-        asked = f"tries to tell which of two tables, which differ in one {unit}, is the private one"
+        aim = f"tries to tell which of two tables, which differ in one {unit}, is the private one"
         bound_ = (
             f"If it wrongly names the second table in {wrong} of 100 cases, it rightly names it in at most {right:g} "
             "of 100"
         )
     pairs = by_the_exact_price(facts)
     said = (
-        f"An attacker sees what this run released, knows everything else, and {asked}. {bound_}. Guessing gives "
+        f"An attacker sees what this run released, knows everything else, and {aim}. {bound_}. Guessing gives "
         f"{wrong}.{pairs and f' {pairs}'}"
     )
     shows = (
@@ -269,7 +269,7 @@ def raised_so_often(facts: Facts) -> str:
 
 def raises(facts: Facts) -> tuple[str, ...]:
     """Return every raise of the budget, with its reason."""
-    return tuple(raised(each) for each in facts.spending.raises or ())
+    return tuple(raised(raise_) for raise_ in facts.spending.raises or ())
 
 
 def raised(entry: BudgetRaise) -> str:
@@ -364,14 +364,14 @@ def baseline(facts: Facts, score: Score | None) -> str | None:
     name = commonest_class(facts, score)
     if name is None or score is None or score.commonest is None:
         return None
-    found = verdict(score)
+    comparison = verdict(score)
     chosen = ""
     if score.chosen is not None:
         word = SCORE_WORDS.get(score.chosen.scoring, score.chosen.scoring)
         chosen = f"{word} {score.chosen.baseline:.3f}, "
     return (
         f"{chosen}accuracy {percent(score.commonest)} by always saying {name}, the commonest class"
-        f"{'' if found is None else f'; {found}'}"
+        f"{'' if comparison is None else f'; {comparison}'}"
     )
 
 
@@ -388,13 +388,13 @@ def expectation(utility: Utility) -> str | None:
     expected, student = utility.expected, utility.student
     if expected is None:
         return None
-    came = ""
+    against = ""
     if (chosen := expected.chosen) is not None:
         now = None if student is None or student.chosen is None else student.chosen
         if now is not None and now.scoring == chosen.scoring and not chosen.low <= now.value <= chosen.high:
-            came = f"; the student is {'below' if now.value < chosen.low else 'above'} that range"
-        return f"{_written(chosen)}, {expected.basis}{came}"
+            against = f"; the student is {'below' if now.value < chosen.low else 'above'} that range"
+        return f"{_written(chosen)}, {expected.basis}{against}"
     if student is not None and not expected.low <= student.accuracy <= expected.high:
-        came = f"; the student is {'below' if student.accuracy < expected.low else 'above'} that range"
+        against = f"; the student is {'below' if student.accuracy < expected.low else 'above'} that range"
     ends = f"{percent(expected.low).removesuffix(' %')} to {percent(expected.high)}"
-    return f"accuracy {percent(expected.accuracy)} ({ends}), {expected.basis}{came}"
+    return f"accuracy {percent(expected.accuracy)} ({ends}), {expected.basis}{against}"

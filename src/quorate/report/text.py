@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from textwrap import wrap
 
 from quorate.errors import InvalidParameter
-from quorate.outcomes import Outcome
+from quorate.findings import Outcome
 from quorate.report import sentences
 from quorate.report.facts import Facts
 from quorate.report.method import words_of
@@ -82,7 +82,7 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
         *(("raised", line) for line in sentences.raises(facts)),
         ("left", sentences.left(facts)),
     ]
-    if failed := [check.question for check in facts.checks if check.outcome is Outcome.FAILED]:
+    if failed := [check.words for check in facts.checks if check.outcome is Outcome.FAILED]:
         rows.append(("failed", " ".join(failed)))
     rule = "─" * width
     lines = [shortened(visible(f"{facts.provenance.run} · done"), width), rule]
@@ -99,10 +99,10 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
 
 
 def _ex_post(facts: Facts) -> list[tuple[str, str]]:
-    found = facts.spending.ex_post
-    if found is None:
+    bound = facts.spending.ex_post
+    if bound is None:
         return []
-    return [("ex post", f"{sentences.bound(found.epsilon, found.delta)}: read after the fact, not the guarantee")]
+    return [("ex post", f"{sentences.bound(bound.epsilon, bound.delta)}: read after the fact, not the guarantee")]
 
 
 def guarantee_line(facts: Facts) -> str:
@@ -124,10 +124,10 @@ def _weak(facts: Facts) -> list[str]:
     weak = [c for c, recall in enumerate(score.recall) if recall is not None and recall < 0.5]
     lines = []
     for c in weak[:_CLASSES]:
-        found = percent(score.recall[c] or 0.0)
+        share = percent(score.recall[c] or 0.0)
         if score.class_rows:
-            found = f"{round((score.recall[c] or 0.0) * score.class_rows[c]):,} of {score.class_rows[c]:,}"
-        lines.append(f"{facts.setup.classes[c]}: {found} found")
+            share = f"{round((score.recall[c] or 0.0) * score.class_rows[c]):,} of {score.class_rows[c]:,}"
+        lines.append(f"{facts.setup.classes[c]}: {share} found")
     return [*lines, *([f"and {len(weak) - _CLASSES:,} more classes"] if len(weak) > _CLASSES else [])]
 
 

@@ -22,11 +22,6 @@ class ChosenScore(Plain):
         A 95 % interval.
     baseline : float
         What it is for always saying the commonest class.
-
-    Examples
-    --------
-    >>> ChosenScore(scoring="roc_auc", value=0.79, low=0.75, high=0.83, baseline=0.5).scoring
-    'roc_auc'
     """
 
     scoring: str
@@ -56,11 +51,6 @@ class OperatingPoint(Plain):
         Share of the rows of the class that are flagged.
     false_alarms : float
         Share of the other rows that are flagged.
-
-    Examples
-    --------
-    >>> OperatingPoint(threshold=0.1, flagged=0.08, precision=0.25, recall=0.5, false_alarms=0.06).recall
-    0.5
     """
 
     threshold: float

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from quorate.accounting import Event, Guarantee, trade_off_of, worlds_told_apart
 from quorate.accounting import delta as price
-from quorate.accounting.odds import worlds_told_apart_by
+from quorate.accounting.attacker import worlds_told_apart_by
 from quorate.report import AttackCurve
 
 #: ε at which the price is asked for its curve, in parts of the ε of the run.

@@ -9,8 +9,8 @@ import math
 
 from quorate.accounting.budget_cautions import budget_cautions
 from quorate.accounting.figures import at_least, several
+from quorate.findings import Finding, Outcome, Severity, caution
 from quorate.mechanisms import Mechanism, StreamMechanism
-from quorate.outcomes import Caution, Outcome, Severity, caution
 from quorate.run.expected import Expected
 from quorate.run.hopeless import hopeless
 from quorate.run.public_facts import PublicFacts
@@ -76,7 +76,7 @@ def noise_left(mechanism: Mechanism, right: float, *, n_teachers: int, n_classes
     return 0.5 * math.sqrt(max(0.0, right + other - lead**2)) / lead / math.sqrt(n_queries)
 
 
-def reach(mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: int) -> Caution:
+def reach(mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: int) -> Finding:
     """Look whether anything can be answered: :func:`~quorate.run.hopeless.hopeless`, with the noise that is left.
 
     Examples
@@ -91,7 +91,7 @@ def reach(mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: i
     return hopeless(mechanism, **task, n_queries=n_queries, noise_left=left)
 
 
-def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_queries: int) -> tuple[Caution, ...]:
+def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_queries: int) -> tuple[Finding, ...]:
     """Look for everything that may be wrong with a set-up.
 
     Parameters
@@ -105,7 +105,7 @@ def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_q
 
     Returns
     -------
-    tuple of Caution
+    tuple of Finding
         Those that apply and those that do not, in a fixed order.
     """
     promised = budget_cautions(facts.n_records, facts.epsilon, facts.delta, facts.unit)
@@ -114,7 +114,7 @@ def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_q
     right = unanimous_right(mechanism, n_teachers=n_teachers, n_classes=facts.n_classes)
     if right is None:
         unknown = tuple(
-            Caution(code=code, severity=severity, outcome=Outcome.NOT_RUN)
+            Finding(code=code, severity=severity, outcome=Outcome.NOT_RUN)
             for code, severity in ((LABELS_ARE_COINS, Severity.SERIOUS), (ONE_ANSWER_IS_UNSURE, Severity.WARNING))
         )
         return (out_of_reach, *unknown, *promised)
@@ -146,7 +146,7 @@ def considered(facts: PublicFacts, mechanism: Mechanism, *, n_teachers: int, n_q
     )
 
 
-def constant_teachers_caution(constant: bool | None, *, n_rows_each: int | None) -> Caution:
+def constant_teachers_caution(constant: bool | None, *, n_rows_each: int | None) -> Finding:
     """Say that teachers of so few rows are constants, where that was looked for and is so.
 
     Parameters
@@ -164,7 +164,7 @@ def constant_teachers_caution(constant: bool | None, *, n_rows_each: int | None)
     <Outcome.NOT_RUN: 'not run'>
     """
     if constant is None:
-        return Caution(code=TEACHERS_ARE_CONSTANTS, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
+        return Finding(code=TEACHERS_ARE_CONSTANTS, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
     return caution(
         TEACHERS_ARE_CONSTANTS,
         Severity.SERIOUS,
@@ -176,7 +176,7 @@ def constant_teachers_caution(constant: bool | None, *, n_rows_each: int | None)
     )
 
 
-def shown_rows_caution(shown: int | None, *, n_rows_each: int | None, n_teachers: int, answers: int) -> Caution:
+def shown_rows_caution(shown: int | None, *, n_rows_each: int | None, n_teachers: int, answers: int) -> Finding:
     """Say that prompts show a small part of their shards, so that more teachers would know as much each.
 
     Parameters
@@ -209,7 +209,7 @@ def shown_rows_caution(shown: int | None, *, n_rows_each: int | None, n_teachers
     )
 
 
-def rehearsal_caution(expected: Expected | None, commonest: float) -> Caution:
+def rehearsal_caution(expected: Expected | None, commonest: float) -> Finding:
     """Say that a rehearsal on public rows did no better than always saying their commonest class.
 
     Parameters
@@ -228,7 +228,7 @@ def rehearsal_caution(expected: Expected | None, commonest: float) -> Caution:
     <Outcome.NOT_RUN: 'not run'>
     """
     if expected is None:
-        return Caution(code=REHEARSED_AT_THE_COMMONEST, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
+        return Finding(code=REHEARSED_AT_THE_COMMONEST, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
     return caution(
         REHEARSED_AT_THE_COMMONEST,
         Severity.SERIOUS,
@@ -245,7 +245,7 @@ def _beside(expected: Expected, commonest: float) -> str:
     return f"is right for {expected}, and always saying their commonest class for {100 * commonest:.1f} %"
 
 
-def rows_caution(facts: PublicFacts) -> Caution:
+def rows_caution(facts: PublicFacts) -> Finding:
     """Look whether nobody says how many rows units with ids have, so that each has a teacher.
 
     Examples

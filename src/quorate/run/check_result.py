@@ -9,12 +9,11 @@ from typing import Any
 
 from quorate.accounting.figures import plural
 from quorate.accounting.neighbouring import Neighbouring
-from quorate.outcomes import Caution, Severity
+from quorate.findings import Finding, Severity
 from quorate.report.notation import under_label
 from quorate.run.cautions import rehearsal_caution
 from quorate.run.expected import BASES, Expected
 from quorate.run.look import NO_LOOK, Look
-from quorate.run.remarks import Note
 from quorate.students.scores import SCORE_WORDS
 from quorate.types import Secret
 
@@ -62,8 +61,8 @@ class CheckResult:
 
     found: Mapping[str, Any]
     steps: tuple[tuple[str, str], ...]
-    cautions: tuple[Caution, ...] = ()
-    private_notes: Secret[tuple[Note, ...]] = field(default_factory=lambda: Secret(()))
+    cautions: tuple[Finding, ...] = ()
+    private_notes: Secret[tuple[Finding, ...]] = field(default_factory=lambda: Secret(()))
     look: Secret[Look | None] = NO_LOOK
     words: Words = field(default_factory=Words)
 

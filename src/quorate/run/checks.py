@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+from quorate.findings import Finding, Outcome
 from quorate.ledger import Ledger
 from quorate.mechanisms import Mechanism, is_own
 from quorate.noise import NoiseSource
-from quorate.outcomes import Outcome
-from quorate.report import Check
 from quorate.report.facts import name_of
 from quorate.stored_names import stored_as
 
@@ -14,33 +13,33 @@ AUDIT = "audit"
 NOISE = "Is the noise drawn exactly, from the distribution that the price assumes?"
 
 
-def classes(*, were_read: bool, others_are_left_out: bool = False) -> Check:
+def classes(*, were_read: bool, others_are_left_out: bool = False) -> Finding:
     """Say where the class list is from, and what becomes of a label outside it: refused, or its row left out."""
     question = "Was the class list declared, and not read off the private labels?"
     if were_read:
-        return Check(
+        return Finding(
             code="classes",
-            question=question,
+            words=question,
             outcome=Outcome.NOT_COVERED,
             evidence='The list was read off the labels, as classes="public" asks: which labels occur is treated as '
             "public.",
             remedy='Declare the list, for example classes=["no", "yes"].',
         )
     beyond = "rows with another label are left out" if others_are_left_out else "a label outside it is refused"
-    return Check(
+    return Finding(
         code="classes",
-        question=question,
+        words=question,
         outcome=Outcome.BY_CONSTRUCTION,
         evidence=f"The list is an argument, and {beyond}. Where the owner has the list from, quorate cannot see.",
     )
 
 
-def noise(mechanism: Mechanism) -> Check:
+def noise(mechanism: Mechanism) -> Finding:
     """Say how noise is drawn: nobody has looked at the code of a mechanism of the owner's own."""
     if is_own(mechanism):
-        return Check(
+        return Finding(
             code="noise",
-            question=NOISE,
+            words=NOISE,
             outcome=Outcome.NOT_COVERED,
             evidence=f"{type(mechanism).__name__} is a mechanism of the owner's own. On made-up votes all its "
             "randomness came from the noise that it was given; from which distribution it draws, quorate cannot see.",
@@ -49,23 +48,23 @@ def noise(mechanism: Mechanism) -> Check:
     return exact_noise()
 
 
-def exact_noise() -> Check:
+def exact_noise() -> Finding:
     """Say how noise is drawn by code of quorate's own."""
-    return Check(
+    return Finding(
         code="noise",
-        question=NOISE,
+        words=NOISE,
         outcome=Outcome.BY_CONSTRUCTION,
         evidence="Every noise is an integer from an exact sampler; there is no other way to draw it.",
     )
 
 
 @stored_as("quorate.pipeline.checks.seed")
-def seed(noise: NoiseSource) -> Check:
+def seed(noise: NoiseSource) -> Finding:
     """Look whether the noise came from a given seed."""
     seeded = noise.seeded
-    return Check(
+    return Finding(
         code="seed",
-        question="Does the noise come from the operating system, and from no given seed?",
+        words="Does the noise come from the operating system, and from no given seed?",
         outcome=Outcome.FAILED if seeded else Outcome.PASSED,
         evidence="Whoever has the seed can draw the same noise again and take it away."
         if seeded
@@ -75,23 +74,23 @@ def seed(noise: NoiseSource) -> Check:
     )
 
 
-def chain(ledger: Ledger) -> Check:
+def chain(ledger: Ledger) -> Finding:
     """Read the whole ledger again."""
     head = ledger.verify()  # raises where anything is wrong
-    return Check(
+    return Finding(
         code="chain",
-        question="Is the ledger whole, and are its rules kept?",
+        words="Is the ledger whole, and are its rules kept?",
         outcome=Outcome.PASSED,
         evidence=f"All {head.sequence} entries were read again and every rule replayed.",
         ran=name_of(Ledger.verify),
     )
 
 
-def audit_not_run() -> Check:
+def audit_not_run() -> Finding:
     """Say that nobody has attacked the run yet."""
-    return Check(
+    return Finding(
         code=AUDIT,
-        question="Do attacks prove no more than was claimed?",
+        words="Do attacks prove no more than was claimed?",
         outcome=Outcome.NOT_RUN,
         evidence="The release was not attacked.",
     )

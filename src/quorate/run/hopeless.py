@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from quorate.accounting.figures import several
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
+from quorate.findings import Finding, Severity, caution
 from quorate.mechanisms import Mechanism
-from quorate.outcomes import Caution, Severity, caution
 
 NOTHING_CAN_BE_ANSWERED = "nothing-can-be-answered"
 LONGEST_LEAD = 0.5  # half a vote share: what a unanimous vote of two classes is ahead of a tie
@@ -15,7 +15,7 @@ LONGEST_LEAD = 0.5  # half a vote share: what a unanimous vote of two classes is
 
 def hopeless(
     mechanism: Mechanism, *, n_teachers: int, n_classes: int, n_queries: int, noise_left: float | None
-) -> Caution:
+) -> Finding:
     """Look whether a mechanism can answer anything with so many teachers, or its answers together can say anything.
 
     `mechanism`: what answers. `n_teachers`, `n_classes`, `n_queries`: k, C and ℓ. `noise_left`: standard deviation of
@@ -43,8 +43,8 @@ def _out_of_reach(mechanism: Mechanism, n_teachers: int, n_classes: int) -> str 
     return (
         f"{type(mechanism).__name__} answers from about {found.test.threshold:,.0f} on ({what}), and where all of "
         f"{several(n_teachers, 'teacher')} agree it is {found.largest:,}: no query is likely to be answered, and the "
-        "budget would be spent. Raise epsilon, bring more private rows, take fewer answers, or leave the mechanism to "
-        'the recipe (mechanism="auto")'
+        f"budget would be spent. Raise {named('epsilon')}, bring more private rows, take fewer answers, or leave the "
+        f"mechanism to the recipe ({named('mechanism', 'auto')})"
     )
 
 
@@ -52,24 +52,24 @@ def _drowned(mechanism: Mechanism, n_teachers: int, n_queries: int) -> str:
     return (
         f"the noise of {type(mechanism).__name__} against {several(n_teachers, 'teacher')} is so large that the mean "
         f"of {several(n_queries, 'answer')} does not tell a unanimous vote from a tie, and the budget would be spent. "
-        "Raise epsilon or bring more private rows"
+        f"Raise {named('epsilon')} or bring more private rows"
     )
 
 
-def is_hopeless(considered: Sequence[Caution]) -> bool:
+def is_hopeless(considered: Sequence[Finding]) -> bool:
     """Whether it was found that nothing can be answered."""
     return any(each.code == NOTHING_CAN_BE_ANSWERED and each.applies for each in considered)
 
 
-def refuse_hopeless(considered: Sequence[Caution], *, unless: str = "allow_hopeless=True") -> None:
+def refuse_hopeless(considered: Sequence[Finding], *, unless: str = "") -> None:
     """Refuse a set-up that can answer nothing.
 
     Parameters
     ----------
-    considered : sequence of Caution
+    considered : sequence of Finding
         What was looked for.
     unless : str
-        How to say that it is to run all the same.
+        How to say that it is to run all the same; by default what allows it.
 
     Raises
     ------
@@ -78,4 +78,6 @@ def refuse_hopeless(considered: Sequence[Caution], *, unless: str = "allow_hopel
     """
     for each in considered:
         if each.code == NOTHING_CAN_BE_ANSWERED and each.applies:
-            raise InvalidParameter(f"nothing was spent: {each.words}. To go on all the same: {unless}")
+            raise InvalidParameter(
+                f"nothing was spent: {each.words}. To go on all the same: {unless or named('allow_hopeless', True)}"
+            )

@@ -20,7 +20,8 @@ from quorate.data.cell_text import is_missing
 from quorate.data.columns import column, in_words
 from quorate.data.packed import PackedDigests, pack, shared, tally
 from quorate.data.rows import Rows, columns, n_rows, width
-from quorate.run.remarks import Note, remarks
+from quorate.findings import Finding, note
+from quorate.run.remarks import remarks
 from quorate.run.usable_rows import PrivateTable, typed
 from quorate.types import Secret
 
@@ -114,7 +115,7 @@ class Look:
     ids: int | None
     rows: int | None
     cells: tuple[ColumnCells, ...]
-    notes: tuple[Note, ...] = ()
+    notes: tuple[Finding, ...] = ()
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """Yield what is printed: a word and a line each."""
@@ -202,7 +203,7 @@ def _cells(rows: Rows, at: int) -> Any:
     return series.to_list() if hasattr(series, "to_physical") and not series.dtype.is_float() else series.to_numpy()
 
 
-def compared_with_schema(counted: CountedCells, n: int, names: Names) -> tuple[Note, ...]:
+def compared_with_schema(counted: CountedCells, n: int, names: Names) -> tuple[Finding, ...]:
     """Return of which columns most cells of `n` rows are not what their owner declared."""
     strange = [cells.name for cells in counted.cells if 2 * (cells.unknown + cells.beyond) > max(n - cells.missing, 1)]
     words = (
@@ -210,10 +211,10 @@ def compared_with_schema(counted: CountedCells, n: int, names: Names) -> tuple[N
         "that what they say is lost, and the budget would be spent all the same. See that values are written as in the "
         "table; what is declared must be public knowledge, and not read off it"
     )
-    return (Note("private-cells-are-not-declared", words),) if strange else ()
+    return (note("private-cells-are-not-declared", words),) if strange else ()
 
 
-def compared_with_pool(counted: CountedCells, records: PrivateRecords, pool: Rows, names: Names) -> tuple[Note, ...]:
+def compared_with_pool(counted: CountedCells, records: PrivateRecords, pool: Rows, names: Names) -> tuple[Finding, ...]:
     """Return what the rows and the categories of both tables say, beside each other."""
     return remarks(
         lambda: _equal_rows(counted, records, pool, names),
@@ -221,7 +222,7 @@ def compared_with_pool(counted: CountedCells, records: PrivateRecords, pool: Row
     )
 
 
-def _equal_rows(counted: CountedCells, records: PrivateRecords, pool: Rows, names: Names) -> Iterator[Note]:
+def _equal_rows(counted: CountedCells, records: PrivateRecords, pool: Rows, names: Names) -> Iterator[Finding]:
     """Yield that private rows are public ones, cell by cell."""
     theirs = tally(PackedDigests(np.concatenate(counted.digests)))
     here, _ = shared(theirs, tally(row_digests(typed(pool))))
@@ -234,19 +235,19 @@ def _equal_rows(counted: CountedCells, records: PrivateRecords, pool: Rows, name
         if records.are_in(pool)
         else "where rows hold few different values, chance makes them so"
     )
-    yield Note(
+    yield note(
         "private-rows-are-public",
         f"{equal:,} {'row' if equal == 1 else 'rows'} of {names.private} equal{'s' * (equal == 1)} a row of "
         f"{names.public} in every cell; {more}",
     )
 
 
-def _unknown_categories(counted: CountedCells, names: Names) -> Iterator[Note]:
+def _unknown_categories(counted: CountedCells, names: Names) -> Iterator[Finding]:
     """Yield of which columns most categories stand in no public row."""
     unknown = [cells for cells in counted.cells if 2 * len(cells.lost) > len(cells.entries)]
     if unknown:
         of = ", ".join(f"{c.name!r} ({len(c.lost):,} of {len(c.entries):,} different entries)" for c in unknown)
-        yield Note(
+        yield note(
             "private-categories-are-unknown",
             f"most entries of {of} of {names.private} stand in no row of {names.public}, so that what they say is "
             "lost. See that both are written in the same way, or give public rows that hold them",

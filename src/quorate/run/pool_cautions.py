@@ -14,14 +14,13 @@ from dataclasses import dataclass
 from quorate.data import is_frame
 from quorate.data.column_kinds import ALL_DIFFERENT, MISSING_MARKS, ColumnKinds
 from quorate.data.columns import column, families, in_words, texts
-from quorate.data.dates import date_like
-from quorate.data.decimal_commas import comma_number, has_thousands
+from quorate.data.date_notation import date_like
 from quorate.data.encoding import without_frequent_texts
 from quorate.data.images import image_columns
-from quorate.data.likely_units import likely_units
+from quorate.data.number_notation import comma_number, has_thousands, written_number
 from quorate.data.rows import Rows
-from quorate.data.written_numbers import written_number
-from quorate.outcomes import Caution, Severity, caution
+from quorate.data.unit_ids import likely_units
+from quorate.findings import Finding, Severity, caution
 
 COLUMNS_OF_DATES = "columns-of-dates"
 COLUMNS_OF_DISTINCT_TEXTS = "columns-of-distinct-texts"
@@ -43,7 +42,7 @@ _CENSORED = re.compile(r"[<>\u2264\u2265~=]+\s*[+-]?\d")
 _CURRENCY = re.compile(r"[$\u20ac\u00a3\u00a5]|\b(?:USD|EUR|GBP|CHF)\b")
 
 
-def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) -> tuple[Caution, ...]:
+def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) -> tuple[Finding, ...]:
     """Look for text columns of public rows that are dates, numbers with marks, or of nearly as many texts as rows.
 
     Parameters
@@ -91,7 +90,7 @@ def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) ->
     )
 
 
-def unit_caution(pool: Rows, *, left_out: Sequence[str] = ()) -> Caution:
+def unit_caution(pool: Rows, *, left_out: Sequence[str] = ()) -> Finding:
     """Look for columns that may say whose row it is, where the guarantee is for one row.
 
     Parameters
@@ -252,7 +251,7 @@ def _some(counts: Counter[str], chosen: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(chosen, key=lambda text: (-counts[text], text))[:QUOTED])
 
 
-def few_rows_caution(n_public: int, n_classes: int, *, learns: str) -> Caution:
+def few_rows_caution(n_public: int, n_classes: int, *, learns: str) -> Finding:
     """Look whether there are too few different public rows for what learns from them.
 
     Parameters
@@ -280,7 +279,7 @@ def few_rows_caution(n_public: int, n_classes: int, *, learns: str) -> Caution:
     return caution(FEW_PUBLIC_ROWS, Severity.WARNING, words if n_public < needed else None)
 
 
-def coarse_marginals_caution(resolution: float, n_columns: int) -> Caution:
+def coarse_marginals_caution(resolution: float, n_columns: int) -> Finding:
     """Look whether noise hides what a pool is to be drawn from: no half of a column's range could be told from none.
 
     `resolution`: n₀/(3 σ) of the noisiest column. `n_columns`: that are counted.
@@ -298,7 +297,7 @@ def coarse_marginals_caution(resolution: float, n_columns: int) -> Caution:
     return caution(COARSE_MARGINALS, Severity.WARNING, words if resolution < LEAST_RESOLUTION else None)
 
 
-def begun_without_marginals_caution(*, goes_on: bool) -> Caution:
+def begun_without_marginals_caution(*, goes_on: bool) -> Finding:
     """Look whether a run goes on that was charged without noisy marginals, where nothing is said of them now."""
     words = (
         "the ledger holds a run of these data that was begun without noisy counts of the columns (marginals = 0) and "
@@ -308,7 +307,7 @@ def begun_without_marginals_caution(*, goes_on: bool) -> Caution:
     return caution(BEGUN_WITHOUT_MARGINALS, Severity.WARNING, words if goes_on else None)
 
 
-def _dates(names: list[str], pool: str) -> Caution:
+def _dates(names: list[str], pool: str) -> Finding:
     words = (
         f"{in_words(names)} of {pool} {'hold' if len(names) > 1 else 'holds'} dates or times as text, and "
         "each is taken as a word of its own, so that a date that is new means nothing. In a folder say how they are "
@@ -318,7 +317,7 @@ def _dates(names: list[str], pool: str) -> Caution:
     return caution(COLUMNS_OF_DATES, Severity.WARNING, words if names else None)
 
 
-def _distinct(names: list[str], pool: str, images: Sequence[str] = (), *, repeating: Sequence[str] = ()) -> Caution:
+def _distinct(names: list[str], pool: str, images: Sequence[str] = (), *, repeating: Sequence[str] = ()) -> Finding:
     distinct = [name for name in names if name not in repeating]
     reasons = []
     if distinct:
@@ -338,7 +337,7 @@ def _distinct(names: list[str], pool: str, images: Sequence[str] = (), *, repeat
     return caution(COLUMNS_OF_DISTINCT_TEXTS, Severity.WARNING, words if names else None)
 
 
-def _commas(names: list[str], pool: str) -> Caution:
+def _commas(names: list[str], pool: str) -> Finding:
     words = (
         f"{in_words(names)} of {pool} {'hold' if len(names) > 1 else 'holds'} numbers with a decimal comma (3,5), and "
         "the comma is read as a point in all tables. Where they are no numbers, name the column as categorical"
@@ -346,7 +345,7 @@ def _commas(names: list[str], pool: str) -> Caution:
     return caution(DECIMAL_COMMAS, Severity.NOTE, words if names else None)
 
 
-def _marks(names: list[str], pool: str) -> Caution:
+def _marks(names: list[str], pool: str) -> Finding:
     words = (
         f"{in_words(names)} of {pool} {'hold' if len(names) > 1 else 'holds'} numbers with marks between digits, as "
         "1,234 has, and each is taken as a word of its own: the mark may be a decimal one, or of thousands. In "
@@ -356,7 +355,7 @@ def _marks(names: list[str], pool: str) -> Caution:
     return caution(MARKS_IN_NUMBERS, Severity.WARNING, words if names else None)
 
 
-def _mostly(columns_: Sequence[OtherEntries], pool: str) -> Caution:
+def _mostly(columns_: Sequence[OtherEntries], pool: str) -> Finding:
     words = (
         f"most entries of {in_words([each.column for each in columns_])} of {pool} are numbers, and each is taken as a "
         f"word of its own, since not all are plain ones: {'; '.join(each.words for each in columns_)}. Write plain "
@@ -367,7 +366,7 @@ def _mostly(columns_: Sequence[OtherEntries], pool: str) -> Caution:
     return caution(MOSTLY_NUMBERS, Severity.WARNING, words if columns_ else None)
 
 
-def _unread(columns_: Sequence[OtherEntries], pool: str) -> Caution:
+def _unread(columns_: Sequence[OtherEntries], pool: str) -> Finding:
     words = (
         f"entries of {in_words([each.column for each in columns_])} of {pool} are no numbers and count as missing, "
         f"there and in the private table: {'; '.join(each.words for each in columns_)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,45 +10,31 @@ from quorate.accounting.figures import plural
 from quorate.data import is_frame
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.columns import column, in_words
+from quorate.data.comparison import compared_scales, unlike_cells
 from quorate.data.rows import Rows, columns, n_rows
-from quorate.data.scales import compared_scales
-from quorate.data.unlike_cells import unlike_cells
+from quorate.errors import keyword, named
+from quorate.findings import Finding, note
 from quorate.types import Secret
 
 TOLERATED = 0.1  # how far a declared number of units may be off, as a share of it
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    """One thing for the owner to know.
-
-    `code`: what programs decide by. `words`: one sentence, without a full stop.
-    """
-
-    code: str
-    words: str
-
-    def tree(self) -> dict[str, str]:
-        """Return the note as JSON has it."""
-        return {"code": self.code, "message": self.words}
-
-
-def notes_on_pool(pool: Rows, name: str) -> Iterator[Note]:
+def notes_on_pool(pool: Rows, name: str) -> Iterator[Finding]:
     """Yield what there is to say about the public rows; `name` is what they are called."""
     empty, constant = idle_columns(pool)
     for names, entries in ((empty, "are empty"), (constant, "have one value")):
         if names:
             words = f"nothing can be learned from {in_words(names)} of {name}: all entries {entries}"
-            yield Note("public-columns-without-information", words)
+            yield note("public-columns-without-information", words)
 
 
-def note_on_unseen_rows(parts: str, private: str, *, act: str, compare: str) -> Note:
+def note_on_unseen_rows(parts: str, private: str, *, act: str, compare: str) -> Finding:
     """Say of the direct method, no word of which depends on private rows, that their owner has to look at them.
 
     `parts`, `private`: what is not looked at, and what the private table is called. `act`: what would spend the budget:
     "run", "fit". `compare`: what the classes are to be compared with, and what to mind.
     """
-    return Note(
+    return note(
         "private-rows-are-not-checked",
         f"{parts} of {private} are NOT checked, since no message of a direct {act} may depend on private rows. "
         "A row with a label that is none of the classes is left out without a word; where that is every row, the whole "
@@ -57,22 +42,22 @@ def note_on_unseen_rows(parts: str, private: str, *, act: str, compare: str) -> 
     )
 
 
-def note_on_declared_units(n_units: int, unit: str) -> Note:
+def note_on_declared_units(n_units: int, unit: str) -> Finding:
     """Say of what a declared number counts, where units have ids: whether it is the number of rows is not looked at."""
-    return Note(
+    return note(
         "declared-number-is-of-units",
-        f"n_records = {n_units:,} is taken as the number of {plural(unit)}, and not of rows, since groups= says whose "
-        "each row is",
+        f"{named('n_records', n_units)} is taken as the number of {plural(unit)}, and not of rows, since "
+        f"{keyword('groups')} says whose each row is",
     )
 
 
-def remarks(*makers: Callable[[], Iterable[Note]]) -> tuple[Note, ...]:
+def remarks(*makers: Callable[[], Iterable[Finding]]) -> tuple[Finding, ...]:
     """Work out what there is to remark, each maker by itself: all remarks of all commands and fits are made here.
 
     A remark that cannot be worked out is left out. None fails a command, and none lets a library warn: what a private
     cell holds would decide on either.
     """
-    notes: list[Note] = []
+    notes: list[Finding] = []
     for maker in makers:
         try:
             with np.errstate(all="ignore"):
@@ -86,7 +71,7 @@ def remarks(*makers: Callable[[], Iterable[Note]]) -> tuple[Note, ...]:
 
 def notes_on_tables(
     rows: Rows, pool: Rows, kinds: ColumnKinds, *, private: str = "X", public: str = "the public rows"
-) -> Secret[tuple[Note, ...]]:
+) -> Secret[tuple[Finding, ...]]:
     """Return what a comparison of private rows with the public pool says, in either method.
 
     `rows`, `pool`: private rows with the columns of the public pool, in its order and types; and the pool. `kinds`:
@@ -102,7 +87,9 @@ def notes_on_tables(
     )
 
 
-def note_on_shared_ids(ids: Iterable[bytes], others: Iterable[bytes], *, private: str, public: str) -> Iterator[Note]:
+def note_on_shared_ids(
+    ids: Iterable[bytes], others: Iterable[bytes], *, private: str, public: str
+) -> Iterator[Finding]:
     """Yield that a public table names units of the private one, where it does.
 
     `ids`, `others`: canonical ids of the private rows and of the public ones; an empty one is none. `private`,
@@ -110,7 +97,7 @@ def note_on_shared_ids(ids: Iterable[bytes], others: Iterable[bytes], *, private
     """
     if not (set(ids) & set(others)).difference([b""]):
         return
-    yield Note(
+    yield note(
         "public-rows-carry-private-ids",
         f"rows of {public} carry ids of {private}: what is published rests on {public}, so that for whoever stands in "
         "both tables the guarantee does not hold. Leave these rows out of it. Where the same id means two persons, "
@@ -118,42 +105,42 @@ def note_on_shared_ids(ids: Iterable[bytes], others: Iterable[bytes], *, private
     )
 
 
-def notes_on_cells(rows: Rows, pool: Rows, kinds: ColumnKinds, *, private: str, public: str) -> Iterator[Note]:
+def notes_on_cells(rows: Rows, pool: Rows, kinds: ColumnKinds, *, private: str, public: str) -> Iterator[Finding]:
     """Yield where private cells say nothing to who knows the public ones."""
     found = unlike_cells(rows, pool, kinds).reveal()
     if found.empty:
-        yield Note(
+        yield note(
             "private-columns-are-empty",
             f"every cell is missing, or could not be read, in {in_words(list(found.empty))} of {private}, though not "
             f"in {public}: nothing is learned from that, though the public rows have it",
         )
     if found.respelled:
-        yield Note(
+        yield note(
             "private-entries-are-spelled-otherwise",
             f"entries of {in_words(list(found.respelled))} of {private} are those of {public} but for case, for blanks "
             "or for the form of Unicode: they differ, so that they are other entries, and what they say is lost. Write "
             "them in the same way in both",
         )
     if found.foreign:
-        yield Note(
+        yield note(
             "private-words-are-unknown",
             f"{private} and {public} have nothing in common in {in_words(list(found.foreign))}: what is learned of it "
             "tells nothing about public rows. See that both are written in the same way",
         )
     if found.blank > TOLERATED * n_rows(rows):
         share = "every row" if found.blank == n_rows(rows) else f"more than {TOLERATED:.0%} of the rows"
-        yield Note(
+        yield note(
             "private-rows-are-blank",
             f"{share} of {private} hold{'s' * (found.blank == n_rows(rows))} 0 alone, as an image does that is missing "
             f"or could not be read; no row of {public} does. See that the files are where the table says",
         )
 
 
-def notes_on_scales(rows: Rows, pool: Rows, *, private: str, public: str) -> Iterator[Note]:
+def notes_on_scales(rows: Rows, pool: Rows, *, private: str, public: str) -> Iterator[Finding]:
     """Yield where a scaler that was fitted on all private rows may have been at work, which voids the guarantee."""
     found = compared_scales(rows, pool).reveal()
     if found.fitted:
-        yield Note(
+        yield note(
             "private-columns-were-scaled",
             f"{private} looks scaled by what was fitted on all of its rows, and {public} {_verb(public)} not: "
             f"{in_words(list(found.fitted))}. Such a step carries every row into every shard, and the guarantee does "
@@ -161,7 +148,7 @@ def notes_on_scales(rows: Rows, pool: Rows, *, private: str, public: str) -> Ite
         )
     other = [name for name in found.differing if name not in found.fitted]
     if other:
-        yield Note(
+        yield note(
             "columns-on-other-scales",
             f"{private} and {public} look differently scaled: {in_words(other)}. If a scaler was applied to "
             "one of them, the model is asked about rows that it cannot know; and if it was fitted on the private "

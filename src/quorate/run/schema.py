@@ -17,24 +17,21 @@ from numpy.typing import NDArray
 
 from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
 from quorate.data.cell_text import each, is_missing
-from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, column_kinds
+from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, GivenKinds, column_kinds
 from quorate.data.columns import column as column_of
 from quorate.data.columns import doubles, is_plain_number, listed, refuse_other_columns, texts
-from quorate.data.decimal_commas import number_with_comma
-from quorate.data.declared import declared_columns, declared_kinds, encoder_of, kinds_of
+from quorate.data.date_notation import time_reader
 from quorate.data.declared_schema import CategoryColumn, NumberColumn
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.dialect import PLAIN, UNREADABLE, Dialect
-from quorate.data.encoding import indicator_blocks
+from quorate.data.encoding import indicator_blocks, refuse_without_text
 from quorate.data.feature_maps import FittedTransformer
-from quorate.data.given_kinds import GivenKinds
 from quorate.data.identity import as_list
+from quorate.data.number_notation import number, number_with_comma
 from quorate.data.public_words import PublicWords
 from quorate.data.rows import Rows, with_text_names
+from quorate.data.schema_encoder import declared_columns, declared_kinds, encoder_of, kinds_of
 from quorate.data.summed_cells import summed_cells
-from quorate.data.text_columns import refuse_without_text
-from quorate.data.times import time_reader
-from quorate.data.written_numbers import number
 from quorate.deferred import sparse
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.run.cells import as_numbers, as_the_column, finite_rows, frame_like, real
@@ -142,9 +139,9 @@ class Schema:
         """Take the schema as it was declared, or read the number of columns off an array of numbers.
 
         `X`: private rows, of which the number of columns is public. A frame where the columns are declared. `declared`:
-        what the columns hold, as :func:`~quorate.data.declared.declared_columns` takes it. `dialect`: how numbers and
-        dates are written. Raises InvalidParameter if it is a frame without a declared schema, or has no columns: what
-        its columns hold would be read off private rows.
+        what the columns hold, as :func:`~quorate.data.schema_encoder.declared_columns` takes it. `dialect`: how numbers
+        and dates are written. Raises InvalidParameter if it is a frame without a declared schema, or has no columns:
+        what its columns hold would be read off private rows.
         """
         if declared is not None:
             frame, encoder = declared_columns(declared)

@@ -21,7 +21,7 @@ from quorate.errors import PreconditionFailed
 from quorate.folder.folder import RunFolder
 from quorate.folder.opened_student import student_from
 from quorate.folder.published import STUDENT, read_published
-from quorate.release.files import write_atomically
+from quorate.release.file_writing import write_atomically
 
 MANIFEST: Final = "service-models.json"
 

@@ -14,9 +14,8 @@ from quorate.ensemble import (
 )
 from quorate.ensemble.linear.tiny import TinyTeacher
 from quorate.errors import PreconditionFailed
+from quorate.findings import Finding, Outcome
 from quorate.ledger import Ledger
-from quorate.outcomes import Outcome
-from quorate.report import Check
 from quorate.report.facts import name_of
 from quorate.run.checks import audit_not_run, chain, classes, noise, seed
 from quorate.types import IntArray, Secret
@@ -25,7 +24,7 @@ from quorate.voting.task import Task
 SHARDS = "shards"
 
 
-def shards(task: Task, assigned: Secret[IntArray]) -> Check:
+def shards(task: Task, assigned: Secret[IntArray]) -> Finding:
     """Look at the partition that the teachers are about to get.
 
     Raises PreconditionFailed if a unit could change two teachers: nothing may be fitted then.
@@ -46,9 +45,9 @@ def shards(task: Task, assigned: Secret[IntArray]) -> Check:
     found = f"each is in one shard{together}, and its number is {rule}"
     if task.partition == "unit":
         found = f"those of each {owner} are in one shard, which is nobody else's"
-    return Check(
+    return Finding(
         code=SHARDS,
-        question=_question(task),
+        words=_question(task),
         outcome=Outcome.PASSED,
         evidence=f"All rows were looked at before any teacher was fitted: {found}. So {task.neighbouring.changing} "
         "changes exactly one teacher.",
@@ -65,50 +64,51 @@ def _told(faults: frozenset[PartitionFault]) -> str:
     return "; ".join(sorted(faults))
 
 
-def shards_not_looked_at(task: Task) -> Check:
+def shards_not_looked_at(task: Task) -> Finding:
     """Say that nobody has looked at the partition of this run."""
-    return Check(
+    return Finding(
         code=SHARDS,
-        question=_question(task),
+        words=_question(task),
         outcome=Outcome.NOT_RUN,
         evidence="The partition of this run was not looked at.",
     )
 
 
-def preprocessing(task: Task) -> Check:
+def preprocessing(task: Task) -> Finding:
     """Look whether a part of the models came fitted."""
     question = "Did quorate fit nothing on the pooled private rows?"
     if task.preprocessing == "public":
-        return Check(
+        return Finding(
             code="preprocessing",
-            question=question,
+            words=question,
             outcome=Outcome.NOT_COVERED,
             evidence="Steps were allowed to come fitted. That they were fitted on public rows is the owner's "
             "statement.",
             remedy="Give every step unfitted, inside teacher=.",
         )
     if isinstance(task.trainer, ChatTeacher):
-        return Check(
+        return Finding(
             code="preprocessing",
-            question=question,
+            words=question,
             outcome=Outcome.NOT_COVERED,
             evidence="Teachers are prompts, and nothing is fitted: rows of one shard stand in each. What the model "
             "behind the endpoint learned from, and what it keeps between prompts, quorate cannot see.",
             remedy="See that it learned from no private row, and that a reply depends on its prompt alone.",
         )
     if isinstance(task.teacher, TinyTeacher):
-        return Check(
+        check_unfitted(task.student.learner)
+        return Finding(
             code="preprocessing",
-            question=question,
+            words=question,
             outcome=Outcome.PASSED,
             evidence="Teachers and student are quorate's own, and no step of them comes fitted. Each teacher is solved "
             "from its own shard; the coordinates that rows are seen in are fitted on public rows.",
             ran=name_of(check_unfitted),
         )
     if not isinstance(task.trainer, ClassifierTeacher | PriorMatchingTeacher):
-        return Check(
+        return Finding(
             code="preprocessing",
-            question=question,
+            words=question,
             outcome=Outcome.NOT_COVERED,
             evidence="The teacher is code of the owner's own, which trains and votes by itself. What it holds from "
             "elsewhere quorate cannot see.",
@@ -117,17 +117,17 @@ def preprocessing(task: Task) -> Check:
     check_unfitted(task.teacher)  # refuses, so that who gets further has passed
     check_unfitted(task.student.learner)
     if (held := not_looked_into(task.teacher, task.student.learner)) is not None:
-        return Check(
+        return Finding(
             code="preprocessing",
-            question=question,
+            words=question,
             outcome=Outcome.NOT_COVERED,
             evidence="No step of teacher or student was fitted when it came, so far as can be seen. They hold an "
             f"object of the class {held}, which is copied as it is. What it learned elsewhere quorate cannot see.",
             remedy="See that it learned from no private row, or have the model make it, from texts and numbers.",
         )
-    return Check(
+    return Finding(
         code="preprocessing",
-        question=question,
+        words=question,
         outcome=Outcome.PASSED,
         evidence="No step of teacher or student was fitted when it came. Each teacher fits its own on its own shard; "
         "an encoder, where there is one, is fitted on public rows.",
@@ -135,12 +135,12 @@ def preprocessing(task: Task) -> Check:
     )
 
 
-def outside(task: Task) -> Check:
+def outside(task: Task) -> Finding:
     """Say what happened to the rows before quorate got them: it cannot see that."""
     touched = "that used the labels and" if task.labels_only else "in a Pipeline around the classifier that"
-    return Check(
+    return Finding(
         code="outside",
-        question="Was nothing fitted on the private rows before quorate got them?",
+        words="Was nothing fitted on the private rows before quorate got them?",
         outcome=Outcome.NOT_COVERED,
         evidence=f"Quorate sees the rows as they arrive. A step {touched} was fitted on them (a scaler, an "
         "encoder, a selection of columns) would carry each row into every shard, and the guarantee would not cover it.",
@@ -148,7 +148,7 @@ def outside(task: Task) -> Check:
     )
 
 
-def about(task: Task, ledger: Ledger, *, while_running: tuple[Check, ...]) -> tuple[Check, ...]:
+def about(task: Task, ledger: Ledger, *, while_running: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """Answer every question about a run.
 
     `task`: what was done. `ledger`: what it was charged to. `while_running`: what the run itself looked at.

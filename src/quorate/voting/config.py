@@ -12,7 +12,7 @@ from quorate.ensemble import (
     Partition,
     Preprocessing,
 )
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.labelling.active import Strategy
 from quorate.students import Declined
 
@@ -78,10 +78,15 @@ def check_declared_rows(config: RunConfig, *, grouped: bool) -> None:
     rows = count("n_rows", config.n_rows, at_least=1)
     if not grouped:
         raise InvalidParameter(
-            "n_rows is for units of several rows, and no ids were given: each row is a unit. Leave it out, and declare "
-            "n_records"
+            f"{named('n_rows')} is for units of several rows, and no ids were given: each row is a unit. Leave it out, "
+            f"and declare {named('n_records')}",
+            parameter="n_rows",
+            got=rows,
         )
     if config.n_records is not None and rows < count("n_records", config.n_records, at_least=1):
         raise InvalidParameter(
-            f"n_rows must be >= n_records, the number of units, got {rows:,} and {config.n_records:,}"
+            f"{named('n_rows')} must be >= {named('n_records')}, the number of units, got {rows:,} and "
+            f"{config.n_records:,}",
+            parameter="n_rows",
+            got=rows,
         )

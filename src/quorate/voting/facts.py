@@ -15,13 +15,13 @@ from quorate.accounting import Guarantee
 from quorate.accounting.figures import at_least, at_most, several
 from quorate.data import public_digest
 from quorate.errors import InvalidParameter
+from quorate.findings import Finding, Severity
 from quorate.labelling import Released, ex_post_delta, ex_post_epsilon
 from quorate.labelling.released import ReleaseBuilder
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import Mechanism, is_own
 from quorate.mechanisms.fields import falls_with
 from quorate.mechanisms.schedule import form_of, open_fields, scale_of
-from quorate.outcomes import Caution, Severity
 from quorate.release import guarantee_of
 from quorate.release.guarantee import spent_of
 from quorate.report import (
@@ -138,7 +138,7 @@ def draft(task: Task, budget: Budget, metadata: RunMetadata) -> Facts:
     return copy_context().run(drafted)  # the act of its caller has not charged anything
 
 
-def _word_of(found: Caution) -> str:
+def _word_of(found: Finding) -> str:
     return "note" if found.severity is Severity.NOTE else "caution"
 
 

@@ -30,13 +30,13 @@ from quorate.ensemble import (
     partition_rows,
     seeds_of_units,
 )
+from quorate.findings import Finding
 from quorate.labelling import Pool, Released, label, label_adaptively, stages_of
 from quorate.labelling.adaptive import strategy_rng
 from quorate.labelling.passive import block_size
 from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge
 from quorate.release.target import is_closed
-from quorate.report import Check
 from quorate.run.stage_store import CHUNK, FINISHED, NoStages, StageStore, stage_key
 from quorate.students import StudentData, class_probabilities
 from quorate.types import FloatArray, IntArray, Secret, Watch, derive
@@ -58,7 +58,7 @@ class RunResult:
     charge: Charge
     reservation: Reservation
     ensemble: Ensemble | None
-    checks: tuple[Check, ...] = ()  # what was looked at on the way
+    checks: tuple[Finding, ...] = ()  # what was looked at on the way
 
 
 def run_pipeline(

@@ -34,8 +34,8 @@ from quorate.data import (
     slot_bytes,
     take,
 )
-from quorate.data.checks import refuse_larger
 from quorate.data.column_kinds import ColumnKinds, column_kinds
+from quorate.data.feature_checks import refuse_larger
 from quorate.data.feature_maps import PoolDirections, PoolScale, SharedPatches
 from quorate.data.feature_maps.directions import OF_IMAGES, is_wide
 from quorate.data.feature_maps.patches import has_patches

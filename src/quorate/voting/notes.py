@@ -13,10 +13,10 @@ from dataclasses import replace
 
 from quorate.accounting.figures import plural
 from quorate.data.unit_keys import count_units
-from quorate.errors import DataRefused, PrivacyWarning
+from quorate.errors import DataRefused, PrivacyWarning, keyword, named
+from quorate.findings import Finding, frames_of_ours, note
 from quorate.mechanisms import own_statement
-from quorate.outcomes import frames_of_ours
-from quorate.run.remarks import TOLERATED, Note, notes_on_cells, notes_on_scales, remarks
+from quorate.run.remarks import TOLERATED, notes_on_cells, notes_on_scales, remarks
 from quorate.types import Secret
 from quorate.voting.task import Task
 
@@ -29,17 +29,17 @@ def refuse_rows_as_units(task: Task) -> None:
     keys = task.inputs.private.reveal().unit_keys
     if not task.n_was_read and task.facts.n_records == len(keys) != count_units(keys):
         raise DataRefused(
-            f"n_records={task.facts.n_records} is the number of rows, and with groups= it declares that of "
-            f"{plural(task.unit)}, which is smaller; give that one, and n_rows={task.facts.n_records} if it may be "
-            "published. Nothing was charged"
+            f"{named('n_records', task.facts.n_records)} is the number of rows, and with {keyword('groups')} it "
+            f"declares that of {plural(task.unit)}, which is smaller; give that one, and "
+            f"{named('n_rows', task.facts.n_records)} if it may be published. Nothing was charged"
         )
 
 
-def note_on_mechanism(task: Task) -> Iterator[Note]:
+def note_on_mechanism(task: Task) -> Iterator[Finding]:
     """Yield that a mechanism is the owner's own, where it is."""
     statement = own_statement(task.recipe.mechanism)
     if statement is not None:
-        yield Note("mechanism-of-the-owners-own", statement)
+        yield note("mechanism-of-the-owners-own", statement)
 
 
 def private_notes(
@@ -49,8 +49,8 @@ def private_notes(
     public: str = "the public rows",
     n_records: str = "n_records",
     n_rows: str = "n_rows",
-    ids: Callable[[], Iterable[Note]] = tuple,
-) -> Secret[tuple[Note, ...]]:
+    ids: Callable[[], Iterable[Finding]] = tuple,
+) -> Secret[tuple[Finding, ...]]:
     """Return what there is to say about the private table where teachers vote.
 
     `task`: what is to be done. `private`, `public`: what the two tables are called. `n_records`, `n_rows`: what
@@ -74,8 +74,8 @@ def promise_notes(
     *,
     private: str = "X",
     public: str = "the public rows",
-    ids: Callable[[], Iterable[Note]] = tuple,
-) -> Secret[tuple[Note, ...]]:
+    ids: Callable[[], Iterable[Finding]] = tuple,
+) -> Secret[tuple[Finding, ...]]:
     """Return those of :func:`private_notes` that say that the guarantee will not hold: a fit warns of them."""
     inputs = task.inputs
     scales = remarks(
@@ -90,22 +90,22 @@ def warn_of_promise(task: Task) -> None:
 
     Warns PrivacyWarning at the line that called quorate.
     """
-    for note in promise_notes(task).reveal():
-        warnings.warn(f"{note.code}: {note.words}", PrivacyWarning, stacklevel=frames_of_ours())
+    for finding in promise_notes(task).reveal():
+        warnings.warn(f"{finding.code}: {finding.words}", PrivacyWarning, stacklevel=frames_of_ours())
 
 
-def _declared_numbers(task: Task, *, n_records: str, n_rows: str) -> Iterator[Note]:
+def _declared_numbers(task: Task, *, n_records: str, n_rows: str) -> Iterator[Finding]:
     keys = task.inputs.private.reveal().unit_keys
     declared = None if task.rows_were_read else task.facts.n_rows
     if declared is not None and abs(declared - len(keys)) > TOLERATED * len(keys):
-        yield Note(
+        yield note(
             "declared-rows-are-off",
             f"{n_rows} = {declared:,} is more than 10 % off the number of rows in the private table; the "
             "teachers and the noise were chosen for the declared one",
         )
     declared, units = None if task.n_was_read else task.facts.n_records, count_units(keys)
     if declared is not None and abs(declared - units) > TOLERATED * units:
-        yield Note(
+        yield note(
             "declared-number-is-off",
             f"{n_records} = {declared:,} is more than 10 % off the number of {plural(task.unit)} in the "
             "private table; the teachers and the noise were chosen for the declared one",

@@ -32,7 +32,7 @@ from quorate.ensemble import (
 from quorate.ensemble.linear.tiny import TinyTeacher
 from quorate.ensemble.teachers.unfitted import may_have
 from quorate.ensemble.workers.pool import refuse_daemon
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.labelling.active import Strategy
 from quorate.mechanisms import Mechanism, check_declared, check_own, for_runs, is_own
 from quorate.mechanisms.schedule import check_mechanism
@@ -63,7 +63,6 @@ from quorate.voting.recipe_notes import with_directions_told, with_requests_told
 from quorate.voting.task import Task
 
 OR_AUTO = '"auto" chooses it'
-AUTO = 'n_teachers="auto"'
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -220,8 +219,10 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
     one_of("partition", config.partition, ("auto", "hash", "balanced", "unit"))
     if config.partition == "unit" and config.n_teachers != "auto":
         raise InvalidParameter(
-            f'n_teachers={config.n_teachers!r} says how many teachers there are, and partition="unit" gives each unit '
-            "one; leave out one of the two"
+            f"{named('n_teachers', config.n_teachers)} says how many teachers there are, and "
+            f"{named('partition', 'unit')} gives each unit one; leave out one of the two",
+            parameter="n_teachers",
+            got=config.n_teachers,
         )
     one_of("preprocessing", config.preprocessing, ("inside", "public"))
     check_declared_rows(config, grouped=grouped)
@@ -391,13 +392,14 @@ def _with_public_rows_counted(config: RunConfig, made: Recipe, inputs: Inputs, f
 def _refuse_too_many_teachers(made: Recipe, inputs: Inputs, declared: Any, facts: PublicFacts) -> None:
     if made.n_teachers > count_units(inputs.private.reveal().unit_keys):
         unit, said = facts.unit, ""
-        remedy = f"Take {AUTO}, which reads the number of {plural(unit)}, or far fewer teachers"
+        auto = named("n_teachers", "auto")
+        remedy = f"Take {auto}, which reads the number of {plural(unit)}, or far fewer teachers"
         if declared is not None:  # and larger than the number there is, which is not told
-            said = f", for which n_records={declared} was declared"
-            remedy = f"Declare the true number of {plural(unit)}, and take {AUTO}"
+            said = f", for which {named('n_records', declared)} was declared"
+            remedy = f"Declare the true number of {plural(unit)}, and take {auto}"
         raise DataRefused(
-            f"too many teachers: n_teachers={made.n_teachers} is more than there are {plural(unit)} in the private "
-            f"table{said}, so some could only abstain. {remedy}"
+            f"too many teachers: {named('n_teachers', made.n_teachers)} is more than there are {plural(unit)} in the "
+            f"private table{said}, so some could only abstain. {remedy}"
         )
 
 
@@ -419,7 +421,11 @@ def _mechanism(wish: Any, given: Mapping[str, Any], *, n_classes: int) -> Mechan
 def _prior_matching(wish: Any, teacher: Any, *, n_classes: int) -> bool:
     matching = truth("prior_matching", wish)
     if matching and n_classes != 2:
-        raise InvalidParameter(f"prior_matching is for two classes, and there are {n_classes}; leave it out")
+        raise InvalidParameter(
+            f"{named('prior_matching')} is for two classes, and there are {n_classes}; leave it out",
+            parameter="prior_matching",
+            got=matching,
+        )
     if matching and not isinstance(teacher, TinyTeacher):
         PriorMatchingTeacher(ClassifierTeacher(teacher), np.zeros((1, 1)))  # refuses a teacher without scores
     return matching
@@ -443,6 +449,9 @@ def _n_queries(wish: Any, n_public: int) -> int | None:
     asked = count("queries", wish, at_least=1, hint='A number, "all", "auto", or a strategy such as Margin(300)')
     if asked > n_public:
         raise InvalidParameter(
-            f"queries={asked:,} but the pool has {n_public:,} distinct points; ask at most that many"
+            f"{named('queries', asked)} but the pool has {n_public:,} distinct points; ask at most that many",
+            parameter="queries",
+            got=asked,
+            expected=f"at most {n_public:,}",
         )
     return asked

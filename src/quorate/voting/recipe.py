@@ -53,10 +53,10 @@ from quorate.accounting import Event
 from quorate.accounting.figures import plural, several
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.arguments import count, one_of
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
+from quorate.findings import Finding
 from quorate.mechanisms import Mechanism, StreamMechanism, for_runs, noise_fields
 from quorate.mechanisms.schedule import DEFAULT, check_schedule, mechanism_for
-from quorate.outcomes import Caution
 from quorate.run.cautions import considered
 from quorate.run.public_facts import PublicFacts
 
@@ -86,7 +86,7 @@ class Recipe:
         What crosses the boundary, with its noise.
     why : tuple of str
         One sentence for each choice that the recipe made.
-    considered : tuple of Caution
+    considered : tuple of Finding
         What was looked for before the budget is spent: :func:`~quorate.run.cautions.considered`.
 
     Examples
@@ -101,10 +101,10 @@ class Recipe:
     online_answers: int
     mechanism: Mechanism
     why: tuple[str, ...]
-    considered: tuple[Caution, ...] = ()
+    considered: tuple[Finding, ...] = ()
 
     @property
-    def cautions(self) -> tuple[Caution, ...]:
+    def cautions(self) -> tuple[Finding, ...]:
         """What the owner should hear: the cautions that apply."""
         return tuple(each for each in self.considered if each.applies)
 
@@ -170,7 +170,10 @@ def recipe(
         why.append(reason)
     elif count("n_queries", n_queries, at_least=1) > facts.n_public:
         raise InvalidParameter(
-            f"n_queries={n_queries:,} but there are {facts.n_public:,} distinct public points; ask at most that many"
+            f"{named('n_queries', n_queries)} but there are {facts.n_public:,} distinct public points; ask at most "
+            "that many",
+            parameter="n_queries",
+            got=n_queries,
         )
     answers = n_queries + facts.online_answers
     if isinstance(mechanism, type):
@@ -223,7 +226,9 @@ def _refuse_too_many(n_teachers: int, facts: PublicFacts, *, tiny: bool) -> None
         suggested, _ = _teachers(facts, tiny=tiny)
         raise InvalidParameter(
             f"too many teachers: {several(n_records, facts.unit)} / {several(n_teachers, 'teacher')} is less than one "
-            f"{facts.unit} each. Try n_teachers={suggested}"
+            f"{facts.unit} each. Try {named('n_teachers', suggested)}",
+            parameter="n_teachers",
+            got=n_teachers,
         )
 
 

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from quorate.ensemble import ChatTeacher
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
+from quorate.findings import Finding, Severity, caution
 from quorate.labelling.active import Strategy
-from quorate.outcomes import Caution, Severity, caution
 from quorate.run.cautions import shown_rows_caution
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.inputs import Views
@@ -44,11 +44,11 @@ def with_strategy_told(strategy: Strategy, made: Recipe, *, width: int) -> Recip
     if made.mechanism.takes == "votes and predictions":
         raise InvalidParameter(
             f"{type(made.mechanism).__name__} asks a student about queries that are fixed beforehand; "
-            "give queries= a number, or take ConfidentNoisyMax"
+            f"give a number of {named('queries')}, or take ConfidentNoisyMax"
         )
     name = type(strategy).__name__
-    told: tuple[Caution | str, ...] = strategy.cautions(width=width)  # a strategy of version 0.1 says sentences
-    heard = (each if isinstance(each, Caution) else caution("strategy", Severity.NOTE, each) for each in told)
+    told: tuple[Finding | str, ...] = strategy.cautions(width=width)  # a strategy of version 0.1 says sentences
+    heard = (each if isinstance(each, Finding) else caution("strategy", Severity.NOTE, each) for each in told)
     why = f"{name} chooses the queries from released answers, and may stop early: noise and price are those of its cap"
     if not strategy.learns:
         why = f"{name} chooses at most {strategy.n:,} queries from public rows alone"

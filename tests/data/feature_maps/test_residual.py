@@ -150,6 +150,6 @@ def test_many_numbers_have_fewer_intervals_each() -> None:
 def test_columns_without_spread_and_long_lists_are_left_out() -> None:
     pool = np.hstack([np.ones((40, 1)), np.eye(40)])
     assert columns_of(pool, [(1, 41)]) == (pytest.approx([]), ())
-    with pytest.raises(InvalidParameter, match=r"^feature_map='kernels' takes columns of numbers, or of categories of"):
+    with pytest.raises(InvalidParameter, match=r'^feature_map="kernels" takes columns of numbers, or of categories of'):
         feature_map_for("kernels", pool, categories=[(1, 41)])
     assert isinstance(feature_map_for("linear", pool), LinearMap)

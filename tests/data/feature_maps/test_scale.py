@@ -11,12 +11,12 @@ from threadpoolctl import threadpool_limits
 
 from quorate.audit.attacks import reconstruct
 from quorate.audit.many_answers import _chosen
-from quorate.data.declared import declared_columns
 from quorate.data.encoding import public_encoder
 from quorate.data.feature_maps import LinearMap, PoolCoordinates, PoolDirections, PoolScale, PoolStandardizer
 from quorate.data.feature_maps.named import feature_map_for
 from quorate.data.feature_maps.patches import SharedPatches
 from quorate.data.feature_maps.scale import deviations, has_spread
+from quorate.data.schema_encoder import declared_columns
 from quorate.errors import InvalidParameter
 from quorate.labelling.active import CoreSet
 from quorate.labelling.active.strategy import History

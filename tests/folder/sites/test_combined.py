@@ -23,6 +23,7 @@ from quorate.data import public_digest, read_data
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
 from quorate.export.checked import check_export
 from quorate.export.package import export_package
+from quorate.findings import Outcome
 from quorate.folder.published import read_facts
 from quorate.folder.sites import combined
 from quorate.folder.sites.signed_votes import (
@@ -39,7 +40,6 @@ from quorate.ledger import Ledger
 from quorate.mechanisms import GaussianNoisyMax, SeveralVotesNoisyMax
 from quorate.mechanisms.votes import half_lead
 from quorate.noise.source import MAX_SCALE
-from quorate.outcomes import Outcome
 from quorate.types import Secret
 
 M, CLASSES = 60, ("no", "yes")

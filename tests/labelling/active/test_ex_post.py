@@ -12,7 +12,7 @@ from scipy.stats import norm
 from quorate.accounting import DiscreteGaussian, Odometer, Repeated, calibrate_sigma, epsilon, zcdp
 from quorate.errors import InvalidParameter
 from quorate.labelling import ex_post_delta, ex_post_epsilon
-from quorate.labelling.ex_post import MILESTONES, milestones
+from quorate.labelling.data_dependent import MILESTONES, milestones
 from quorate.mechanisms import GaussianNoisyMax, LaplaceNoisyMax, NoisyCounts, StableSparseVector
 
 DELTA, CAP = 1e-5, 300

@@ -10,7 +10,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 import quorate
-from quorate.outcomes import Outcome
+from quorate.findings import Outcome
 from quorate.planning.plan import in_order
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.rehearsal.estimate import Played, estimate_value

@@ -241,7 +241,7 @@ def gaussian_bound(log_q: FloatArray, sigma: float, orders: FloatArray) -> Float
     hopeless = _nowhere_below(orders, variance, (less_q, log_a), (q, log_b))
     result[places[hopeless]] = worst
     places = places[~hopeless]
-    q, m2, less_q, log_a, log_b = (each[~hopeless] for each in (q, m2, less_q, log_a, log_b))
+    q, m2, less_q, log_a, log_b = (values[~hopeless] for values in (q, m2, less_q, log_a, log_b))
     factor, highest = (orders - 1)[:, None], orders.max()
     step = max(1, min(len(places), _CELLS_AT_ONCE // orders.size))
     scratch = np.empty((3, orders.size, step))  # asked for once: new memory costs more than what is done with it
@@ -392,8 +392,8 @@ def bit_divergence(largest: IntArray, threshold: float, sigma: float, orders: Fl
     factor = orders - 1
     result = np.zeros((largest.size, orders.size))
     for step in (-1, 1):
-        there = _log_pass_fail(largest + step, threshold, sigma, noise)
-        for first, second in ((here, there), (there, here)):
+        neighbour = _log_pass_fail(largest + step, threshold, sigma, noise)
+        for first, second in ((here, neighbour), (neighbour, here)):
             terms = [a[:, None] + factor * (a - b)[:, None] for a, b in zip(first, second, strict=True)]
             total = np.logaddexp(terms[0], terms[1])
             # each exponent is known to a few units in the last place of the logarithms in it

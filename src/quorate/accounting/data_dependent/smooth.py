@@ -93,8 +93,8 @@ def smooth_sensitivity(
     sigma, beta = real("sigma", sigma, above=0), real("beta", beta, above=0)
     grid, kind = checked_orders([order]), checked_noise(noise)
     votes = revealed_counts(counts)
-    asked = _answered(answered, votes.shape[0])
-    curves = [_noisy_vote(votes[asked], sigma, grid, kind, beta)] if asked.size else []
+    chosen = _answered(answered, votes.shape[0])
+    curves = [_noisy_vote(votes[chosen], sigma, grid, kind, beta)] if chosen.size else []
     if (threshold is None) != (threshold_sigma is None):
         raise InvalidParameter("threshold and threshold_sigma must be given together; pass both or neither")
     if threshold is not None and threshold_sigma is not None:
@@ -157,15 +157,15 @@ def _noisy_vote(votes: IntArray, sigma: float, order: FloatArray, noise: Noise, 
 
 
 def _where(chosen: BoolArray, values: IntArray, others: IntArray) -> IntArray:
-    found = others.copy()
-    found[chosen] = values
-    return found
+    merged = others.copy()
+    merged[chosen] = values
+    return merged
 
 
 def _move_ahead(gaps: FloatArray, left: IntArray) -> None:
     """Give the first class one vote more, from the class that is nearest to it; in place."""
-    there = np.where(left > 0, gaps, np.inf)
-    nearest = there.argmin(axis=1)
+    open_gaps = np.where(left > 0, gaps, np.inf)
+    nearest = open_gaps.argmin(axis=1)
     row = np.flatnonzero(left.any(axis=1))
     gaps += 1
     gaps[row, nearest[row]] += 1

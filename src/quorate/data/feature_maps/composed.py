@@ -107,10 +107,10 @@ def _with_last(rows: Any, value: float) -> Any:
     """Append a column that holds `value` in each row of a CSR matrix."""
     n_rows, n_columns = rows.shape
     starts = rows.indptr + np.arange(n_rows + 1, dtype=rows.indptr.dtype)
-    given = np.ones(rows.nnz + n_rows, dtype=bool)
-    given[starts[1:] - 1] = False  # the last cell of each row
-    data, indices = np.full(len(given), value), np.full(len(given), n_columns, dtype=rows.indices.dtype)
-    data[given], indices[given] = rows.data, rows.indices
+    stored = np.ones(rows.nnz + n_rows, dtype=bool)
+    stored[starts[1:] - 1] = False  # the last cell of each row
+    data, indices = np.full(len(stored), value), np.full(len(stored), n_columns, dtype=rows.indices.dtype)
+    data[stored], indices[stored] = rows.data, rows.indices
     return sparse.csr_matrix((data, indices, starts), shape=(n_rows, n_columns + 1))
 
 

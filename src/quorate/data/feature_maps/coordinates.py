@@ -85,10 +85,10 @@ class FactoredRows:
 
     def __matmul__(self, weights: FloatArray) -> FloatArray:
         """Return ``(n_rows, n_outputs)`` exact products with integers of length at most 2²⁵."""
-        told = self.matrix @ weights  # exact: an entry is at most 2^24 times 2^25
-        if self.bound * float(np.linalg.norm(told, axis=0).max(initial=0.0)) <= 2.0**52:
-            return np.asarray(self.images @ told)
-        high, low = in_two(told)
+        combined = self.matrix @ weights  # exact: an entry is at most 2^24 times 2^25
+        if self.bound * float(np.linalg.norm(combined, axis=0).max(initial=0.0)) <= 2.0**52:
+            return np.asarray(self.images @ combined)
+        high, low = in_two(combined)
         return np.asarray(np.ldexp(self.images @ high, HALF_BITS) + self.images @ low)
 
     def summed(self, factors: FloatArray, largest: float) -> FloatArray:
@@ -344,8 +344,8 @@ class PublicCoordinates:
         single *= np.float32(2.0**bits)
         matrix = np.rint(single, out=single).astype(np.float64)
         single *= np.float32(2.0**-bits)  # exact
-        each = np.full(len(lengths), bits, dtype=np.int64)
-        return cls(feature_map, single, feature_map.bits + bits, matrix, each, factored=True)
+        column_bits = np.full(len(lengths), bits, dtype=np.int64)
+        return cls(feature_map, single, feature_map.bits + bits, matrix, column_bits, factored=True)
 
     @classmethod
     def of_features(cls, feature_map: FeatureMap) -> PublicCoordinates:
@@ -364,14 +364,14 @@ class PublicCoordinates:
         """
         if self.matrix is None:
             return to_grid(self.feature_map.images(rows), self.bits - self.feature_map.bits)
-        made = np.empty((rows.shape[0], self.n_coordinates))
+        coordinates = np.empty((rows.shape[0], self.n_coordinates))
         for start in range(0, rows.shape[0], BLOCK):
             images = self.feature_map.images(rows[start : start + BLOCK])
             product = np.asarray(images @ self.matrix)  # of integers below 2^53: exact
             np.ldexp(product, self.bits - self.feature_map.bits - self.matrix_bits[None, :], out=product)
-            own = np.rint(product, out=made[start : start + BLOCK])
+            own = np.rint(product, out=coordinates[start : start + BLOCK])
             own[squared_lengths(own) > 4.0 ** (LENGTH_BITS - 1)] = 0.0  # a longer sum is not exact, and longer still
-        return made
+        return coordinates
 
     def for_rounds(self, rows: Any) -> Any:
         """Return the same integers as a call, not written out where rows are sparse and that is exact."""

@@ -69,13 +69,13 @@ class PoolDirections:
         """Read the directions off the public pool ``(n_public, n_columns)``, an array or a CSR matrix of numbers."""
         from sklearn.decomposition import TruncatedSVD
 
-        told = LinearMap.fit(pool)
-        features = public_features(told, pool)[:, :-1]  # without the constant: an intercept says the same
+        linear = LinearMap.fit(pool)
+        features = public_features(linear, pool)[:, :-1]  # without the constant: an intercept says the same
         with np.errstate(divide="ignore", invalid="ignore"):  # the share of variance explained, of a pool without any
             vectors = TruncatedSVD(DIRECTIONS, random_state=0).fit(features).components_.T
         length = float(np.sqrt(np.mean(np.sum(np.asarray(features @ vectors) ** 2, axis=1))))
         constant = np.zeros((1, DIRECTIONS))
-        return cls(PublicCoordinates.of(told, np.vstack([vectors / (length or 1.0), constant])))
+        return cls(PublicCoordinates.of(linear, np.vstack([vectors / (length or 1.0), constant])))
 
     @classmethod
     def of_images(cls, pool: FloatArray, *, patches: SharedPatches | None = None) -> PoolDirections:
@@ -94,16 +94,16 @@ class PoolDirections:
 
         first = PatchFeatures.fit(pool) if patches is None else patches.of(pool)
         numbers = first.numbers(pool)
-        told = ChainedMap(first, LinearMap(numbers.shape[1], in_one_unit(numbers)))
-        features = public_features(told.second, numbers)[:, :-1]
+        chained = ChainedMap(first, LinearMap(numbers.shape[1], in_one_unit(numbers)))
+        features = public_features(chained.second, numbers)[:, :-1]
         if not has_spread(features).any():
             raise InvalidParameter("the public images are all equal, and show no directions; give images that differ")
-        found = PCA(min(OF_IMAGES, *features.shape), svd_solver="randomized", random_state=0).fit(features)
-        kept = found.explained_variance_ > LEAST * found.explained_variance_[0]
-        deviations = np.sqrt(found.explained_variance_[kept])
+        components = PCA(min(OF_IMAGES, *features.shape), svd_solver="randomized", random_state=0).fit(features)
+        kept = components.explained_variance_ > LEAST * components.explained_variance_[0]
+        deviations = np.sqrt(components.explained_variance_[kept])
         length = float(np.sqrt(deviations.sum()))  # of a typical image: so much each coordinate varies
-        vectors = found.components_[kept].T / (np.sqrt(deviations) * length)
-        return cls(PublicCoordinates.of(told, np.vstack([vectors, -(found.mean_ @ vectors)[None]])))
+        vectors = components.components_[kept].T / (np.sqrt(deviations) * length)
+        return cls(PublicCoordinates.of(chained, np.vstack([vectors, -(components.mean_ @ vectors)[None]])))
 
     @property
     def n_directions(self) -> int:
@@ -155,29 +155,19 @@ def leading_spectrum(features: Any) -> Spectrum:
 
     The rest of its trace is told as eigenvalues of equal size: of all that have the same sum, those count most in an
     effective dimension.
-
-    Examples
-    --------
-    >>> features = sparse.random(1_200, 2_000, density=0.05, format="csr", random_state=0)
-    >>> spectrum = leading_spectrum(features)
-    >>> spectrum.vectors.shape, len(spectrum.rest), bool(spectrum.values[0] > spectrum.values[-1] > 0)
-    ((2000, 1000), 200, True)
-    >>> whole = float((features.data**2).sum()) / 1_200
-    >>> bool(np.isclose(spectrum.values.sum() + spectrum.rest.sum(), whole))
-    True
     """
     m, width = features.shape
     both = _Both(features)
     columns = min(LEADING + MORE, m, width)
-    seen, room = _random_signs(m, columns), np.empty((width, columns), dtype=np.float32)
+    basis, room = _random_signs(m, columns), np.empty((width, columns), dtype=np.float32)
     for _ in range(PASSES):  # the directions that count most are within a few hundredths after one
-        seen = _orthonormal(both.times(both.transposed_times(seen, room)))
-    across = both.transposed_times(seen, room)
+        basis = _orthonormal(both.times(both.transposed_times(basis, room)))
+    across = both.transposed_times(basis, room)
     squares, turned = np.linalg.eigh((across.T @ across).astype(np.float64))
     kept = squares > 1e-6 * squares[-1]
     squares, turned = squares[kept][::-1][:LEADING], turned[:, kept][:, ::-1][:, :LEADING]
     # The same as across @ turned; texts are fewer than words, and hold few words each.
-    vectors = both.transposed_times(seen @ (turned / np.sqrt(squares)).astype(np.float32), room[:, : len(squares)])
+    vectors = both.transposed_times(basis @ (turned / np.sqrt(squares)).astype(np.float32), room[:, : len(squares)])
     left = max(float((features.data**2).sum()) - float(squares.sum()), 0.0) / m
     others = min(m, width) - len(squares)
     return Spectrum(squares / m, vectors, np.full(others, left / max(others, 1)))

@@ -102,11 +102,11 @@ class FittedTransformer:
         return np.vstack(parts) if parts else np.empty((0, self.n_outputs))
 
     def _row(self, row: Rows) -> Any:
-        made = _alone(self.transformer, row)
-        if made is not None and made.shape[1] == self.n_outputs:
-            if self.sparse == bool(sparse.issparse(made)):
-                return made
-            return sparse.csr_matrix(made) if self.sparse else made.toarray()
+        output = _alone(self.transformer, row)
+        if output is not None and output.shape[1] == self.n_outputs:
+            if self.sparse == bool(sparse.issparse(output)):
+                return output
+            return sparse.csr_matrix(output) if self.sparse else output.toarray()
         nothing = np.full((1, self.n_outputs), np.nan)
         if not self.sparse:
             return nothing
@@ -116,10 +116,10 @@ class FittedTransformer:
 def _alone(transformer: Any, row: Rows) -> Any:
     """Return what a transformer makes of one row, ``(1, n)`` numbers; None where that is something else."""
     try:
-        made = _numbers(transformer.transform(row))
+        output = _numbers(transformer.transform(row))
     except Exception:  # noqa: BLE001 - of any kind: it is about the row, and must not be heard
         return None
-    return made if len(made.shape) == 2 and made.shape[0] == 1 and made.shape[1] else None
+    return output if len(output.shape) == 2 and output.shape[0] == 1 and output.shape[1] else None
 
 
 def _numbers(made: Any) -> Any:
@@ -145,7 +145,10 @@ def refuse_unfitted(transformer: Any) -> None:
 
     if isinstance(transformer, type) or not callable(getattr(transformer, "transform", None)):
         raise InvalidParameter(
-            f"feature_map must be a name or a fitted transformer, got {transformer!r}; a transformer has transform"
+            parameter="feature_map",
+            got=transformer,
+            expected="a name or a fitted transformer",
+            advice="a transformer has transform",
         )
     try:
         check_is_fitted(transformer)
@@ -202,15 +205,7 @@ def of_one_column(transformer: Any, pool: Rows) -> Any:
 
 
 def is_by_row(transformer: Any) -> bool:
-    """Tell whether what a transformer makes of a row is known not to depend, by a bit, on the rows beside it.
-
-    Examples
-    --------
-    >>> from sklearn.feature_extraction.text import TfidfVectorizer
-    >>> from sklearn.preprocessing import StandardScaler
-    >>> is_by_row(TfidfVectorizer()), is_by_row(StandardScaler()), is_by_row(TfidfVectorizer(tokenizer=str.split))
-    (True, False, False)
-    """
+    """Tell whether what a transformer makes of a row is known not to depend, by a bit, on the rows beside it."""
     return all(_is_tested(part) for part in _parts(transformer))
 
 

@@ -16,7 +16,7 @@ from quorate.data.feature_maps.product_kernel import columns_of
 from quorate.data.feature_maps.residual import ResidualMap
 from quorate.data.feature_maps.scale import has_numbers, has_spread, holds_one_quantity
 from quorate.data.rows import kind
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 
 FeatureMapName = Literal["auto", "linear", "rbf", "both", "kernels", "chi2", "trees", "patches"]
 FEATURE_MAPS: tuple[FeatureMapName, ...] = get_args(FeatureMapName)
@@ -66,7 +66,7 @@ def feature_map_for(
     if name == "linear":
         return LinearMap.fit(pool, rows=rows)
     if kind(pool) == "sparse":
-        raise InvalidParameter(f"feature_map={name!r} takes dense rows, and these are sparse; take 'linear'")
+        raise InvalidParameter(f'{named("feature_map", name)} takes dense rows, and these are sparse; take "linear"')
     rng = np.random.default_rng(0)
     makers: dict[str, Callable[[], FeatureMap]] = {
         "rbf": lambda: RBFMap.fit(pool, rng),

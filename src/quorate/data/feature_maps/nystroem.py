@@ -11,7 +11,7 @@ import numpy as np
 from quorate.data.feature_maps.exact import MANTISSA_BITS, exp, squared_lengths
 from quorate.data.feature_maps.scale import BITS as ROW_BITS
 from quorate.data.feature_maps.scale import PoolScale
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray
 
@@ -112,9 +112,9 @@ class RBFMap:
         from sklearn.kernel_approximation import Nystroem
         from sklearn.pipeline import Pipeline
 
-        told = self.landmarks / 2.0**ROW_BITS
-        nystroem = Nystroem(gamma=self.gamma, n_components=len(told), random_state=0).fit(told)
-        nystroem.components_, nystroem.normalization_ = told, self.root
+        landmarks = self.landmarks / 2.0**ROW_BITS
+        nystroem = Nystroem(gamma=self.gamma, n_components=len(landmarks), random_state=0).fit(landmarks)
+        nystroem.components_, nystroem.normalization_ = landmarks, self.root
         return Pipeline([("scale", self.scale.transformer()), ("kernel", nystroem)])
 
     def weights(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -177,12 +177,16 @@ class ChiSquaredMap:
             If the pool holds a number below 0.
         """
         if (pool < 0).any():
-            raise InvalidParameter("feature_map='chi2' takes counts, and the public pool holds numbers below 0")
+            raise InvalidParameter(
+                f"{named('feature_map', 'chi2')} takes counts, and the public pool holds numbers below 0"
+            )
         chosen = np.sort(rng.permutation(len(pool))[:COUNT_LANDMARKS])
         landmarks = shares(pool[chosen])
         landmarks = landmarks[landmarks.any(axis=1)]
         if not len(landmarks):
-            raise InvalidParameter("feature_map='chi2' takes counts, and those of the public pool are all 0")
+            raise InvalidParameter(
+                f"{named('feature_map', 'chi2')} takes counts, and those of the public pool are all 0"
+            )
         return cls(landmarks, inverse_root(kernel(landmarks, landmarks) * 2.0**-BITS))
 
     @property
@@ -223,10 +227,10 @@ class ChiSquaredMap:
         from sklearn.pipeline import Pipeline
         from sklearn.preprocessing import Normalizer
 
-        told = self.landmarks * 2.0**-SHARE_BITS
-        nystroem = Nystroem(kernel="additive_chi2", n_components=len(told), random_state=0).fit(told)
-        nystroem.components_, nystroem.normalization_ = told, self.root.T / 2
-        return Pipeline([("shares", Normalizer(norm="l1").fit(told)), ("kernel", nystroem)])
+        landmarks = self.landmarks * 2.0**-SHARE_BITS
+        nystroem = Nystroem(kernel="additive_chi2", n_components=len(landmarks), random_state=0).fit(landmarks)
+        nystroem.components_, nystroem.normalization_ = landmarks, self.root.T / 2
+        return Pipeline([("shares", Normalizer(norm="l1").fit(landmarks)), ("kernel", nystroem)])
 
     def weights(self, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return weights of the transformer's columns, and the intercepts that its −2 takes."""
@@ -249,11 +253,11 @@ def shares(rows: FloatArray) -> FloatArray:
 
 def kernel(a: FloatArray, b: FloatArray) -> FloatArray:
     """Return kernel values of shares, ``(n_a, n_b)`` integer steps of 2⁻²⁴; every term is an integer before the sum."""
-    told = np.empty((len(a), len(b)))
+    values = np.empty((len(a), len(b)))
     for first in range(0, len(a), _BLOCK):
         columns = np.ascontiguousarray(a[first : first + _BLOCK].T)
         for at, other in enumerate(b):
-            seen = np.flatnonzero(other)
-            x, y = columns[seen], other[seen, None]
-            told[first : first + _BLOCK, at] = np.rint(2.0 ** (BITS - SHARE_BITS + 1) * x * y / (x + y)).sum(axis=0)
-    return told
+            positive = np.flatnonzero(other)
+            x, y = columns[positive], other[positive, None]
+            values[first : first + _BLOCK, at] = np.rint(2.0 ** (BITS - SHARE_BITS + 1) * x * y / (x + y)).sum(axis=0)
+    return values

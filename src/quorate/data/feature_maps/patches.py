@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray
 
@@ -85,28 +85,28 @@ class PatchFeatures:
         side = isqrt(pool.shape[1])
         if side * side != pool.shape[1] or side < SMALLEST:
             raise InvalidParameter(
-                f"feature_map='patches' takes square grey images of 10 × 10 pixels or more, line by line in a row, and "
-                f"rows have {pool.shape[1]} columns"
+                f"{named('feature_map', 'patches')} takes square grey images of 10 × 10 pixels or more, line by line "
+                f"in a row, and rows have {pool.shape[1]} columns"
             )
         low, high = float(pool.min()), float(pool.max())
-        shown = cls(side, low, high if high > low else low + 1.0, np.zeros((1, SIZE**2)))
+        bare = cls(side, low, high if high > low else low + 1.0, np.zeros((1, SIZE**2)))
         rng = np.random.default_rng(0)
-        some = rng.permutation(len(pool))[: max(1, _SAMPLE // shown.n_positions**2) * 2]
-        patches = shown._patches(pool[np.sort(some)]).reshape(-1, SIZE**2) * 2.0**-PIXEL_BITS
+        some = rng.permutation(len(pool))[: max(1, _SAMPLE // bare.n_positions**2) * 2]
+        patches = bare._patches(pool[np.sort(some)]).reshape(-1, SIZE**2) * 2.0**-PIXEL_BITS
         patches = patches[rng.permutation(len(patches))[:_SAMPLE]]
         patches = patches - patches.mean(axis=1, keepdims=True)
         lengths = np.sqrt((patches**2).sum(axis=1))
-        seen = lengths**2 > _FLAT
-        if seen.sum() < n_centroids:
+        varied = lengths**2 > _FLAT
+        if varied.sum() < n_centroids:
             raise InvalidParameter(
-                f"feature_map='patches' learns {n_centroids} centroids from public images, and they show too little; "
-                "give more images, or another map"
+                f"{named('feature_map', 'patches')} learns {n_centroids} centroids from public images, and they show "
+                "too little; give more images, or another map"
             )
         means = MiniBatchKMeans(n_centroids, random_state=0, n_init=1, batch_size=4_096)
-        centroids = means.fit(patches[seen] / lengths[seen, None]).cluster_centers_
+        centroids = means.fit(patches[varied] / lengths[varied, None]).cluster_centers_
         centroids = centroids - centroids.mean(axis=1, keepdims=True)
         centroids /= np.maximum(np.linalg.norm(centroids, axis=1, keepdims=True), 1e-12)
-        return cls(side, shown.low, shown.high, np.rint(centroids * 2.0**CENTROID_BITS))
+        return cls(side, bare.low, bare.high, np.rint(centroids * 2.0**CENTROID_BITS))
 
     @property
     def n_positions(self) -> int:
@@ -213,10 +213,10 @@ class RememberedPatches(PatchFeatures):
         if key in self._known:
             return self._known[key]
         # Not super(): a dataclass with slots is another class than the one whose methods were compiled.
-        made = PatchFeatures.of_block(self, rows)
-        if (len(self._known) + 1) * made.size <= MOST_NUMBERS:
-            self._known[key] = made
-        return made
+        features = PatchFeatures.of_block(self, rows)
+        if (len(self._known) + 1) * features.size <= MOST_NUMBERS:
+            self._known[key] = features
+        return features
 
 
 @stored_as("quorate.data.feature_maps.shared_patches.SharedPatches")

@@ -148,8 +148,8 @@ class PoolCoordinates:
     def project(self, X: Any) -> Any:
         """Return what `standard` measures: the rows, or what the maps make of them."""
         rows = X.astype(np.float64) if self.maps else X
-        for each in self.maps:
-            rows = each.transform(rows)
+        for step in self.maps:
+            rows = step.transform(rows)
         return rows
 
     def of_projected(self) -> PoolCoordinates:
@@ -172,7 +172,7 @@ class PoolCoordinates:
         rows : (n_public, n_features)
             The pool in the container that the steps are to take: what the geometry was read off, or a frame of it.
         """
-        return [("numbers", as_numbers(rows)), *((type(each).__name__.lower(), each) for each in self.maps)]
+        return [("numbers", as_numbers(rows)), *((type(step).__name__.lower(), step) for step in self.maps)]
 
 
 def _without(rows: Any, columns: NDArray[np.bool_]) -> Any:

@@ -18,7 +18,7 @@ import numpy as np
 from quorate.data.feature_maps.nystroem import inverse_root
 from quorate.data.feature_maps.patches import linear_step
 from quorate.data.feature_maps.scale import has_spread
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
@@ -87,8 +87,8 @@ class ProductKernelMap:
         numbers, categories = columns_of(pool, categories)
         if not len(numbers) + len(categories):
             raise InvalidParameter(
-                "feature_map='kernels' takes columns of numbers, or of categories of at most "
-                f"{MOST_VALUES} values, and the public pool has none; take 'linear'"
+                f"{named('feature_map', 'kernels')} takes columns of numbers, or of categories of at most "
+                f'{MOST_VALUES} values, and the public pool has none; take "linear"'
             )
         most = min(max(ALL_INTERVALS // max(len(numbers), 1), FEWEST), INTERVALS)
         return cls.of_landmarks(
@@ -198,14 +198,7 @@ class ProductKernelMap:
 
 
 def columns_of(pool: FloatArray, categories: Sequence[tuple[int, int]]) -> tuple[IntArray, tuple[tuple[int, int], ...]]:
-    """Return the places of the numbers that the kernel compares, and its categories; what has no spread is in neither.
-
-    Examples
-    --------
-    >>> pool = np.array([[30.0, 1.0, 0.0, 0.0], [50.0, 0.0, 1.0, 0.0]])
-    >>> columns_of(pool, [(1, 4)])
-    (array([0]), ((1, 4),))
-    """
+    """Return the places of the numbers that the kernel compares, and its categories; neither has one without spread."""
     varied, number = has_spread(pool), np.ones(pool.shape[1], dtype=np.bool_)
     for first, end in categories:
         number[first:end] = False

@@ -132,11 +132,13 @@ def deviations(columns: Any) -> FloatArray:
     if kind(columns) == "sparse":
         return np.where(varied, _sparse_deviations(columns), 0.0)
     with np.errstate(over="ignore", invalid="ignore"):
-        found = np.asarray(columns.std(axis=0))
-        for at in np.flatnonzero(varied & ((found == 0) | np.isinf(found) | np.isnan(found))):  # of squares, that is
+        spreads = np.asarray(columns.std(axis=0))
+        for at in np.flatnonzero(
+            varied & ((spreads == 0) | np.isinf(spreads) | np.isnan(spreads))
+        ):  # of squares, that is
             low, high = columns[:, at].min(), columns[:, at].max()
-            found[at] = max((high - low) * ((columns[:, at] - low) / (high - low)).std(), 5e-324)
-    return np.where(varied, found, 0.0)
+            spreads[at] = max((high - low) * ((columns[:, at] - low) / (high - low)).std(), 5e-324)
+    return np.where(varied, spreads, 0.0)
 
 
 def _sparse_deviations(columns: Any) -> FloatArray:

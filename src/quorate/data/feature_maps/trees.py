@@ -74,8 +74,8 @@ class TreeLeaves:
             )
             roots.append(n_nodes)
             n_nodes += len(leaf)
-        feature, threshold, left, right = (np.concatenate(each) for each in zip(*parts, strict=True))
-        whole = [each.astype(np.int64) for each in (feature, left, right)]
+        feature, threshold, left, right = (np.concatenate(numbers) for numbers in zip(*parts, strict=True))
+        whole = [numbers.astype(np.int64) for numbers in (feature, left, right)]
         return cls(whole[0], threshold, whole[1], whole[2], np.array(roots, dtype=np.int64), int(pool.shape[1]))
 
     @property
@@ -131,17 +131,17 @@ class TreeLeaves:
     def _paths(self, root: int) -> tuple[list[int], FloatArray]:
         """Return the nodes of a tree that ask, and for each leaf, in order, 1 for right, −1 for left on its path."""
         nodes: list[int] = []
-        found: list[tuple[int, dict[int, float]]] = []
+        leaves: list[tuple[int, dict[int, float]]] = []
         waiting: list[tuple[int, dict[int, float]]] = [(root, {})]
         while waiting:
             node, path = waiting.pop()
             if self.feature[node] < 0:
-                found.append((node, path))
+                leaves.append((node, path))
                 continue
             nodes.append(node)
             waiting += [(int(self.left[node]), {**path, node: -1.0}), (int(self.right[node]), {**path, node: 1.0})]
-        paths = np.zeros((len(found), len(nodes)))
-        for row, (_, path) in enumerate(sorted(found, key=lambda each: each[0])):
+        paths = np.zeros((len(leaves), len(nodes)))
+        for row, (_, path) in enumerate(sorted(leaves, key=lambda leaf: leaf[0])):
             for node, way in path.items():
                 paths[row, nodes.index(node)] = way
         return nodes, paths

@@ -13,15 +13,11 @@ from pathlib import Path
 from quorate.data.database import DatabaseQuery
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.files import format_of
-from quorate.data.formats.arrow import Arrow
-from quorate.data.formats.database_query import Database
+from quorate.data.formats.columnar import Arrow, Parquet
 from quorate.data.formats.delimited_text import DelimitedText
-from quorate.data.formats.foreign import Foreign, foreign
-from quorate.data.formats.format import Format, Table, TableFormat, nearly, require_column
-from quorate.data.formats.parquet import Parquet
-from quorate.data.formats.sparse_archive import SparseArchive
+from quorate.data.formats.format import Database, Foreign, Format, Table, TableFormat, foreign, nearly, require_column
+from quorate.data.formats.sparse import SparseArchive, Svmlight
 from quorate.data.formats.spreadsheet import Spreadsheet
-from quorate.data.formats.svmlight import Svmlight
 from quorate.errors import InvalidParameter
 from quorate.plugins import FORMATS, added, load, package_of
 
@@ -50,8 +46,8 @@ def register_format(new: Format) -> None:
         if suffix and (not suffix.startswith(".") or suffix != suffix.lower()):
             raise InvalidParameter(f"suffixes are small letters after a dot, such as '.csv', got {suffix!r}")
         if suffix in _BY_SUFFIX:
-            found = _BY_SUFFIX[suffix]
-            other = type(found.inner if isinstance(found, Foreign) else found).__name__
+            holder = _BY_SUFFIX[suffix]
+            other = type(holder.inner if isinstance(holder, Foreign) else holder).__name__
             raise InvalidParameter(f"the suffix {suffix!r} belongs to the format {other}; choose another")
     for suffix in new.suffixes:
         _BY_SUFFIX[suffix] = foreign(new)
@@ -132,10 +128,10 @@ def reader_of(path: str | Path | DatabaseQuery) -> tuple[str, str] | None:
     >>> reader_of("visits.csv") is None
     True
     """
-    found = format_for(path)
-    if not isinstance(found, Foreign) or isinstance(path, DatabaseQuery):
+    format_ = format_for(path)
+    if not isinstance(format_, Foreign) or isinstance(path, DatabaseQuery):
         return None
-    return f"reader of {format_of(path)} files", f"{found.name}, {found.package or 'registered by the owner'}"
+    return f"reader of {format_of(path)} files", f"{format_.name}, {format_.package or 'registered by the owner'}"
 
 
 __all__ = [

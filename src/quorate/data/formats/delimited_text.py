@@ -9,26 +9,23 @@ from __future__ import annotations
 import codecs
 import io
 import json
-import re
 import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quorate.data.dialect import NAMES, PLAIN, SEPARATORS, UNREADABLE, UTF_8, Dialect
 from quorate.data.files import first_line, format_of, is_plain, opened, read_bytes, reading
 from quorate.data.formats.format import TableFormat, require_column
-from quorate.data.formats.text_parts import AT_ONCE, parts_of, schema_of
-from quorate.data.streamed import StreamedFrame
-from quorate.data.workspace import Workspace, cannot_hold
+from quorate.data.formats.text_parts import BLOCK, blocks_of, fields_of, parts_of, schema_of, typed, whole_lines
+from quorate.data.streamed import StreamedFrame, Workspace, cannot_hold
 from quorate.errors import DataRefused, PreconditionFailed
 
 if TYPE_CHECKING:
     import polars as pl
 
-_OF_HEADER = 1 << 22  # bytes in which a first line ends
 _OF_A_BYTE, _OF_A_PACKED_BYTE = 8, 40  # bytes in memory, of a byte in the file
 _SHOWN = 8  # columns in a message
 _LOOKED_AT = 1 << 16  # bytes: a binary file shows itself there
@@ -71,27 +68,27 @@ class DelimitedText(TableFormat):
         import polars as pl
 
         with reading(path), opened(path) as file:
-            start = file.read(_OF_HEADER)
+            start = file.read(BLOCK)
         names = self._header(start[: start.rfind(b"\n") + 1] or start, path)
         for name in text_columns:
             require_column(name, names, path)
-        found, before = workspace.path / "table", path.stat()
+        folder, before = workspace.path / "table", path.stat()
         read, quote = partial(self._read, path=path), self.dialect.quote
         try:
             with reading(path):
-                given = dict.fromkeys(text_columns, pl.String)
-                schema = schema_of(parts_of(path, quote=quote), read, given=given)
-                _make(found)
+                known = dict.fromkeys(text_columns, pl.String)
+                schema = schema_of(parts_of(path, quote=quote), read, given=known)
+                _make(folder)
                 height = 0
                 for number, part in enumerate(parts_of(path, quote=quote)):
                     rows = read(part, types=schema, whole=True)
-                    _write(rows, found / f"{number:08d}.parquet")
+                    _write(rows, folder / f"{number:08d}.parquet")
                     height += rows.height
         except pl.exceptions.PolarsError:
             raise self._no_table(path, names, path) from None
         if (path.stat().st_size, path.stat().st_mtime_ns) != (before.st_size, before.st_mtime_ns):
             raise PreconditionFailed(f"{path} was changed while it was read; start again")
-        return StreamedFrame(found, called=path, schema=schema, height=height, workspace=workspace)
+        return StreamedFrame(folder, called=path, schema=schema, height=height, workspace=workspace)
 
     def bytes_in_memory(self, path: Path) -> int:
         """The text, and two copies of every cell as a double; more where the text is packed."""
@@ -105,12 +102,12 @@ class DelimitedText(TableFormat):
         """
         import polars as pl
 
-        return pl.concat(list(self.cell_parts(path, None)))
+        return pl.concat(list(self.cellblocks_of(path, None)))
 
-    def cell_parts(self, path: Path, columns: Sequence[str] | None) -> Iterator[pl.DataFrame]:
+    def cellblocks_of(self, path: Path, columns: Sequence[str] | None) -> Iterator[pl.DataFrame]:
         """Yield the same, so many lines at once; None chooses all columns."""
         names, encoding = None, UTF_8
-        for content in _whole_lines(path):
+        for content in whole_lines(path):
             if names is None and (fault := content.startswith(_OTHERS) and self._no_text(path)):
                 raise DataRefused(f"{path}: {fault}")
             if names is None:
@@ -125,7 +122,7 @@ class DelimitedText(TableFormat):
 
     def names(self, path: Path) -> list[str]:
         """Return the names in the first line."""
-        return self._header(first_line(path, most=_OF_HEADER), path)
+        return self._header(first_line(path, most=BLOCK), path)
 
     def _separator(self, path: str | Path) -> str:
         return self.dialect.separator or _SEPARATORS.get(format_of(path), ",")
@@ -189,7 +186,7 @@ class DelimitedText(TableFormat):
         quoted = [at for at, row in enumerate(rows) if quote in row] if quote else []
         columns = [column.set(column == "", None) for column in columns]
         if quoted:
-            read = [_fields(rows[at], separator, quote) for at in quoted]
+            read = [fields_of(rows[at], separator, quote) for at in quoted]
             for place, column in enumerate(columns):
                 cells = [row[place] if place < len(row) else None for row in read]
                 columns[place] = column.scatter(quoted, pl.Series(cells, dtype=pl.String))
@@ -269,20 +266,20 @@ class DelimitedText(TableFormat):
 
     def _no_text(self, content: bytes | Path) -> str | None:
         """Tell why these bytes are no text, and what to do; None where they are. Nothing of them is quoted."""
-        if not any(part.strip() for part in _parts(content)):
+        if not any(part.strip() for part in blocks_of(content)):
             return "the file is empty; expected a first line that names the columns, and rows"
-        first = next(_parts(content))
+        first = next(blocks_of(content))
         if first.startswith(b"PK\x03\x04"):
             return "an Excel file, whatever its name says; name it .xlsx, or save it as CSV UTF-8"
         if first.startswith((b"\xff\xfe", b"\xfe\xff")):
             return "UTF-16 text, not UTF-8; save as CSV UTF-8 (or: iconv -f utf-16 -t utf-8)"
-        if any(b"\0" in part for part in _parts(content)):
+        if any(b"\0" in part for part in blocks_of(content)):
             return "a binary file, not text; save the table as CSV UTF-8"
         if self._encoding(first) != UTF_8:
             return None
         decoder = codecs.getincrementaldecoder("utf-8")()
         try:
-            for part in _parts(content):
+            for part in blocks_of(content):
                 decoder.decode(part)
             decoder.decode(b"", final=True)
         except UnicodeDecodeError:
@@ -291,51 +288,6 @@ class DelimitedText(TableFormat):
                 'of quorate.toml, such as encoding = "cp1252", that of Windows in Western Europe'
             )
         return None
-
-
-def typed(texts: pl.DataFrame, dialect: Dialect, types: dict[str, Any]) -> pl.DataFrame:
-    """Return a frame of texts in which each column of numbers alone, as they are declared to be written, holds numbers.
-
-    `types`: of columns that are known. A column of another type stays text where one of its cells does not fit.
-    """
-    import polars as pl
-
-    def of(column: pl.Series) -> pl.Series:
-        known = types.get(column.name)
-        if known == pl.String or (known is None and column.null_count() == len(column)):
-            return column
-        if column.drop_nulls().is_in(["true", "false"]).all() and known in (None, pl.Boolean):
-            return column == "true"
-        numbers = column.set(column == "", None)  # of two marks of quotation
-        if numbers.null_count() == len(numbers) or len(
-            numbers.filter(~numbers.str.contains(dialect.number_pattern)).drop_nulls()
-        ):
-            return column
-        column = numbers
-        if dialect.thousands:
-            column = column.str.replace_all(dialect.thousands, "", literal=True)
-        column = column.str.replace(dialect.decimal or ".", ".", literal=True)
-        whole = column.cast(pl.Int64, strict=False)
-        if known != pl.Float64 and whole.null_count() == column.null_count():
-            return whole
-        return column.cast(pl.Float64)
-
-    return texts.with_columns(map(of, texts.get_columns()))
-
-
-def _whole_lines(path: Path) -> Iterator[bytes]:
-    """Yield a file of text in parts that end where a line does, one at least."""
-    rest, parts = b"", 0
-    with reading(path), opened(path) as file:
-        while more := file.read(AT_ONCE):
-            whole, found, after = more.rpartition(b"\n")
-            if not found:
-                rest += more
-                continue
-            yield rest + whole
-            rest, parts = after, parts + 1
-    if rest or not parts:
-        yield rest
 
 
 def _make(place: Path) -> None:
@@ -352,34 +304,3 @@ def _write(rows: pl.DataFrame, place: Path) -> None:
         rows.write_parquet(place)
     except OSError as error:
         raise cannot_hold(place.parent, error) from None
-
-
-@lru_cache(maxsize=32)
-def _field(separator: str, quote: str) -> re.Pattern[str]:
-    """The regular expression of one field of a line, and of what ends it."""
-    end, mark = re.escape(separator), re.escape(quote)
-    return re.compile(rf"(?:{mark}([^{mark}]*(?:{mark}{mark}[^{mark}]*)*){mark}|([^{end}{mark}][^{end}]*|))({end}|$)")
-
-
-def _fields(row: str, separator: str, quote: str) -> list[str | None]:
-    """Return the fields of one line with quotation marks in it; none where it cannot be taken apart."""
-    fields: list[str | None] = []
-    pattern, start = _field(separator, quote), 0
-    while start <= len(row):
-        found = pattern.match(row, start)
-        if found is None:
-            return []
-        inside, plain, _ = found.groups()
-        fields.append(plain or None if inside is None else inside.replace(quote + quote, quote))
-        start = found.end() + (found.end() == len(row) and not found[3])
-    return fields
-
-
-def _parts(content: bytes | Path) -> Iterator[bytes]:
-    """Yield bytes as they are, and those of a file some at a time."""
-    if isinstance(content, bytes):
-        yield content
-        return
-    with opened(content) as file:
-        while part := file.read(_OF_HEADER):
-            yield part

@@ -1,16 +1,22 @@
-"""What a format of files is: one small class, found by the suffix of a file's name."""
+"""What a format of files is: one small class, found by the suffix of a file's name; and those that are none of ours.
+
+A format from outside this package is asked for its own suffix alone, named in reports, and never quoted: whatever it
+raises may quote a cell of the table, and so may a warning; neither is heard. What is said instead names the file, the
+format and the kind of error.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
+from quorate.ambient import unwarned
 from quorate.data.columns import names_columns
 from quorate.data.database import DatabaseQuery
 from quorate.data.identity import as_list
@@ -21,9 +27,12 @@ from quorate.errors import DataRefused
 if TYPE_CHECKING:
     import polars as pl
 
-    from quorate.data.workspace import Workspace
+    from quorate.data.streamed import Workspace
+
 
 _NEAR = 0.75  # of 1, where a name is the other one: a slip of the hand, and no other word
+T = TypeVar("T")
+_COPIES = 10  # bytes in memory for a byte of an SQLite file: values as texts, once more to be put in order
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -183,8 +192,8 @@ class TableFormat(ABC):
         return None if frame is None else self._parted(frame, path, label, unit, drop)
 
     def _as_text(self, path: Path, unit: str | None, text: Sequence[str]) -> list[str]:
-        there = set(self.names(path)) if text else set()
-        return [*([] if unit is None else [unit]), *(name for name in text if name in there and name != unit)]
+        held = set(self.names(path)) if text else set()
+        return [*([] if unit is None else [unit]), *(name for name in text if name in held and name != unit)]
 
     @staticmethod
     def _parted(frame: Any, path: Path, label: str | None, unit: str | None, drop: Sequence[str]) -> Table:
@@ -194,8 +203,8 @@ class TableFormat(ABC):
         gone = {label, unit, *drop}
         kept = [name for name in frame.columns if name not in gone]
         if frame.height == 0:
-            found = "it returns no row" if _is_query(path) else "the file names its columns and holds no row"
-            raise DataRefused(f"{path}: {found}; at least one is needed")
+            fault = "it returns no row" if _is_query(path) else "the file names its columns and holds no row"
+            raise DataRefused(f"{path}: {fault}; at least one is needed")
         if not kept:
             raise DataRefused(f"{path}: no feature is left beside the label and the unit")
         if isinstance(frame, StreamedFrame):
@@ -263,3 +272,127 @@ def _labels(series: pl.Series) -> Any:
     if str(series.dtype) in ("Int128", "UInt128"):
         return np.array(series.to_list(), dtype=object)
     return series.to_numpy()
+
+
+class Foreign:
+    """What is known of a format from outside: the format itself, who brought it, and how it is asked.
+
+    `inner`: as it was registered or declared. `package`: name and version of the package that declares it; empty where
+    it was registered in this process.
+    """
+
+    def __init__(self, inner: Format, package: str) -> None:
+        self.inner: Any = inner
+        self.package = package
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """As it says itself."""
+        return tuple(self.inner.suffixes)
+
+    @property
+    def name(self) -> str:
+        """Its class, with its module."""
+        return f"{type(self.inner).__module__}.{type(self.inner).__qualname__}"
+
+    def asked(self, path: Path, read: Callable[[], T], kind: type[T]) -> T:
+        """Return what it reads, of a kind; or raise a refusal that quotes nothing of what it raised.
+
+        Raises DataRefused if it raises anything, or returns something else.
+        """
+        try:
+            with unwarned():
+                value = read()
+            failure = "" if isinstance(value, kind) else f"it returns no {kind.__name__}"
+        except Exception as error:  # noqa: BLE001 - another package's code
+            failure = type(error).__name__
+        if failure:  # here, where what was raised is no longer at hand
+            of = f" of the package {self.package}" if self.package else ""
+            raise DataRefused(
+                f"{path}: the format {self.name}{of} cannot read this file ({failure}); what it says is not quoted, "
+                "since it may hold cells. Open the file with that format to see it"
+            )
+        return value
+
+
+class ForeignTable(Foreign, TableFormat):
+    """A table format from outside."""
+
+    def frame(self, path: Path, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
+        """Return the whole table, as it reads it."""
+        import polars as pl
+
+        return self.asked(path, lambda: self.inner.frame(path, text_columns=text_columns), pl.DataFrame)
+
+    def names(self, path: Path) -> list[str]:
+        """Return the names of the columns, as it reads them."""
+        return self.asked(path, lambda: [str(name) for name in self.inner.names(path)], list)
+
+    def cells(self, path: Path) -> pl.DataFrame:
+        """Return each cell as it is written, where the format says how that is read."""
+        import polars as pl
+
+        if type(self.inner).cells is TableFormat.cells:
+            raise cannot_read_each_row(self.inner, path)
+        return self.asked(path, lambda: self.inner.cells(path), pl.DataFrame)
+
+    def batches(self, path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[pl.DataFrame]:
+        """Yield the chosen columns, so many rows at once."""
+        import polars as pl
+
+        batches = self.asked(path, lambda: iter(self.inner.batches(path, columns, batch_rows)), object)
+        while (batch := self.asked(path, lambda: next(batches, None), object)) is not None:  # type: ignore[call-overload]
+            yield self.asked(path, lambda batch=batch: batch, pl.DataFrame)  # type: ignore[misc]
+
+
+class ForeignRows(Foreign):
+    """A format of rows without named columns, from outside."""
+
+    def read(self, path: Path, **how: Any) -> Table:
+        """Return what the file holds, as it reads it."""
+        return self.asked(path, lambda: self.inner.read(path, **how), Table)
+
+
+class ForeignEachRow(ForeignRows):
+    """One that reads each row by itself."""
+
+    def read_each(self, path: Path, **how: Any) -> Table:
+        """Return what the file holds, row by row."""
+        return self.asked(path, lambda: self.inner.read_each(path, **how), Table)
+
+
+def foreign(inner: Format, package: str = "") -> Format:
+    """Return a format from outside, as it is asked here."""
+    if isinstance(inner, TableFormat):
+        return ForeignTable(inner, package)
+    return ForeignEachRow(inner, package) if isinstance(inner, ReadsEach) else ForeignRows(inner, package)
+
+
+class Database(TableFormat):
+    """A :class:`~quorate.data.database.DatabaseQuery` as a table. It is read as a whole."""
+
+    @property
+    def suffixes(self) -> tuple[str, ...]:
+        """None: a URL names it."""
+        return ()
+
+    def frame(self, path: Any, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
+        """Return the whole table: numbers and truth values where the database has them, text elsewhere."""
+        for name in text_columns:
+            require_column(name, path.names(), path)
+        table: pl.DataFrame = path.table(text=text_columns)
+        return table
+
+    def cells(self, path: Any) -> pl.DataFrame:
+        """Return every value as text."""
+        cells: pl.DataFrame = path.cells()
+        return cells
+
+    def bytes_held(self, path: Any) -> int:
+        """Guess from above what reading it takes in memory; of a server's tables nothing is known beforehand."""
+        return _COPIES * path.file.stat().st_size if path.is_sqlite else 0
+
+    def names(self, path: Any) -> list[str]:
+        """Return the names of the columns."""
+        names: list[str] = path.names()
+        return names

@@ -1,17 +1,21 @@
-"""Delimited text some lines at a time: its parts, and one schema of all of them, as if it had been read at once."""
+"""Delimited text taken apart: whole lines, fields of a line, types of columns, some lines at a time or all at once."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from quorate.data.files import opened
+from quorate.data.dialect import Dialect
+from quorate.data.files import opened, reading
 
 if TYPE_CHECKING:
     import polars as pl
 
 AT_ONCE = 1 << 25  # bytes of text
+BLOCK = 1 << 22  # bytes that are looked at together; a first line ends in them
 
 
 def parts_of(path: Path, *, quote: str = '"') -> Iterator[bytes]:
@@ -19,25 +23,17 @@ def parts_of(path: Path, *, quote: str = '"') -> Iterator[bytes]:
 
     A line within quotation marks goes on, but for the first one. Where marks are not matched, a part is as long as it
     takes to match them. `quote`: the mark; "" where there is none.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     _ = Path(folder, "t.csv").write_text('a,b\n1,"x\ny"\n')
-    ...     list(parts_of(Path(folder, "t.csv")))
-    [b'a,b\n1,"x\ny"\n']
     """
     with opened(path) as stream:
         header = stream.readline()
-        rest, seen = b"", False
+        rest, yielded = b"", False
         while more := stream.read(AT_ONCE):
             rest += more
             end = _last_line_end(rest, quote.encode())
             if end:
                 yield header + rest[:end]
-                rest, seen = rest[end:], True
-        if rest or not seen:
+                rest, yielded = rest[end:], True
+        if rest or not yielded:
             yield header + rest
 
 
@@ -62,15 +58,15 @@ def schema_of(parts: Iterator[bytes], read: Callable[..., pl.DataFrame], *, give
     """
     import polars as pl
 
-    found: dict[str, Any] = {}
+    types: dict[str, Any] = {}
     for part in parts:
         frame = read(part, types=given)
         for name, dtype in frame.schema.items():
             if frame[name].null_count() < frame.height:
-                found[name] = _both(found.get(name), dtype)
+                types[name] = _both(types.get(name), dtype)
             else:
-                found.setdefault(name, None)
-    return {name: given.get(name, pl.String if dtype is None else dtype) for name, dtype in found.items()}
+                types.setdefault(name, None)
+    return {name: given.get(name, pl.String if dtype is None else dtype) for name, dtype in types.items()}
 
 
 def _both(one: Any, other: Any) -> Any:
@@ -80,3 +76,79 @@ def _both(one: Any, other: Any) -> Any:
     if one is None or one == other:
         return other
     return pl.Float64 if {one, other} == {pl.Int64, pl.Float64} else pl.String
+
+
+def typed(texts: pl.DataFrame, dialect: Dialect, types: dict[str, Any]) -> pl.DataFrame:
+    """Return a frame of texts in which each column of numbers alone, as they are declared to be written, holds numbers.
+
+    `types`: of columns that are known. A column of another type stays text where one of its cells does not fit.
+    """
+    import polars as pl
+
+    def of(column: pl.Series) -> pl.Series:
+        known = types.get(column.name)
+        if known == pl.String or (known is None and column.null_count() == len(column)):
+            return column
+        if column.drop_nulls().is_in(["true", "false"]).all() and known in (None, pl.Boolean):
+            return column == "true"
+        numbers = column.set(column == "", None)  # of two marks of quotation
+        if numbers.null_count() == len(numbers) or len(
+            numbers.filter(~numbers.str.contains(dialect.number_pattern)).drop_nulls()
+        ):
+            return column
+        column = numbers
+        if dialect.thousands:
+            column = column.str.replace_all(dialect.thousands, "", literal=True)
+        column = column.str.replace(dialect.decimal or ".", ".", literal=True)
+        whole = column.cast(pl.Int64, strict=False)
+        if known != pl.Float64 and whole.null_count() == column.null_count():
+            return whole
+        return column.cast(pl.Float64)
+
+    return texts.with_columns(map(of, texts.get_columns()))
+
+
+def whole_lines(path: Path) -> Iterator[bytes]:
+    """Yield a file of text in parts that end where a line does, one at least."""
+    rest, parts = b"", 0
+    with reading(path), opened(path) as file:
+        while more := file.read(AT_ONCE):
+            whole, line_end, after = more.rpartition(b"\n")
+            if not line_end:
+                rest += more
+                continue
+            yield rest + whole
+            rest, parts = after, parts + 1
+    if rest or not parts:
+        yield rest
+
+
+@lru_cache(maxsize=32)
+def _field(separator: str, quote: str) -> re.Pattern[str]:
+    """The regular expression of one field of a line, and of what ends it."""
+    end, mark = re.escape(separator), re.escape(quote)
+    return re.compile(rf"(?:{mark}([^{mark}]*(?:{mark}{mark}[^{mark}]*)*){mark}|([^{end}{mark}][^{end}]*|))({end}|$)")
+
+
+def fields_of(row: str, separator: str, quote: str) -> list[str | None]:
+    """Return the fields of one line with quotation marks in it; none where it cannot be taken apart."""
+    fields: list[str | None] = []
+    pattern, start = _field(separator, quote), 0
+    while start <= len(row):
+        match = pattern.match(row, start)
+        if match is None:
+            return []
+        inside, plain, _ = match.groups()
+        fields.append(plain or None if inside is None else inside.replace(quote + quote, quote))
+        start = match.end() + (match.end() == len(row) and not match[3])
+    return fields
+
+
+def blocks_of(content: bytes | Path) -> Iterator[bytes]:
+    """Yield bytes as they are, and those of a file some at a time."""
+    if isinstance(content, bytes):
+        yield content
+        return
+    with opened(content) as file:
+        while part := file.read(BLOCK):
+            yield part

@@ -5,7 +5,6 @@ Which construction asks for fewer labels than the base learner alone is told by 
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from quorate.errors import QuorateError
+from quorate.errors import InvalidParameter, QuorateError
 from quorate.experiments.few_labels.adult import coarse_stumps
 from quorate.experiments.few_labels.domain import cluster
 from quorate.experiments.few_labels.draws import chooser, drawn, rows_asked
@@ -46,7 +45,6 @@ HUNDREDS: Final = tuple((float(each),) for each in range(0, 1 << 16, 1 << 8))
 
 #: What a refusal may send a user to.
 REMEDIES: Final = ("ExponentialLearner", "GenericLearner", "NoisyThreshold", "Boxes", "Tree", "MWEM", "domain")
-_NAMED = re.compile("|".join(REMEDIES))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -118,7 +116,7 @@ def learners(case: Case) -> Mapping[str, Any]:
 def fitted(case: Case, name: str, learner: Any, seed: int) -> tuple[float, str | None]:
     """Fit, and return the CPU seconds, and what a refusal names; None where there was none.
 
-    Raises QuorateError if a refusal names nothing that fits.
+    Raises InvalidParameter if a refusal names nothing that fits.
     """
     X, y = case.rows()
     few = name in {"GenericLearner", "LabelBoost"}
@@ -126,11 +124,11 @@ def fitted(case: Case, name: str, learner: Any, seed: int) -> tuple[float, str |
     begun = time.process_time()
     try:
         learner.set_params(unsafe_noise_seed=seed).fit(X, given)
-    except QuorateError as refusal:
-        names = _NAMED.findall(str(refusal).partition(";")[2])
-        if not names:
+    except InvalidParameter as refusal:
+        instead = refusal.instead
+        if not instead:
             raise
-        return time.process_time() - begun, names[0]
+        return time.process_time() - begun, instead
     return time.process_time() - begun, None
 
 

@@ -10,6 +10,7 @@ from quorate.accounting import Event, Guarantee
 from quorate.accounting import epsilon as price
 from quorate.accounting.figures import several
 from quorate.arguments import for_shell
+from quorate.findings import Finding, Outcome
 from quorate.folder.sites.queries import Queries
 from quorate.folder.sites.signed_votes import verified
 from quorate.folder.votes_file import VotesFile
@@ -17,8 +18,7 @@ from quorate.ledger import Ledger
 from quorate.mechanisms import Mechanism
 from quorate.mechanisms.schedule import scale_of
 from quorate.noise import NoiseSource
-from quorate.outcomes import Outcome
-from quorate.report import AnswerCounts, Check, Facts, Fitted, Part, Score, Setup, Spending, Utility
+from quorate.report import AnswerCounts, Facts, Fitted, Part, Score, Setup, Spending, Utility
 from quorate.report.facts import name_of
 from quorate.run.attacker import attack_curve
 from quorate.run.checks import audit_not_run, chain, exact_noise, seed
@@ -115,26 +115,26 @@ class SitesFacts:
         )
         return spending_of(ledger, event, self.delta, (part,))
 
-    def _checks(self, ledger: Ledger) -> tuple[Check, ...]:
+    def _checks(self, ledger: Ledger) -> tuple[Finding, ...]:
         unit, sites = self.guarantee.unit, several(self.n_sites, "site")
         return (
-            Check(
+            Finding(
                 code="signatures",
-                question="Is each site's file signed by its key, for these public rows, classes, unit and round?",
+                words="Is each site's file signed by its key, for these public rows, classes, unit and round?",
                 outcome=Outcome.PASSED,
                 evidence=f"The files of {sites} were verified before anything was charged. Whether a key is the site's "
                 "own is known to whoever was handed it.",
                 ran=name_of(verified),
             ),
-            Check(
+            Finding(
                 code="shards",
-                question=f"Does each {unit} of a site belong to exactly one teacher there?",
+                words=f"Does each {unit} of a site belong to exactly one teacher there?",
                 outcome=Outcome.NOT_RUN,
                 evidence="Teachers were trained at the sites, and nobody looked here: it is what each site signed.",
             ),
-            Check(
+            Finding(
                 code="classes",
-                question="Was the class list declared, and not read off the private labels?",
+                words="Was the class list declared, and not read off the private labels?",
                 outcome=Outcome.BY_CONSTRUCTION,
                 evidence="It stands in the settings, and votes for other classes are refused. Where those who agreed "
                 "on it have it from, quorate cannot see.",

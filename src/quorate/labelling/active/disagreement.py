@@ -36,9 +36,9 @@ from numpy.typing import NDArray
 
 from quorate.arguments import count, real
 from quorate.data import take
+from quorate.findings import Finding, Severity, caution
 from quorate.labelling.active.strategy import History, Strategy, compared, doubling, next_questions
 from quorate.labelling.active.uncertainty import Erm, seed_of
-from quorate.outcomes import Caution, Severity, caution
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
@@ -107,7 +107,7 @@ class Disagreement(Strategy):
         """Choose the questions of the next epoch that has any."""
         return next_questions(doubling(pool.shape[0], self.first), history, self._belief(pool, history, rng))
 
-    def cautions(self, *, width: int) -> tuple[Caution, ...]:
+    def cautions(self, *, width: int) -> tuple[Finding, ...]:
         """Say, beside the general caution, that with more columns than answers everything is asked."""
         everything = (
             f"{width:,} columns and at most {self.n:,} answers: a linear learner can take either label for any point "
@@ -260,7 +260,7 @@ class OracularCAL(Strategy):
         epochs = doubling(pool.shape[0], self.first)
         return next_questions(epochs, history, lambda rows, codes: _LinearBelief(self, points, rows, codes))
 
-    def cautions(self, *, width: int) -> tuple[Caution, ...]:
+    def cautions(self, *, width: int) -> tuple[Finding, ...]:
         """Say what trials have shown."""
         return (
             compared(
@@ -319,10 +319,10 @@ def _trained(points: _Points, rows: IntArray, codes: IntArray, eta0: float) -> F
 
 class _LinearBelief:
     def __init__(self, strategy: OracularCAL, points: _Points, rows: IntArray, codes: IntArray) -> None:
-        told = codes >= 0
+        answered = codes >= 0
         self.strategy, self.points = strategy, points
-        self.w = _trained(points, rows[told], codes[told], strategy.eta0)
-        self.mistakes = int(np.sum(self.labels(rows[told]) != codes[told]))
+        self.w = _trained(points, rows[answered], codes[answered], strategy.eta0)
+        self.mistakes = int(np.sum(self.labels(rows[answered]) != codes[answered]))
 
     def asks(self, rows: IntArray) -> NDArray[np.bool_]:
         c0, eta0 = self.strategy.c0, self.strategy.eta0
@@ -332,8 +332,8 @@ class _LinearBelief:
         weight = np.abs(2 * self.points.leads(self.w, rows)) / (eta * np.where(norms > 0, norms, 1.0))
         cheap = weight / t <= math.sqrt(c0 * self.mistakes) / t + c0 * np.log(t) / t
         # A point without features teaches a model without intercept nothing.
-        asked: NDArray[np.bool_] = cheap & (norms > 0)
-        return asked
+        uncertain: NDArray[np.bool_] = cheap & (norms > 0)
+        return uncertain
 
     def labels(self, rows: IntArray) -> IntArray:
         return (self.points.leads(self.w, rows) > 0).astype(np.int64)

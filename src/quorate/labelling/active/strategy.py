@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.arguments import count
-from quorate.errors import InvalidParameter
-from quorate.outcomes import Caution, Severity, caution
+from quorate.errors import InvalidParameter, named
+from quorate.findings import Finding, Severity, caution
 from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
@@ -30,7 +30,7 @@ COMPARE = (
 )
 
 
-def compared(words: str) -> Caution:
+def compared(words: str) -> Finding:
     """Return the caution that a random subset may do as well, with what is known of it."""
     return caution(GAIN_IS_UNCERTAIN, Severity.NOTE, f"{words}. {COMPARE}")
 
@@ -63,8 +63,8 @@ class History:
     @property
     def labelled(self) -> tuple[IntArray, IntArray]:
         """Rows that have an answer, and their classes."""
-        told = self.codes >= 0
-        return self.rows[told], self.codes[told]
+        answered = self.codes >= 0
+        return self.rows[answered], self.codes[answered]
 
     def not_asked(self, n_points: int) -> IntArray:
         """Rows of a pool of `n_points` that were not asked yet, in their order."""
@@ -142,7 +142,7 @@ class Strategy(ABC):
         """
         return None
 
-    def cautions(self, *, width: int) -> tuple[Caution, ...]:
+    def cautions(self, *, width: int) -> tuple[Finding, ...]:
         """Say what the owner should hear before the budget is spent.
 
         Parameters
@@ -165,13 +165,18 @@ class Strategy(ABC):
         """
         if self.n > n_points:
             raise InvalidParameter(
-                f"queries={type(self).__name__}({self.n:,}) but the pool has {n_points:,} distinct points; ask at most "
-                "that many"
+                f"{type(self).__name__} asks {self.n:,} queries ({named('queries')}), but the pool has {n_points:,} "
+                "distinct points; ask at most that many",
+                parameter="queries",
+                got=self.n,
+                expected=f"at most {n_points:,}",
             )
         if self.two_classes and n_classes != 2:
             raise InvalidParameter(
-                f"queries={type(self).__name__} is made for two classes, and there are {n_classes}; take Margin, "
-                "Disagreement, KMeans, CoreSet or Random"
+                f"{type(self).__name__} ({named('strategy')}) is made for two classes, and there are {n_classes}; take "
+                "Margin, Disagreement, KMeans, CoreSet or Random",
+                parameter="strategy",
+                got=type(self).__name__,
             )
 
 
@@ -262,18 +267,18 @@ def next_questions(epochs: Iterator[range], history: History, learn: Learn) -> I
     array([ 8, 11])
     """
     released = dict(zip(history.rows.tolist(), history.codes.tolist(), strict=True))
-    seen, codes = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    known, codes = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
     last = max(released, default=-1)
     for epoch in epochs:
         rows = np.arange(epoch.start, epoch.stop, dtype=np.int64)
-        belief = learn(seen, codes)
+        belief = learn(known, codes)
         if epoch.start > last:
             questions = rows[belief.asks(rows)]
             if len(questions):
                 return questions
-        asked = np.isin(rows, history.rows)
-        told = np.empty(len(rows), dtype=np.int64)
-        told[asked] = [released[row] for row in rows[asked].tolist()]
-        told[~asked] = belief.labels(rows[~asked])
-        seen, codes = np.concatenate([seen, rows]), np.concatenate([codes, told])
+        answered = np.isin(rows, history.rows)
+        labels = np.empty(len(rows), dtype=np.int64)
+        labels[answered] = [released[row] for row in rows[answered].tolist()]
+        labels[~answered] = belief.labels(rows[~answered])
+        known, codes = np.concatenate([known, rows]), np.concatenate([codes, labels])
     return np.empty(0, dtype=np.int64)

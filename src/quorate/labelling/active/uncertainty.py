@@ -117,12 +117,12 @@ class KMeans(Strategy):
         from sklearn.cluster import KMeans as Clusters
 
         with unwarned():  # fewer clusters than asked for, where points coincide
-            found = Clusters(min(self.n, pool.shape[0]), n_init=1, random_state=seed_of(rng)).fit(pool)
-        distances = found.transform(pool)
-        names, clusters = np.unique(found.labels_, return_inverse=True)
+            means = Clusters(min(self.n, pool.shape[0]), n_init=1, random_state=seed_of(rng)).fit(pool)
+        distances = means.transform(pool)
+        names, clusters = np.unique(means.labels_, return_inverse=True)
         centres = []
         for name in names:
-            members = np.flatnonzero(found.labels_ == name)
+            members = np.flatnonzero(means.labels_ == name)
             centres.append(members[np.argmin(distances[members, name])])
         return np.array(centres, dtype=np.int64), clusters.astype(np.int64)
 
@@ -207,15 +207,15 @@ class Erm:
         while steps := getattr(step, "steps", None):
             name, step = steps[-1]
             prefix += f"{name}__"
-        told = {}
+        arguments = {}
         if weights is not None:
             if has_fit_parameter(step, "sample_weight"):
-                told[f"{prefix}sample_weight"] = weights
+                arguments[f"{prefix}sample_weight"] = weights
             else:
                 often = np.repeat(np.arange(len(codes)), np.ceil(weights).astype(np.int64))
                 X, codes = take(X, often), codes[often]
         with unwarned():  # that it has not converged is no news to anybody, a thousand times a run
-            return learner.fit(X, codes, **told)
+            return learner.fit(X, codes, **arguments)
 
     def predict(self, model: Any, X: Any) -> IntArray:
         """Classes ``(n_points,)`` by a fitted model."""

@@ -129,8 +129,8 @@ class VersionSpace(Strategy):
         left = np.ones(len(labels), dtype=np.bool_)
         j = 1
         while j <= len(codes):
-            told = np.flatnonzero(codes[:j] >= 0)
-            wrong = np.sum(labels[:, told] != codes[told], axis=1)
+            answered = np.flatnonzero(codes[:j] >= 0)
+            wrong = np.sum(labels[:, answered] != codes[answered], axis=1)
             left &= wrong - wrong[left].min() <= self.slack(j) * j
             j *= 2
         return left
@@ -141,8 +141,8 @@ class _Belief:
         self.labels_left = labels[strategy._left(labels, codes)]
 
     def asks(self, rows: IntArray) -> NDArray[np.bool_]:
-        found: NDArray[np.bool_] = np.ptp(self.labels_left[:, rows], axis=0) > 0
-        return found
+        split: NDArray[np.bool_] = np.ptp(self.labels_left[:, rows], axis=0) > 0
+        return split
 
     def labels(self, rows: IntArray) -> IntArray:
         return np.full(len(rows), -1, dtype=np.int64)  # Alg. 4 learns from answers alone

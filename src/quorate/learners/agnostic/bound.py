@@ -74,10 +74,10 @@ def agnostic_error(
     `price`: sizes and privacy parameters. `learner_error`: :math:`a_A` of so many rows, ε_A and δ_A; to hold but for
     β/5. `growth`: π. `beta`: β in (0, 1).
     """
-    each = beta / EVENTS
-    observed = relabelling_error(price, growth, each)
+    beta_of_one = beta / EVENTS
+    observed = relabelling_error(price, growth, beta_of_one)
     observed += learner_error(price.n_sampled, price.learner_epsilon, price.learner_delta)
-    return disagreement(observed, price.n_sampled, growth, each)
+    return disagreement(observed, price.n_sampled, growth, beta_of_one)
 
 
 #: From rows, ε_A and δ_A to a bound on the share of those rows that are labelled otherwise.

@@ -17,6 +17,7 @@ from quorate.accounting.budget_cautions import budget_cautions
 from quorate.accounting.neighbouring import N_IS_PUBLIC
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, SecretRefused, act
+from quorate.findings import warn_of
 from quorate.labelling import Memo
 from quorate.labelling.questions import distinct
 from quorate.learners.agnostic.price import (
@@ -38,7 +39,6 @@ from quorate.learners.fit_charge import LABELLED_IS_PUBLIC, REPLACE_ONE_RECORD, 
 from quorate.learners.sample import UNLABELLED, Sample, read_sample, refuse_groups, two_classes
 from quorate.ledger import Budget, GuaranteeScope
 from quorate.noise import NoiseSource
-from quorate.outcomes import warn_of
 from quorate.release import Account, Charge, RollbackGuard, draw, guarantee_of, ledger_location, session
 from quorate.release.keys import fingerprint_key
 from quorate.release.target import floor_budget, floor_epsilon, noise_and_key

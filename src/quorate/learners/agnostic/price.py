@@ -207,8 +207,10 @@ def best_split(
         most = largest_count(fits, most)
     if most < 1:
         raise InvalidParameter(
-            "limit must be larger, or there must be fewer rows: not even one of them can be relabelled; take a coarser "
-            "grid, or GenericLearner with a sanitizer"
+            "limit must be larger, or there must be fewer rows: not even one of them can be relabelled",
+            parameter="limit",
+            advice="take a coarser grid, or GenericLearner with a sanitizer",
+            instead="GenericLearner",
         )
 
     def tried(size: float, share: float) -> AgnosticSplit | None:
@@ -222,18 +224,18 @@ def best_split(
         price = affordable_learner(epsilon, delta, n=n, n_sampled=n_sampled, choice_epsilon=choice_epsilon)
         return None if price is None else AgnosticSplit(price=price, excess=excess(price))
 
-    found: dict[tuple[float, float], AgnosticSplit] = {}
+    splits: dict[tuple[float, float], AgnosticSplit] = {}
     for size in np.linspace(0.0, log(most), _SIZES).tolist():
         for share in _SHARES.tolist():
             split = tried(size, share)
             if split is not None:
-                found[size, share] = split
-    if not found:  # one row in T, and next to nothing for the choice
+                splits[size, share] = split
+    if not splits:  # one row in T, and next to nothing for the choice
         price = _poorest_price(n, epsilon, delta)
         if price is None:
             raise DataRefused(_too_few(epsilon))
-        found[0.0, 0.0] = AgnosticSplit(price=price, excess=excess(price))
-    best = min(found, key=lambda at: (found[at].excess, at))
+        splits[0.0, 0.0] = AgnosticSplit(price=price, excess=excess(price))
+    best = min(splits, key=lambda at: (splits[at].excess, at))
     grid, step = log(most) / _SIZES, 1.0
     while step > _FINEST:
         size, share = best
@@ -244,12 +246,12 @@ def best_split(
             (size, share * (1 - step / 2)),
         ):
             split = tried(*at)
-            if split is not None and split.excess < found[best].excess:
-                found[at], best = split, at
+            if split is not None and split.excess < splits[best].excess:
+                splits[at], best = split, at
                 break
         else:
             step /= 2
-    return found[best]
+    return splits[best]
 
 
 def relabels(concepts: ConceptClass, limit: int, n_rows: int) -> Callable[[int], bool]:

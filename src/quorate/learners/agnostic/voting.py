@@ -68,8 +68,8 @@ def voting_error(
     :math:`r(1-2t)` votes. With t = 1/3, :math:`r = 6\log(4/\alpha)/\varepsilon` and γ = α/4 it is below α: LWY25, Lemma
     4.1.
     """
-    each = share * consistent_error(n_rows // n_hypotheses, growth, beta / n_hypotheses)
-    return min(each / t + exp(-epsilon * n_hypotheses * (1 - 2 * t) / 2) / 2 for t in _WRONG_SHARES)
+    error_of_one = share * consistent_error(n_rows // n_hypotheses, growth, beta / n_hypotheses)
+    return min(error_of_one / t + exp(-epsilon * n_hypotheses * (1 - 2 * t) / 2) / 2 for t in _WRONG_SHARES)
 
 
 def least_epsilon_of_each(price: AgnosticPrice, n_queries: int) -> float:
@@ -133,19 +133,19 @@ def plan_predictions(
 
     Raises DataRefused if there are too few rows for any plan.
     """
-    each = beta / EVENTS
+    beta_of_one = beta / EVENTS
 
     def voting(price: AgnosticPrice, share: float, exact: float | None = None) -> tuple[float, int]:
         """Return the error with the best number of hypotheses, and that number."""
         one = PrivatePrediction(exact or least_epsilon_of_each(price, n_queries))
         sizes = {min(one.n_hypotheses(error), price.n_sampled) for error in _ERRORS} | {1}
         return min(
-            (voting_error(price.n_sampled, size, one.epsilon, growth, each, share=share), size)
+            (voting_error(price.n_sampled, size, one.epsilon, growth, beta_of_one, share=share), size)
             for size in sorted(sizes)
         )
 
     def excess(price: AgnosticPrice, share: float, exact: float | None = None) -> float:
-        relabelled = disagreement(relabelling_error(price, growth, each), price.n_sampled, growth, each)
+        relabelled = disagreement(relabelling_error(price, growth, beta_of_one), price.n_sampled, growth, beta_of_one)
         return share * relabelled + voting(price, share, exact)[0]
 
     share = 1.0
@@ -202,6 +202,6 @@ class Hypotheses:
 def votes_of(hypotheses: tuple[Concept, ...], points: Any) -> IntArray:
     """Count the votes for 0 and for 1, ``(n_points, 2)``."""
     ones = np.zeros(len(points), dtype=np.int64)
-    for each in hypotheses:
-        ones += each.labels(points)
+    for hypothesis in hypotheses:
+        ones += hypothesis.labels(points)
     return np.column_stack([len(hypotheses) - ones, ones])

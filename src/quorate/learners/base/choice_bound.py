@@ -11,6 +11,7 @@ from math import atanh, ceil, expm1, inf, log, log1p, sinh
 
 import numpy as np
 
+from quorate.learners.amplification import smallest_count
 from quorate.learners.concepts.protocol import ConceptClass
 from quorate.mechanisms import CandidateChoice
 from quorate.noise import NoiseSource
@@ -51,30 +52,20 @@ def growth_of(concepts: ConceptClass) -> Callable[[int], int]:
     return own or (lambda n_points: sauer(n_points, concepts.vc_dimension))
 
 
-def deviation_rows(growth: Callable[[int], int], *, seen: float, true: float, beta: float) -> int:
-    r"""Return n: on as many independent rows, all pairs of concepts that differ on a share `seen` differ by `true`.
+def deviation_rows(growth: Callable[[int], int], *, observed: float, true: float, beta: float) -> int:
+    r"""Return n: on as many independent rows, all pairs of concepts that differ on a share `observed` differ by `true`.
 
-    For one target c, with probability 1 − β, every concept h with :math:`dis_D(h, c) \le` `seen` has a true
+    For one target c, with probability 1 − β, every concept h with :math:`dis_D(h, c) \le` `observed` has a true
     disagreement of at most `true` (Vapnik's relative deviation): :math:`L \le L_n + 2\sqrt{L_n A} + 4A` with
     :math:`A = (\log S(2n) + \log(4/\beta))/n`, S = `growth`. Its solution is
-    :math:`A \le ((\sqrt{4\,true - 3\,seen} - \sqrt{seen})/4)^2`.
+    :math:`A \le ((\sqrt{4\,true - 3\,observed} - \sqrt{observed})/4)^2`.
 
     Boucheron, Bousquet, Lugosi (2005), "Theory of classification", Corollary 5.2; Anthony and Shawe-Taylor (1993).
     """
-    slack = ((4 * true - 3 * seen) ** 0.5 - seen**0.5) / 4
+    slack = ((4 * true - 3 * observed) ** 0.5 - observed**0.5) / 4
     allowed = slack * slack
 
-    def enough(n: int) -> bool:
-        return bool(log(growth(2 * n)) + log(4 / beta) <= allowed * n)
-
-    high = 1
-    while not enough(high):
-        high *= 2
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return smallest_count(lambda n: bool(log(growth(2 * n)) + log(4 / beta) <= allowed * n), 1)
 
 
 def chosen(mechanism: CandidateChoice, scores: IntArray, noise: NoiseSource) -> int:

@@ -136,7 +136,7 @@ def _table(rate: Fraction, size: int) -> list[int]:
 
 def _check_runs(scores: IntArray, sizes: IntArray) -> None:
     arrays = (scores, sizes)
-    if not all(isinstance(each, np.ndarray) and each.dtype == np.int64 and each.ndim == 1 for each in arrays):
+    if not all(isinstance(array, np.ndarray) and array.dtype == np.int64 and array.ndim == 1 for array in arrays):
         raise InvalidParameter("scores and sizes must be one-dimensional int64 arrays")
     if scores.shape != sizes.shape or not (sizes >= 0).all() or not 0 < sum(sizes.tolist()) <= LARGEST_GRID:
         raise InvalidParameter("sizes must be one whole number >= 0 for every score, from 1 to 2^62 together")
@@ -232,15 +232,15 @@ class NoisyQuantile:
         """Scores and sizes of the runs: a value that occurs, the gap before it, …, the gap after the last."""
         data = np.clip(np.asarray(values), self.low, self.high).astype(np.int64)
         target = floor(Fraction(repr(self.quantile)) * data.size + Fraction(1, 2))
-        found, times = np.unique(data, return_counts=True)
+        distinct, times = np.unique(data, return_counts=True)
         at_most = np.cumsum(times)
         below = at_most - times
-        scores = np.empty(2 * found.size + 1, dtype=np.int64)
+        scores = np.empty(2 * distinct.size + 1, dtype=np.int64)
         sizes = np.ones_like(scores)
         scores[1::2] = -np.maximum(0, np.maximum(target - at_most, below - target))
         scores[0:-1:2] = -np.abs(below - target)
         scores[-1] = -abs(data.size - target)
-        sizes[0::2] = np.diff(found, prepend=self.low - 1, append=self.high + 1) - 1
+        sizes[0::2] = np.diff(distinct, prepend=self.low - 1, append=self.high + 1) - 1
         return scores, sizes
 
 
@@ -299,8 +299,11 @@ class NoisyThreshold(PrivateLearner):
         concepts = self._concept_class
         if not isinstance(concepts, Thresholds) or concepts.bits > _LARGEST_BITS:
             raise InvalidParameter(
-                f"concepts must be Thresholds of at most {_LARGEST_BITS} bits, got {concepts!r}; other finite "
-                "classes go to ExponentialLearner"
+                parameter="concepts",
+                got=concepts,
+                expected=f"Thresholds of at most {_LARGEST_BITS} bits",
+                advice="other finite classes go to ExponentialLearner",
+                instead="ExponentialLearner",
             )
         real("alpha", self.alpha, above=0, below=1)
         real("beta", self.beta, above=0, below=1)
@@ -358,5 +361,5 @@ def _counts(values: IntArray, labels: CodedLabels) -> tuple[IntArray, IntArray, 
     zeros = np.bincount(place, minlength=span) - ones
     if distinct is not None:
         return distinct, zeros, ones
-    there = np.flatnonzero(zeros + ones)
-    return there + first, zeros[there], ones[there]
+    occupied = np.flatnonzero(zeros + ones)
+    return occupied + first, zeros[occupied], ones[occupied]

@@ -117,14 +117,14 @@ def _extend(
     faces: list[NDArray[np.bool_]],
     low: tuple[int, ...],
     high: tuple[int, ...],
-    found: tuple[list[IntArray], list[IntArray]],
+    corners_of: tuple[list[IntArray], list[IntArray]],
 ) -> None:
     """Fix column j of the boxes that hold some of `points`, and a point of every face fixed before."""
     values, place = np.unique(points[:, j], return_inverse=True)
     if j == points.shape[1] - 1:
         first, last = _ranges_that_touch(len(values), [place[face] for face in faces])
         fixed = np.array([low, high], dtype=np.int64).reshape(2, 1, -1)
-        for side, (corner, end) in enumerate(((found[0], first), (found[1], last))):
+        for side, (corner, end) in enumerate(((corners_of[0], first), (corners_of[1], last))):
             corner.append(np.column_stack([np.broadcast_to(fixed[side], (len(end), j)), values[end]]))
         return
     for first_value in reversed(range(len(values))):
@@ -133,7 +133,7 @@ def _extend(
             touched = [face[inside] for face in [*faces, place == first_value, place == last_value]]
             if all(face.any() for face in touched):
                 corners = (*low, int(values[first_value])), (*high, int(values[last_value]))
-                _extend(points[inside], j + 1, touched, *corners, found)
+                _extend(points[inside], j + 1, touched, *corners, corners_of)
 
 
 def _ranges_that_touch(n_values: int, faces: list[IntArray]) -> tuple[IntArray, IntArray]:
@@ -152,7 +152,7 @@ def _ranges_that_touch(n_values: int, faces: list[IntArray]) -> tuple[IntArray, 
 
 def _distinct(points: Points) -> Points:
     values, places = ranks(points)
-    shape = tuple(len(each) for each in values)
+    shape = tuple(len(column) for column in values)
     if prod(shape) >= 1 << 62:
         return np.unique(points, axis=0)
     _, chosen = np.unique(np.ravel_multi_index(tuple(places.T), shape), return_index=True)
@@ -256,7 +256,7 @@ TABLE_LIMIT = 1 << 25  #: entries of a table of index boxes, at most: 256 MiB ea
 _SCORES_AT_ONCE = 1 << 20
 
 
-def refuse_table(sizes: list[int], told: object) -> None:
+def refuse_table(sizes: list[int], concepts: object) -> None:
     """Refuse a table of index boxes over ``sizes[j]`` values in column j.
 
     Raises InvalidParameter with the number of entries in the message.
@@ -264,7 +264,7 @@ def refuse_table(sizes: list[int], told: object) -> None:
     entries = prod(size * size for size in sizes)
     if entries > TABLE_LIMIT:
         raise InvalidParameter(
-            f"T: scores of {told!r} on so many points need a table of up to {entries} entries, more than "
+            f"T: scores of {concepts!r} on so many points need a table of up to {entries} entries, more than "
             f"{TABLE_LIMIT}; relabel fewer rows, or use fewer columns"
         )
 
@@ -276,13 +276,13 @@ def box_scores(boxes: BoxConcepts, T: Points, W: Points, ones: int, signed: IntA
     rows. `ones`: number of rows of W labelled 1. `signed`: 1 for a row of W labelled 1, −1 for one labelled 0.
     """
     values, places = ranks(T)
-    sizes = tuple(len(each) for each in values)
+    sizes = tuple(len(column) for column in values)
     n_T, n_W = len(T), len(W)
     rows = _rows_inside(places, sizes)  # n(g)
     distinct, W_places = ranks(W)
     between = [gaps(border, value) for border, value in zip(values, distinct, strict=True)]
     around = n_W * rows
-    around -= n_T * _heaviest(W_places, signed, [len(each) for each in distinct], between)
+    around -= n_T * _heaviest(W_places, signed, [len(column) for column in distinct], between)
     around += n_T * ones
     upside_down = _upside_down(sizes)
     nothing = 4 * n_T * n_W + 1  # more than any score: no box at all
@@ -342,14 +342,14 @@ def _heaviest(places: IntArray, signed: IntArray, sizes: list[int], between: lis
         return _heaviest_rectangles(places, signed, sizes, between, (lows, low_gap, highs, high_gap))
     inner = [len(least) - 1 for least, _ in between[1:] for _ in "lr"]
     n_values = len(between[0][0]) - 1
-    found = np.full((n_values, n_values, *inner), -len(signed), dtype=np.int64)
+    heaviest = np.full((n_values, n_values, *inner), -len(signed), dtype=np.int64)
     for low, left in zip(lows, low_gap, strict=True):
         for high, right in zip(highs, high_gap, strict=True):
             if left <= right:
                 inside = (places[:, 0] >= low) & (places[:, 0] < high)
                 rest = _heaviest(places[inside, 1:], signed[inside], sizes[1:], between[1:])
-                np.maximum(found[left, right], rest, out=found[left, right])
-    return found
+                np.maximum(heaviest[left, right], rest, out=heaviest[left, right])
+    return heaviest
 
 
 def _useful_cuts(positive: IntArray, between: _Gaps) -> tuple[IntArray, IntArray, IntArray, IntArray]:
@@ -391,7 +391,7 @@ def _heaviest_rectangles(
     at_lows_of_highs, at_highs_of_highs = at_lows[highs], at_highs[highs]
     blocks = np.append(_starts(high_gap), len(highs))
     n_values, n_inner = len(blocks) - 1, len(high_starts)
-    found = np.full((n_values, n_values, n_inner, n_inner), -len(signed), dtype=table.dtype)
+    heaviest = np.full((n_values, n_values, n_inner, n_inner), -len(signed), dtype=table.dtype)
     step = max(1, _SCORES_AT_ONCE // (n_inner * n_inner))
     for low, left in zip(lows, low_gap, strict=True):
         first = blocks[left]
@@ -401,8 +401,8 @@ def _heaviest_rectangles(
             for start in range(blocks[right], blocks[right + 1], step):
                 block = slice(start - first, min(start + step, blocks[right + 1]) - first)
                 weight = best_high[block, np.newaxis, :] - best_low[block, :, np.newaxis]
-                np.maximum(found[left, right], weight.max(axis=0), out=found[left, right])
-    return found.astype(np.int64)
+                np.maximum(heaviest[left, right], weight.max(axis=0), out=heaviest[left, right])
+    return heaviest.astype(np.int64)
 
 
 def _starts(groups: IntArray) -> IntArray:

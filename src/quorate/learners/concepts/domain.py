@@ -52,9 +52,12 @@ def grid(concept_class: ConceptClass) -> Points:
         )
     if size > MAX_DOMAIN:
         raise InvalidParameter(
-            f"concept_class must have a domain of at most {MAX_DOMAIN} points, got {size}; "
-            "use a coarser grid, list the points that a row can be (domain=), or let GenericLearner sanitize rows: "
-            "Tree on a line, Boxes for Rectangles"
+            parameter="concept_class",
+            got=size,
+            expected=f"a class whose domain has at most {MAX_DOMAIN} points",
+            advice="use a coarser grid, list the points that a row can be (domain=), or let GenericLearner sanitize "
+            "rows: Tree on a line, Boxes for Rectangles",
+            instead="domain",
         )
     widths = (bits,) * concept_class.n_features if isinstance(bits, int) else tuple(bits)
     return np.indices([2**width for width in widths]).reshape(len(widths), -1).T.astype(np.int64)
@@ -80,11 +83,11 @@ def public_dichotomies(concepts: ConceptClass, points: Points, *, limit: int = D
     by_values: Callable[[Points], int] | None = getattr(concepts, "growth_on", None)
     if by_values is not None:
         refuse_beyond(limit, by_values(points), concepts)
-        found = concepts.dichotomies(points, limit=max(limit, concepts.n_dichotomies(points)))
+        dichotomies = concepts.dichotomies(points, limit=max(limit, concepts.n_dichotomies(points)))
     else:
-        found = concepts.dichotomies(points, limit=max(limit, DICHOTOMY_LIMIT))
-    refuse_beyond(limit, len(found), concepts)
-    return found
+        dichotomies = concepts.dichotomies(points, limit=max(limit, DICHOTOMY_LIMIT))
+    refuse_beyond(limit, len(dichotomies), concepts)
+    return dichotomies
 
 
 def public_domain(domain: Any, *, most: int = MAX_DOMAIN) -> PublicDomain:

@@ -176,27 +176,27 @@ def grid_bits(name: str, value: object) -> int:
     return bits
 
 
-def grid_points(X: Any, bits: tuple[int, ...], told: object) -> IntArray:
+def grid_points(X: Any, bits: tuple[int, ...], concepts: object) -> IntArray:
     """Return ``(n_points, n_features)`` int64 points of the grid with ``2**bits[j]`` values in column j."""
-    columns = _read(X, len(bits), told)
+    columns = _read(X, len(bits), concepts)
     points = np.empty((len(columns[0]), len(bits)), dtype=np.int64)
     for j, column in enumerate(columns):
         if not _on_grid(column, 2 ** bits[j]):
             raise DataRefused(
-                f"X: column {j} leaves the domain of {told!r}; expected whole numbers from 0 to {2 ** bits[j] - 1}"
+                f"X: column {j} leaves the domain of {concepts!r}; expected whole numbers from 0 to {2 ** bits[j] - 1}"
             )
         points[:, j] = column
     return points
 
 
-def real_points(X: Any, n_features: int, told: object) -> FloatArray:
+def real_points(X: Any, n_features: int, concepts: object) -> FloatArray:
     """Return ``(n_points, n_features)`` finite float64 points."""
-    columns = _read(X, n_features, told)
+    columns = _read(X, n_features, concepts)
     points = np.empty((len(columns[0]), n_features), dtype=np.float64)
     for j, column in enumerate(columns):
         points[:, j] = column
         if not np.isfinite(points[:, j]).all():
-            raise DataRefused(f"X: column {j} leaves the domain of {told!r}; expected finite numbers, none missing")
+            raise DataRefused(f"X: column {j} leaves the domain of {concepts!r}; expected finite numbers, none missing")
     points += 0.0  # −0.0 becomes 0.0: equal points are written alike
     return points
 
@@ -207,12 +207,12 @@ def _on_grid(column: NDArray[Any], size: int) -> bool:
     return bool(int(column.min()) >= 0 and int(column.max()) < size)
 
 
-def _read(X: Any, n_features: int, told: object) -> list[NDArray[Any]]:
+def _read(X: Any, n_features: int, concepts: object) -> list[NDArray[Any]]:
     """Split a table of any kind into numeric columns, whole numbers not passed through floats."""
     rows = as_rows(_as_table(X, n_features))
     if width(rows) != n_features:
         # "X has … features, but …": the words that scikit-learn's users know
-        raise DataRefused(f"X has {width(rows)} features, but {told!r} is expecting {n_features} features as input")
+        raise DataRefused(f"X has {width(rows)} features, but {concepts!r} is expecting {n_features} features as input")
     if is_frame(rows):
         frame = [rows.iloc[:, j] if kind(rows) == "pandas" else rows[:, j] for j in range(n_features)]
         columns = [_whole_objects(np.asarray(column)) for column in frame]

@@ -179,14 +179,14 @@ class Stumps(EnumeratedClass):
     def erm(self, points: Points, labels: Labels, weights: IntArray | None = None) -> Stump:
         """Return a concept of least weighted error, in O(d n log n): the first in the order of the class."""
         _, signed = signed_weights(len(points), labels, weights)
-        best, found = -int(np.abs(signed).sum()) - 1, Stump(0, 0.0, ">")
+        best, stump = -int(np.abs(signed).sum()) - 1, Stump(0, 0.0, ">")
         for j in range(self.n_features if len(points) else 0):
             distinct, sums = prefix_sums(points[:, j], signed)
             inside = np.column_stack([sums[1:], sums[-1] - sums[1:]]).ravel()
             first = int(np.argmax(inside))
             if inside[first] > best:
-                best, found = int(inside[first]), Stump(j, float(distinct[first // 2]), (">" if first % 2 else "<="))
-        return found
+                best, stump = int(inside[first]), Stump(j, float(distinct[first // 2]), (">" if first % 2 else "<="))
+        return stump
 
     def refuse_relabelling(self, n_T: int, n_W: int) -> None:
         """Refuse a relabelling of too many rows, by their numbers alone; :meth:`relabelling_scores` asks it first."""

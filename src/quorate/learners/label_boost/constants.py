@@ -95,8 +95,8 @@ class PaperConstants:
         needed = self.rows_needed()
         proven = rounds is not None and n_labelled >= needed[0] and n_unlabelled >= needed[1]
         if rounds is None:
-            each = self._round_on_what_there_is(first_labelled, first_unlabelled)
-            rounds = (each,) if each.relabelled > first_labelled and each.kept_labelled else ()
+            only = self._round_on_what_there_is(first_labelled, first_unlabelled)
+            rounds = (only,) if only.relabelled > first_labelled and only.kept_labelled else ()
         left = rounds[-1].relabelled if rounds else first_labelled
         kept = left // 300
         if not kept:
@@ -120,26 +120,26 @@ class PaperConstants:
         task, rounds = self.task, list[Round]()
         while labelled < 300 * task.n_base:
             alpha, beta = iteration_accuracy(task.alpha, task.beta, len(rounds) + 1)
-            taken = floor(bns15_algorithm_3_taken(task.vc, alpha, beta, labelled, task.n_base))
-            if not 1 <= taken <= unlabelled:
+            n_taken = floor(bns15_algorithm_3_taken(task.vc, alpha, beta, labelled, task.n_base))
+            if not 1 <= n_taken <= unlabelled:
                 return None
-            each = self._round(labelled, taken)
-            if each.relabelled <= labelled or len(rounds) == MOST_ROUNDS or not self.task.can_score(each.relabelled):
+            step = self._round(labelled, n_taken)
+            if step.relabelled <= labelled or len(rounds) == MOST_ROUNDS or not self.task.can_score(step.relabelled):
                 return None
-            rounds.append(each)
-            labelled, unlabelled = each.relabelled, unlabelled - taken
+            rounds.append(step)
+            labelled, unlabelled = step.relabelled, unlabelled - n_taken
         return tuple(rounds)
 
-    def _round(self, labelled: int, taken: int) -> Round:
+    def _round(self, labelled: int, n_taken: int) -> Round:
         return Round(
-            labelled=labelled, kept_labelled=labelled // 100, taken=taken, kept_taken=taken // 100, epsilon_0=1.0
+            labelled=labelled, kept_labelled=labelled // 100, taken=n_taken, kept_taken=n_taken // 100, epsilon_0=1.0
         )
 
     def _round_on_what_there_is(self, labelled: int, unlabelled: int) -> Round:
         kept = largest_count(self.task.can_score, labelled // 100)
         room = largest_count(lambda rows: self.task.can_score(kept + rows), 300 * self.task.n_base)
-        taken = min(100 * room, unlabelled)
-        return Round(labelled=labelled, kept_labelled=kept, taken=taken, kept_taken=taken // 100, epsilon_0=1.0)
+        n_taken = min(100 * room, unlabelled)
+        return Round(labelled=labelled, kept_labelled=kept, taken=n_taken, kept_taken=n_taken // 100, epsilon_0=1.0)
 
 
 _GRID = tuple(0.25 * step for step in range(1, 17))  # of ε₀: the optimum is flat
@@ -171,8 +171,8 @@ class TightConstants:
 
     def rows_needed(self) -> tuple[int, int]:
         """Return the fewest labelled rows with which the growth rule gets to the end, and what it takes then."""
-        found = _fewest_labelled(self.task)
-        return found[0], found[1]
+        fewest = _fewest_labelled(self.task)
+        return fewest[0], fewest[1]
 
     def schedule(self, n_labelled: int, n_unlabelled: int) -> BoostSchedule:
         """Return the sizes of the theorem; where there are too few rows, those of one iteration on what there is."""
@@ -180,17 +180,17 @@ class TightConstants:
         rounds = _theorem_rounds(task, n_labelled, _fewest_labelled(task)[2])
         if (
             rounds is not None
-            and sum(each.taken for each in rounds) <= n_unlabelled
-            and all(task.can_score(each.relabelled) for each in rounds)
+            and sum(step.taken for step in rounds) <= n_unlabelled
+            and all(task.can_score(step.relabelled) for step in rounds)
         ):
             kept = rounds[-1].relabelled if rounds else n_labelled
             return self._filled(n_labelled, n_unlabelled, rounds, kept, task.n_base, proven=True)
-        each = self._round_on_what_there_is(n_labelled, n_unlabelled)
-        kept = n_labelled if each is None else each.relabelled
+        step = self._round_on_what_there_is(n_labelled, n_unlabelled)
+        kept = n_labelled if step is None else step.relabelled
         drawn = largest_count(lambda draws: _resampled_within(task, kept, draws), task.n_base) if kept else 0
         if not drawn:
             raise too_few_labels("LabelBoost", smallest_count(lambda rows: _resampled_within(task, rows, 1), 1))
-        return self._filled(n_labelled, n_unlabelled, () if each is None else (each,), kept, drawn, proven=False)
+        return self._filled(n_labelled, n_unlabelled, () if step is None else (step,), kept, drawn, proven=False)
 
     def _filled(
         self, n_labelled: int, n_unlabelled: int, rounds: tuple[Round, ...], kept: int, drawn: int, *, proven: bool
@@ -213,17 +213,17 @@ class TightConstants:
         if n_labelled >= wanted or not n_unlabelled:
             return None
         # The exponent of the exponential mechanism is the kept rows times ε₀: the more, the fewer mistakes.
-        epsilon_0 = max(_GRID, key=lambda each: each * _keep_rate(task, each, labelled=True))
+        epsilon_0 = max(_GRID, key=lambda candidate: candidate * _keep_rate(task, candidate, labelled=True))
         kept = _kept(task, n_labelled, epsilon_0, labelled=True)
         kept = largest_count(task.can_score, kept)
         if not kept:  # at so small an ε not one of these rows may be kept
             return None
         room = largest_count(lambda rows: task.can_score(kept + rows), max(0, wanted - kept))
-        taken = min(n_unlabelled, _taken_for(task, room, epsilon_0))
-        kept_taken = min(room, _kept(task, taken, epsilon_0, labelled=False))
+        n_taken = min(n_unlabelled, _taken_for(task, room, epsilon_0))
+        kept_taken = min(room, _kept(task, n_taken, epsilon_0, labelled=False))
         if kept + kept_taken <= n_labelled:
             return None
-        return Round(labelled=n_labelled, kept_labelled=kept, taken=taken, kept_taken=kept_taken, epsilon_0=epsilon_0)
+        return Round(labelled=n_labelled, kept_labelled=kept, taken=n_taken, kept_taken=kept_taken, epsilon_0=epsilon_0)
 
 
 @lru_cache(maxsize=64)
@@ -239,7 +239,7 @@ def _fewest_labelled(task: BoostTask) -> tuple[int, int, float]:
 
         rows = smallest_count(grows, 1)
         rounds = _theorem_rounds(task, rows, epsilon_0) or ()
-        best = (rows, sum(each.taken for each in rounds), epsilon_0)
+        best = (rows, sum(step.taken for step in rounds), epsilon_0)
     return best
 
 
@@ -255,9 +255,9 @@ def _theorem_rounds(task: BoostTask, labelled: int, epsilon_0: float) -> tuple[R
         kept_taken = floor(min(room, enough - kept))
         if kept_taken < 1 or kept + kept_taken <= labelled or len(rounds) == MOST_ROUNDS:
             return None
-        taken = _taken_for(task, kept_taken, epsilon_0)
+        n_taken = _taken_for(task, kept_taken, epsilon_0)
         rounds.append(
-            Round(labelled=labelled, kept_labelled=kept, taken=taken, kept_taken=kept_taken, epsilon_0=epsilon_0)
+            Round(labelled=labelled, kept_labelled=kept, taken=n_taken, kept_taken=kept_taken, epsilon_0=epsilon_0)
         )
         labelled = kept + kept_taken
     return tuple(rounds)
@@ -304,5 +304,5 @@ def _taken_for(task: BoostTask, kept: int, epsilon_0: float) -> int:
     if not kept:
         return least
     return smallest_count(
-        lambda taken: without_replacement(price, n_rows=taken, n_kept=kept).within(task.target), least
+        lambda n_rows: without_replacement(price, n_rows=n_rows, n_kept=kept).within(task.target), least
     )

@@ -118,7 +118,7 @@ class BoostSchedule:
     @property
     def taken(self) -> int:
         """How many unlabelled rows all iterations take together."""
-        return sum(each.taken for each in self.rounds)
+        return sum(step.taken for step in self.rounds)
 
 
 def price_of(schedule: BoostSchedule, base: Price) -> Price:
@@ -134,17 +134,17 @@ def price_of(schedule: BoostSchedule, base: Price) -> Price:
     """
     labelled = with_replacement(base, n_rows=schedule.kept, n_draws=schedule.drawn)
     labelled = without_replacement(labelled, n_rows=schedule.left, n_kept=schedule.kept)
-    taken = Price(0.0)  # of the worst row of D
-    for each in reversed(schedule.rounds):
-        brings_point = relabelling(labelled, epsilon_0=each.epsilon_0, changed="unlabelled")
-        if each.taken:
-            taken = worst_of(taken, without_replacement(brings_point, n_rows=each.taken, n_kept=each.kept_taken))
-        brings_label = relabelling(labelled, epsilon_0=each.epsilon_0)
-        labelled = without_replacement(brings_label, n_rows=each.labelled, n_kept=each.kept_labelled)
+    of_taken = Price(0.0)  # of the worst row of D
+    for step in reversed(schedule.rounds):
+        brings_point = relabelling(labelled, epsilon_0=step.epsilon_0, changed="unlabelled")
+        if step.taken:
+            of_taken = worst_of(of_taken, without_replacement(brings_point, n_rows=step.taken, n_kept=step.kept_taken))
+        brings_label = relabelling(labelled, epsilon_0=step.epsilon_0)
+        labelled = without_replacement(brings_label, n_rows=step.labelled, n_kept=step.kept_labelled)
     labelled = without_replacement(labelled, n_rows=schedule.labelled, n_kept=schedule.first_labelled)
     if schedule.unlabelled:
-        taken = without_replacement(taken, n_rows=schedule.unlabelled, n_kept=schedule.first_unlabelled)
-    return worst_of(labelled, taken)
+        of_taken = without_replacement(of_taken, n_rows=schedule.unlabelled, n_kept=schedule.first_unlabelled)
+    return worst_of(labelled, of_taken)
 
 
 def iteration_accuracy(alpha: float, beta: float, i: int) -> tuple[float, float]:

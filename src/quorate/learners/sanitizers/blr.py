@@ -185,8 +185,11 @@ class BLR:
             and (number := comb(domain + self.size - 1, self.size)) > self.limit
         ):
             raise InvalidParameter(
-                f"size must leave at most {self.limit} multisets, got {self.size} of {domain} points: "
-                f"{_short(number)}; take fewer points, a coarser grid, MWEM or Tree"
+                f"size must leave at most {self.limit} multisets, got {self.size} of {domain} points: {_short(number)}",
+                parameter="size",
+                got=self.size,
+                advice="take fewer points, a coarser grid, MWEM or Tree",
+                instead="MWEM",
             )
         return XorQueries.of(concept_class, self.domain)
 

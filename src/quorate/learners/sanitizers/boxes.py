@@ -131,7 +131,7 @@ def values_per_column(bits: tuple[int, ...], candidates: int) -> tuple[int, ...]
         )
     waiting = [j for j, width in enumerate(bits) if width > 1]
     while waiting:
-        j = min(waiting, key=lambda each: sizes[each])
+        j = min(waiting, key=lambda column: sizes[column])
         more = [size + (place == j) for place, size in enumerate(sizes)]
         if rectangles_of(tuple(more)) > candidates:
             waiting.remove(j)
@@ -150,8 +150,10 @@ def column_bits_of(concept_class: ConceptClass) -> tuple[int, ...]:
     if isinstance(concept_class, Rectangles):
         return concept_class.column_bits
     raise InvalidParameter(
-        f"concept_class must be Rectangles for Boxes, got {type(concept_class).__name__}; on a line take Tree, on a "
-        "small or listed domain MWEM"
+        f"concept_class must be Rectangles for Boxes, got {type(concept_class).__name__}",
+        parameter="concept_class",
+        advice="on a line take Tree, on a small or listed domain MWEM",
+        instead="Tree",
     )
 
 
@@ -308,14 +310,14 @@ def cut_values(tree: PrefixCounts, gap: float, most: int) -> IntArray:
     `tree`: what was released of the column. `gap`: w, in rows. `most`: s, at least 2.
     """
     rows, last = np.diff(tree.below).tolist(), (tree.borders[1:] - 1).tolist()
-    found: list[int] = []
+    cuts: list[int] = []
     since = 0.0
     for cell, value in zip(rows[:-1], last[:-1], strict=True):
         since += cell
-        if since > gap and len(found) < most - 1:
-            found.append(value)
+        if since > gap and len(cuts) < most - 1:
+            cuts.append(value)
             since = 0.0
-    return np.array([*found, last[-1]], dtype=np.int64)
+    return np.array([*cuts, last[-1]], dtype=np.int64)
 
 
 def noisy_boxes(points: Points, values: list[IntArray], scale: float, noise: NoiseSource) -> IntArray:
@@ -324,8 +326,8 @@ def noisy_boxes(points: Points, values: list[IntArray], scale: float, noise: Noi
     `points`: the private rows. `values`: of each column, increasing; the last is the last of its grid. From earlier
     releases. `scale`: λ of the noise, in rows. The release is 2/λ-DP. `noise`: where the noise comes from.
     """
-    shape = tuple(len(each) for each in values)
-    places = tuple(np.searchsorted(each, points[:, j], side="left") for j, each in enumerate(values))
+    shape = tuple(len(column) for column in values)
+    places = tuple(np.searchsorted(column, points[:, j], side="left") for j, column in enumerate(values))
     counts = np.bincount(np.ravel_multi_index(places, shape), minlength=prod(shape)).astype(np.int64)
     released: IntArray = counts.reshape(shape) + discrete_laplace(scale, shape, noise)
     return released
@@ -348,9 +350,11 @@ def absolute_noise(n_boxes: int, scale: float, beta: float) -> float:
 
 def _gap_error(plan: BoxPlan, n: int, beta: float) -> float:
     """Return g: rows strictly between neighbouring values of any column, but for probability β."""
-    each = beta / len(plan.trees)
+    beta_of_one = beta / len(plan.trees)
     gaps = zip(plan.trees, plan.gaps, strict=True)
-    return max(gap + (tree.threshold or 0.0) + interval_error(tree, n, each) if tree else 0.0 for tree, gap in gaps)
+    return max(
+        gap + (tree.threshold or 0.0) + interval_error(tree, n, beta_of_one) if tree else 0.0 for tree, gap in gaps
+    )
 
 
 def _weights(noisy: IntArray) -> FloatArray:

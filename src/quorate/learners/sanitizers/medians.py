@@ -123,7 +123,7 @@ class MedianPlan:
     def _at(cls, bits: int, n: int, epsilon: float, delta: float, levels: int, beta: float, turns: int) -> MedianPlan:
         splits = share(epsilon, 1 / (1 - COUNTS))
         weights = [sqrt(2.0) ** k for k in range(levels)]
-        budgets = [share(splits, Fraction(2 * sum(weights) / each) / _DOWN) for each in weights]
+        budgets = [share(splits, Fraction(2 * sum(weights) / weight) / _DOWN) for weight in weights]
         each_beta = beta / ((1 << levels) - 1)
         searches = tuple(
             Search.for_budget(
@@ -149,21 +149,21 @@ class MedianPlan:
     @property
     def gap(self) -> float:
         """g: the largest number of rows strictly between neighbouring splits, but for probability β."""
-        found = float(self.n)
-        for each in self.searches:
-            found = (found + each.error) / 2
-        return found
+        rows = float(self.n)
+        for level in self.searches:
+            rows = (rows + level.error) / 2
+        return rows
 
     @property
     def epsilon(self) -> Fraction:
         """ε of the whole, exactly: a replaced record is one that leaves a node of each level, and one that comes."""
-        return 2 * sum((each.epsilon for each in self.searches), Fraction(0)) + self.counts.epsilon
+        return 2 * sum((level.epsilon for level in self.searches), Fraction(0)) + self.counts.epsilon
 
     @property
     def delta(self) -> float:
         r"""δ of the whole: :math:`(1 + e^{E_k})` times that of a node's median, on each level."""
-        by_scales = [each for each in self.searches if each.stable_draws]
-        return sum((1 + exp(each.epsilon)) * each.stable_draws * each.stable_delta for each in by_scales)
+        by_scales = [level for level in self.searches if level.stable_draws]
+        return sum((1 + exp(level.epsilon)) * level.stable_draws * level.stable_delta for level in by_scales)
 
 
 def _turns(bits: int) -> int:
@@ -348,7 +348,7 @@ def noisy_splits(values: IntArray, size: int, searches: tuple[Search, ...], nois
         for low, high in nodes:
             split = low + _median(values, low, high, plan, noise.at("node", len(splits)))
             splits.append(split)
-            below += [each for each in ((low, split), (split + 1, high)) if each[0] < each[1]]
+            below += [side for side in ((low, split), (split + 1, high)) if side[0] < side[1]]
         nodes = below
     return np.array(sorted(splits), dtype=np.int64)
 
@@ -369,14 +369,14 @@ def median_score(values: IntArray, size: int, floor: int) -> Steps:
     m = len(values)
     # Of the other rows the score is −B or less, and they are left out.
     low, high = max(0, (m - floor) // 2 - 2), min(m, (m + floor) // 2 + 3)
-    found = np.unique(values[low:high])
-    below = np.searchsorted(values, found, side="left").astype(np.int64)
-    at_most = np.searchsorted(values, found, side="right").astype(np.int64)
+    distinct = np.unique(values[low:high])
+    below = np.searchsorted(values, distinct, side="left").astype(np.int64)
+    at_most = np.searchsorted(values, distinct, side="right").astype(np.int64)
     before = np.append(
         below, at_most[-1] if m else 0
     )  # rows up to a point of the gap before each value, and at the end
-    starts, scores = np.empty((2, 2 * len(found) + 1), dtype=np.int64)
-    starts[1::2], scores[1::2] = found, 2 * np.minimum(at_most, m - below) - m
-    starts[0], starts[2::2], scores[0::2] = 0, found + 1, 2 * np.minimum(before, m - before) - m
+    starts, scores = np.empty((2, 2 * len(distinct) + 1), dtype=np.int64)
+    starts[1::2], scores[1::2] = distinct, 2 * np.minimum(at_most, m - below) - m
+    starts[0], starts[2::2], scores[0::2] = 0, distinct + 1, 2 * np.minimum(before, m - before) - m
     some = np.diff(starts, append=size) > 0
     return Steps(starts[some], np.maximum(scores[some], -floor), size, floor)

@@ -220,9 +220,9 @@ def noisy_prefix_counts(values: IntArray, plan: TreePlan, noise: NoiseSource) ->
         starts, estimates = firsts[opened], shares[opened]
         if not starts.size:
             break
-    first = np.concatenate([each for each, _ in cells])
+    first = np.concatenate([part for part, _ in cells])
     order = np.argsort(first)
-    rows = np.concatenate([each for _, each in cells])[order]
+    rows = np.concatenate([part for _, part in cells])[order]
     borders = np.append(first[order], plan.size)
     return PrefixCounts(borders, as_monotone(np.append(0.0, np.cumsum(rows)), n))
 

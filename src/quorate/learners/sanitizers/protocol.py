@@ -12,6 +12,7 @@ from typing import Protocol
 
 from quorate.accounting import ApproxDP, PureDP
 from quorate.errors import InvalidParameter
+from quorate.learners.amplification import smallest_count
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.noise import NoiseSource
 from quorate.noise.source import checked_scale
@@ -84,16 +85,6 @@ def least_rows(bound: Callable[[int], float], alpha: float, *, floor: float, rem
         raise InvalidParameter(
             f"alpha must be > {floor:.4g}, which stays with any number of rows, got {alpha!r}; {remedy}"
         )
-    enough = 1
-    while bound(enough) > alpha:
-        if enough >= _MOST_ROWS:
-            raise InvalidParameter(f"alpha must be larger: {alpha!r} asks for more than 2^40 rows; {remedy}")
-        enough *= 2
-    too_few = enough // 2
-    while enough - too_few > 1:
-        middle = (enough + too_few) // 2
-        if bound(middle) > alpha:
-            too_few = middle
-        else:
-            enough = middle
-    return enough
+    if bound(_MOST_ROWS) > alpha:
+        raise InvalidParameter(f"alpha must be larger: {alpha!r} asks for more than 2^40 rows; {remedy}")
+    return smallest_count(lambda n: bound(n) <= alpha, 1)

@@ -24,6 +24,7 @@ from math import ceil, log
 import numpy as np
 
 from quorate.arguments import count, real
+from quorate.learners.amplification import smallest_count
 from quorate.learners.base.grid_choice import GridChoice
 from quorate.learners.sanitizers.protocol import share
 from quorate.mechanisms import DistanceToInstability
@@ -51,13 +52,13 @@ class Steps:
     def at(self, points: IntArray) -> IntArray:
         """Return the scores of points; −B outside the domain."""
         inside = self.scores[np.clip(np.searchsorted(self.starts, points, side="right") - 1, 0, None)]
-        found: IntArray = np.where((points >= 0) & (points < self.size), inside, -self.floor)
-        return found
+        scores: IntArray = np.where((points >= 0) & (points < self.size), inside, -self.floor)
+        return scores
 
     def sizes(self) -> IntArray:
         """Return how many points each run has."""
-        found: IntArray = np.diff(self.starts, append=self.size).astype(np.int64)
-        return found
+        sizes: IntArray = np.diff(self.starts, append=self.size).astype(np.int64)
+        return sizes
 
     def levels(self) -> IntArray:
         """Return L(0), …, L(top): up to the least scale that covers the domain; −B where no cell of it fits inside."""
@@ -66,13 +67,13 @@ class Steps:
         ends = np.append(self.starts[1:], self.size)
         low = self.starts[np.searchsorted(self.scores[: peak + 1], values, side="left")]
         high = ends[::-1][np.searchsorted(self.scores[peak:][::-1], values, side="left")]
-        found = np.full(top + 1, -self.floor, dtype=np.int64)
+        levels = np.full(top + 1, -self.floor, dtype=np.int64)
         for i in range(top + 1):
             first = (low + ((1 << i) - 1) >> i) << i
             fits = high - first >= 1 << i
             if fits.any():
-                found[i] = values[np.argmax(fits)]
-        return found
+                levels[i] = values[np.argmax(fits)]
+        return levels
 
     def leading_cell(self, width: int, offset: int) -> tuple[int, int]:
         """Return where the cell with the highest score begins, and its lead over all others.
@@ -147,13 +148,7 @@ class Search:
 
 def _lead(test: DistanceToInstability, beta: float) -> int:
     """Return a lead with which a cell is released but for probability β."""
-    low, high = 0, 1
-    while 1 - test.passes(high) > beta:
-        low, high = high, 2 * high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if 1 - test.passes(middle) <= beta else (middle, high)
-    return 2 * (high + 1)
+    return 2 * (smallest_count(lambda distance: 1 - test.passes(distance) <= beta, 1) + 1)
 
 
 def search(steps: Steps, plan: Search, noise: NoiseSource) -> int:
@@ -167,7 +162,7 @@ def search(steps: Steps, plan: Search, noise: NoiseSource) -> int:
         first = _released_cell(steps, 8 << scale, offset, plan, noise.at("cell", k))
         if first is not None:
             cells = range(first, first + (8 << scale), 1 << scale)
-            ends.update(point for each in cells for point in (each, each + (1 << scale) - 1) if 0 <= point < steps.size)
+            ends.update(point for cell in cells for point in (cell, cell + (1 << scale) - 1) if 0 <= point < steps.size)
     if not ends:  # neither partition has a stable cell: any public point
         return (steps.size - 1) // 2
     points = np.array(sorted(ends), dtype=np.int64)

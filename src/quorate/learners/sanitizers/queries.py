@@ -36,7 +36,10 @@ def bits_and_intervals(concept_class: ConceptClass) -> tuple[int, int]:
         return concept_class.bits, 2
     raise InvalidParameter(
         "concept_class must be a class on a line (Thresholds, Intervals, PointFunctions) for Tree, "
-        f"got {type(concept_class).__name__}; use Boxes for Rectangles, MWEM or BLR on a small or listed domain"
+        f"got {type(concept_class).__name__}",
+        parameter="concept_class",
+        advice="use Boxes for Rectangles, MWEM or BLR on a small or listed domain",
+        instead="Boxes",
     )
 
 
@@ -129,14 +132,14 @@ def _places(domain: Points, points: Points) -> tuple[IntArray, NDArray[np.bool_]
     inside = np.ones(len(points), dtype=bool)
     rank, of_point = np.zeros(len(domain), dtype=np.int64), np.zeros(len(points), dtype=np.int64)
     for mine, theirs in zip(domain.T, points.T, strict=True):  # ranks among the first columns, one more a turn
-        here, found = _ranks(mine, theirs, inside)
-        rank, of_point = _ranks(rank * len(mine) + here, of_point * len(mine) + found, inside)
+        column_rank, column_of_point = _ranks(mine, theirs, inside)
+        rank, of_point = _ranks(rank * len(mine) + column_rank, of_point * len(mine) + column_of_point, inside)
     return of_point, inside
 
 
 def _ranks(mine: NDArray[Any], theirs: NDArray[Any], inside: NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
     """Return the places of both among the distinct values of the first; strike what is none of them off `inside`."""
     values, ranks = np.unique(mine, return_inverse=True)
-    found = np.minimum(np.searchsorted(values, theirs), len(values) - 1)
-    inside &= values[found] == theirs
-    return ranks.astype(np.int64), found.astype(np.int64)
+    places = np.minimum(np.searchsorted(values, theirs), len(values) - 1)
+    inside &= values[places] == theirs
+    return ranks.astype(np.int64), places.astype(np.int64)

@@ -191,11 +191,11 @@ def log_mgf(rate: FloatArray, scale: float) -> FloatArray:
 
 def _least_rows(threshold: float) -> list[int]:
     """The values of a that are tried: from 1 to the threshold, in steps of a quarter."""
-    found, least = [], 1
+    candidates, least = [], 1
     while least < threshold:
-        found.append(least)
+        candidates.append(least)
         least = max(least + 1, least * 5 // 4)
-    return found
+    return candidates
 
 
 def _border_error(plan: TreePlan, n: int, beta: float, moments: _Union) -> float:
@@ -208,7 +208,7 @@ def _border_error(plan: TreePlan, n: int, beta: float, moments: _Union) -> float
         lost = 0.0
         if least and plan.threshold is not None:  # P(not G): a child of A is estimated at so many rows too many
             excess = plan.threshold - least + 1
-            children = [log(each * level.fanout) + level.child for each, level in zip(nodes, levels, strict=True)]
+            children = [log(n_nodes * level.fanout) + level.child for n_nodes, level in zip(nodes, levels, strict=True)]
             lost = float(np.exp(np.min(np.logaddexp.reduce(children[:-1], axis=0) - rates * excess)))
         if lost < beta:
             best = min(best, float(np.min((moments(nodes, levels) - log(beta - lost)) / rates)))
@@ -217,7 +217,7 @@ def _border_error(plan: TreePlan, n: int, beta: float, moments: _Union) -> float
 
 def _border_moments(nodes: list[int], levels: tuple[_Level, ...]) -> FloatArray:
     """Step 3: log of 2 Σ_t exp(b_t), at each rate."""
-    terms = [log(2 * each) + level.borders for each, level in zip(nodes, levels, strict=True)]
+    terms = [log(2 * n_nodes) + level.borders for n_nodes, level in zip(nodes, levels, strict=True)]
     return np.asarray(np.logaddexp.reduce(terms, axis=0))
 
 
@@ -225,10 +225,10 @@ def _interval_moments(nodes: list[int], levels: tuple[_Level, ...]) -> FloatArra
     """Step 4."""
     root = levels[0]
     terms = [log(2) + root.pairs]
-    for each, level in zip(nodes[1:], levels[1:], strict=True):
-        terms.append(log(2 * each) + level.pairs)
+    for n_nodes, level in zip(nodes[1:], levels[1:], strict=True):
+        terms.append(log(2 * n_nodes) + level.pairs)
     if len(levels) > 1:
-        below = [log(each) + level.borders for each, level in zip(nodes[1:], levels[1:], strict=True)]
+        below = [log(n_nodes) + level.borders for n_nodes, level in zip(nodes[1:], levels[1:], strict=True)]
         deep = np.logaddexp.reduce(below, axis=0) - root.largest
         terms.append(root.largest + deep + np.logaddexp(deep, log(2 * root.fanout)))
     return np.asarray(np.logaddexp.reduce(terms, axis=0))
@@ -236,11 +236,11 @@ def _interval_moments(nodes: list[int], levels: tuple[_Level, ...]) -> FloatArra
 
 def _nodes(plan: TreePlan, n: int, least: int) -> list[int]:
     """|A| on the level above each level's children: the root, then at most n/a, and at most all."""
-    found, size = [], 1
+    n_nodes, size = [], 1
     for fanout in plan.fanouts:
-        found.append(size if not least or size == 1 else max(1, min(size, n // least)))
+        n_nodes.append(size if not least or size == 1 else max(1, min(size, n // least)))
         size *= fanout
-    return found
+    return n_nodes
 
 
 def _border_log_mgf(rates: FloatArray, scale: float, j: int, fanout: int) -> FloatArray:
@@ -267,18 +267,18 @@ _Union: TypeAlias = Callable[[list[int], tuple[_Level, ...]], FloatArray]
 def _levels(fanouts: tuple[int, ...], scale: float) -> tuple[_Level, ...]:
     """Return the moments of all levels, the root's first."""
     rates = _RATES / scale
-    found: list[_Level] = []
+    levels: list[_Level] = []
     above = np.zeros_like(rates)  # g of the levels above
     weights: list[tuple[int, float]] = []  # (how many, weight) of the noise in the estimate of a node
     for fanout in fanouts:
         apart = np.array([_border_log_mgf(rates, scale, j, fanout) for j in range(1, fanout)])
         # Of borders 0, …, k − 1 there are k − m pairs m apart; of 1, …, k − 1 there are k − 1 − m.
-        n_pairs = np.arange(1, fanout)[::-1] - (1 if found else 0)
+        n_pairs = np.arange(1, fanout)[::-1] - (1 if levels else 0)
         pairs = np.logaddexp.reduce(apart + np.log(np.maximum(n_pairs, 1e-300))[:, np.newaxis], axis=0)
         passed_on = [(times, weight / fanout) for times, weight in weights]
         weights = [(1, 1 - 1 / fanout), (fanout - 1, 1 / fanout), *passed_on]
         child = np.sum([times * log_mgf(rates * weight, scale) for times, weight in weights], axis=0)
         largest = apart.max(axis=0)
-        found.append(_Level(fanout, largest, above + np.logaddexp.reduce(apart, axis=0), above + pairs, child))
+        levels.append(_Level(fanout, largest, above + np.logaddexp.reduce(apart, axis=0), above + pairs, child))
         above = above + largest
-    return tuple(found)
+    return tuple(levels)

@@ -1,9 +1,9 @@
-"""How a run is told in which teachers voted."""
+"""How a report describes a run in which teachers voted."""
 
 from __future__ import annotations
 
 from quorate.accounting.figures import at_least, at_most, several
-from quorate.outcomes import Outcome
+from quorate.findings import Outcome
 from quorate.report import html, sentences
 from quorate.report.facts import Facts
 from quorate.report.findings import Choice
@@ -149,8 +149,8 @@ def text_rows(facts: Facts, room: int) -> list[tuple[str, str]]:
 
 def _own_mechanism(facts: Facts) -> list[str]:
     """What nobody can see of a mechanism of the owner's own; nothing of one of quorate's."""
-    seen = [check for check in facts.checks if check.code == "noise" and check.outcome is Outcome.NOT_COVERED]
-    return [" ".join(filter(None, (check.evidence, check.remedy))) for check in seen]
+    uncovered = [check for check in facts.checks if check.code == "noise" and check.outcome is Outcome.NOT_COVERED]
+    return [" ".join(filter(None, (check.evidence, check.remedy))) for check in uncovered]
 
 
 def _noise(part: Part) -> str:
@@ -160,15 +160,15 @@ def _noise(part: Part) -> str:
 
 def _classes(facts: Facts, room: int) -> list[tuple[str, str]]:
     counts = sorted(zip(facts.answers.per_class, facts.setup.classes, strict=True), key=lambda pair: -pair[0])
-    shown, rest = counts[:_CLASSES], counts[_CLASSES:]
-    tallest = max(1, shown[0][0])
-    digits = max(len(f"{times:,}") for times, _ in shown)
+    largest, rest = counts[:_CLASSES], counts[_CLASSES:]
+    tallest = max(1, largest[0][0])
+    digits = max(len(f"{times:,}") for times, _ in largest)
     longest = room - _BAR - digits - 2
-    names = [shortened(visible(name), longest) for _, name in shown]
+    names = [shortened(visible(name), longest) for _, name in largest]
     wide = max(columns(name) for name in names)
     lines = [
         ("", f"{name}{' ' * (wide - columns(name))} {times:>{digits},} {'▪' * -(-_BAR * times // tallest)}".rstrip())
-        for name, (times, _) in zip(names, shown, strict=True)
+        for name, (times, _) in zip(names, largest, strict=True)
     ]
     if rest:
         lines.append(("", f"and {len(rest):,} more classes: {sum(times for times, _ in rest):,}"))

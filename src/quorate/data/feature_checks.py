@@ -115,16 +115,16 @@ def _refuse_beyond(X: Rows, name: str) -> None:
     """Refuse a column of Python objects with a whole number that no float can hold."""
     if kind(X) != "pandas":
         return  # polars has no such number
-    found = np.zeros(width(X), dtype=np.bool_)
+    beyond = np.zeros(width(X), dtype=np.bool_)
     for place, family in enumerate(families(X).values()):
         series = column(X, place)
         if family == "number" and series.dtype.kind == "O":
             try:
                 doubles(series)
             except OverflowError:
-                found[place] = True
-    if found.any():
-        raise DataRefused(f"{name}: {BEYOND} in {named(X, found)}; write it as text, or drop it")
+                beyond[place] = True
+    if beyond.any():
+        raise DataRefused(f"{name}: {BEYOND} in {named(X, beyond)}; write it as text, or drop it")
 
 
 def missing_columns(X: Rows) -> NDArray[np.bool_]:
@@ -182,16 +182,16 @@ def _polars_missing(series: Any) -> bool:
 
 
 def _columns_where(X: Rows, test: Any) -> NDArray[np.bool_]:
-    found = np.zeros(width(X), dtype=np.bool_)
+    holds = np.zeros(width(X), dtype=np.bool_)
     if X.dtype.kind != "f":
-        return found
+        return holds
     if kind(X) == "sparse":
-        found[X.indices[test(X.data)]] = True
-        return found
+        holds[X.indices[test(X.data)]] = True
+        return holds
     step = max(1, _BLOCK_CELLS // width(X))
     for start in range(0, n_rows(X), step):
-        found |= test(X[start : start + step]).any(axis=0)
-    return found
+        holds |= test(X[start : start + step]).any(axis=0)
+    return holds
 
 
 def named(X: Rows, chosen: NDArray[np.bool_]) -> str:
@@ -204,5 +204,5 @@ def named(X: Rows, chosen: NDArray[np.bool_]) -> str:
     """
     positions = np.flatnonzero(chosen)
     names = columns(X)
-    shown = listed([names[i] for i in positions]) if names is not None else ", ".join(map(str, positions[:8]))
-    return f"column {shown}" if len(positions) == 1 else f"columns {shown}"
+    words = listed([names[i] for i in positions]) if names is not None else ", ".join(map(str, positions[:8]))
+    return f"column {words}" if len(positions) == 1 else f"columns {words}"

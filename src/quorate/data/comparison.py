@@ -1,23 +1,32 @@
-"""Whether private and public columns look as if one side had been scaled: told to the owner, and to nobody else.
+"""Whether private and public columns look alike, in their scales and in their words: told to the owner alone.
 
 A scaler around the classifier is fitted on all private rows before quorate gets them. It cannot be seen, but what it
 leaves behind often can: columns on another scale than the public ones, or with a mean of 0 and a standard deviation of
-1 to the last digit.
+1 to the last digit. A private cell that cannot be read is missing, and refuses nothing. Where that is so of a whole
+column, or where a column holds other words than the public one does, teachers learn from nothing, and all of a budget
+would be spent.
 """
 
 from __future__ import annotations
 
+import unicodedata
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
+from typing import Any
 
 import numpy as np
 
-from quorate.data.columns import column, doubles, feature_families
-from quorate.data.rows import Rows, columns, is_frame, kind, width
+from quorate.data.column_kinds import ColumnKind, ColumnKinds, words_of
+from quorate.data.columns import column, doubles, families, feature_families, texts
+from quorate.data.public_words import PublicWords
+from quorate.data.rows import Rows, columns, is_frame, kind, n_rows, width
+from quorate.data.streamed import StreamedFrame
 from quorate.types import FloatArray, Secret
 
-FEWEST = 50  # values of a column on either side; fewer say nothing about its scale
+FEWEST_VALUES = 50  # values of a column on either side; fewer say nothing about its scale
 RATIO = 5.0  # of two spreads, beyond which they are called different
 ROUNDING = 1e-9  # of a range from 0 to 1
 STEP = 1e-6  # of a step, how far a whole number of them may be off
@@ -25,6 +34,9 @@ FEW_STEPS = 12  # from 0 to 1, of which nothing can be told: answers from 1 to 7
 MANY_STEPS = 1_000  # more are a measurement
 CHOSEN_STEPS = (60, 255, 256, 360, 1000)  # what people divide by; so are the divisors of these
 EXACT = 1e-5  # how near to 0 and 1 a mean and a standard deviation are, where a scaler was fitted on these very rows
+FEWEST_CELLS = 20  # cells on either side; fewer may happen to have nothing in common
+LOOKED_AT = 5_000  # entries of a column of texts
+SLIPS = 0.01  # share of cells that may be written in another way now and then
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +64,12 @@ def compared_scales(private: Rows, public: Rows) -> Secret[Scales]:
     if kind(private) == "sparse":
         return Secret(Scales((), ()))
     names = columns(private) or tuple(f"column {position}" for position in range(width(private)))
-    numbers = [here == there == "number" for here, there in zip(*map(feature_families, (private, public)), strict=True)]
+    numbers = [own == other == "number" for own, other in zip(*map(feature_families, (private, public)), strict=True)]
     for position in np.flatnonzero(numbers).tolist():
         mine, theirs, name = _values(private, position), _values(public, position), names[position]
-        if min(len(mine), len(theirs)) < FEWEST or not (_has_a_scale(mine) and _has_a_scale(theirs)):
+        if min(len(mine), len(theirs)) < FEWEST_VALUES or not (_has_a_scale(mine) and _has_a_scale(theirs)):
             continue
-        if min(_unlike_most(mine), _unlike_most(theirs)) >= FEWEST and _differ(mine, theirs):
+        if min(_unlike_most(mine), _unlike_most(theirs)) >= FEWEST_VALUES and _differ(mine, theirs):
             differing.append(name)
         if _is_standardised(mine) and not _is_standardised(theirs):
             standardised.append(name)
@@ -157,3 +169,99 @@ def _are_bytes(values: FloatArray) -> bool:
     """Whether these are whole numbers of 255ths: pixels that were divided by a number that everybody knows."""
     steps = values * 255
     return bool((np.abs(steps - np.rint(steps)) < 1e-4).all())  # also of float32
+
+
+@dataclass(frozen=True, slots=True)
+class UnlikeCells:
+    """What private cells lack.
+
+    `empty`: columns whose private cells are all missing, though public ones are not. `foreign`: columns whose private
+    cells say nothing that the public ones say: no entry where an entry is what counts, no word in running text.
+    `respelled`: columns of which private entries are those of public ones but for case, or for blanks or the form of
+    Unicode where these count, and are other entries to who learns from them. `blank`: rows of an array that hold 0
+    alone, where no public row does: images that could not be read are such rows.
+    """
+
+    empty: tuple[str, ...] = ()
+    foreign: tuple[str, ...] = ()
+    respelled: tuple[str, ...] = ()
+    blank: int = 0
+
+
+def unlike_cells(private: Rows, public: Rows, kinds: ColumnKinds | None = None) -> Secret[UnlikeCells]:
+    """Compare the cells of two tables of one schema.
+
+    `private`, `public`: feature tables, the columns in the same order. Sparse ones, and tables that stay in their
+    files, are not looked at. `kinds`: what each column is read as: of dates, and of columns that are left out, no words
+    are compared. Privacy: depends on the private table and is covered by no guarantee. Reveal it to the owner alone.
+    """
+    if (
+        kind(private) == "sparse"
+        or isinstance(private, StreamedFrame)
+        or min(n_rows(private), n_rows(public)) < FEWEST_CELLS
+    ):
+        return Secret(UnlikeCells())
+    if not is_frame(private):
+        blank = 0 if _blank(public) else _blank(private)
+        return Secret(UnlikeCells(blank=blank))
+    empty: list[str] = []
+    foreign: list[str] = []
+    respelled: list[str] = []
+    of_kind = {} if kinds is None else kinds.kinds
+    family = families(public)
+    for position, name in enumerate(columns(public) or ()):
+        mine, theirs = column(private, position), column(public, position)
+        if _n_present(theirs) < FEWEST_CELLS or of_kind.get(name) == "dropped":
+            continue
+        if family[name] != "text":
+            if not _n_present(mine):
+                empty.append(name)
+            continue
+        words = None if kinds is None else kinds.words.get(name)
+        entries, others = _entries(mine, words), _entries(theirs, words)
+        if others and not entries:
+            empty.append(name)
+        elif of_kind.get(name) in (None, "category") and _are_respelled(entries, others):
+            respelled.append(name)
+        elif of_kind.get(name) in (None, "category", "text") and _are_foreign(entries, others, of_kind.get(name)):
+            foreign.append(name)
+    return Secret(UnlikeCells(tuple(empty), tuple(foreign), tuple(respelled)))
+
+
+def _n_present(series: Any) -> int:
+    return len(series) - int(series.isna().sum() if hasattr(series, "isna") else series.null_count())
+
+
+def _are_foreign(entries: Counter[str], others: Counter[str], as_kind: ColumnKind | None) -> bool:
+    """Whether two columns of text have nothing in common: no entry, and no word where entries alone do not count."""
+    if not others or entries.keys() & others.keys():
+        return False
+    if as_kind == "category":  # as the encoder compares entries
+        return True
+    words, known = ({word for entry in side for word in words_of(entry)} for side in (entries, others))
+    return not words & known
+
+
+def _are_respelled(entries: Counter[str], others: Counter[str]) -> bool:
+    """Whether more cells than a slip of the pen now and then are a public entry written in another way."""
+    known = {_folded(entry) for entry in others}
+    respelled = sum(times for entry, times in entries.items() if entry not in others and _folded(entry) in known)
+    return respelled > SLIPS * entries.total()
+
+
+def _folded(entry: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", entry).casefold().split())
+
+
+def _entries(series: Any, words: PublicWords | None) -> Counter[str]:
+    """Count the first different entries of a column of text, as they are compared; blanks are none."""
+    written = Counter(entry for entry in texts(series) if entry is not None and entry.strip())
+    counts: Counter[str] = Counter()
+    for entry, times in islice(written.items(), LOOKED_AT):
+        counts[entry if words is None else words(entry) or entry] += times
+    return counts
+
+
+def _blank(X: Any) -> int:
+    values = np.asarray(X).reshape(len(X), -1)
+    return int(np.count_nonzero(~np.any(values, axis=1)))

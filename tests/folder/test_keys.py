@@ -10,11 +10,10 @@ from tests.folder.conftest import Cli, MakeRun
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.errors import QuorateError
-from quorate.folder.typed import in_settings
 
 DECLARED: dict[str, Any] = {"data.n_records": 400}
 REFUSED = [
-    ({"mechanism.queries": 9_000}, "[mechanism] queries = 9,000 but the pool has 150 distinct points"),
+    ({"mechanism.queries": 9_000}, "[mechanism] queries = 9000 but the pool has 150 distinct points"),
     ({"teachers.count": 500, **DECLARED}, "Try [teachers] count = "),
     ({"teachers.count": 500, "data.n_records": 600}, "for which [data] n_records = 600 was declared"),
     ({"teachers.count": 500, "data.n_records": 600}, 'and take [teachers] count = "auto"'),
@@ -50,8 +49,3 @@ def test_python_hears_of_arguments_alone(given: dict[str, Any], told: str) -> No
     with pytest.raises(QuorateError, match=told) as refused:
         made.fit(X, np.arange(60) % 2, public=PublicPool(X + 0.5))
     assert "[" not in str(refused.value).partition(";")[0]
-
-
-def test_what_names_nothing_stays_as_it_is() -> None:
-    with pytest.raises(QuorateError, match=r"^the pool is empty$"), in_settings():
-        raise QuorateError("the pool is empty")

@@ -1,22 +1,54 @@
-"""Numbers with a decimal comma (3,5), which a reader of tables takes for text: recognised in public columns.
+"""What is a number, as tables write it: with a decimal point, or with a decimal comma where the public pool shows that.
 
-What a comma means in a column is a public fact: the pool shows it, or the owner says that the column holds numbers. How
-a cell is read then follows from that cell alone.
+What a comma means in a column (3,5) is a public fact: the pool shows it, or the owner says that the column holds
+numbers. How a cell is read then follows from that cell alone.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from decimal import Decimal
+from fractions import Fraction
 from math import isnan
 from typing import Any
 
-from quorate.data.written_numbers import number, written_number
+import numpy as np
 
+from quorate.data.cell_text import without_imaginary
+
+_WRITTEN = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|inf|infinity|nan)", re.ASCII | re.IGNORECASE)
+
+_NUMBERS = (str, bytes, bool, int, float, np.bool_, np.integer, np.floating, Decimal, Fraction)
+TRUTH = {"true": 1.0, "false": 0.0}
 _WITH_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
 _EITHER = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)  # 1,234 may be a decimal, or thousands
 _GROUPED = re.compile(r"[+-]?\d{1,3}(?:[.,'\u2019\u00a0\u202f ]\d{3})*(?:[.,]\d+)?", re.ASCII)
 _NAN = float("nan")
+
+
+def written_number(text: str) -> float:
+    """Read a text as a number as tables write it; NaN for anything else.
+
+    Python takes more for a number: ``1_2``, which is a code, and digits of other scripts.
+    """
+    text = text.strip()
+    return float(text) if _WRITTEN.fullmatch(text) is not None else float("nan")
+
+
+def number(cell: Any) -> float:
+    """Return a cell as a float; NaN for what is no number. Truth values are 0 and 1, also written out.
+
+    A complex number is its real part where it has no imaginary one, and else none.
+    """
+    try:
+        if isinstance(cell, str):
+            truth = TRUTH.get(cell.strip().lower())
+            return written_number(cell) if truth is None else truth
+        cell = without_imaginary(cell)
+        return float(cell) if isinstance(cell, _NUMBERS) else float("nan")  # other objects may warn
+    except Exception:  # noqa: BLE001 - beyond the floats, or a subclass that raises where it is asked for its value
+        return float("nan")
 
 
 def has_decimal_comma(text: str) -> bool:
@@ -39,8 +71,8 @@ def has_thousands(text: str) -> bool:
     (True, True, False, False)
     """
     text = text.strip()
-    found = _GROUPED.fullmatch(text) is not None and not text.lstrip("+-").isdigit()
-    return found and (not has_decimal_comma(text) or _EITHER.fullmatch(text) is not None)
+    grouped = _GROUPED.fullmatch(text) is not None and not text.lstrip("+-").isdigit()
+    return grouped and (not has_decimal_comma(text) or _EITHER.fullmatch(text) is not None)
 
 
 def are_decimal_commas(texts: Sequence[str]) -> bool:

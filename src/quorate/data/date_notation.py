@@ -5,6 +5,8 @@ A date, with or without a time of day, is the number of days since 1970-01-01 00
 number of hours since midnight, a duration a number of days. All are counted in microseconds first; what is finer is
 dropped. As text, ISO 8601 is read: 2024-03, 2024-03-01, 2024-03-01T12:30, with seconds, fractions, Z or an offset (and
 2024/03/01); 12:30 and 12:30:05 for times. Day and month in another order cannot be told apart and are no dates here.
+
+Which text columns hold dates is read off the public pool; private columns are never looked at.
 """
 
 from __future__ import annotations
@@ -18,7 +20,8 @@ from typing import Any, Literal
 import numpy as np
 
 from quorate.data.cell_text import is_missing
-from quorate.data.columns import as_text, texts
+from quorate.data.columns import as_text, column, families, texts
+from quorate.data.rows import Rows
 from quorate.types import FloatArray
 
 TimeKind = Literal["date", "time", "duration"]
@@ -31,6 +34,17 @@ _DATE = re.compile(rf"(\d{{4}})([-/])(\d{{2}})(?:\2(\d{{2}})(?:[T ]{_CLOCK} ?({_
 _TIME = re.compile(_CLOCK)
 _EPOCH = dt.date(1970, 1, 1).toordinal()
 _TIMES = (dt.date, dt.time, dt.timedelta, np.datetime64, np.timedelta64)
+_TIME_SHAPE = r"\d{1,2}:\d{2}(:\d{2}([.,]\d+)?)?( ?[ap]m)?( ?(z|utc|[+-]\d{2}:?\d{2}))?"
+_MONTH = r"(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*\.?"
+_SHAPES = (
+    r"\d{4}([-/.])\d{1,2}\1\d{1,2}",
+    r"\d{1,2}([-/.])\d{1,2}\1(\d{4}|\d{2})",
+    rf"\d{{1,2}}[-. ]{_MONTH}[-. ]\d{{2,4}}",
+    rf"{_MONTH} \d{{1,2}},? \d{{4}}",
+)
+_DATED = tuple(re.compile(rf"{date}([t ,]+{_TIME_SHAPE})?", re.IGNORECASE) for date in _SHAPES)
+_TIMED = re.compile(_TIME_SHAPE, re.IGNORECASE)
+_LOOKED_AT = 1_000  # different texts of a column
 
 
 def microseconds(text: str | None, kind: TimeKind) -> int | None:
@@ -50,13 +64,7 @@ def microseconds(text: str | None, kind: TimeKind) -> int | None:
 
 
 def time_number(text: str | None, kind: TimeKind) -> float:
-    """Return what a text says as days since 1970-01-01 00:00 UTC, hours since midnight or days; NaN for nothing.
-
-    Examples
-    --------
-    >>> time_number("1970-01-02T12:00", "date"), time_number("06:30", "time"), time_number("43200.0", "duration")
-    (1.5, 6.5, 0.5)
-    """
+    """Return what a text says as days since 1970-01-01 00:00 UTC, hours since midnight or days; NaN for nothing."""
     said = microseconds(text, kind)
     return float("nan") if said is None else said / (_HOUR if kind == "time" else DAY)
 
@@ -67,10 +75,10 @@ def date_number(text: str | None) -> float:
 
 
 def _of_date(text: str) -> int | None:
-    found = _DATE.fullmatch(text)
-    if found is None:
+    match = _DATE.fullmatch(text)
+    if match is None:
         return None
-    year, _, month, day, *clock, zone = found.groups()
+    year, _, month, day, *clock, zone = match.groups()
     try:
         days = dt.date(int(year), int(month), int(day or 1)).toordinal() - _EPOCH
     except ValueError:  # the 31st of April
@@ -80,8 +88,8 @@ def _of_date(text: str) -> int | None:
 
 
 def _of_clock(text: str) -> int | None:
-    found = _TIME.fullmatch(text)
-    return None if found is None else _microseconds(*found.groups())
+    match = _TIME.fullmatch(text)
+    return None if match is None else _microseconds(*match.groups())
 
 
 def _of_duration(text: str) -> int | None:
@@ -205,12 +213,12 @@ def time_numbers(series: Any, kind: TimeKind, date: Callable[[str | None], float
 def each_text(cells: Iterable[str | None], read: Callable[[str | None], float]) -> FloatArray:
     """Return what each text says; one that occurs again is read once."""
     known: dict[str | None, float] = {}
-    found = []
+    numbers = []
     for cell in cells:
         if cell not in known:
             known[cell] = read(cell)
-        found.append(known[cell])
-    return np.array(found, dtype=np.float64)
+        numbers.append(known[cell])
+    return np.array(numbers, dtype=np.float64)
 
 
 def time_reader(kind: Any, date: Callable[[str | None], float] = date_number) -> Callable[[Any], float]:
@@ -233,3 +241,38 @@ def time_reader(kind: Any, date: Callable[[str | None], float] = date_number) ->
             return float("nan")
 
     return time
+
+
+def date_like(public: Rows) -> list[str]:
+    """Name the text columns of a public frame in which every entry that is there is a date or a time.
+
+    Examples
+    --------
+    >>> import polars
+    >>> date_like(polars.DataFrame({"seen": ["2024-03-01", None], "ward": ["north", "1.2"], "code": ["1-2", "3-4"]}))
+    ['seen']
+    """
+    return [
+        name
+        for position, (name, family) in enumerate(families(public).items())
+        if family == "text" and are_dates(_texts(public, position))
+    ]
+
+
+def _texts(public: Rows, position: int) -> list[str]:
+    series = column(public, position)
+    present = series.dropna() if hasattr(series, "dropna") else series.drop_nulls()
+    return [str(value).strip() for value in list(present.unique())[:_LOOKED_AT]]
+
+
+def are_dates(texts: Sequence[str]) -> bool:
+    """Tell whether each of these texts is a date or a time, in any common way of writing one.
+
+    Examples
+    --------
+    >>> are_dates(["01/03/2024", "1 Mar 2024"]), are_dates(["soon"])
+    (True, False)
+    """
+    return bool(texts) and all(
+        _TIMED.fullmatch(text) or any(dated.fullmatch(text) for dated in _DATED) for text in texts
+    )
