@@ -39,7 +39,7 @@ from quorate.ledger import Budget, Ledger
 from quorate.ledger.files import AnchorFile
 from quorate.report import Facts, render_html, render_text
 from quorate.run.cautions import LABELS_ARE_COINS
-from quorate.voting.prepare import _told_of
+from quorate.voting.recipe_notes import with_strategy_told
 
 N_PRIVATE = 2_000
 EASY = [OracularCAL(120), Disagreement(120), Margin(120), KMeans(120), CoreSet(120), Random(120), VersionSpace(120)]
@@ -343,7 +343,7 @@ def test_a_strategy_of_ones_own_may_still_say_a_sentence(make_run: Any) -> None:
             return ("it talks",)
 
     task = load_run(make_run(**ACTIVE)).task
-    told = _told_of(Talks(40), task.recipe, width=3).cautions
+    told = with_strategy_told(Talks(40), task.recipe, width=3).cautions
     assert [each.words for each in told if each.applies][-1] == "it talks"
 
 

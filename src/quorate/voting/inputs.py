@@ -174,7 +174,7 @@ class View:
 
         steps = [] if self.encoder is None else [("encoder", FrozenEstimator(self.encoder))]
         if self.directions is not None:
-            some = take(pool, np.arange(min(2, n_rows(pool))))
+            some = self.kinds(take(pool, np.arange(min(2, n_rows(pool)))))
             shown = self.directions.transformer(some if self.encoder is None else self.encoder.transform(some))
             steps.append(("directions", FrozenEstimator(shown)))
         return Pipeline([*of_arrays(steps), ("student", student)])

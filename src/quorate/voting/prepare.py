@@ -16,7 +16,7 @@ from quorate.accounting.figures import plural, several
 from quorate.accounting.neighbouring import LABELS_OF, ONE_RECORD
 from quorate.ambient import one_thread
 from quorate.arguments import count, one_of, truth
-from quorate.data import check_classes, n_rows
+from quorate.data import check_classes
 from quorate.data.feature_maps import PoolDirections
 from quorate.data.unit_keys import count_units
 from quorate.ensemble import (
@@ -40,7 +40,7 @@ from quorate.noise import NoiseSource
 from quorate.release.target import floor_budget
 from quorate.run.cautions import constant_teachers_caution, rows_caution
 from quorate.run.hopeless import refuse_hopeless
-from quorate.run.pool_cautions import few_rows_caution, pool_cautions, unit_caution
+from quorate.run.pool_cautions import pool_cautions, unit_caution
 from quorate.run.public_facts import PublicFacts
 from quorate.run.resources import allowed_memory, processes
 from quorate.run.unit import unit_of
@@ -59,7 +59,12 @@ from quorate.voting.dry_run import (
 from quorate.voting.inputs import Inputs, Views, check_inputs, directions_of_images, look
 from quorate.voting.models import default_teacher, is_linear, scores_asked_for
 from quorate.voting.recipe import MOST_TEACHERS, Recipe, recipe
-from quorate.voting.recipe_notes import with_directions_told, with_requests_told, with_strategy_told
+from quorate.voting.recipe_notes import (
+    with_directions_told,
+    with_public_rows_counted,
+    with_requests_told,
+    with_strategy_told,
+)
 from quorate.voting.task import Task
 
 OR_AUTO = '"auto" chooses it'
@@ -181,6 +186,7 @@ def _in_coordinates(
     """Let the student see coordinates of the pool, and tiny teachers as well."""
     numbers = {"n_teachers": made.n_teachers, "n_queries": made.n_queries}
     views, teacher = in_coordinates(pool, views, inputs.public, facts, **numbers)
+    views.student.wrapped(None, inputs.public)  # what is published would fail after the charge otherwise
     asked = replace(asked, teacher=asked.teacher if teacher is None else teacher, student=AutoStudent())
     return asked, views, with_directions_told(made, views)
 
@@ -362,7 +368,7 @@ def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, view
 
 def _with_pool_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views: Views, facts: PublicFacts) -> Recipe:
     """Add how many public rows there are, and of which columns the encoder makes nothing, where a model is given it."""
-    made = _with_public_rows_counted(config, made, inputs, facts)
+    made = made if config.labels_only else with_public_rows_counted(made, inputs.public, facts)
     if facts.unit == ONE_RECORD and not config.labels_only:
         likely = unit_caution(inputs.public, left_out=config.left_out)
         made = replace(made, considered=(*made.considered, likely))
@@ -371,22 +377,6 @@ def _with_pool_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views:
     return replace(
         made, considered=(*made.considered, *pool_cautions(inputs.public, config.pool_name, kinds=inputs.kinds))
     )
-
-
-def _with_public_rows_counted(config: RunConfig, made: Recipe, inputs: Inputs, facts: PublicFacts) -> Recipe:
-    """Say how many public rows repeat others, and whether there are too few of them; a pool of its own is meant."""
-    if config.labels_only:
-        return made
-    few = few_rows_caution(facts.n_public, facts.n_classes, learns="the student learns from their noisy answers alone")
-    made = replace(made, considered=(*made.considered, few))
-    repeats = n_rows(inputs.public) - facts.n_public
-    if not repeats:
-        return made
-    told = (
-        f"{repeats:,} of {several(n_rows(inputs.public), 'public row')} {'repeat' if repeats > 1 else 'repeats'} "
-        f"others and {'are' if repeats > 1 else 'is'} left out: {several(facts.n_public, 'different row')}"
-    )
-    return replace(made, why=(*made.why, told))
 
 
 def _refuse_too_many_teachers(made: Recipe, inputs: Inputs, declared: Any, facts: PublicFacts) -> None:
