@@ -40,7 +40,7 @@ from quorate.ensemble import as_teacher, count_votes, partition_rows, train_teac
 from quorate.errors import PreconditionFailed
 from quorate.experiments.mnist import upright
 from quorate.experiments.sources import a9a, folder_of_files, found, imdb, mnist, mushroom, weighed_words
-from quorate.labelling.released import ReleaseBuilder
+from quorate.labelling.release_log import ReleaseBuilder
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, NoisyCounts, PermuteAndFlip
 from quorate.noise import SeededNoise
 from quorate.planning.by_epsilon import Expectation

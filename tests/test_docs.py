@@ -231,9 +231,11 @@ def test_every_page_can_be_reached_from_the_readme() -> None:
     assert [str(page.relative_to(ROOT)) for page in PAGES if page not in reached] == []
 
 
-def test_the_reference_of_the_command_line_is_current() -> None:
-    script = ROOT / "docs" / "generate_cli_reference.py"
-    done = subprocess.run([sys.executable, script, "--check"], capture_output=True, text=True, timeout=300)
+@pytest.mark.parametrize("script", ["generate_cli_reference.py", "generate_settings_reference.py"])
+def test_a_reference_made_from_the_code_is_current(script: str) -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "docs" / script, "--check"], capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -308,26 +310,6 @@ def test_every_rule_of_price_is_documented() -> None:
     told = {row[0].strip("`") for row in table_rows("docs/reference/events.md")}
     assert rules
     assert rules <= told
-
-
-def test_every_setting_of_quorate_toml_is_documented() -> None:
-    """A mechanism brings fields of its own to its section; a page may name them, and names no other."""
-    from dataclasses import fields, is_dataclass
-    from typing import get_type_hints
-
-    from quorate.folder.command_section import COMMAND_KEYS
-    from quorate.folder.prompt_section import KEYS
-    from quorate.folder.settings import Settings
-    from quorate.mechanisms import for_runs
-
-    sections = get_type_hints(Settings)
-    keys = {f"`[{name}] {field.name}`" for name, of in sections.items() if is_dataclass(of) for field in fields(of)}
-    keys.add("`[schema] COLUMN`")  # whose keys are the columns of the owner's table
-    keys |= {f"`[teachers] {key}`" for key in (*KEYS, *COMMAND_KEYS)}
-    more = {f"`[mechanism] {field.name}`" for kind in for_runs().values() for field in fields(kind)}
-    told = {row[0] for row in table_rows("docs/reference/settings.md") if row[0].startswith("`[")}
-    assert keys - {"`[mechanism] fields`", "`[teachers] fields`"} <= told
-    assert told <= keys | more
 
 
 def test_the_documents_speak_of_the_project_alone() -> None:

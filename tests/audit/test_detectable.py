@@ -122,7 +122,7 @@ def test_a_correct_mechanism_is_not_found() -> None:
     for name in ("PrivatePrediction", "NoisySum"):
         measured_at = reference(name)
         assert not any(
-            part.audit(part.asked(measured_at.mechanism), measured_at.share, delta=DELTA, seed=1).violated
+            part.audit(part.audited(measured_at.mechanism), measured_at.share, delta=DELTA, seed=1).violated
             for part in measured_at.parts
         )
 

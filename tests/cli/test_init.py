@@ -147,7 +147,7 @@ def test_a_first_line_that_would_go_on_into_rows_is_refused(tables: Path, cli: A
     [
         ((), "give --yes"),
         (("--yes", "--label", "name", "--unit", "name"), "two columns"),
-        (("--yes", "--label", "note"), "did you mean 'notes'"),
+        (("--yes", "--label", "note"), "there is no column 'note'"),
         (("--yes", "--classes", "no"), "two different ones or more"),
         (("--yes", "--epsilon", "-1"), "epsilon"),
         (("--yes", "--n-rows", "9"), "n_rows goes with unit"),

@@ -69,7 +69,7 @@ def test_fits_with_other_cuts_share_one_ledger_and_its_budget(cli: Any, table: P
     assert cli(*asked(table, *ledger, age=("--cut", "age=20,35")))[0] == 0
     code, _, said = cli(*asked(table, *ledger, "--concept", "stump"))
     assert code == 3
-    assert "ExponentialLearner.fit costs ε=1, and the ledger has 0 left of 2. Give a smaller --epsilon" in said
+    assert "ExponentialLearner.fit costs ε=1, and the ledger has 0 left of 2; give a smaller --epsilon" in said
     other = tmp_path / "other.csv"
     other.write_text(table.read_text().replace("cook", "clerk", 1))
     assert cli(*asked(other, *ledger))[0] == 4

@@ -20,9 +20,9 @@ import pytest
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, check
 from quorate.data import check_classes, encode_labels
 from quorate.data.cell_text import canonical_text, id_text
+from quorate.data.column_cells import PublicWords
 from quorate.data.labels import codes_of
-from quorate.data.public_words import PublicWords
-from quorate.data.streamed import StreamedColumn
+from quorate.data.stream import StreamedColumn
 from quorate.data.unit_ids import only_whole_ids, slot_bytes, usable_slots
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.run.schema import Schema

@@ -34,8 +34,8 @@ PARTS = {
     "xl/_rels/workbook.xml.rels": f'<Relationships {PACKAGE}relationships">'
     f'<Relationship Id="r1" Type="{OFFICE}/worksheet" Target="sheet.xml"/>'
     f'<Relationship Id="r2" Type="{OFFICE}/styles" Target="styles.xml"/></Relationships>',
-    "xl/styles.xml": f'<styleSheet {MAIN}><cellXfs count="2"><xf numFmtId="0"/><xf numFmtId="14"/></cellXfs>'
-    "</styleSheet>",
+    "xl/styles.xml": f'<styleSheet {MAIN}><cellXfs count="3"><xf numFmtId="0"/><xf numFmtId="14"/>'
+    '<xf numFmtId="46"/></cellXfs></styleSheet>',
 }
 
 
@@ -143,6 +143,7 @@ def test_a_cell_beside_the_named_columns_is_not_read(tmp_path: Path) -> None:
         ("s='1' t='e'><f>A1#</f><v>#CALC!</v>", None),
         ('t="e">', None),
         ('s="1"><v>-1e300</v>', str(int(-1e300))),
+        ('s="2"><v>1E+300</v>', str(int(1e300))),
         ('s="1"><f>A1</f><v>-108000000000</v>', "-108000000000"),
     ],
 )

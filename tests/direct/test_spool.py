@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +11,13 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy import sparse
 from tests.used_rows import used
 
 from quorate import PrivateLogisticRegression, PublicPool
+from quorate.data import database
+from quorate.data import spool as data_spool
+from quorate.data.database import DatabaseQuery
 from quorate.data.formats import columnar, delimited_text
 from quorate.data.reading import read_cells
 from quorate.direct import spool
@@ -93,10 +99,11 @@ def test_blocks_and_the_spool_change_no_integer_of_a_round(
     expected = one_by_one(whole)
     assert (summed(whole) == expected).all()
     assert np.abs(expected).max() > 2**20
-    for cells, held in ((1_777, 0), (13_000, 10**9)):
+    for cells, held, threads in ((1_777, 0, "2"), (130, 0, "1"), (13_000, 10**9, "2")):
+        monkeypatch.setenv("LOKY_MAX_CPU_COUNT", threads)
         monkeypatch.setattr(usable_rows, "CELLS", cells)
-        monkeypatch.setattr(spool, "CELLS", cells)
-        monkeypatch.setattr(spool, "IN_MEMORY", held)
+        monkeypatch.setattr(spool, "NUMBERS", cells)
+        monkeypatch.setattr(data_spool, "IN_MEMORY", held)
         task = task_of(people, people.drop("ill", "person"), grouped=grouped)
         assert task.fingerprint == whole.fingerprint
         assert (summed(task, tmp_path) == expected).all(), (cells, held)
@@ -104,7 +111,7 @@ def test_blocks_and_the_spool_change_no_integer_of_a_round(
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.arrow", "pandas", "rows"])
+@pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.arrow", "database", "pandas", "rows"])
 def test_what_holds_the_rows_changes_no_integer(
     people: pl.DataFrame, name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -118,6 +125,16 @@ def test_what_holds_the_rows_changes_no_integer(
         read = read_cells(tmp_path / name, label="ill", unit="person", n_features=3, memory=0)
         assert type(read.X).__name__ == "PartedFrame"
         found = task_of(people, read.X, grouped=True, y=read.y, unit=read.unit)
+    elif name == "database":
+        with closing(sqlite3.connect(tmp_path / "t.db")) as made, made:
+            made.execute("create table t (age, bmi, ward, ill, person)")
+            made.executemany("insert into t values (?, ?, ?, ?, ?)", people.rows())
+        monkeypatch.setattr(database, "_AT_ONCE", 500)
+        monkeypatch.setattr(data_spool, "IN_MEMORY", 0)
+        query = DatabaseQuery("sqlite:///t.db", "select * from t order by rowid", "[data] private", tmp_path)
+        read = read_cells(query, label="ill", unit="person", n_features=3, memory=0, folder=lambda: tmp_path)
+        assert type(read.X).__name__ == "PartedFrame"
+        found = task_of(people, read.X, grouped=True, y=read.y, unit=read.unit)
     elif name == "pandas":
         frame = people.drop("ill", "person").to_pandas()
         found = task_of(people, frame, grouped=True, y=people["ill"].to_pandas(), unit=people["person"].to_pandas())
@@ -125,6 +142,36 @@ def test_what_holds_the_rows_changes_no_integer(
         found = task_of(people, people.drop("ill", "person"), grouped=True, unit=people["person"].to_list())
     assert found.fingerprint == expected.fingerprint
     assert (summed(found) == summed(expected)).all()
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize("grouped", [True, False])
+def test_sparse_rows_are_read_by_slices_and_spooled_and_no_integer_changes(
+    grouped: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    rng = np.random.default_rng(4)
+    X = sparse.random(900, 40, density=0.2, format="csr", random_state=0)
+    X.data[::17] = np.inf  # rows that cannot be used
+    labels, whose = rng.choice(["no", "yes", "unknown"], 900), rng.integers(0, 60, 900)
+    whose[:500] = 7  # more rows than are summed together
+    config = DirectConfig(classes=["no", "yes"], epsilon=1.0, delta=1e-5, rounds=2, n_records=400, feature_map="linear")
+    how: dict[str, Any] = {"fingerprint_key": Secret(bytes(32)), "noise": SeededNoise(0)}
+
+    def task() -> DirectTask:
+        return prepare_direct(config, X, labels, public=None, groups=whose if grouped else None, **how)
+
+    whole = task()
+    expected = one_by_one(whole)
+    assert np.abs(expected).max() > 2**20
+    assert whole.private.reveal().table.X is X, "a copy of all rows"
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "2")
+    for rows in (1, 64, 1_000):
+        monkeypatch.setattr(usable_rows, "AT_ONCE", max(rows, 10))
+        monkeypatch.setattr(spool, "ROWS_TOGETHER", rows)
+        monkeypatch.setattr(spool, "AT_ONCE", rows)
+        monkeypatch.setattr(data_spool, "IN_MEMORY", 0)
+        assert (summed(task(), tmp_path) == expected).all(), rows
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.heavy
@@ -144,7 +191,7 @@ def test_texts_are_spooled_as_words(monkeypatch: pytest.MonkeyPatch) -> None:
         return np.asarray(fitted.fit(X, y, public=PublicPool(pool)).coef_)
 
     expected = weights()
-    monkeypatch.setattr(spool, "IN_MEMORY", 0)
+    monkeypatch.setattr(data_spool, "IN_MEMORY", 0)
     monkeypatch.setattr(usable_rows, "TEXTS_AT_ONCE", 57)
     monkeypatch.setattr(spool, "AT_ONCE", 100)
     assert (weights() == expected).all()
@@ -182,9 +229,9 @@ def test_a_file_that_changes_between_two_passes_is_refused(people: pl.DataFrame,
 
 @pytest.mark.parametrize("own", [True, False])
 def test_the_spool_has_no_name_and_leaves_no_folder(own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spool, "IN_MEMORY", 100)
-    monkeypatch.setattr(spool.tempfile, "tempdir", str(tmp_path))
-    made = spool.Spool(50, tmp_path if own else None)
+    monkeypatch.setattr(data_spool, "IN_MEMORY", 100)
+    monkeypatch.setattr(data_spool.tempfile, "tempdir", str(tmp_path))
+    made = data_spool.Spool(50, tmp_path if own else None)
     first, second = np.arange(10, dtype=np.int64), np.arange(7.0)
     assert made.append(first) == 0
     at = made.append(second)  # more than is held

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from enum import Enum
 from typing import Any
 
 import numpy as np
@@ -190,6 +191,25 @@ def test_classes_may_be_read_where_the_owner_says_that_they_are_public() -> None
     clf = LabelPrivateClassifier(classes="public", **PROMISED, n_teachers=5, n_jobs=1).fit(X, np.array(["b", "a"])[y])
     assert clf.classes_.tolist() == ["a", "b"]
     assert "which labels occur was read off the data and is treated as public" in clf.guarantee_.caveats
+
+
+class Answer(str, Enum):  # noqa: UP042 - whose str() is its name
+    NO = "no"
+    YES = "yes"
+
+
+@pytest.mark.parametrize("classes", [["no", "yes"], list(Answer), "public"])
+def test_labels_of_another_type_are_the_classes_that_say_the_same(classes: Any) -> None:
+    """A regression: an array of members of an enumeration holds their names, and not what they say."""
+    X, y = made(300)
+    how = {**PROMISED, "classes": classes, "n_teachers": 5, "n_jobs": 1, "unsafe_noise_seed": 0}
+    given: list[Any] = [[list(Answer)[code] for code in y], np.array(["no", "yes"])[y].tolist()]
+    if classes != "public":  # whose classes are in the type that y has
+        given.append([word.encode() for word in given[1]])
+    fits = [LabelPrivateClassifier(**how).fit(X, labels) for labels in given]
+    assert [fit.classes_.tolist() for fit in fits] == [["no", "yes"]] * len(fits)
+    for fit in fits[1:]:
+        assert_array_equal(fit.predict(X), fits[0].predict(X))
 
 
 @pytest.mark.heavy

@@ -26,12 +26,12 @@ import pytest
 from quorate import PublicPool
 from quorate.data import public_encoder, read_cells, read_data
 from quorate.data.cell_text import canonical_text
+from quorate.data.column_cells import PublicWords
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.columns import texts
 from quorate.data.fixed_types import absent_marks
 from quorate.data.identity import as_list
 from quorate.data.labels import check_classes, codes_of
-from quorate.data.public_words import PublicWords
 from quorate.errors import DataRefused
 from quorate.run.schema import Schema
 from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots

@@ -10,8 +10,7 @@ import pytest
 
 from quorate.errors import PreconditionFailed
 from quorate.experiments import mnist as module
-from quorate.experiments import public_features, reproduce_mnist
-from quorate.experiments.convolutional import convolutional, torch_is_there
+from quorate.experiments import reproduce_mnist, torch_models
 from quorate.experiments.measurement import scored
 from quorate.experiments.mnist import (
     DEFAULT,
@@ -27,6 +26,7 @@ from quorate.experiments.mnist import (
 )
 from quorate.experiments.noisy_gradient_descent import PLAIN
 from quorate.experiments.sources import Split
+from quorate.experiments.torch_models import convolutional, torch_is_there
 from quorate.types import FloatArray
 
 
@@ -62,7 +62,7 @@ def test_both_ways_run_on_made_up_digits(folder: Path, monkeypatch: pytest.Monke
     monkeypatch.setattr(module, "N_TEACHERS", 30)
     monkeypatch.setattr(module, "N_PUBLIC", 300)
     monkeypatch.setattr(module, "LABELS", 60)
-    monkeypatch.setattr(module, "torch_is_there", lambda: False)
+    monkeypatch.setattr(torch_models, "torch_is_there", lambda: False)
     found = reproduce_mnist(epsilons=(8.0,), files=folder, methods=(VALUES, LABELLED, VOTE, PLAIN))
     told = {row.method: row for row in found.rows}
     assert set(told) == {VALUES, LABELLED, VOTE, PLAIN}
@@ -87,21 +87,20 @@ def test_direct_methods_run_on_made_up_digits(folder: Path, monkeypatch: pytest.
 @pytest.mark.heavy
 def test_every_line_has_a_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "N_PUBLIC", 300)
-    monkeypatch.setattr(module, "_score", lambda method, *rest: scored([0], [0]))
-    monkeypatch.setattr(module, "torch_is_there", lambda: False)
-    monkeypatch.setattr(module, "Digits", lambda *rest: None)
+    monkeypatch.setattr(module.Division, "score", lambda *_: scored([0], [0]))
+    monkeypatch.setattr(torch_models, "torch_is_there", lambda: False)
     monkeypatch.setattr(module, "_data_dependent_notes", lambda rows: ())
     found = reproduce_mnist(epsilons=(8.0,), files=folder)
-    assert {row.method for row in found.rows} == set(METHODS) - {NETWORK, VOTE, public_features.NET}
+    assert {row.method for row in found.rows} == set(METHODS) - {NETWORK, torch_models.NET}
     assert NO_TORCH in found.notes
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("line", [NETWORK, public_features.NET])
+@pytest.mark.parametrize("line", [NETWORK, torch_models.NET])
 def test_a_line_that_is_named_and_needs_torch_is_refused_without_it(
     line: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "torch_is_there", lambda: False)
+    monkeypatch.setattr(torch_models, "torch_is_there", lambda: False)
     with pytest.raises(PreconditionFailed, match=r"quorate\[torch\]"):
         reproduce_mnist(epsilons=(8.0,), files=folder, methods=(line,))
 
@@ -128,24 +127,24 @@ def test_public_coordinates_of_an_image_hang_on_it_and_the_pool_alone() -> None:
         name="mnist", X_private=images[:60], y_private=np.zeros(60), X_public=images[60:], X_test=images[:1],
         y_test=np.zeros(1),
     )  # fmt: skip
-    private, public, test = public_features.coordinates(parts)
+    private, public, test = torch_models.coordinates(parts)
     assert private.shape[1] == public.shape[1] <= 128
     assert len(private) == 60
     assert len(public) == 200
     np.testing.assert_array_equal(private[:1], test)
-    np.testing.assert_array_equal(public_features.coordinates(replace(parts, X_private=images[:2]))[0], private[:2])
+    np.testing.assert_array_equal(torch_models.coordinates(replace(parts, X_private=images[:2]))[0], private[:2])
     assert np.sqrt(np.mean(public**2)) == pytest.approx(1.0, abs=0.1)
 
 
 @pytest.mark.faults
-@pytest.mark.parametrize("method", [DEFAULT, public_features.NET])
+@pytest.mark.parametrize("method", [DEFAULT, torch_models.NET])
 def test_votes_in_public_coordinates_on_made_up_digits(
     method: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if method == public_features.NET and not torch_is_there():
+    if method == torch_models.NET and not torch_is_there():
         pytest.skip("torch is not installed")
     monkeypatch.setattr(module, "N_PUBLIC", 300)
-    monkeypatch.setattr(public_features, "N_TEACHERS", 30)
+    monkeypatch.setattr(torch_models, "N_TEACHERS", 30)
     found = reproduce_mnist(epsilons=(32.0,), files=folder, methods=(method,))
     assert found.rows[0].accuracy_mean > 0.5
 

@@ -13,7 +13,7 @@ from quorate.errors import DataRefused, PreconditionFailed
 from quorate.experiments.sources import (
     LabelledTable,
     a9a,
-    found,
+    file_of,
     idx,
     imdb,
     mnist,
@@ -109,7 +109,7 @@ def test_real_sim_is_read_from_a_users_file(tmp_path: Path) -> None:
 
 def test_a_missing_or_broken_file_is_told_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(PreconditionFailed, match="QUORATE_DATA") as refusal:
-        found(tmp_path, "imdb/imdb_counts.npz")
+        file_of(tmp_path, "imdb/imdb_counts.npz")
     assert "\n" not in str(refusal.value)
     for content in (b"\x00\x00\x08\x01\x00\x00\x00\x05ab", b"\x00\x00\x0d\x01\x00\x00\x00\x01a", b"ab"):
         (tmp_path / "broken.gz").write_bytes(gzip.compress(content))

@@ -22,8 +22,8 @@ import pytest
 from quorate.accounting.guarantee import SEEDED
 from quorate.cli import main
 from quorate.errors import PreconditionFailed
-from quorate.export import checked, container
-from quorate.export.checked import check_export
+from quorate.export import check, container
+from quorate.export.check import check_export
 from quorate.export.container import UnsafePackageError, read_package, zipped
 from quorate.export.contents import as_json
 from quorate.export.cover import cover_sheet
@@ -519,8 +519,8 @@ def test_without_the_receipt_an_exchanged_model_would_pass(
     path = tmp_path / "tampered.zip"
     path.write_bytes(zipped(model_exchanged_with_the_manifest(read_package(made.path))))
     assert fails(path) == {"receipt"}
-    blind = tuple(each for each in checked._QUESTIONS if each[0] != "receipt")
-    monkeypatch.setattr(checked, "_QUESTIONS", blind)
+    blind = tuple(each for each in check._QUESTIONS if each[0] != "receipt")
+    monkeypatch.setattr(check, "_QUESTIONS", blind)
     assert fails(path) == set()
 
 

@@ -11,7 +11,7 @@ from tests.ensemble.teachers.prompted.stand_in import endpoint
 from tests.export.test_check_export import Files, edited, fails, fitted
 from tests.folder.test_prompted import write
 
-from quorate.export.checked import check_export, check_files
+from quorate.export.check import check_export, check_files
 from quorate.export.container import read_package
 from quorate.export.contents import MEANING, NEEDED, OPTIONAL
 from quorate.export.package import export_package

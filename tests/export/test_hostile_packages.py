@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 from tests.export.test_check_export import Files, covered, edited, fails, fitted
 
-from quorate.export import checked, container
-from quorate.export.checked import check_export, check_files
+from quorate.export import check, container
+from quorate.export.check import check_export, check_files
 from quorate.export.container import UnsafePackageError, read_package, unpacked, zipped
 from quorate.export.contents import as_json
 from quorate.export.file_checks import is_pickle, passed
@@ -251,7 +251,7 @@ def test_a_check_that_breaks_off_has_failed(
     def breaks(_: Any) -> Any:
         raise error
 
-    monkeypatch.setattr(checked, "_QUESTIONS", (("one", "Does it break?", breaks), ("two", "", lambda _: passed("."))))
+    monkeypatch.setattr(check, "_QUESTIONS", (("one", "Does it break?", breaks), ("two", "", lambda _: passed("."))))
     found = check_files(honest)
     assert found.passed is False
     assert [each.outcome for each in found.checks[:2]] == [Outcome.FAILED, Outcome.PASSED]

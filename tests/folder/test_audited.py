@@ -221,7 +221,7 @@ def test_at_a_setting_that_was_not_measured_no_size_is_claimed(finished: Path) -
     found = audit(finished, runs=400)
     assert not found.sizes.here
     assert [row.setting.mechanism for row in found.sizes.rows] == ["NoisyCounts"] * 2
-    text = " ".join(found.said_of_sizes)
+    text = " ".join(found.size_sentences)
     assert text.startswith("No size was measured at the setting of this audit")
     assert "would have been found" not in text
     assert found.tree()["sizes"]["measured_at_this_setting"] is False

@@ -6,15 +6,18 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from tests.ledger.postgres_server import Server, running, why_not
 
-from quorate.data import read_cells, read_data
+from quorate.data import database, read_cells, read_data, spool
 from quorate.data.database import DatabaseQuery
+from quorate.data.stream import PartedFrame
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.folder.data_settings import same_source
 
@@ -67,6 +70,81 @@ def test_rows_come_in_the_same_order_whatever_the_database_does(asked: Any) -> N
     assert other.is_ordered
     assert not asked("select id from visits -- order by id").is_ordered
     assert one.cells()["id"].to_list() == ["1", "2", "3"]
+
+
+ODD = [None, "", " ", "é", "z", "10", "9", 10, 9, 2.5, -1, 1e300, float("inf"), "a\x00b", b"\xff\x00x", "\U0001f600"]
+
+
+def test_rows_of_a_query_without_an_order_come_in_that_of_their_texts(tmp_path: Path) -> None:
+    """The database puts them in order, so that no more than some are held: as a sort of all texts would."""
+    rng = np.random.default_rng(0)
+    with closing(sqlite3.connect(tmp_path / "clinic.db")) as made, made:
+        made.execute("create table odd (a, `it's b`, [c`d])")
+        made.executemany(
+            "insert into odd values (?, ?, ?)", [[ODD[at] for at in rng.integers(0, 16, 3)] for _ in "x" * 500]
+        )
+        made.execute("insert into odd values (cast(x'ff41' as text), 1, 2)")  # which is no text of UTF-8
+    rows = DatabaseQuery("sqlite:///clinic.db", "select * from odd order by rowid", "[data] private", tmp_path).cells()
+    unordered = DatabaseQuery("sqlite:///clinic.db", "select * from odd", "[data] private", tmp_path)
+    assert unordered.cells().equals(rows.sort(rows.columns, nulls_last=True))
+    assert not unordered.cells().equals(rows)
+
+
+@pytest.mark.heavy
+def test_postgresql_puts_rows_of_all_types_in_the_order_of_their_texts(server: Server, tmp_path: Path) -> None:
+    values = ["'é'", "'z'", "'Z'", "''", "'a b'", "'ab'", "null"]
+    server.sql(
+        "create type pair as (x integer, y text)",
+        "create table mixed (f char(5), j json, n numeric, p pair, b boolean, t text)",
+        *(
+            f"insert into mixed values ({value}, '{{}}', {n}, {pair}, {ok}, {value})"
+            for value in values
+            for n, pair, ok in ((10, "(null, null)", "true"), (9, "null", "null"), ("'NaN'", "(1, 'é')", "false"))
+        ),
+    )
+    ask = partial(DatabaseQuery, f"postgresql://quorate@/postgres?host={server.folder}")
+    rows = ask("select * from mixed order by f", "[data] private", tmp_path).cells()
+    found = ask("select * from mixed", "[data] private", tmp_path).cells()
+    assert found.equals(rows.sort(rows.columns, nulls_last=True))
+
+
+@pytest.mark.heavy
+def test_texts_are_what_they_are_in_whatever_encoding_the_client_is_told_to_have(
+    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    query = DatabaseQuery(
+        f"postgresql://quorate@/postgres?host={server.folder}", "select ward from visits", "[data] private", tmp_path
+    )
+    expected = query.cells()
+    assert expected["ward"][0] == "O'Hara, 'é'"
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    assert query.cells().equals(expected)
+    monkeypatch.delenv("PGCLIENTENCODING")
+    server.sql("alter role quorate set client_encoding = 'SQL_ASCII'")
+    try:
+        assert query.cells().equals(expected)
+    finally:
+        server.sql("alter role quorate reset client_encoding")
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize("order", ["", " order by id desc"])
+def test_a_query_is_read_block_by_block_and_rows_that_are_put_aside_are_the_same(
+    asked: Any, order: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    query, spooled = asked(f"select * from visits{order}"), tmp_path / "private"
+    whole = read_cells(query, label="ill", unit="person", n_features=4)
+    monkeypatch.setattr(database, "_AT_ONCE", 1)
+    monkeypatch.setattr(spool, "IN_MEMORY", 0)
+    spooled.mkdir()
+    parted = read_cells(query, label="ill", unit="person", n_features=4, memory=0, folder=lambda: spooled)
+    assert isinstance(parted.X, PartedFrame)
+    assert [block.height for block in parted.X.blocks(10)] == [1, 1, 1]
+    assert pl.concat(list(parted.X.blocks(10))).equals(whole.X)
+    assert (parted.y.to_list(), parted.unit.to_list()) == (whole.y, whole.unit)
+    assert list(spooled.iterdir()) == []
+    nobody = read_cells(asked("select * from visits where id > 9"), label="ill", n_features=5, memory=0)
+    assert (len(nobody.X), nobody.X.shape[1]) == (0, 5)
 
 
 ORDERS = [

@@ -141,8 +141,12 @@ def test_what_lacks_a_schema_is_refused_in_one_line_and_nothing_is_charged(
     assert not (root / "ledger.db").exists()
 
 
-def test_a_schema_is_none_of_the_teachers(make_run: Any, cli: Any) -> None:
-    code, _, err = cli("check", make_run(**{"schema.age": [0, 120]}))
+OPEN: dict[str, Any] = {"teachers.count": None, "mechanism.queries": None}
+
+
+@pytest.mark.parametrize("by", ["votes", "auto"])
+def test_a_schema_stands_in_the_place_of_public_rows(make_run: Any, cli: Any, by: str) -> None:
+    code, _, err = cli("check", make_run(**{"schema.age": [0, 120], "method.by": by, **OPEN}))
     assert code == 2
     assert "[schema]" in err
 

@@ -9,6 +9,7 @@ import polars as pl
 import pytest
 
 from quorate.direct import flow
+from quorate.folder.batch import execute, load_run
 from quorate.folder.direct_run import execute_direct, read_direct
 from quorate.ledger import Ledger
 from quorate.mechanisms import NoisyMarginals
@@ -79,6 +80,60 @@ def test_a_pool_that_was_kept_for_another_charge_is_not_that_of_a_run(
     execute_direct(run, command="quorate run")
     pools = [pl.read_parquet(root / "public" / "pool.parquet") for root in (first, second)]
     assert not pools[0].equals(pools[1])
+
+
+VOTES = {
+    **{key: value for key, value in LISTS_ALONE.items() if not key.startswith("method.")},
+    "method.by": "votes",
+    "data.evaluation": "evaluation.csv",
+}
+
+
+def test_votes_without_public_rows_go_on_where_a_kill_left_them_and_are_told(
+    make_run: Any, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from quorate.voting import flow as votes_flow
+
+    root = make_run(**VOTES)
+    code, out, err = cli("check", root)
+    assert code == 0, err
+    assert "4 rows from noisy counts of 1 column" in " ".join(out.split())
+    with monkeypatch.context() as patch:
+
+        def dies(*_: Any, **_how: Any) -> Any:
+            raise Killed
+
+        patch.setattr(votes_flow, "count_votes", dies)
+        with pytest.raises(Killed):
+            execute(load_run(root), command="quorate run")
+    kept = load_run(root).task.inputs.public
+    assert cli("run", root)[0] == 0
+    with Ledger(root / "ledger.db") as ledger:
+        [reservation] = ledger.reservations()
+        assert len(reservation.blocks(MARGINAL_LEVEL)) == 1
+        assert 4.0 - 1e-6 < ledger.spent.epsilon <= 4.0
+    assert pl.read_parquet(root / "public" / "pool.parquet").equals(kept)
+    card = (root / "public" / "model_card.md").read_text()
+    assert "not people" in card
+    assert "public rows, of which" not in card
+    new = pl.DataFrame({"ward": [None, "north"], "age": [1, 2], "bmi": [1, 2]})
+    new.write_csv(root / "new.csv")
+    first = cli("ask", root, root / "new.csv")
+    assert first[0] == 0, first[2]
+    assert cli("ask", root, root / "new.csv")[1] == first[1]
+    assert "finished" in cli("status", root)[1]
+
+
+@pytest.mark.heavy
+def test_votes_on_drawn_rows_from_check_to_package(make_run: Any, cli: Any, tmp_path: Path) -> None:
+    schema = {"schema.age": [0, 120], "schema.bmi": "number"}
+    root = make_run(**{**VOTES, **schema, "data.unit": "patient_id", "data.n_records": 200})
+    assert cli("run", root)[0] == 0
+    assert cli("audit", root, "--runs", 2_000, "--seed", 1)[0] == 0
+    assert cli("export", root, "--format", "tre", "--to", tmp_path / "out")[0] == 0
+    assert "pool.parquet holds rows" in (tmp_path / "out" / "COVER-SHEET.md").read_text()
+    code, out, _ = cli("check-export", tmp_path / "out")
+    assert code == 0, out
 
 
 @pytest.mark.heavy

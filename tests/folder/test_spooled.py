@@ -15,7 +15,8 @@ import pytest
 from tests.folder.test_direct_resume import execute_killed
 from tests.folder.test_direct_runs import SMALL
 
-from quorate.direct import descend, spool
+from quorate.data import spool
+from quorate.direct import descend
 from quorate.folder import direct_run, tables
 from quorate.folder.direct_run import execute_direct, read_direct
 from quorate.ledger import Ledger
@@ -134,7 +135,8 @@ def test_a_process_that_is_killed_in_a_round_leaves_no_row_behind(make_run: Any)
     root = make_run("run", m=60, **{**SMALL, "method.rounds": 30})
     child = (
         "import os, signal, sys\n"
-        "from quorate.direct import descend, spool\n"
+        "from quorate.data import spool\n"
+        "from quorate.direct import descend\n"
         "from quorate.folder import tables\n"
         "spool.IN_MEMORY = tables.CELLS_IN_MEMORY = 0\n"
         "real, left = descend.release, [int(sys.argv[1])]\n"

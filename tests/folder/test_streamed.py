@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from quorate.data.streamed import StreamedFrame, Workspace
+from quorate.data.stream import StreamedFrame, Workspace
 from quorate.errors import QuorateError
 from quorate.folder.batch import execute, load_run
 from quorate.folder.loaded import LoadedRun
@@ -26,7 +26,7 @@ SEEDED = {"run.unsafe_noise_seed": 5}
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("quorate.data.streamed._CELLS", 250)  # so that a small table has several blocks
+    monkeypatch.setattr("quorate.data.stream._CELLS", 250)  # so that a small table has several blocks
 
 
 def hospital(name: str) -> pl.DataFrame:

@@ -22,7 +22,7 @@ from quorate.deferred import skops
 from quorate.errors import InvalidParameter
 from quorate.folder.batch import execute, load_run, read_facts
 from quorate.folder.settings import settings_from
-from quorate.folder.template import TEMPLATE
+from quorate.folder.template import template
 from quorate.mechanisms import ConfidentNoisyMax, InteractiveNoisyMax
 from quorate.students import (
     AutoStudent,
@@ -223,7 +223,7 @@ def test_a_name_that_is_none_is_met_with_the_nearest() -> None:
 def test_every_method_and_model_of_shares_is_documented() -> None:
     page = (Path(__file__).parents[2] / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     assert [name for name in (*METHODS, *SHARES) if f'`"{name}"`' not in page] == []
-    assert "# method" in TEMPLATE
+    assert "# method" in template()
 
 
 STRANGER = """

@@ -15,7 +15,7 @@ from tests.labelling.doubles import vector
 
 from quorate.errors import InvalidParameter
 from quorate.labelling import Released, answering, label, stages_of, stored_labels
-from quorate.labelling.released import ReleaseBuilder, never_asked
+from quorate.labelling.release_log import ReleaseBuilder, never_asked
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import DECLINED, GaussianNoisyMax, NoisyCounts, SoftLabel
 from quorate.mechanisms.votes import half_lead

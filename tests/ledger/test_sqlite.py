@@ -459,6 +459,45 @@ def test_a_file_of_an_open_ledger_that_is_removed_or_replaced_is_noticed_before_
     assert leave != "nothing" or not file.exists()
 
 
+@pytest.mark.default_cases(2)
+@pytest.mark.parametrize("end", ["", "-wal"])
+@pytest.mark.parametrize("write", ["an older copy", "emptied", "one byte"])
+def test_a_file_of_an_open_ledger_that_somebody_writes_into_is_noticed_before_the_next_commit(path, end, write):
+    """In place, under its name: what is committed behind that would not be found again."""
+    file = path.with_name(path.name + end)
+    older = path.read_bytes()
+    ledger = Ledger(path)
+    [reservation] = ledger.reservations()
+    for _ in range(2):  # its own writes are none of somebody else's
+        reservation.store(reservation.draw("label", 1), [1])
+    before = file.read_bytes()
+    file.write_bytes({"an older copy": older, "emptied": b"", "one byte": before[:-1] + b"x"}[write])
+    with pytest.raises(LedgerIntegrityError, match=f"{re.escape(file.name)} was written into by somebody else"):
+        reservation.draw("label", 1)
+    assert not ledger.healthy
+    file.write_bytes(before)
+    with pytest.raises(LedgerIntegrityError, match="written into"):
+        ledger.close()
+
+
+@pytest.mark.parametrize("end", [".anchor"])
+def test_a_pipe_in_the_place_of_an_anchor_is_waited_for_by_nobody(path, end):
+    file = path.with_name(path.name + end)
+    ledger = Ledger(path)
+    [reservation] = ledger.reservations()
+    kept = file.rename(path.with_name("kept"))
+    assert not ledger.in_place
+    os.mkfifo(file)
+    with pytest.raises(LedgerIntegrityError, match="removed or replaced"):
+        reservation.draw("label", 1)
+    ledger.close()
+    with pytest.raises(LedgerIntegrityError, match="is no file"):
+        Ledger(path)
+    kept.rename(file)
+    with Ledger(path) as again:
+        assert again.in_place
+
+
 def test_without_descriptors_or_memory_nothing_is_written_and_the_next_request_goes_on(path, monkeypatch):
     with Ledger(path) as ledger:
         [reservation] = ledger.reservations()

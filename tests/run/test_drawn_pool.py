@@ -25,9 +25,11 @@ from quorate.run.drawn_pool import (
     CellCounts,
     ReleasedMarginals,
     count_cells,
-    draw_rows,
     partitions_of,
     release_marginals,
+)
+from quorate.run.drawn_rows import (
+    draw_rows,
 )
 from quorate.types import IntArray, Secret
 

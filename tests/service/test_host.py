@@ -168,6 +168,7 @@ def test_a_ledger_that_is_removed_while_it_serves_ends_all_answers_and_the_log_s
     try:
         assert run.post({"row": rows(2)[0]}).json()["charged"] == 1
         (root / f"ledger.db{end}").unlink()
+        assert run.http.get("/readyz").status_code == 503  # before anybody asks
         refused = run.post({"row": rows(2)[1]})
         assert (refused.status_code, refused.json()["code"], refused.json()["charged"]) == (503, "unhealthy", True)
         assert run.http.get("/readyz").status_code == 503
@@ -221,11 +222,11 @@ def test_keys_that_cannot_be_read_for_want_of_a_descriptor_are_tried_again(
     run = serve()
     (run.root / "private" / FILE).touch()
 
-    def short(_: Path) -> bytes:
+    def short(*_: Any, **__: Any) -> int:
         raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
 
     with monkeypatch.context() as patch:
-        patch.setattr(Path, "read_bytes", short)
+        patch.setattr("quorate.service.keys.os.open", short)
         refused = run.post({"row": rows(1)[0]})
     assert (refused.status_code, refused.json()["code"], refused.json()["charged"]) == (503, "overloaded", False)
     assert run.post({"row": rows(1)[0]}).status_code == 200

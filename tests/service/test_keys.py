@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import stat
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
@@ -68,6 +70,31 @@ def test_damaged_keys_let_nobody_in(serve: Serve) -> None:
     assert run.post({"row": rows(1)[0]}).status_code == 503
     with pytest.raises(PreconditionFailed, match="damaged"):
         KeyFile(run.root / "private").keys()
+
+
+@pytest.mark.parametrize("what", ["nothing", "pipe", "device", "deep", "endless"])
+def test_keys_that_a_service_read_and_that_are_gone_or_no_file_are_an_error_and_wait_for_nobody(
+    tmp_path: Path, what: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    keys, file = KeyFile(tmp_path), tmp_path / FILE
+    assert keys.find("quorate_none") is None  # there may be no key at first
+    token, _ = keys.create("a", ["ask"])
+    assert keys.find(token)
+    kept = file.rename(tmp_path / "kept")
+    if what == "pipe":
+        os.mkfifo(file)
+    elif what == "device":
+        file.symlink_to("/dev/zero")
+    elif what == "deep":
+        file.write_text("[" * 100_000)
+    elif what == "endless":
+        monkeypatch.setattr("quorate.service.keys._LONGEST", 100)
+        shutil.copy(kept, file)
+    with pytest.raises(PreconditionFailed, match="removed" if what == "nothing" else "damaged"):
+        keys.find(token)
+    monkeypatch.undo()
+    kept.rename(file)
+    assert keys.find(token)
 
 
 def test_what_makes_no_key(tmp_path: Path) -> None:

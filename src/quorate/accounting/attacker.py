@@ -123,12 +123,7 @@ def closeness(neighbouring: Neighbouring, epsilon: float, delta: float, *, publi
     """Return how close the probabilities of what may be published are in two neighbouring worlds.
 
     `published` names what the promise covers.
-
-    Examples
-    --------
-    >>> closeness(Neighbouring.of("add-remove-replace", "person"), 0.05, 0.0)
-    'Whether or not any one person is in the data, what was published is almost as likely to come out the same: its probability differs by a factor of at most 1.052.'
-    """  # noqa: E501  a doctest's result is one line
+    """
     if delta >= 1:
         return f"{neighbouring.whether}, nothing is promised: a δ of 1 allows everything to be published."
     if epsilon == 0 and delta == 0:

@@ -54,13 +54,7 @@ def delta_cautions(
 
 
 def epsilon_caution(epsilon: float, delta: float, unit: str) -> Finding:
-    """Look whether ε is so large that next to nothing is promised.
-
-    Examples
-    --------
-    >>> epsilon_caution(10.0, 1e-5, "record").applies, epsilon_caution(10.1, 1e-5, "record").code
-    (False, 'epsilon-promises-little')
-    """
+    """Look whether ε is so large that next to nothing is promised."""
     right = worlds_told_apart(epsilon, delta)
     return caution(
         EPSILON_PROMISES_LITTLE,

@@ -90,13 +90,7 @@ class Composition:
 
 
 def collect(event: Event) -> Composition:
-    """Take `event` apart.
-
-    Examples
-    --------
-    >>> collect(Composed((Repeated(DiscreteGaussian(40, 2**0.5), 10), ApproxDP(0.5, 1e-6)))).lattices
-    ((40.0, 20),)
-    """
+    """Take `event` apart."""
     parts: list[float] = []  # of μ: their squares add up
     distances: list[float] = []
     lattices: Counter[float] = Counter()

@@ -48,14 +48,7 @@ EventClass = TypeVar("EventClass", bound=type[Event])
 
 
 def published(kind: str) -> Callable[[EventClass], EventClass]:
-    """Decorate an event, a frozen dataclass, with the name that its JSON has for ever.
-
-    Examples
-    --------
-    >>> from quorate.accounting import PureDP
-    >>> KINDS["pure_dp"] is PureDP
-    True
-    """
+    """Decorate an event, a frozen dataclass, with the name that its JSON has for ever."""
 
     def named(event: EventClass) -> EventClass:
         (OWN_KINDS if "." in kind else KINDS)[kind] = event

@@ -38,13 +38,7 @@ def several(n: int, noun: str) -> str:
 
 
 def plural(noun: str) -> str:
-    """Return the plural of an English noun, such as the word for a unit.
-
-    Examples
-    --------
-    >>> plural("record"), plural("class"), plural("entry"), plural("day")
-    ('records', 'classes', 'entries', 'days')
-    """
+    """Return the plural of an English noun, such as the word for a unit."""
     if noun.endswith("y") and noun[-2:-1] not in tuple("aeiou"):
         return noun[:-1] + "ies"
     return noun + ("es" if noun.endswith(("s", "x", "ch", "sh")) else "s")

@@ -78,8 +78,8 @@ class _Coder:
         elif isinstance(outcome, np.ndarray) and outcome.dtype.kind in "biuf":
             yield from outcome.astype(np.float64).ravel().tolist()
         elif isinstance(outcome, (list, tuple, np.ndarray)):
-            for each in outcome:
-                yield from self._flat(each)
+            for part in outcome:
+                yield from self._flat(part)
         else:
             # Far from any class or count, so that a code is not taken for an answer.
             yield self._codes.setdefault(repr(outcome), -1e9 - len(self._codes))
@@ -145,9 +145,9 @@ def _agreements(matrix: FloatArray) -> FloatArray:
 
 def _likelihood_ratio(matrix: FloatArray, bits: IntArray, fitted: slice) -> FloatArray:
     codes, n = categories(matrix)  # numbers rows and looks at no bit
-    seen, their_bits = codes[fitted], bits[fitted]
-    ones = np.bincount(seen[their_bits == 1], minlength=n) + 0.5
-    zeros = np.bincount(seen[their_bits == 0], minlength=n) + 0.5
+    fitted_codes, their_bits = codes[fitted], bits[fitted]
+    ones = np.bincount(fitted_codes[their_bits == 1], minlength=n) + 0.5
+    zeros = np.bincount(fitted_codes[their_bits == 0], minlength=n) + 0.5
     n_ones = np.count_nonzero(their_bits == 1)  # not the sums of the smoothed counts: these know how many rows differ
     ratio = np.log(ones / (n_ones + 1)) - np.log(zeros / (len(their_bits) - n_ones + 1))
     ratio[ones + zeros == 1.0] = 0.0  # never seen: no opinion
@@ -158,14 +158,14 @@ def _encoding(matrix: FloatArray, fitted: slice) -> tuple[list[FloatArray], list
     """Return each column as codes of its few values (True), or standardised (False), as the fitted runs have them."""
     columns, few = [], []
     for column in matrix.T:
-        seen = column[fitted]
-        head = np.unique(seen[: 4 * _MOST_ROWS_FITTED])
+        values = column[fitted]
+        head = np.unique(values[: 4 * _MOST_ROWS_FITTED])
         is_few = head.size <= _FEW and matrix.shape[1] * _FEW <= _MOST_WEIGHTS
         if is_few:
             columns.append(np.minimum(np.searchsorted(head, column), head.size - 1).astype(np.float64))
         else:
-            spread = float(deviations(seen[:, None])[0])
-            columns.append((column - seen.mean()) / (spread if spread > 0 else 1.0))
+            spread = float(deviations(values[:, None])[0])
+            columns.append((column - values.mean()) / (spread if spread > 0 else 1.0))
         few.append(is_few)
     return columns, few
 
@@ -243,7 +243,7 @@ def best_guess(
     below_1, below_0 = (scale * np.append(np.searchsorted(x, marks, side="right"), 0.0) for x in (ones, zeros))
     high, low = np.append(marks, np.inf), np.append(marks, -np.inf)
     if claim.abstains:
-        i, j = (each.ravel() for each in np.indices((high.size, low.size)))
+        i, j = (index.ravel() for index in np.indices((high.size, low.size)))
         keep = high[i] > low[j]
         i, j = i[keep], j[keep]
     else:

@@ -159,21 +159,15 @@ class DetectableSize:
     def holds_for(self, setting: Setting, audit: ScheduleAudit) -> bool:
         """Whether an audit of `setting` made this attack at least as well as it was made here."""
         parts: list[Attack | GoodnessOfFit] = [*audit.attacks, *audit.comparisons]
-        made = any(
+        is_measured = any(
             part.name == self.attack and part.trials >= self.trials and part.confidence <= self.share + _ROUNDING
             for part in parts
         )
-        return made and self.setting.same_as(setting)
+        return is_measured and self.setting.same_as(setting)
 
 
 def fault_in_words(fault: str, size: int) -> str:
-    """Return what is wrong with a mechanism that has a fault of this size.
-
-    Examples
-    --------
-    >>> fault_in_words("less noise", 12), fault_in_words("bare answers", 40), fault_in_words("bare answers", 1)
-    ('noise smaller by 12 %', 'one answer in 40 without noise', 'no noise on any answer')
-    """
+    """Return what is wrong with a mechanism that has a fault of this size."""
     if fault == "less noise":
         return f"noise smaller by {size} %"
     return "no noise on any answer" if size == 1 else f"one answer in {size:,} without noise"

@@ -79,10 +79,7 @@ class SparseVectorForm:
     def log_probability(self, values: Sequence[int], answers: Sequence[SparseAnswer]) -> float:
         """Return the log-probability of giving exactly `answers` to the first queries of a stream.
 
-        Raises
-        ------
-        InvalidParameter
-            If the two have different lengths, or answers go on after the cut-off.
+        Raises InvalidParameter if the two have different lengths, or answers go on after the cut-off.
         """
         if len(values) != len(answers):
             raise InvalidParameter(f"answers must be {len(values)}, one for each value, got {len(answers)}")
@@ -97,10 +94,7 @@ class SparseVectorForm:
     def loss(self, values: Sequence[int], neighbouring: Sequence[int], answers: Sequence[SparseAnswer]) -> float:
         """Return the privacy loss ``log P(answers | values) − log P(answers | neighbouring)``, in nats.
 
-        Raises
-        ------
-        InvalidParameter
-            If a value moves by more than 1 between the streams.
+        Raises InvalidParameter if a value moves by more than 1 between the streams.
         """
         if len(values) != len(neighbouring) or any(abs(a - b) > 1 for a, b in zip(values, neighbouring, strict=True)):
             raise InvalidParameter("neighbouring must be a stream of the same length, no value more than 1 away")
@@ -113,7 +107,7 @@ class SparseVectorForm:
         another; the values lie up to `far` noise widths on either side of the threshold, and the neighbour moves the
         two kinds one vote in any direction.
         """
-        return max((self._tried(*each) for each in self._family(free, far)), key=lambda worst: worst.loss)
+        return max((self._tried(*pair) for pair in self._family(free, far)), key=lambda worst: worst.loss)
 
     def stage_loss(self) -> float:
         """Return the loss of one stage on a few of the streams of :meth:`worst_loss`: quick where the noise is wide.
@@ -121,13 +115,6 @@ class SparseVectorForm:
         Four free answers just inside the threshold or far from it, then a costly one; all of them become less likely on
         the neighbour, or all more likely. It is at most the loss of the stage, and for noise of Laplace or geometric
         tails it is within a thousandth of it.
-
-        Examples
-        --------
-        >>> from quorate.audit import DiscreteLaplaceLaw as Lap
-        >>> form = SparseVectorForm(threshold_noise=Lap(4.0), query_noise=Lap(8.0), costly="below", resets=True)
-        >>> round(form.stage_loss(), 6)
-        0.5
         """
         stage = replace(self, cutoff=1, resets=False)
         is_free = self.costly == "below"
@@ -171,8 +158,8 @@ class SparseVectorForm:
             yield values, moved, answers
 
     def _tried(self, values: list[int], neighbouring: list[int], answers: list[SparseAnswer]) -> WorstLoss:
-        here, there = (self.log_probability(stream, answers) for stream in (values, neighbouring))
-        loss = here - there if here > _IMPOSSIBLE else -np.inf
+        here, beside = (self.log_probability(stream, answers) for stream in (values, neighbouring))
+        loss = here - beside if here > _IMPOSSIBLE else -np.inf
         # With resets the stages are independent: a stream that repeats the worst one repeats its loss.
         stages = (self.cutoff or 4) if self.resets else 1
         return WorstLoss(stages * loss, tuple(values * stages), tuple(neighbouring * stages), tuple(answers * stages))

@@ -119,7 +119,7 @@ class ForbiddenFacts:
         return cls(
             frozenset(strings),
             frozenset(byte_strings | {text.encode() for text in strings}),
-            tuple(_number(name, each) for each in numbers),
+            tuple(_number(name, value) for value in numbers),
             tuple(runs),
         )
 

@@ -73,14 +73,7 @@ class GoodnessOfFit:
 
     @property
     def verdict(self) -> str:
-        """A plain sentence.
-
-        Examples
-        --------
-        >>> found = {"name": "…", "event": "query 2 answered", "trials": 100, "confidence": 0.95, "seconds": 0.1}
-        >>> GoodnessOfFit(observed=0.5, expected=0.48, distance=0.0, **found).verdict
-        'The answers agree with their exact distribution (query 2 answered: 0.5 of 100 runs, expected 0.48).'
-        """
+        """A plain sentence."""
         share = f"{self.event}: {self.observed:.4g} of {self.trials:,} runs, expected {self.expected:.4g}"
         if self.violated:
             return f"VIOLATED: the answers do not have the distribution that was priced ({share})."
@@ -138,11 +131,11 @@ def audit_answers(
     begun = clock()
     pair = np.stack([expected.stream, expected.stream])
     outcomes = run_block(mechanism, pair, np.zeros(runs, dtype=np.int64), source.at("noise", 0))
-    seen = _places(as_matrix([outcomes], runs), expected)
+    places = _places(as_matrix([outcomes], runs), expected)
     quarter, half = runs // 4, runs // 2
-    name, event = _chosen(expected, seen[:quarter], seen[quarter:half])
+    name, event = _chosen(expected, places[:quarter], places[quarter:half])
     trials = runs - half
-    hits = np.count_nonzero(event[seen[half:]])
+    hits = np.count_nonzero(event[places[half:]])
     p = _probability(expected, event)
     return GoodnessOfFit(
         name=expected.name,
@@ -196,7 +189,7 @@ def _events(expected: ExpectedAnswers, fitted: IntArray) -> Iterator[tuple[str, 
     for number in range(n + 1):
         yield f"at least {number} answered", only(times >= number)
         yield f"at most {number} answered", only(times <= number)
-    seen = np.bincount(fitted[fitted >= 0], minlength=len(answered))
-    ratio = (seen + 0.5) / (len(fitted) * expected.probabilities + 0.5)
+    occurrences = np.bincount(fitted[fitted >= 0], minlength=len(answered))
+    ratio = (occurrences + 0.5) / (len(fitted) * expected.probabilities + 0.5)
     for least in (1.0, 1.25, 1.5, 2.0, 3.0):
         yield f"patterns that came {least:g} times as often as expected in other runs", only(ratio > least)

@@ -88,36 +88,29 @@ def hard_votes(mechanism: Any, n_teachers: int, n_classes: int) -> tuple[HardVot
     if getattr(mechanism, "takes", "votes") == "sums":
         return (HardVotes("one contribution moves", _sums(mechanism, n_teachers)),)
     tied = _pair(n_classes, n_teachers // 2, n_teachers // 2, -1)
-    found = [HardVotes("two classes tie", tied)]
+    pairs = [HardVotes("two classes tie", tied)]
     if n_classes > 2:  # the two that the first pair leaves without a chance
-        found.append(HardVotes("the last two classes tie", (np.roll(tied[0], -2), np.roll(tied[1], -2))))
+        pairs.append(HardVotes("the last two classes tie", (np.roll(tied[0], -2), np.roll(tied[1], -2))))
     if test is not None:
         top = min(n_teachers, max(1, ceil(test.threshold)))  # the least count that passes without noise
-        found.append(
+        pairs.append(
             HardVotes("votes stand at the threshold", _pair(n_classes, top, min(top, n_teachers - top), -1)),
         )
-    return tuple(found)
+    return tuple(pairs)
 
 
 def every_second(votes: HardVotes, n_queries: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Return two streams ``(n_queries, n_classes)`` in which the neighbour changes queries 1, 3, 5, … alone.
-
-    Examples
-    --------
-    >>> zero, one = every_second(HardVotes("two classes tie", (np.array([5, 5]), np.array([4, 6]))), 3)
-    >>> zero.tolist(), one.tolist()
-    ([[5, 5], [5, 5], [5, 5]], [[5, 5], [4, 6], [5, 5]])
-    """
+    """Return two streams ``(n_queries, n_classes)`` in which the neighbour changes queries 1, 3, 5, … alone."""
     zero = np.tile(votes.neighbours[0], (n_queries, 1))
     one = zero.copy()
     one[1::2] = votes.neighbours[1]
     return zero, one
 
 
-def _distinct(found: Iterable[HardVotes]) -> tuple[HardVotes, ...]:
+def _distinct(candidates: Iterable[HardVotes]) -> tuple[HardVotes, ...]:
     """Leave out votes that stood there before, and pairs that are no pair (where K is too small to tell them apart)."""
     kept: list[HardVotes] = []
-    for votes in found:
+    for votes in candidates:
         told_before = any(
             all(np.array_equal(a, b, equal_nan=True) for a, b in zip(votes.neighbours, other.neighbours, strict=True))
             for other in kept
@@ -137,12 +130,12 @@ def _streams_at_threshold(mechanism: StableSparseVector, n_teachers: int, n_clas
         ("every lead stands at the threshold", mechanism.passing_dist(0.5)),
         ("every lead stands across the threshold without noise", floor(mechanism.threshold)),
     ):
-        zero, one = (np.tile(each, (queries, 1)) for each in leading(distance))
+        zero, one = (np.tile(row, (queries, 1)) for row in leading(distance))
         yield HardVotes(name, (zero, one))
     # The worst pair of a sparse vector: leads that pass fall by one, leads that fail rise by one.
     falling, rising = leading(mechanism.passing_dist(0.8))[::-1], leading(mechanism.passing_dist(0.2))
     zero, one = (
-        np.stack([here, there] * ((queries + 1) // 2))[:queries] for here, there in zip(falling, rising, strict=True)
+        np.stack([here, beside] * ((queries + 1) // 2))[:queries] for here, beside in zip(falling, rising, strict=True)
     )
     yield HardVotes("leads on both sides of the threshold approach it", (zero, one))
 
@@ -177,10 +170,10 @@ def _squared_mu(event: Event) -> float | None:
     if isinstance(event, Gaussian) or (isinstance(event, DiscreteGaussian) and event.sigma >= _SMOOTH_FROM):
         return (event.l2_sensitivity / event.sigma) ** 2
     if isinstance(event, Repeated):
-        each = _squared_mu(event.event)
-        return None if each is None or not event.times else event.times * each
+        mu = _squared_mu(event.event)
+        return None if mu is None or not event.times else event.times * mu
     if isinstance(event, Composed) and event.events:
-        parts = [_squared_mu(each) for each in event.events]
+        parts = [_squared_mu(part) for part in event.events]
         return None if None in parts else sum(part for part in parts if part is not None)
     return None
 
@@ -219,7 +212,7 @@ def _scores(n_teachers: int, gap: int, bins: int, n_queries: int) -> tuple[NDArr
     row[n_teachers - low :] = 0.5 / bins
     moved = row.copy()
     moved[-1] = (bins - 0.5) / bins
-    zero, one = (np.tile(each, (n_queries, 1)) for each in (row, moved))
+    zero, one = (np.tile(votes_of_one, (n_queries, 1)) for votes_of_one in (row, moved))
     return zero, one
 
 
@@ -286,12 +279,12 @@ def _differences(mechanism: Any, pairs: Sequence[Neighbours], times: int, noise:
     """Return how many standard errors the answers on either side of each pair differ by."""
     rows, sides = np.unique(np.array(pairs).reshape(2 * len(pairs), -1), axis=0, return_inverse=True)
     first, second = sides.reshape(-1, 2).T
-    asked = np.tile(rows, (times, 1))
+    queries = np.tile(rows, (times, 1))
     if hasattr(mechanism, "release_many"):
-        answers = mechanism.release_many(asked, noise)
+        answers = mechanism.release_many(queries, noise)
     else:
-        answers = [mechanism.release(row, noise) for row in asked]
-    answers = as_matrix([answers], len(asked)).reshape(times, len(rows), -1)
+        answers = [mechanism.release(row, noise) for row in queries]
+    answers = as_matrix([answers], len(queries)).reshape(times, len(rows), -1)
     most = np.zeros(len(pairs))
     for column in np.moveaxis(answers, 2, 0):
         for shares in _shares(column):

@@ -78,14 +78,14 @@ def find_leaks(surfaces: Surfaces | Iterable[Surface], forbidden: Sequence[Forbi
     >>> find_leaks(seen, [Forbidden("votes", arrays=[[180, 40, 30]])])
     [Leak(surface='report', fact='votes', form='values', position=1)]
     """
-    found = tuple(surfaces.surfaces if isinstance(surfaces, Surfaces) else surfaces)
-    if not found:
+    walked = tuple(surfaces.surfaces if isinstance(surfaces, Surfaces) else surfaces)
+    if not walked:
         raise InvalidParameter("surfaces must hold at least one surface, got none: nothing was searched")
     if not forbidden:
         raise InvalidParameter("forbidden must hold at least one fact, got none: nothing was searched for")
     leaks = []
     searched: dict[str | bytes, list[_Hit | None]] = {}  # the same file lies in a folder, a package and an archive
-    for surface in found:
+    for surface in walked:
         content = surface.content
         if isinstance(content, np.ndarray):
             hits = _first_hits(content, forbidden)
@@ -105,7 +105,7 @@ _Hit = tuple[str, int, str]
 def _first_hits(content: Content, forbidden: Sequence[Forbidden]) -> list[_Hit | None]:
     """Return where one content first shows each fact; None where it does not."""
     views = tuple(_views(content))
-    return [next((each for view in views for each in view.hits(fact.reveal())), None) for fact in forbidden]
+    return [next((hit for view in views for hit in view.hits(fact.reveal())), None) for fact in forbidden]
 
 
 def _views(content: Content, *, decode: bool = True) -> Iterator[_Text | _Bytes | _Values]:

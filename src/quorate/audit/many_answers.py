@@ -102,10 +102,10 @@ class ContrastsOfAnswers:
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each of ``(n_runs, n_queries, n_classes)``; return ``(n_runs, 2 + 2 × …)``."""
-        told = _told(self.mechanism, counts, noise)
-        same = (told[:, 1:] == told[:, :-1]).all(axis=2)
+        values = _told(self.mechanism, counts, noise)
+        same = (values[:, 1:] == values[:, :-1]).all(axis=2)
         agree = np.stack([same[:, ::2].sum(axis=1), same[:, 1::2].sum(axis=1)], axis=1)
-        first, second = told[:, ::2].sum(axis=1), told[:, 1::2].sum(axis=1)
+        first, second = values[:, ::2].sum(axis=1), values[:, 1::2].sum(axis=1)
         return np.concatenate([agree, second - first, second + first], axis=1)
 
 
@@ -152,11 +152,6 @@ def shared_noise_seen(runs: int, n_queries: int) -> float:
     """Return which share of the answers at one distance must share their noise to be seen, about; at most 1.
 
     Where half of the answers say one thing: five standard errors on the runs that choose, and on those that count.
-
-    Examples
-    --------
-    >>> round(shared_noise_seen(300, 50), 2)
-    0.12
     """
     choosing, counting = (part * n_queries / 2 for part in (runs // 4, runs - runs // 2))
     return min(1.0, max(_SURE / sqrt(choosing), _SURE / sqrt(counting)))
@@ -173,8 +168,11 @@ def compared(told_by: NDArray[np.bool_], confidence: float, *, name: str, known:
     event = told_by[:, :, place]
     agree = event[half:, pairs[:, 0]] == event[half:, pairs[:, 1]]
     alpha = (1 - confidence) / 4
-    seen, n_seen = int(np.count_nonzero(event[quarter:half])), (half - quarter) * n_places
-    least, most = float(proportion_lower(seen, n_seen, alpha)), float(proportion_upper(seen, n_seen, alpha))
+    occurrences, n_seen = int(np.count_nonzero(event[quarter:half])), (half - quarter) * n_places
+    least, most = (
+        float(proportion_lower(occurrences, n_seen, alpha)),
+        float(proportion_upper(occurrences, n_seen, alpha)),
+    )
     if known is not None:
         least = most = known
     ends = [p * p + (1 - p) * (1 - p) for p in (least, most)]
@@ -204,8 +202,8 @@ def _answers_of_runs(mechanism: Any, counts: IntArray, noise: NoiseSource) -> In
         parts = [run[start:stop] for start, stop in pairwise(borders)]
         return np.concatenate([np.asarray(answer(part, source)).reshape(len(part), -1) for part in parts])
 
-    found = np.array([of_run(run, noise.at("run", place)) for place, run in enumerate(counts)])
-    return told(mechanism, found, n_classes)
+    answers = np.array([of_run(run, noise.at("run", place)) for place, run in enumerate(counts)])
+    return told(mechanism, answers, n_classes)
 
 
 def events(answers: IntArray, fitted: int) -> NDArray[np.bool_]:
@@ -231,8 +229,8 @@ def _chosen(told_by: FloatArray) -> tuple[int, IntArray, int | None]:
     spread = deviations(told_by.reshape(-1, told_by.shape[2]))
     standard = (told_by - told_by.mean(axis=(0, 1))) / np.where(spread > 0, spread, np.inf)
     errors = np.einsum("rif,rjf->fij", standard, standard, optimize=True) / np.sqrt(len(told_by))
-    best = [(_matched(each), place) for place, each in enumerate(errors)]
-    pairs, place = max(best, key=lambda found: len(found[0]))
+    best = [(_matched(error), place) for place, error in enumerate(errors)]
+    pairs, place = max(best, key=lambda candidate: len(candidate[0]))
     if len(pairs):
         apart = np.unique(pairs[:, 1] - pairs[:, 0])
         return place, pairs, int(apart[0]) if len(apart) == 1 else None

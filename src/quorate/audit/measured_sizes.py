@@ -225,8 +225,8 @@ class Reference:
         """Whether one audit finds a fault of this size by this part of it."""
         faulty = FAULTS[fault].of(self.mechanism, size)
         # A faulty sparse vector answers streams whole: asked step by step its answers would have the same law.
-        asked = faulty if isinstance(part, PlannedComparison) else part.asked(faulty)
-        return part.audit(asked, self.share, delta=DELTA, seed=seed).violated
+        mechanism = faulty if isinstance(part, PlannedComparison) else part.audited(faulty)
+        return part.audit(mechanism, self.share, delta=DELTA, seed=seed).violated
 
     @property
     def share(self) -> float:
@@ -262,11 +262,11 @@ def reference(name: str) -> Reference:
     `name`: a key of :data:`quorate.mechanisms.REGISTERED`.
     """
     kind = REGISTERED[name]
-    given = {field: value for field, (value, _) in required_fields(kind).items()}
+    arguments = {field: value for field, (value, _) in required_fields(kind).items()}
 
     def calibrated(answers: int) -> Mechanism:
         return mechanism_for(
-            kind, given, n_classes=N_CLASSES, n_teachers=N_TEACHERS, answers=answers, epsilon=EPSILON, delta=DELTA
+            kind, arguments, n_classes=N_CLASSES, n_teachers=N_TEACHERS, answers=answers, epsilon=EPSILON, delta=DELTA
         )
 
     is_stream = issubclass(kind, StreamMechanism)
@@ -290,7 +290,7 @@ def measure(name: str, fault: str) -> DetectableSize:
     def found(place: int, part: Planned, seeds: Iterable[int]) -> bool:
         return all(measured_at.finds(fault, sizes[place], part, seed) for seed in seeds)
 
-    part = _strongest(measured_at.tried, len(sizes), lambda place, each: found(place, each, [_PILOT_SEED]))
+    part = _strongest(measured_at.tried, len(sizes), lambda place, size: found(place, size, [_PILOT_SEED]))
     pilots = range(_PILOT_SEED, _PILOT_SEED + _PILOTS)
     guess = _last(0, len(sizes), lambda place: found(place, part, pilots))
     place, audits = _passed(max(0, guess - 1), len(sizes), lambda place, audits: found(place, part, range(audits)))

@@ -92,20 +92,20 @@ class PlannedAttack:
     """An attack that is still to be made.
 
     `name`: what is attacked, and on which votes. `neighbours`: made-up votes, as :func:`~quorate.audit.audit_mechanism`
-    takes them. `event`: what the attack may at most prove. `runs`: how often the mechanism is run. `asked`: makes of a
-    mechanism what is attacked: the mechanism, or what tells its answers as a few sums.
+    takes them. `event`: what the attack may at most prove. `runs`: how often the mechanism is run. `audited`: makes
+    of a mechanism what is attacked: the mechanism, or what tells its answers as a few sums.
     """
 
     name: str
     neighbours: tuple[NDArray[Any], NDArray[Any]] = field(repr=False)
     event: Event
     runs: int
-    asked: Callable[[Any], Any] = field(default=lambda mechanism: mechanism, repr=False)
+    audited: Callable[[Any], Any] = field(default=lambda mechanism: mechanism, repr=False)
     sees: ClassVar[str] = "noise that is too small, or missing on some answers, where votes tie or stand at a threshold"
 
     def audit(
         self,
-        asked: Any,
+        audited: Any,
         confidence: float,
         *,
         delta: float,
@@ -113,11 +113,11 @@ class PlannedAttack:
         n_jobs: int = 1,
         watch: Watch | None = None,
     ) -> Attack:
-        """Make the attack on what :attr:`asked` made; ε is told at `delta`."""
+        """Make the attack on what :attr:`audited` made; ε is told at `delta`."""
         see = watch or (lambda stage, done, total: None)
         claim = claim_on(self.event, delta)
         result = audit_mechanism(
-            asked,
+            audited,
             self.neighbours,
             claim,
             confidence,
@@ -145,14 +145,14 @@ class PlannedScan:
     pairs: tuple[Neighbours, ...] = field(repr=False)
     event: Event
     runs: int
-    asked: Callable[[Any], Any] = field(default=lambda mechanism: mechanism, repr=False)
+    audited: Callable[[Any], Any] = field(default=lambda mechanism: mechanism, repr=False)
 
-    def audit(self, asked: Any, confidence: float, *, seed: int | None = None, **how: Any) -> Attack:
-        """Choose the neighbours, and attack :attr:`asked` on them."""
+    def audit(self, audited: Any, confidence: float, *, seed: int | None = None, **how: Any) -> Attack:
+        """Choose the neighbours, and attack :attr:`audited` on them."""
         source = source_of(seed)
-        chosen = pair_that_differs(asked, self.pairs, source.at("scan", 0))
+        chosen = pair_that_differs(audited, self.pairs, source.at("scan", 0))
         on_them = PlannedAttack(name=self.name, neighbours=chosen, event=self.event, runs=self.runs)
-        return on_them.audit(asked, confidence, seed=seed, **how)
+        return on_them.audit(audited, confidence, seed=seed, **how)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -167,7 +167,7 @@ class PlannedPairs:
     votes: HardVotes = field(repr=False)
     answers: int
     runs: int
-    asked: Callable[[Any], Any] = field(default=lambda mechanism: mechanism, repr=False)
+    audited: Callable[[Any], Any] = field(default=lambda mechanism: mechanism, repr=False)
 
     @property
     def sees(self) -> str:
@@ -180,7 +180,7 @@ class PlannedPairs:
 
     def audit(
         self,
-        asked: Any,
+        audited: Any,
         confidence: float,
         *,
         delta: float,
@@ -188,13 +188,13 @@ class PlannedPairs:
         n_jobs: int = 1,
         watch: Watch | None = None,
     ) -> GoodnessOfFit:
-        """Compare the answers of what :attr:`asked` made; they have no `delta`, and one process makes them."""
+        """Compare the answers of what :attr:`audited` made; they have no `delta`, and one process makes them."""
         see = watch or (lambda stage, done, total: None)
         see(self.name, 0, 1)
         noise, votes = source_of(seed).at("equal votes", 0), self.votes.neighbours[1]
-        found = audit_equal_votes(asked, votes, self.answers, confidence, self.runs, noise, name=self.name)
+        result = audit_equal_votes(audited, votes, self.answers, confidence, self.runs, noise, name=self.name)
         see(self.name, 1, 1)
-        return found
+        return result
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -215,14 +215,14 @@ class PlannedComparison:
         """What the stream looks at, and how it is asked."""
         return f"{self.expected.name}, {'as one stream' if self.stages_spent is None else 'step by step'}"
 
-    def asked(self, mechanism: Any) -> Any:
+    def audited(self, mechanism: Any) -> Any:
         """Return what answers the stream: the sparse vector of a mechanism, whole or step by step."""
         sparse = sparse_vector_of(mechanism)
         return sparse if self.stages_spent is None else StepByStep(sparse, self.stages_spent)  # type: ignore[arg-type]
 
     def audit(
         self,
-        asked: Any,
+        audited: Any,
         confidence: float,
         *,
         delta: float,
@@ -230,10 +230,10 @@ class PlannedComparison:
         n_jobs: int = 1,
         watch: Watch | None = None,
     ) -> GoodnessOfFit:
-        """Compare the answers of what :attr:`asked` made; distances have no `delta`, and one process makes them."""
+        """Compare the answers of what :attr:`audited` made; distances have no `delta`, and one process makes them."""
         see = watch or (lambda stage, done, total: None)
         see(self.name, 0, 1)
-        comparison = audit_answers(asked, self.expected, confidence, self.runs, seed=seed)
+        comparison = audit_answers(audited, self.expected, confidence, self.runs, seed=seed)
         see(self.name, 1, 1)
         return replace(comparison, name=self.name)
 
@@ -263,13 +263,7 @@ def planned(mechanism: Any, event: Event, n_teachers: int, n_classes: int, runs:
 
 
 def share_of(confidence: float, parts: int) -> float:
-    """Return the confidence that each of so many parts needs for all of them to hold together with `confidence`.
-
-    Examples
-    --------
-    >>> round(share_of(0.95, 5), 6)
-    0.99
-    """
+    """Return the confidence that each of so many parts needs for all of them to hold together with `confidence`."""
     return 1 - (1 - confidence) / parts
 
 
@@ -298,7 +292,7 @@ def _on_answers(event: Event, hard: tuple[HardVotes, ...], runs: int) -> Iterato
             neighbours=(zero, one_),
             event=event,
             runs=fitting(answers, _CELLS_BESIDE if place else _CELLS),
-            asked=SumOfAnswers,
+            audited=SumOfAnswers,
         )
     changed = answers // 2
     for votes in (hard[0], *hard[1:][-1:]):  # a tie, and the threshold where there is one
@@ -307,7 +301,7 @@ def _on_answers(event: Event, hard: tuple[HardVotes, ...], runs: int) -> Iterato
             neighbours=every_second(votes, 2 * changed),
             event=Repeated(one, changed),  # an answer whose votes do not change tells nothing of the change
             runs=fitting(2 * changed, _CELLS_BESIDE),
-            asked=ContrastsOfAnswers,
+            audited=ContrastsOfAnswers,
         )
 
 

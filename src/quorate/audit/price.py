@@ -94,31 +94,31 @@ def price_faults(
         for times in (1, 2) if p.size <= _MOST else (1,):
             whole = event if times == 1 else Repeated(event, 2)
             pair = (p, q) if times == 1 else (np.outer(p, p).ravel(), np.outer(q, q).ravel())
-            for here, there in (pair, pair[::-1]):
-                faults += _of_loss(whole, times, here, there, epsilons)
-                faults += _of_curve(whole, times, here, there, orders)
+            for here, beside in (pair, pair[::-1]):
+                faults += _of_loss(whole, times, here, beside, epsilons)
+                faults += _of_curve(whole, times, here, beside, orders)
     return tuple(faults)
 
 
 def _of_loss(event: Event, times: int, p: FloatArray, q: FloatArray, epsilons: Sequence[float]) -> list[PriceFault]:
-    found = []
+    faults = []
     for epsilon in epsilons:
         exact = hockey_stick(p, q, epsilon)
         if exact <= _ROUNDING:
             continue
         claimed = priced_delta(event, epsilon)
         if exact > claimed + _ROUNDING:
-            found.append(PriceFault(rule="delta", times=times, at=epsilon, claimed=claimed, exact=exact))
+            faults.append(PriceFault(rule="delta", times=times, at=epsilon, claimed=claimed, exact=exact))
         claimed = priced_epsilon(event, min(exact * (1 - 1e-9), 1 - 1e-9))
         if epsilon > claimed + 1e-6:
-            found.append(PriceFault(rule="epsilon", times=times, at=exact, claimed=claimed, exact=epsilon))
-    return found
+            faults.append(PriceFault(rule="epsilon", times=times, at=exact, claimed=claimed, exact=epsilon))
+    return faults
 
 
 def _of_curve(event: Event, times: int, p: FloatArray, q: FloatArray, orders: Sequence[float]) -> list[PriceFault]:
     exact = np.array([_renyi(p, q, order) for order in orders])
     curve = rdp(event, list(orders))
-    found = [
+    faults = [
         PriceFault(rule="rdp", times=times, at=order, claimed=float(claimed), exact=float(truth))
         for order, claimed, truth in zip(orders, curve, exact, strict=True)
         if truth > claimed * (1 + 1e-9) + _ROUNDING
@@ -126,8 +126,8 @@ def _of_curve(event: Event, times: int, p: FloatArray, q: FloatArray, orders: Se
     try:
         rho = zcdp(event)
     except UnsupportedEvent:  # it has no ρ, and a ledger that counts in ρ refuses it
-        return found
-    return found + [
+        return faults
+    return faults + [
         PriceFault(rule="zcdp", times=times, at=order, claimed=order * rho, exact=float(truth))
         for order, truth in zip(orders, exact, strict=True)
         if truth > order * rho * (1 + 1e-9) + _ROUNDING
@@ -135,19 +135,19 @@ def _of_curve(event: Event, times: int, p: FloatArray, q: FloatArray, orders: Se
 
 
 def _renyi(p: FloatArray, q: FloatArray, order: float) -> float:
-    there = p > 0
-    if (q[there] == 0).any():
+    positive = p > 0
+    if (q[positive] == 0).any():
         return float("inf")
-    terms = order * np.log(p[there]) + (1 - order) * np.log(q[there])
+    terms = order * np.log(p[positive]) + (1 - order) * np.log(q[positive])
     top = float(terms.max())
     return float((top + np.log(np.exp(terms - top).sum())) / (order - 1))
 
 
 def _checked(pair: tuple[ArrayLike, ArrayLike]) -> tuple[FloatArray, FloatArray]:
-    p, q = (np.asarray(each, dtype=np.float64) for each in pair)
+    p, q = (np.asarray(law, dtype=np.float64) for law in pair)
     if p.shape != q.shape or p.ndim != 1 or p.size < 2:
         raise InvalidParameter(f"outcomes must be pairs of distributions of one length, got {p.shape} and {q.shape}")
-    for each in (p, q):
-        if not (each >= 0).all() or abs(each.sum() - 1) > 1e-9:
+    for law in (p, q):
+        if not (law >= 0).all() or abs(law.sum() - 1) > 1e-9:
             raise InvalidParameter("outcomes must be probabilities that add up to 1; divide by their sum")
     return p, q

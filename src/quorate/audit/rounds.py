@@ -80,16 +80,16 @@ def _audit_round_noise(
     repeats = min(max(1, ceil(wanted)), max(_MOST_RUNS, ceil(_LEAST / rounds)))
     noise = np.array([_noise_of_run(plan, rows, source.at("run", place), delta) for place in range(repeats)])
     share = 1 - (1 - confidence) / 4
-    found = [_size(noise, share), _energy(noise, share)]
+    tests = [_size(noise, share), _energy(noise, share)]
     said = np.stack([noise > 0, np.abs(noise) > _MEDIAN], axis=-1)
     if rounds > 1:
         between = said.transpose(0, 2, 1, 3).reshape(repeats * numbers, -1, 2)
-        found.append(compared(between, share, name="noise of whole runs: one round and another", known=0.5))
+        tests.append(compared(between, share, name="noise of whole runs: one round and another", known=0.5))
     if numbers > 1:
         some = np.sort(np.random.default_rng(seed).permutation(numbers)[:_MOST_NUMBERS])
         within = said.reshape(-1, numbers, 2)[:, some]
-        found.append(compared(within, share, name="noise of whole runs: the numbers of a round", known=0.5))
-    return tuple(found)
+        tests.append(compared(within, share, name="noise of whole runs: the numbers of a round", known=0.5))
+    return tuple(tests)
 
 
 def _noise_of_run(plan: DirectPlan, rows: Rows, source: NoiseSource, delta: float) -> FloatArray:
@@ -182,14 +182,14 @@ class NoisyRounds:
         tables, which = np.unique(counts, axis=0, return_inverse=True)
         exact = np.array([contribution(self.plan, self.rows, table, self.weights) for table in tables])
         per_run = self.rounds * len(self.direction)
-        told = np.empty((len(counts), 2))
+        released = np.empty((len(counts), 2))
         step = max(1, _BLOCK // per_run)
         for start in range(0, len(counts), step):
             runs = slice(start, min(start + step, len(counts)))
             sums = np.repeat(exact[which.ravel()[runs], None], self.rounds, axis=1)
             noisy = releasing.noisy_sum(sums, self.plan.sigma, noise) @ self.direction
-            told[runs] = np.column_stack([noisy.sum(axis=1), noisy[:, 0]])
-        return told
+            released[runs] = np.column_stack([noisy.sum(axis=1), noisy[:, 0]])
+        return released
 
 
 def contribution(plan: DirectPlan, rows: Rows, units: IntArray, weights: FloatArray) -> IntArray:
@@ -283,11 +283,11 @@ DOES_NOT_SEE = (
 
 
 def _planned(plan: DirectPlan, event: Event, neighbours: Relation) -> Iterator[tuple[str, int, Event]]:
-    told = {"add-or-remove": "a public unit, or none", "replace": "one of two public units"}[neighbours]
-    yield f"one round: {told}", 1, event.event if isinstance(event, Repeated) else event
+    units = {"add-or-remove": "a public unit, or none", "replace": "one of two public units"}[neighbours]
+    yield f"one round: {units}", 1, event.event if isinstance(event, Repeated) else event
     rounds = plan.settings.rounds
     if rounds > 1:
-        yield f"all {rounds:,} rounds: {told}", rounds, event
+        yield f"all {rounds:,} rounds: {units}", rounds, event
 
 
 def _far_apart(plan: DirectPlan, rows: Rows, neighbours: Relation) -> tuple[tuple[IntArray, IntArray], FloatArray]:
@@ -302,9 +302,9 @@ def _far_apart(plan: DirectPlan, rows: Rows, neighbours: Relation) -> tuple[tupl
     if neighbours == "add-or-remove":
         units = np.vstack([units, [[ABSENT, ABSENT]]])
     for weights in (plan.start, steep):
-        each = np.array([contribution(plan, rows, unit[None], weights) for unit in units], dtype=np.float64)
-        squares = (each * each).sum(axis=1)
-        apart = squares[:, None] + squares[None, :] - 2 * each @ each.T
+        contributions = np.array([contribution(plan, rows, unit[None], weights) for unit in units], dtype=np.float64)
+        squares = (contributions * contributions).sum(axis=1)
+        apart = squares[:, None] + squares[None, :] - 2 * contributions @ contributions.T
         if neighbours == "add-or-remove":
             apart[:-1, :-1] = -1.0  # one of the two is not there
         place = int(np.argmax(apart))

@@ -70,22 +70,14 @@ class AuditResult:
 
     @property
     def verdict(self) -> str:
-        """A plain sentence.
-
-        Examples
-        --------
-        >>> from quorate.audit import PureClaim
-        >>> found = {"lower_bound": 0.4, "attack": "…", "trials": 100, "confidence": 0.95, "seconds": 0.1}
-        >>> AuditResult(claimed=PureClaim(1), **found).verdict
-        'No violation found (ε ≥ 0.4 at confidence 0.95, claimed 1). That is not a proof: another attack may find more.'
-        """
+        """A plain sentence."""
         symbol = self.claimed.quantity
-        found = (
+        statement = (
             f"{symbol} ≥ {self.lower_bound:.4g} at confidence {self.confidence:.10g}, claimed {self.claimed.bound:.4g}"
         )
         if self.violated:
-            return f"VIOLATED: {found}."
-        return f"No violation found ({found}). That is not a proof: another attack may find more."
+            return f"VIOLATED: {statement}."
+        return f"No violation found ({statement}). That is not a proof: another attack may find more."
 
 
 #: Runs are drawn in blocks, each with a noise address of its own: the result does not depend on `n_jobs`.
@@ -172,8 +164,8 @@ def audit_mechanism(
     begun = clock()
     bits = (source.at("secret bits", 0).words(runs) & np.uint64(1)).astype(np.int64)
     blocks = _run_all(mechanism, pair, bits, source, n_jobs, progress)
-    found = _measure(as_matrix(blocks, runs), bits, claimed, alpha, confidence)
-    return replace(found, seconds=clock() - begun)
+    measured = _measure(as_matrix(blocks, runs), bits, claimed, alpha, confidence)
+    return replace(measured, seconds=clock() - begun)
 
 
 def run_block(mechanism: Any, pair: NDArray[Any], bits: IntArray, noise: NoiseSource) -> Any:
@@ -214,7 +206,7 @@ def _is_plain(value: Any, *, top: bool = False) -> bool:
     if top:
         return False
     if isinstance(value, tuple):
-        return all(_is_plain(each) for each in value)
+        return all(_is_plain(item) for item in value)
     return value is None or isinstance(value, (str, bytes, Number, Enum, np.generic))
 
 
@@ -276,7 +268,7 @@ def tied_neighbours(n_teachers: int, n_classes: int, n_queries: int | None = Non
     one[1] += 1
     if n_queries is None:
         return zero, one
-    return tuple(np.tile(each, (count("n_queries", n_queries, at_least=1), 1)) for each in (zero, one))  # type: ignore[return-value]
+    return tuple(np.tile(row, (count("n_queries", n_queries, at_least=1), 1)) for row in (zero, one))  # type: ignore[return-value]
 
 
 def _measure(
@@ -291,7 +283,7 @@ def _measure(
         scale = (runs - half) / (half - quarter)
         guess, worth = best_guess(claimed, score[choosing], bits[choosing], alpha, scale)
         candidates.append((worth, name, guess, score))
-    _, name, guess, score = max(candidates, key=lambda each: each[0])
+    _, name, guess, score = max(candidates, key=lambda candidate: candidate[0])
     proven = claimed.lower_bound(guess.tally(score[testing], bits[testing]), alpha)
     return AuditResult(
         lower_bound=float(proven), claimed=claimed, attack=name, trials=runs - half, confidence=confidence, seconds=0.0
@@ -302,7 +294,7 @@ def _checked(neighbours: tuple[ArrayLike, ArrayLike]) -> NDArray[Any]:
     """Return the two neighbours stacked: ``(2, n_classes)`` or ``(2, n_queries, n_classes)``."""
     if not isinstance(neighbours, (tuple, list)) or len(neighbours) != 2:
         raise InvalidParameter("neighbours must be a pair of count arrays (one for each data set)")
-    zero, one = (np.asarray(each) for each in neighbours)
+    zero, one = (np.asarray(counts) for counts in neighbours)
     if zero.shape != one.shape or zero.ndim not in (1, 2) or zero.size == 0:
         raise InvalidParameter(
             f"neighbours must have one shape, (n_classes,) or (n_queries, n_classes), got {zero.shape} and {one.shape}"

@@ -190,13 +190,13 @@ def audit_schedule(
     runs, n_jobs = count("runs", runs, at_least=FEWEST), count("n_jobs", n_jobs, at_least=1)
     parts = planned(mechanism, event, n_teachers, n_classes, runs)
     share = share_of(confidence, len(parts))
-    found = [
-        part.audit(part.asked(mechanism), share, delta=delta, seed=seed, n_jobs=n_jobs, watch=watch) for part in parts
+    results = [
+        part.audit(part.audited(mechanism), share, delta=delta, seed=seed, n_jobs=n_jobs, watch=watch) for part in parts
     ]
     sparse = sparse_vector_of(mechanism)
     return ScheduleAudit(
-        attacks=tuple(each for each in found if isinstance(each, Attack)),
-        comparisons=tuple(each for each in found if isinstance(each, GoodnessOfFit)),
+        attacks=tuple(result for result in results if isinstance(result, Attack)),
+        comparisons=tuple(result for result in results if isinstance(result, GoodnessOfFit)),
         stage=_stage_loss(sparse, event) if sparse and can_be_summed(sparse) else None,
         confidence=confidence,
         charge=Charge(charged=event, released=_declared(mechanism, event), delta=delta),

@@ -83,12 +83,12 @@ class _Digest:
                 self.add(inner)
         elif isinstance(value, (set, frozenset)):
             self._put("set", str(len(value)).encode())
-            for line in sorted(self._alone(each) for each in value):
+            for line in sorted(self._alone(element) for element in value):
                 self._put("member", line.encode())
         elif isinstance(value, (list, tuple)):
             self._put(type(value).__name__, str(len(value)).encode())
-            for each in value:
-                self.add(each)
+            for element in value:
+                self.add(element)
         else:
             self._object(value)
 
@@ -106,8 +106,8 @@ class _Digest:
                 self._array(np.asarray(array[name]))
         elif array.dtype.kind == "O":
             self._put("objects", repr(array.shape).encode())
-            for each in array.ravel().tolist():
-                self.add(each)
+            for item in array.ravel().tolist():
+                self.add(item)
         else:
             self._put("array", repr((array.dtype.str, array.shape)).encode())
             self._put("data", np.ascontiguousarray(array).tobytes())
@@ -266,7 +266,7 @@ def audit_shards(
     labels = np.asarray(list(classes), dtype=table.y.dtype)
     probes = tuple(
         _probe(before, _Trained.unless_stopped(train, neighbour, table), change, touched, place)
-        for place, unit in enumerate(everyone[each] for each in chosen)
+        for place, unit in enumerate(everyone[index] for index in chosen)
         for change in tried
         for touched, neighbour in neighbours_of(table, unit, change, labels, rng)
     )

@@ -72,7 +72,7 @@ class Surfaces:
     @property
     def names(self) -> list[str]:
         """The names of everything recorded so far."""
-        return [each.name for each in self._surfaces]
+        return [surface.name for surface in self._surfaces]
 
     # --- what is handed in -------------------------------------------------------------------------------------------
 
@@ -106,10 +106,10 @@ class Surfaces:
         """Record an exception: message, repr, args, attributes, notes, and its traceback with all causes."""
         self.add_text(f"{name}.traceback", "".join(traceback.format_exception(error)))
         chain: list[BaseException] = []
-        each: BaseException | None = error
-        while each is not None and each not in chain:
-            chain.append(each)
-            each = each.__cause__ or (None if each.__suppress_context__ else each.__context__)
+        failure: BaseException | None = error
+        while failure is not None and failure not in chain:
+            chain.append(failure)
+            failure = failure.__cause__ or (None if failure.__suppress_context__ else failure.__context__)
         for place, link in enumerate(chain):
             where = name if place == 0 else f"{name}.cause[{place}]"
             self.add_object(f"{where}.args", link.args)
@@ -125,17 +125,14 @@ class Surfaces:
     def add_files(self, path: str | Path, *, name: str | None = None) -> None:
         """Record a file, or every file in a folder and below: their names, bytes, and what is packed inside.
 
-        Raises
-        ------
-        InvalidParameter
-            If nothing is at `path`: a walk that sees nothing must not look like a clean one.
+        Raises InvalidParameter if nothing is at `path`: a walk that sees nothing must not look like a clean one.
         """
         root = Path(path)
         label = root.name if name is None else name
-        files = [root] if root.is_file() else sorted(each for each in root.rglob("*") if each.is_file())
+        files = [root] if root.is_file() else sorted(file_path for file_path in root.rglob("*") if file_path.is_file())
         if not root.exists():
             raise InvalidParameter(f"path must be a file or a folder that exists, got {str(root)!r}")
-        self.add_text(f"{label}: file names", "\n".join(str(each.relative_to(root.parent)) for each in files))
+        self.add_text(f"{label}: file names", "\n".join(str(file_path.relative_to(root.parent)) for file_path in files))
         for file in files:
             inner = label if file == root else f"{label}/{file.relative_to(root).as_posix()}"
             log = file.with_name(file.name + "-wal")
@@ -149,8 +146,8 @@ class Surfaces:
             self.add_error(name, error)
             return None
 
-    def _add_all(self, found: Iterable[tuple[str, Content]]) -> None:
-        self._surfaces += [Surface(name, content) for name, content in found]
+    def _add_all(self, contents: Iterable[tuple[str, Content]]) -> None:
+        self._surfaces += [Surface(name, content) for name, content in contents]
 
     # --- what is captured --------------------------------------------------------------------------------------------
 
@@ -179,8 +176,8 @@ class Surfaces:
             self._add_record(f"log[{place}] {record.name}", record)
         for place, warning in enumerate(caught):
             where = f"warning[{place}]"
-            shown = warnings.formatwarning(warning.message, warning.category, warning.filename, warning.lineno)
-            self.add_text(where, shown)
+            text = warnings.formatwarning(warning.message, warning.category, warning.filename, warning.lineno)
+            self.add_text(where, text)
             if isinstance(warning.message, Warning):
                 self.add_error(where, warning.message)
         self.add_text("stdout", out.getvalue())
@@ -213,9 +210,9 @@ class _Records(logging.Handler):
 
     def __enter__(self) -> _Records:
         root = logging.getLogger()
-        known = [each for each in logging.Logger.manager.loggerDict.values() if isinstance(each, logging.Logger)]
-        self._levels = {each: each.level for each in [root, *known] if each is root or each.level > logging.DEBUG}
-        self._listening = [root, *(each for each in known if not each.propagate)]
+        known = [child for child in logging.Logger.manager.loggerDict.values() if isinstance(child, logging.Logger)]
+        self._levels = {child: child.level for child in [root, *known] if child is root or child.level > logging.DEBUG}
+        self._listening = [root, *(child for child in known if not child.propagate)]
         self._disabled = logging.Logger.manager.disable
         logging.disable(logging.NOTSET)
         for logger in self._levels:

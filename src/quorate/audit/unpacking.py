@@ -42,12 +42,6 @@ def unpack(name: str, data: bytes, *, depth: int = 0, wal: bytes = b"") -> Itera
 
     Opened are zip (hence skops, npz, xlsx), gzip, bzip2, xz, zlib, tar, npy, SQLite (with its write-ahead log),
     Parquet, and pickles, whose instructions are read but never obeyed. What cannot be opened is still there as bytes.
-
-    Examples
-    --------
-    >>> packed = gzip.compress(b"votes: 180 40 30")
-    >>> [name for name, _ in unpack("votes.gz", packed)]
-    ['votes.gz', 'votes.gz!gunzip']
     """
     yield name, data
     if depth >= MAX_DEPTH:
@@ -75,7 +69,7 @@ def unpack(name: str, data: bytes, *, depth: int = 0, wal: bytes = b"") -> Itera
 
 def _zip(data: bytes) -> Iterator[tuple[str, Content]]:
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        yield "names", "\n".join(f"{each.filename} {each.comment!r}" for each in archive.infolist())
+        yield "names", "\n".join(f"{entry.filename} {entry.comment!r}" for entry in archive.infolist())
         for member in archive.infolist():
             if not member.is_dir():
                 yield member.filename, archive.read(member)
@@ -95,7 +89,7 @@ def _npy(data: bytes) -> Iterator[tuple[str, Content]]:
     if array.dtype.kind in "biuf":
         yield "values", np.asarray(array, dtype=np.float64).ravel()
     elif array.dtype.kind in "US":
-        yield "values", "\n".join(str(each) for each in array.ravel().tolist())
+        yield "values", "\n".join(str(value) for value in array.ravel().tolist())
 
 
 def _pickle(data: bytes) -> Iterator[tuple[str, Content]]:
@@ -128,7 +122,7 @@ def _sqlite(data: bytes, wal: bytes) -> Iterator[tuple[str, Content]]:
             try:
                 connection.text_factory = bytes
                 schema = connection.execute("SELECT name, sql FROM sqlite_master").fetchall()
-                yield "schema", "\n".join(str(each) for row in schema for each in row)
+                yield "schema", "\n".join(str(item) for row in schema for item in row)
                 tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
                 for (raw,) in tables:
                     table = raw.decode()
@@ -179,16 +173,10 @@ _CLOSED = (Secret, type, types.ModuleType, types.BuiltinFunctionType, logging.Lo
 
 
 def walk(name: str, value: object, *, depth: int = 6) -> Iterator[tuple[str, Content]]:
-    """Yield ``(name, content)`` for each display of `value`, and for what can be reached from it.
-
-    Examples
-    --------
-    >>> dict(walk("x", Secret(977)))
-    {'x.repr': 'Secret(…)', 'x.str': 'Secret(…)', 'x.format': 'Secret(…)'}
-    """
+    """Yield ``(name, content)`` for each display of `value`, and for what can be reached from it."""
     with unwarned():  # a deprecated attribute is not what is looked for here
-        found = [*_displays(name, value), *_Walk().enter(name, value, depth)]
-    yield from found
+        contents = [*_displays(name, value), *_Walk().enter(name, value, depth)]
+    yield from contents
 
 
 def _displays(name: str, value: object) -> Iterator[tuple[str, Content]]:
@@ -199,11 +187,11 @@ def _displays(name: str, value: object) -> Iterator[tuple[str, Content]]:
             yield f"{name}.{how}", f"{type(error).__name__}: {error}"
     for method in _DISPLAYS:
         rich = getattr(type(value), method, None)
-        shown = _quietly(lambda rich=rich: rich(value)) if callable(rich) else None
-        if isinstance(shown, bytes):
-            yield from unpack(f"{name}.{method}", shown)
-        elif shown is not None:
-            yield f"{name}.{method}", str(shown)
+        text = _quietly(lambda rich=rich: rich(value)) if callable(rich) else None
+        if isinstance(text, bytes):
+            yield from unpack(f"{name}.{method}", text)
+        elif text is not None:
+            yield f"{name}.{method}", str(text)
 
 
 def _quietly(call: Any) -> Any:
@@ -246,7 +234,7 @@ class _Walk:
 def _flat(array: np.ndarray[Any, Any]) -> Content:
     if array.dtype.kind in "biuf":
         return np.asarray(array, dtype=np.float64).ravel()
-    return "\n".join(str(each) for each in array.ravel().tolist())
+    return "\n".join(str(value) for value in array.ravel().tolist())
 
 
 def _numbers(value: Any) -> Content | None:
@@ -260,8 +248,8 @@ def _numbers(value: Any) -> Content | None:
 def _table(value: Any) -> str | None:
     """Return a data frame (polars, pandas) as CSV: its columns are not attributes."""
     writer = getattr(type(value), "write_csv", None) or getattr(type(value), "to_csv", None)
-    shown = _quietly(lambda: writer(value)) if callable(writer) else None
-    return shown if isinstance(shown, str) else None
+    text = _quietly(lambda: writer(value)) if callable(writer) else None
+    return text if isinstance(text, str) else None
 
 
 def _parts(value: Any) -> Iterator[tuple[str, Any]]:

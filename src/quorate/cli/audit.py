@@ -156,7 +156,7 @@ def _lines(found: RunAudit) -> list[str]:
         "",
         *_wrapped(f"{found.beside}: {found.told_of_shards}", WIDTH),
         *_wrapped(found.verdict, WIDTH),
-        *(line for sentence in (*found.said_of_sight, *found.said_of_sizes) for line in _wrapped(sentence, WIDTH)),
+        *(line for sentence in (*found.sight_sentences, *found.size_sentences) for line in _wrapped(sentence, WIDTH)),
     ]
 
 

@@ -11,7 +11,7 @@ import click
 from quorate.cli.options import as_json, print_json
 
 if TYPE_CHECKING:
-    from quorate.export.checked import ExportCheck
+    from quorate.export.check import ExportCheck
 
 _MARKS = {"passed": "✓", "failed": "✗", "not run": "–"}
 
@@ -36,7 +36,7 @@ def command(package: Path, digest: str | None, ledger: Path | None, as_json: boo
     ledger. The ledger holds no sum of a file. A package that was changed as a whole, consistently, by somebody who
     knows quorate, say with another model, labels or accuracy, is seen by --digest alone.
     """
-    from quorate.export.checked import check_export
+    from quorate.export.check import check_export
 
     found = check_export(package, ledger=ledger, digest=digest)
     if as_json:

@@ -44,9 +44,9 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
     path = folder / "quorate.toml"
     if path.exists():
         raise PreconditionFailed(f"{path} exists already; edit it, or choose another folder")
-    from quorate.folder.template import TEMPLATE, filled
+    from quorate.folder.template import filled, template
 
-    text, left, following = TEMPLATE, ["[data]", "[budget] epsilon", "[budget] delta"], "check"
+    text, left, following = template(), ["[data]", "[budget] epsilon", "[budget] delta"], "check"
     if private is not None:
         from quorate.folder.begin import Begun
 

@@ -28,9 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.columns import column, doubles, families, texts
-from quorate.data.packed import DIGEST_BYTES, PackedDigests, pack
+from quorate.data.digests import DIGEST_BYTES, PackedDigests, pack
 from quorate.data.rows import Rows, as_rows, is_frame, kind, n_rows, width
-from quorate.data.streamed import StreamedFrame
+from quorate.data.stream import StreamedFrame
 from quorate.deferred import sparse
 
 _NUMBER = np.dtype([("column", "<u4"), ("value", "<f8")])

@@ -52,13 +52,7 @@ OUT_OF_RANGE: Final = OutOfRange()
 
 
 def is_missing(value: Any) -> bool:
-    """Tell whether a single value stands for no value: None, NaN, NaT or pandas' NA; also as a complex number.
-
-    Examples
-    --------
-    >>> is_missing(float("nan")), is_missing(None), is_missing("")
-    (True, True, False)
-    """
+    """Tell whether a single value stands for no value: None, NaN, NaT or pandas' NA; also as a complex number."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
     if isinstance(value, (np.datetime64, np.timedelta64)):
@@ -71,11 +65,6 @@ def without_imaginary(value: Any) -> Any:
     """Return a complex number whose imaginary part is 0 as its real part, and anything else as it is.
 
     One complex cell makes all the others of its column complex.
-
-    Examples
-    --------
-    >>> without_imaginary(7 + 0j), without_imaginary(7 + 1j), without_imaginary("7")
-    (7.0, (7+1j), '7')
     """
     if not isinstance(value, (complex, np.complexfloating)):
         return value
@@ -121,18 +110,12 @@ def category_texts(cat: Any) -> list[str | None]:
 
     As a list, whole numbers among them would be floats where one is missing.
     """
-    said = [value if isinstance(value, str) else canonical_text(value) for value in cat.categories.tolist()]
+    said = [value if isinstance(value, str) else canonical_text(value) for value in pandas_values(cat.categories)]
     return [None if code < 0 else said[code] for code in cat.codes.tolist()]
 
 
 def each(read: Callable[[Any], Read], cells: Iterable[Any]) -> list[Read]:
-    """Return what each cell says. A text that occurs again says the same, so that it is read once.
-
-    Examples
-    --------
-    >>> each(canonical_text, ["1", 1, " 1", None])
-    ['1', '1', '1', None]
-    """
+    """Return what each cell says. A text that occurs again says the same, so that it is read once."""
     known: dict[str, Read] = {}
     values = []
     for cell in cells:
@@ -146,13 +129,7 @@ def each(read: Callable[[Any], Read], cells: Iterable[Any]) -> list[Read]:
 
 
 def truth_text(value: Any) -> str | None:
-    """Return :func:`canonical_text` where truth values were declared: those that are written out are "1" and "0" too.
-
-    Examples
-    --------
-    >>> truth_text("True"), truth_text(" false"), truth_text(True), truth_text("yes")
-    ('1', '0', '1', 'yes')
-    """
+    """Return :func:`canonical_text` of a declared truth value: one that is written out is "1" or "0" too."""
     text = canonical_text(value)
     return {"true": "1", "false": "0"}.get(text.casefold(), text) if text is not None else None
 
@@ -274,8 +251,28 @@ def _range(dtype: Any) -> tuple[int, int]:
     return 0, _DAY["ns"] - 1  # a time of day
 
 
-def arrow_values(series: Any) -> list[Any]:
-    """Return the cells of a pandas series of an Arrow type, as :func:`polars_values` does.
+def pandas_values(series: Any) -> list[Any]:
+    """Return the cells of a pandas series or index, as :func:`polars_values` does."""
+    return _arrow_values(series) if type(series.dtype).__name__ == "ArrowDtype" else _cells(series)
+
+
+def _cells(series: Any) -> list[Any]:
+    """Return cells as pandas does, all at once, or one by one where it fails on one: at a moment in a zone, say."""
+    try:
+        return list(series.tolist())
+    except Exception:  # noqa: BLE001 - whatever it is, it is about one cell, and may quote it
+        return [_cell(series.array, at) for at in range(len(series))]
+
+
+def _cell(cells: Any, at: int) -> Any:
+    try:
+        return cells[at]
+    except Exception:  # noqa: BLE001 - as above
+        return OUT_OF_RANGE
+
+
+def _arrow_values(series: Any) -> list[Any]:
+    """Return the cells of a pandas series of an Arrow type.
 
     Times that pandas turns into its own objects are read by it where all of them fit.
     """
@@ -285,13 +282,13 @@ def arrow_values(series: Any) -> list[Any]:
     if pa.types.is_nested(array.type):
         return [None if missing else OUT_OF_RANGE for missing in series.isna().tolist()]
     if not pa.types.is_temporal(array.type) or pa.types.is_interval(array.type):
-        return list(series.tolist())
+        return _cells(series)
     import polars as pl
 
     held = _held(pl.Series(_in_a_unit_of_polars(array)))
     if held.all():
-        return list(series.tolist())
-    values = iter(series[held].tolist())
+        return _cells(series)
+    values = iter(_cells(series[held]))
     return [next(values) if fits else OUT_OF_RANGE for fits in held.tolist()]
 
 

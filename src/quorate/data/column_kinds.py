@@ -17,14 +17,13 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from quorate.data.cell_text import canonical_text
+from quorate.data.column_cells import PublicWords, plain_columns, with_cells
 from quorate.data.columns import Family, column, doubles, families, listed, nearest, texts
 from quorate.data.date_notation import are_dates, each_text, text_kind, time_kind, time_numbers
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.number_notation import are_decimal_commas, comma_number, has_decimal_comma, written_number
-from quorate.data.plain_columns import plain_columns, with_cells
-from quorate.data.public_words import PublicWords
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows
-from quorate.data.streamed import StreamedFrame
+from quorate.data.stream import StreamedFrame
 from quorate.errors import InvalidParameter
 
 ColumnKind: TypeAlias = Literal["number", "category", "text", "date", "time", "duration", "dropped"]
@@ -281,9 +280,9 @@ def column_kinds(pool: Rows, given: GivenKinds | None = None) -> ColumnKinds:
         declared = given.named.get(name)
         series = column(pool, place)
         kinds[name] = (
-            _ruled(series, family, n_rows(pool), given.dialect)
+            _kind_by_rule(series, family, n_rows(pool), given.dialect)
             if declared is None
-            else _asked(declared, name, series, family, given.dialect)
+            else _declared_kind(declared, name, series, family, given.dialect)
         )
     if set(kinds.values()) == {"dropped"}:
         if given.drop:
@@ -315,7 +314,7 @@ def _has_commas(series: Any) -> bool:
     return any(has_decimal_comma(text) for text in _some(Counter(text for text in texts(series) if text is not None)))
 
 
-def _ruled(series: Any, family: Family, rows: int, dialect: Dialect) -> ColumnKind:
+def _kind_by_rule(series: Any, family: Family, rows: int, dialect: Dialect) -> ColumnKind:
     if family == "time":
         return time_kind(series)
     return "number" if family in ("number", "missing") else text_column_kind(texts(series), rows, dialect)
@@ -341,24 +340,12 @@ def text_column_kind(cells: Sequence[str | None], rows: int, dialect: Dialect = 
 
 
 def words_of(text: str) -> list[str]:
-    """Return the words of an entry, in small letters.
-
-    Examples
-    --------
-    >>> words_of("A good film!")
-    ['good', 'film']
-    """
+    """Return the words of an entry, in small letters."""
     return _WORD.findall(text.lower())
 
 
 def word_figures(different: Sequence[str]) -> tuple[float, float]:
-    """Return how many words an entry has on average, and which share of them another entry has too.
-
-    Examples
-    --------
-    >>> word_figures(["a good film", "a bad film"])
-    (2.0, 0.5)
-    """
+    """Return how many words an entry has on average, and which share of them another entry has too."""
     entries = [set(words_of(text)) for text in different]
     counts = Counter(word for words in entries for word in words)
     total = counts.total()
@@ -381,11 +368,11 @@ def _some(counts: Counter[str]) -> list[str]:
     return list(counts)[:_LOOKED_AT]
 
 
-def _asked(asked: str, name: str, series: Any, family: Family, dialect: Dialect) -> ColumnKind:
+def _declared_kind(declared: str, name: str, series: Any, family: Family, dialect: Dialect) -> ColumnKind:
     """Return the kind that the owner names, or say why the column cannot be read so."""
-    if asked == "drop":
+    if declared == "drop":
         return "dropped"
-    if asked == "dates":
+    if declared == "dates":
         if family == "time":
             return time_kind(series)
         known = None if family != "text" else _best_clock([text for text in texts(series) if text is not None], dialect)
@@ -398,8 +385,10 @@ def _asked(asked: str, name: str, series: Any, family: Family, dialect: Dialect)
             )
         return known
     if family == "time":
-        raise InvalidParameter(f"{asked}: column {name!r} holds dates or times, by its type; name it as dates, or drop")
-    if asked == "numeric" and family == "text":
+        raise InvalidParameter(
+            f"{declared}: column {name!r} holds dates or times, by its type; name it as dates, or drop"
+        )
+    if declared == "numeric" and family == "text":
         read = dialect.number if dialect.declares_numbers else comma_number
         entries = [text for text in set(texts(series)) if text is not None]
         if all(np.isnan(_in_range(read(text))) for text in entries):
@@ -408,10 +397,10 @@ def _asked(asked: str, name: str, series: Any, family: Family, dialect: Dialect)
                 f"numeric: column {name!r} of the public rows holds no number, but entries{some}; write plain numbers "
                 "(12.5) in all tables, or name it as text or drop"
             )
-    if asked == "text" and family != "text":
+    if declared == "text" and family != "text":
         held = {"number": "numbers", "missing": "nothing"}[family]
         raise InvalidParameter(f"text: column {name!r} of the public pool holds no text, but {held}")
-    return {"numeric": "number", "categorical": "category", "text": "text"}[asked]  # type: ignore[return-value]
+    return {"numeric": "number", "categorical": "category", "text": "text"}[declared]  # type: ignore[return-value]
 
 
 def _best_clock(cells: list[str], dialect: Dialect) -> Literal["date", "time"] | None:

@@ -13,9 +13,9 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data.cell_text import OUT_OF_RANGE, arrow_values, category_texts, is_missing, polars_values
+from quorate.data.cell_text import OUT_OF_RANGE, category_texts, is_missing, pandas_values, polars_values
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, width
-from quorate.data.streamed import StreamedFrame
+from quorate.data.stream import StreamedFrame
 from quorate.errors import DataRefused
 
 Family: TypeAlias = Literal["number", "text", "time", "missing"]
@@ -39,15 +39,7 @@ _SHOWN = 8  # names in a message
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Word a hint for a name that is not known: the nearest one, or what there is.
-
-    Examples
-    --------
-    >>> nearest("lable", ["age", "label"])
-    "; did you mean 'label'?"
-    >>> nearest("income", ["age", "label"])
-    "; known: 'age', 'label'"
-    """
+    """Word a hint for a name that is not known: the nearest one, or what there is."""
     known = list(known)
     close = get_close_matches(name, known, n=1)
     if not close:  # a difference of case alone
@@ -56,13 +48,7 @@ def nearest(name: str, known: Iterable[str]) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Quote names for a message, the first few of them.
-
-    Examples
-    --------
-    >>> listed(["age", "sex"])
-    "'age', 'sex'"
-    """
+    """Quote names for a message, the first few of them."""
     quoted = ", ".join(repr(name) for name in names[:_SHOWN])
     return quoted if len(names) <= _SHOWN else f"{quoted} and {len(names) - _SHOWN} more"
 
@@ -72,25 +58,13 @@ def names_columns(line: Sequence[str], public: Sequence[str]) -> bool:
 
     All of these stand in it, or half of those that could be no cell of numbers. Nothing else of a private first line
     may be quoted.
-
-    Examples
-    --------
-    >>> names_columns(["age", "income", "id"], ["age", "income"]), names_columns(["39", "1", "P17"], ["0", "1"])
-    (True, False)
     """
-    there, words = set(line), {name for name in public if not name.strip().lstrip("+-").replace(".", "", 1).isdigit()}
-    return bool(public) and (there.issuperset(public) or (bool(words) and 2 * len(there & words) >= len(words)))
+    held, words = set(line), {name for name in public if not name.strip().lstrip("+-").replace(".", "", 1).isdigit()}
+    return bool(public) and (held.issuperset(public) or (bool(words) and 2 * len(held & words) >= len(words)))
 
 
 def column(X: Rows, position: int) -> Any:
-    """Return one column of a frame as a series of its own library.
-
-    Examples
-    --------
-    >>> import polars
-    >>> column(polars.DataFrame({"age": [39, 50]}), 0).to_list()
-    [39, 50]
-    """
+    """Return one column of a frame as a series of its own library."""
     return X.iloc[:, position] if kind(X) == "pandas" else X.to_series(position)
 
 
@@ -188,14 +162,7 @@ def doubles(series: Any) -> NDArray[np.float64]:
 
 
 def is_plain_number(series: Any) -> bool:
-    """Tell by its type whether a column's values are floats, or missing, once they are made such: no object is one.
-
-    Examples
-    --------
-    >>> import polars
-    >>> is_plain_number(polars.Series([1, None])), is_plain_number(polars.Series(["1"]))
-    (True, False)
-    """
+    """Tell by its type whether a column's values are floats, or missing, once they are made such: no object is one."""
     if hasattr(series, "to_physical"):  # polars
         return bool(series.dtype.is_integer() or series.dtype.is_float()) and "128" not in str(series.dtype)
     dtype: Any = getattr(series, "dtype", None)
@@ -216,8 +183,7 @@ def texts(series: Any) -> list[str | None]:
         return _as_texts(polars_values(series), series.is_null().to_list(), series.name)
     if type(series.dtype).__name__ == "CategoricalDtype":
         return category_texts(series.cat)
-    values = arrow_values(series) if type(series.dtype).__name__ == "ArrowDtype" else series.tolist()
-    return _as_texts(values, series.isna().tolist(), series.name)
+    return _as_texts(pandas_values(series), series.isna().tolist(), series.name)
 
 
 def _as_texts(values: list[Any], absent: list[bool], name: Any) -> list[str | None]:
@@ -376,11 +342,5 @@ def feature_families(X: Rows) -> tuple[Family, ...]:
 
 
 def in_words(names: Sequence[str]) -> str:
-    """Name one column or several.
-
-    Examples
-    --------
-    >>> in_words(["age", "sex"])
-    "columns 'age', 'sex'"
-    """
+    """Name one column or several."""
     return f"column{'s' * (len(names) > 1)} {listed(names)}"

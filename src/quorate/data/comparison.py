@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
+from quorate.data.column_cells import PublicWords
 from quorate.data.column_kinds import ColumnKind, ColumnKinds, words_of
 from quorate.data.columns import column, doubles, families, feature_families, texts
-from quorate.data.public_words import PublicWords
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows, width
-from quorate.data.streamed import StreamedFrame
+from quorate.data.stream import StreamedFrame
 from quorate.types import FloatArray, Secret
 
 FEWEST_VALUES = 50  # values of a column on either side; fewer say nothing about its scale

@@ -39,6 +39,7 @@ _TOKEN_OF_POSTGRESQL = re.compile(
     re.DOTALL,
 )
 _AT_ONCE = 10_000  # rows
+_AS_TEXT = "quorate_text"  # what SQLite calls the text that stands for a value here
 _TRUTH = 16
 _TYPES = {
     16: bool,
@@ -54,13 +55,7 @@ _READING = (sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION,
 
 
 def is_database(text: object) -> bool:
-    """Tell whether a text is the URL of a database that is read.
-
-    Examples
-    --------
-    >>> is_database("sqlite:///clinic.db"), is_database("clinic.csv")
-    (True, False)
-    """
+    """Tell whether a text is the URL of a database that is read."""
     return isinstance(text, str) and text.partition("://")[0].lower() in SCHEMES and "://" in text
 
 
@@ -146,25 +141,47 @@ class DatabaseQuery:
             return [column[0] for column in cursor.description]
 
     def cells(self) -> pl.DataFrame:
-        """Return all rows, every value as text, and null for a missing one.
+        """Return all rows, every value as text, and null for a missing one, in the order of :meth:`blocks`."""
+        import polars as pl
 
-        Rows come in the order of the query, or, where it has none, in the order of their own values: a database gives
-        them in any order, and a run that goes on must find the same ones.
+        return pl.concat(list(self.blocks()))
+
+    def blocks(self) -> Iterator[pl.DataFrame]:
+        """Yield the rows of :meth:`cells`, some at once; of a table without rows, one block without rows.
+
+        Rows come in the order of the query, or, where it has none, in the order of their own values as texts, missing
+        ones last: a database gives them in any order, and a run that goes on must find the same ones.
         """
         import polars as pl
 
-        with self._asked(self._bare) as cursor:
+        with self._asked(self._bare if self.is_sqlite else self._of("*", " limit 0")) as cursor:
             names = [column[0] for column in cursor.description]
+        if len(set(names)) < len(names):
+            raise DataRefused(f"{self.name}: two columns have one name; name each of them (… as name)")
+        ordered = self._bare if self.is_ordered else self._of("*", f" order by {self._keys(names)}")
+        with self._asked(ordered, stays=True) as cursor:
             truths = [] if self.is_sqlite else [column[0] for column in cursor.description if column[1] == _TRUTH]
-            if len(set(names)) < len(names):
-                raise DataRefused(f"{self.name}: two columns have one name; name each of them (… as name)")
-            parts = []
-            with self._told():
-                while rows := cursor.fetchmany(_AT_ONCE):
-                    parts.append(_as_texts(rows, names))
-        table = pl.concat(parts) if parts else _as_texts([], names)
-        table = table.with_columns(pl.col(truths).replace({"t": "true", "f": "false"})) if truths else table
-        return table if self.is_ordered else table.sort(names, nulls_last=True)
+            as_words = pl.col(truths).replace({"t": "true", "f": "false"})
+            height = 0
+            while True:
+                with self._told():
+                    rows = cursor.fetchmany(_AT_ONCE)
+                if not rows and height:
+                    return
+                block = _as_texts(rows, names)
+                yield block.with_columns(as_words) if truths else block
+                if not rows:
+                    return
+                height += len(rows)
+
+    def _keys(self, names: Sequence[str]) -> str:
+        """Return by what rows are put in order: the texts of all their values, byte by byte, missing ones last."""
+        quoted = self._quoted(names)
+        if self.is_sqlite:  # a text that is no UTF-8 is read by us alone
+            value = "case typeof({0}) when 'text' then cast({0} as blob) else {0} end"
+            return ", ".join(f"{_AS_TEXT}({value.format(name)}) nulls last" for name in quoted)
+        value = "case when {0} is not distinct from null then null else convert_to(format('%s', {0}), 'UTF8') end"
+        return f"array[{', '.join(value.format(name) for name in quoted)}]"  # one key, however many columns there are
 
     def table(self, *, text: Sequence[str] = ()) -> pl.DataFrame:
         """Return all rows, with numbers and truth values where the database has them.
@@ -190,15 +207,16 @@ class DatabaseQuery:
             with self._asked(self._of("*", " limit 0")) as cursor:
                 return {column[0]: _TYPES[column[1]] for column in cursor.description if column[1] in _TYPES}
         names = self.names()
-        quoted = ['"' + name.replace('"', '""') + '"' for name in names]
-        other = ", ".join(
-            f"max(typeof({quoted_name}) in ('text', 'blob')), max(typeof({quoted_name}) = 'real')"
-            for quoted_name in quoted
-        )
+        quoted = self._quoted(names)
+        other = ", ".join(f"max(typeof({name}) in ('text', 'blob')), max(typeof({name}) = 'real')" for name in quoted)
         with self._asked(self._of(other)) as cursor, self._told():
             row = cursor.fetchone()
         columns = zip(names, row[::2], row[1::2], strict=True)
         return {name: float if real else int for name, is_text, real in columns if is_text == 0}
+
+    def _quoted(self, names: Sequence[str]) -> list[str]:
+        mark = "`" if self.is_sqlite else '"'  # what stands in quotes and is no column, SQLite would take for a text
+        return [mark + name.replace(mark, 2 * mark) + mark for name in names]
 
     def _of(self, what: str, more: str = "") -> str:
         return f"select {what} from (\n{self._bare}\n) as asked{more}"  # noqa: S608 - what the owner wrote
@@ -208,8 +226,9 @@ class DatabaseQuery:
         return self.query.strip().rstrip(";").rstrip()
 
     @contextmanager
-    def _asked(self, query: str) -> Iterator[Any]:
-        with self._connected() as connection, closing(connection.cursor()) as cursor:
+    def _asked(self, query: str, *, stays: bool = False) -> Iterator[Any]:
+        """Ask a query, and yield a cursor over its rows; with `stays` they stay with the server until fetched."""
+        with self._connected() as connection, closing(self._cursor(connection, stays=stays)) as cursor:
             if self.is_sqlite:
                 with self._told(prepares=True):
                     cursor.execute(f"explain {query}")
@@ -217,10 +236,13 @@ class DatabaseQuery:
                     cursor.execute(query)
             else:
                 with self._told():
-                    cursor.execute(query, prepare=True)  # which a server does with one statement alone
+                    cursor.execute(query, **({} if stays else {"prepare": True}))  # both take one statement alone
             if cursor.description is None:
                 raise InvalidParameter(f"{self.name} returns no rows; write one that selects")
             yield cursor
+
+    def _cursor(self, connection: Any, *, stays: bool) -> Any:
+        return connection.cursor(name="rows") if stays and not self.is_sqlite else connection.cursor()
 
     @contextmanager
     def _connected(self) -> Iterator[Any]:
@@ -230,6 +252,7 @@ class DatabaseQuery:
             with closing(self._sqlite()) as connection:
                 connection.set_authorizer(_only_reading)
                 connection.text_factory = lambda raw: raw.decode("utf-8", "replace")
+                connection.create_function(_AS_TEXT, 1, _text, deterministic=True)
                 yield connection
             return
         try:
@@ -239,8 +262,8 @@ class DatabaseQuery:
                 f"{self.setting} is a PostgreSQL database, which needs psycopg: pip install 'quorate[postgres]'"
             ) from None
         options = "-c default_transaction_read_only=on -c datestyle=ISO,YMD -c intervalstyle=iso_8601"
-        try:
-            server = psycopg.connect(self.url, options=options)
+        try:  # with the encoding in which texts are read here, whatever the role or PGCLIENTENCODING says
+            server = psycopg.connect(self.url, options=options, client_encoding="UTF8")
         except psycopg.Error as error:
             raise unreachable(self.setting, error) from None
         with closing(server):

@@ -68,11 +68,6 @@ def refused_by_sqlite(error: sqlite3.Error, outermost: str) -> str:
 
     `error`: of the preparation, which looks at no row. `outermost`: the query without strings, comments, and what
     stands in parentheses.
-
-    Examples
-    --------
-    >>> refused_by_sqlite(sqlite3.OperationalError("no such column: ag"), "select ag from v")
-    'names a column that is not there; see how it is spelt'
     """
     text = str(error).lower()
     other = (

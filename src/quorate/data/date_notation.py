@@ -52,11 +52,6 @@ def microseconds(text: str | None, kind: TimeKind) -> int | None:
 
     `text`: a date or a time of day in ISO 8601, or a duration in seconds. `kind`: which of them. Returns: since
     1970-01-01 00:00 UTC, since midnight, or that the duration lasts; what is finer is dropped.
-
-    Examples
-    --------
-    >>> microseconds("1970-01-01T02:00+02:00", "date"), microseconds("12:30", "date"), microseconds("1.5", "duration")
-    (0, None, 1500000)
     """
     if text is None:
         return None
@@ -117,11 +112,6 @@ def text_kind(present: Iterable[str], date: Callable[[str], float] = date_number
     """Tell whether every one of these texts is a date, or every one a time of day; None where neither.
 
     `date`: what reads a date.
-
-    Examples
-    --------
-    >>> text_kind(["2024-03-01", "2024-03-02 10:00"]), text_kind(["10:30"]), text_kind(["2024-03-01", "soon"])
-    ('date', 'time', None)
     """
     different = set(present)
     if different and not any(np.isnan(date(text)) for text in different):
@@ -144,14 +134,7 @@ def time_kind(series: Any) -> TimeKind:
 
 
 def time_type(series: Any) -> str:
-    """Name the type of a column of times: "date", "time", "duration", "datetime", or "datetime ZONE".
-
-    Examples
-    --------
-    >>> import polars
-    >>> time_type(polars.Series(dtype=polars.Date)), time_type(polars.Series(dtype=polars.Datetime("ms", "UTC")))
-    ('date', 'datetime UTC')
-    """
+    """Name the type of a column of times: "date", "time", "duration", "datetime", or "datetime ZONE"."""
     kind, dtype = time_kind(series), series.dtype
     if kind != "date":
         return kind
@@ -244,14 +227,7 @@ def time_reader(kind: Any, date: Callable[[str | None], float] = date_number) ->
 
 
 def date_like(public: Rows) -> list[str]:
-    """Name the text columns of a public frame in which every entry that is there is a date or a time.
-
-    Examples
-    --------
-    >>> import polars
-    >>> date_like(polars.DataFrame({"seen": ["2024-03-01", None], "ward": ["north", "1.2"], "code": ["1-2", "3-4"]}))
-    ['seen']
-    """
+    """Name the text columns of a public frame in which every entry that is there is a date or a time."""
     return [
         name
         for position, (name, family) in enumerate(families(public).items())
@@ -266,13 +242,7 @@ def _texts(public: Rows, position: int) -> list[str]:
 
 
 def are_dates(texts: Sequence[str]) -> bool:
-    """Tell whether each of these texts is a date or a time, in any common way of writing one.
-
-    Examples
-    --------
-    >>> are_dates(["01/03/2024", "1 Mar 2024"]), are_dates(["soon"])
-    (True, False)
-    """
+    """Tell whether each of these texts is a date or a time, in any common way of writing one."""
     return bool(texts) and all(
         _TIMED.fullmatch(text) or any(dated.fullmatch(text) for dated in _DATED) for text in texts
     )

@@ -41,7 +41,7 @@ BOUNDED_DEPTH, UNBOUNDED_DEPTH = 14, 24
 Grid: TypeAlias = Literal["real", "int", "date", "time"]
 
 _MANTISSA: Final = 16  # bits of it, behind the leading one
-_LARGEST: Final = 2.0**40  # a number without bounds is below it, and 0 below 1 by it
+LARGEST: Final = 2.0**40  #: a number without bounds is below it, and 0 below 1 by it
 _ZERO: Final = 1 << (UNBOUNDED_DEPTH - 1)  # the leaf of 0
 _FIRST, _LAST = 1 << _MANTISSA, (81 << _MANTISSA) - 1  # magnitudes that there are, of exponents −39 … 40
 
@@ -137,7 +137,7 @@ class NumberColumn(DeclaredColumn):
 
     def _inside(self, numbers: FloatArray) -> BoolArray:
         if self.low is None or self.high is None:
-            return np.asarray(np.abs(numbers) < _LARGEST)
+            return np.asarray(np.abs(numbers) < LARGEST)
         return np.asarray((numbers >= self.low) & (numbers <= self.high))
 
     def _leaves(self, numbers: FloatArray) -> IntArray:
@@ -147,7 +147,7 @@ class NumberColumn(DeclaredColumn):
             bits = np.floor((mantissas - 0.5) * 2.0 ** (_MANTISSA + 1)).astype(np.int64)
             magnitudes = ((exponents.astype(np.int64) + 40) << _MANTISSA) + bits
             leaves = np.where(numbers < 0, _ZERO - 1 - magnitudes, _ZERO + magnitudes)
-            return np.asarray(np.where(np.abs(numbers) < 1 / _LARGEST, _ZERO, leaves))
+            return np.asarray(np.where(np.abs(numbers) < 1 / LARGEST, _ZERO, leaves))
         per_leaf = 2.0**BOUNDED_DEPTH / (self.high - self.low)
         leaves = np.floor((numbers - self.low) * per_leaf).astype(np.int64)
         return np.asarray(np.minimum(leaves, 2**BOUNDED_DEPTH - 1))

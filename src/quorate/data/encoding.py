@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.data.column_cells import PublicWords
 from quorate.data.column_kinds import MAX_VALUES, RARE_ROWS, RARE_SHARE
 from quorate.data.columns import column, doubles, families, feature_families, listed, texts
 from quorate.data.feature_checks import missing_columns, named, refuse_infinite
-from quorate.data.public_words import PublicWords
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import FloatArray
@@ -158,12 +158,6 @@ def without_frequent_texts(X_public: Rows) -> list[str]:
     """Name the text columns of a public frame in which no text is frequent, so that the encoder makes nothing of them.
 
     A column without any text is not among them.
-
-    Examples
-    --------
-    >>> import polars
-    >>> without_frequent_texts(polars.DataFrame({"id": ["a", "b", "c", "d"], "ward": ["x", "x", "y", "y"]}))
-    ['id']
     """
     return [
         str(name)

@@ -19,13 +19,7 @@ _SPREADSHEETS = (".xls", ".xlsb", ".ods")
 
 
 def format_of(path: str | Path) -> str:
-    """Return the suffix that names the format, without that of the compression.
-
-    Examples
-    --------
-    >>> format_of("visits.csv.gz"), format_of("a9a.xz")
-    ('.csv', '')
-    """
+    """Return the suffix that names the format, without that of the compression."""
     plain = Path(path)
     if plain.suffix.lower() in _PACKED:
         plain = plain.with_suffix("")
@@ -100,13 +94,7 @@ def reading(path: str | Path) -> Iterator[None]:
 
 
 def is_plain(path: Path) -> bool:
-    """Tell by its name whether a file is not compressed.
-
-    Examples
-    --------
-    >>> is_plain(Path("visits.csv")), is_plain(Path("visits.csv.gz"))
-    (True, False)
-    """
+    """Tell by its name whether a file is not compressed."""
     return path.suffix.lower() not in _OPENERS
 
 

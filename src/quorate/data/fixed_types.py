@@ -18,7 +18,7 @@ from quorate.data.cell_text import is_missing
 from quorate.data.columns import column, families
 from quorate.data.identity import as_list
 from quorate.data.rows import Rows, kind
-from quorate.data.streamed import StreamedFrame
+from quorate.data.stream import StreamedFrame
 from quorate.deferred import sparse
 
 _TIME_UNIT: Literal["us"] = "us"

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.canonical import row_digests
-from quorate.data.cell_text import arrow_values, is_missing, numpy_values, polars_values, without_imaginary
-from quorate.data.packed import AT_ONCE, DIGEST_BYTES, Tally, order_of, pack, shared, tally, words_of
+from quorate.data.cell_text import is_missing, numpy_values, pandas_values, polars_values, without_imaginary
+from quorate.data.digests import AT_ONCE, DIGEST_BYTES, Tally, order_of, pack, shared, tally, words_of
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
 from quorate.data.unit_keys import as_unit_keys
 from quorate.deferred import sparse
@@ -24,13 +24,7 @@ MIN_OVERLAP = 20  # rows in common before chance is ruled out
 
 
 def as_column(values: Any) -> Any:
-    """Return one column of cells: that of a table which has no other, an Arrow array as a series; others as they are.
-
-    Examples
-    --------
-    >>> as_column(np.array([[1], [2]])).tolist()
-    [1, 2]
-    """
+    """Return one column of cells: that of a table with one column, an Arrow array as a series; others as they are."""
     if (type(values).__module__ or "").startswith("pyarrow"):
         import polars as pl
 
@@ -54,8 +48,8 @@ def as_list(values: Any) -> list[Any]:
         return polars_values(values)
     if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
         return numpy_values(values)
-    if type(getattr(values, "dtype", None)).__name__ == "ArrowDtype":  # pandas
-        return arrow_values(values)
+    if hasattr(values, "dtype") and hasattr(values, "array"):  # pandas
+        return pandas_values(values)
     for method in ("tolist", "to_list"):
         if hasattr(values, method):
             items = getattr(values, method)()

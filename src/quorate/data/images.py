@@ -74,14 +74,7 @@ def public_images(folder: Path, names: Sequence[Any], *, called: str) -> tuple[F
 
 
 def image_columns(pool: Rows) -> list[str]:
-    """Name the columns of a public frame whose entries are names of image files.
-
-    Examples
-    --------
-    >>> import polars
-    >>> image_columns(polars.DataFrame({"file": ["1.png", "b/2.PNG", None], "note": ["a", "b", "c"]}))
-    ['file']
-    """
+    """Name the columns of a public frame whose entries are names of image files."""
     if not is_frame(pool):
         return []
     names, family = [], families(pool)

@@ -10,9 +10,9 @@ import numpy as np
 
 from quorate.data.cell_text import as_cell, each, from_cell, is_missing, text_reader
 from quorate.data.columns import listed
+from quorate.data.digests import AT_ONCE
 from quorate.data.identity import as_column, as_list
-from quorate.data.packed import AT_ONCE
-from quorate.data.streamed import StreamedColumn
+from quorate.data.stream import StreamedColumn
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.types import IntArray
 

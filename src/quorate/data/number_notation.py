@@ -52,24 +52,12 @@ def number(cell: Any) -> float:
 
 
 def has_decimal_comma(text: str) -> bool:
-    """Tell whether a text is a number with one comma, which may be a decimal one.
-
-    Examples
-    --------
-    >>> has_decimal_comma("3,5"), has_decimal_comma("1,2,3"), has_decimal_comma("3.5")
-    (True, False, False)
-    """
+    """Tell whether a text is a number with one comma, which may be a decimal one."""
     return _WITH_COMMA.fullmatch(text.strip()) is not None
 
 
 def has_thousands(text: str) -> bool:
-    """Tell whether a text is a number with marks between its digits that can be read in more than one way.
-
-    Examples
-    --------
-    >>> has_thousands("1,234"), has_thousands("1.234,50"), has_thousands("3,5"), has_thousands("40")
-    (True, True, False, False)
-    """
+    """Tell whether a text is a number with marks between its digits that can be read in more than one way."""
     text = text.strip()
     grouped = _GROUPED.fullmatch(text) is not None and not text.lstrip("+-").isdigit()
     return grouped and (not has_decimal_comma(text) or _EITHER.fullmatch(text) is not None)
@@ -79,11 +67,6 @@ def are_decimal_commas(texts: Sequence[str]) -> bool:
     """Tell whether these texts, each a number with or without a comma, show that a comma is the decimal mark.
 
     One of them has to be no number with thousands, which have three digits after each comma.
-
-    Examples
-    --------
-    >>> are_decimal_commas(["3,5", "12"]), are_decimal_commas(["1,234", "12"]), are_decimal_commas(["1,234", "0,125"])
-    (True, False, True)
     """
     with_comma = [text.strip() for text in texts if has_decimal_comma(text)]
     return any(_EITHER.fullmatch(text) is None for text in with_comma)

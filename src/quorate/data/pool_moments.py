@@ -145,7 +145,7 @@ class PoolMoments:
             return np.asarray(np.linalg.norm(np.asarray(held @ self.spectrum.vectors) / lengths, axis=1))
         if not self._folds:
             self._folds.extend(_held_out(self.features, self.refitted))
-        return np.concatenate([np.linalg.norm(seen(ridge), axis=1) for seen in self._folds])
+        return np.concatenate([np.linalg.norm(coordinates(ridge), axis=1) for coordinates in self._folds])
 
 
 def spectrum_of(features: Any) -> tuple[Spectrum, Any | None]:
@@ -172,10 +172,10 @@ def _held_out(
     folds = _folds(m)
     parts = [folds == fold for fold in range(1 if m >= ONE_FOLD_FROM else int(folds.max()) + 1)]
     split = refitted or (lambda held: (features[~held], features[held]))
-    return [_seen_from(*split(held)) for held in parts if not held.all()]
+    return [_coordinates_from(*split(held)) for held in parts if not held.all()]
 
 
-def _seen_from(rest: Any, held: Any) -> Callable[[float], FloatArray]:
+def _coordinates_from(rest: Any, held: Any) -> Callable[[float], FloatArray]:
     """Return the function from a ridge to the coordinates of public rows that other public rows define."""
     m, width = rest.shape
     if width <= m or kind(rest) != "sparse":

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,13 +13,13 @@ from quorate.data.files import existing_file
 from quorate.data.formats import Table, TableFormat, format_for, require_column, table_suffixes
 from quorate.data.formats.format import ReadsEach, cannot_read_each_row, ids_of
 from quorate.data.identity import as_list
-from quorate.data.streamed import PartedFrame
+from quorate.data.stream import PartedFrame, put_aside
 from quorate.errors import InvalidParameter
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from quorate.data.streamed import Workspace
+    from quorate.data.stream import Workspace
 
 BATCH_ROWS = 65_536
 
@@ -56,7 +56,7 @@ def read_data(
         Number of columns of sparse rows.
     memory : int or None
         Bytes that may be taken. A CSV, TSV, Parquet or Arrow file that would take more stays in a file
-        (:class:`~quorate.data.streamed.StreamedFrame`); None reads every file as a whole.
+        (:class:`~quorate.data.stream.StreamedFrame`); None reads every file as a whole.
     workspace : Workspace or None
         Where rows may be put aside; with `memory`.
     dialect : Dialect
@@ -104,6 +104,7 @@ def read_cells(
     drop: Sequence[str] = (),
     n_features: int,
     memory: int | None = None,
+    folder: Callable[[], Path] | None = None,
     dialect: Dialect = PLAIN,
 ) -> Table:
     r"""Read private rows so that what one row holds never changes how another is read.
@@ -125,7 +126,10 @@ def read_cells(
         Public number of columns of sparse rows.
     memory : int or None
         Bytes that may be taken. A CSV, TSV, Parquet or Arrow file that would take more stays where it is, and is read
-        part by part (:class:`~quorate.data.streamed.PartedFrame`); None reads every file as a whole.
+        part by part (:class:`~quorate.data.stream.PartedFrame`), and so are rows of a query, from a file that has no
+        name; None reads everything as a whole.
+    folder : callable or None
+        Makes the folder for the rows of a query, which its owner alone may enter; by default a temporary one.
     dialect : Dialect
         How text tables are written: what parts their cells, which are text as it stands there.
 
@@ -146,15 +150,18 @@ def read_cells(
     format_ = format_for(path, dialect)
     if isinstance(format_, TableFormat):
         place = _place(path)
-        parted = memory is not None and format_.bytes_in_memory(place) > memory
-        frame = None if parted else format_.cells(place)
+        frame: pl.DataFrame | PartedFrame | None = None
+        if isinstance(path, DatabaseQuery) and memory is not None:
+            frame = put_aside(path.blocks(), memory, folder)
+        elif memory is None or format_.bytes_in_memory(place) <= memory:
+            frame = format_.cells(place)
         names = format_.names(place) if frame is None else frame.columns
         for name in (label, unit):
             if name is not None:
                 require_column(name, names, path)
         kept = [name for name in names if name not in (label, unit, *drop)]
-        if frame is None:
-            return _parted(format_, place, kept, label=label, unit=unit)
+        if frame is None or isinstance(frame, PartedFrame):
+            return _parted(format_, place, frame, kept, label=label, unit=unit)
         return Table(X=frame.select(kept), y=as_list(frame[label]), unit=None if unit is None else ids_of(frame[unit]))
     if not isinstance(format_, ReadsEach):
         raise cannot_read_each_row(format_, path)
@@ -167,14 +174,24 @@ def bytes_held(path: str | Path | DatabaseQuery) -> int:
     return 0 if guess is None else int(guess(_place(path)))
 
 
-def _parted(known: TableFormat, path: Path, kept: Sequence[str], *, label: str, unit: str | None) -> Table:
-    """Return a table that is read part by part; the columns of labels and of ids are held."""
+def _parted(
+    known: TableFormat,
+    path: Path,
+    frame: PartedFrame | None,
+    kept: Sequence[str],
+    *,
+    label: str,
+    unit: str | None,
+) -> Table:
+    """Return a table that is read part by part, from its file or from `frame`; labels and ids are held."""
     import polars as pl
 
     named = [label] if unit is None else [label, unit]
-    held = pl.concat(list(known.cell_parts(path, named)))
-    X = PartedFrame(partial(known.cell_parts, path), path=path, columns=kept, height=held.height)
-    return Table(X=X, y=held[label], unit=None if unit is None else held[unit])
+    parts = known.cell_parts(path, named) if frame is None else frame.only(named).blocks(BATCH_ROWS)
+    held = pl.concat(list(parts))
+    if frame is None:
+        frame = PartedFrame(partial(known.cell_parts, path), path=path, columns=kept, height=held.height)
+    return Table(X=frame.only(kept), y=held[label], unit=None if unit is None else held[unit])
 
 
 def read_table(

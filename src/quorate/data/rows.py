@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data.streamed import PartedFrame, StreamedFrame
+from quorate.data.stream import PartedFrame, StreamedFrame
 from quorate.data.summed_cells import summed_cells
 from quorate.deferred import sparse
 from quorate.errors import DataRefused
@@ -111,14 +111,7 @@ def columns(X: Rows) -> tuple[str, ...] | None:
 
 
 def without_columns(X: Any, names: Sequence[str]) -> Any:
-    """Leave columns of a frame out that it may have; what is no frame comes back as it is.
-
-    Examples
-    --------
-    >>> import polars
-    >>> without_columns(polars.DataFrame({"age": [39], "note": ["x"]}), ["note", "sex"]).columns
-    ['age']
-    """
+    """Leave columns of a frame out that it may have; what is no frame comes back as it is."""
     if not names or not hasattr(X, "columns") or not is_frame(X):
         return X
     kept = [name for name in X.columns if name not in set(names)]
@@ -132,12 +125,6 @@ def with_text_names(X: Any, name: str = "X") -> Any:
     comes in: whoever looks a column up later would look in vain.
 
     Raises DataRefused if two columns are then called the same; `name` is what the message calls the table.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> list(with_text_names(pd.DataFrame([[1, 2, 3]], columns=[0, ("age", "years"), "sex"])).columns)
-    ['0', 'age/years', 'sex']
     """
     if not _is_frame(X, "pandas"):  # in a polars frame names are texts, and no two the same
         return X
@@ -268,24 +255,12 @@ def image_shape(X: Any) -> tuple[int, ...] | None:
 
 
 def flat_images(X: Any) -> Any:
-    """Return images as rows of pixels, line by line; anything else as it is.
-
-    Examples
-    --------
-    >>> flat_images(np.zeros((5, 28, 28))).shape
-    (5, 784)
-    """
+    """Return images as rows of pixels, line by line; anything else as it is."""
     return X if image_shape(X) is None else X.reshape(len(X), -1)
 
 
 def holds_texts(X: Any) -> bool:
-    """Tell whether these are texts, one a row: a list, a 1-D array, or a column of pandas or polars.
-
-    Examples
-    --------
-    >>> holds_texts(["a good film", None]), holds_texts([[1.0], [2.0]]), holds_texts(np.array(["a", "b"]))
-    (True, False, True)
-    """
+    """Tell whether these are texts, one a row: a list, a 1-D array, or a column of pandas or polars."""
     if isinstance(X, (list, tuple)):
         return any(isinstance(value, str) for value in X) and not any(
             hasattr(value, "__len__") and not isinstance(value, str) for value in X
@@ -303,13 +278,7 @@ def holds_texts(X: Any) -> bool:
 
 
 def texts_table(X: Any) -> Rows:
-    """Return texts as a polars frame of one column, ``text``; what is no text is missing.
-
-    Examples
-    --------
-    >>> texts_table(["a good film", None]).rows()
-    [('a good film',), (None,)]
-    """
+    """Return texts as a polars frame of one column, ``text``; what is no text is missing."""
     import polars as pl
 
     cells = X.to_list() if hasattr(X, "to_list") else X.tolist() if hasattr(X, "tolist") else list(X)
@@ -318,14 +287,7 @@ def texts_table(X: Any) -> Rows:
 
 
 def texts_like(X: Any, pool: Rows) -> Any:
-    """Return bare texts as the one column that the public pool has; anything else as it is.
-
-    Examples
-    --------
-    >>> import polars
-    >>> texts_like(["a good film"], polars.DataFrame({"review": ["a bad one"]})).rows(named=True)
-    [{'review': 'a good film'}]
-    """
+    """Return bare texts as the one column that the public pool has; anything else as it is."""
     if not (holds_texts(X) and is_frame(pool) and width(pool) == 1):
         return X
     table = texts_table(X).rename({TEXT: str(pool.columns[0])})

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from quorate.ambient import unwarned
+from quorate.data.column_cells import PublicWords
 from quorate.data.column_kinds import ColumnKind, ColumnKinds
 from quorate.data.declared_schema import CategoryColumn, NumberColumn, Schema
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.feature_maps.scale import with_narrow
-from quorate.data.public_words import PublicWords
 from quorate.errors import InvalidParameter
 
 Declared = Mapping[str, Sequence[Any]]

@@ -13,12 +13,12 @@ from typing import Any, Final, Literal, NoReturn, TypeAlias
 import numpy as np
 
 from quorate.data.cell_text import canonical_text
+from quorate.data.column_cells import frame_of, with_cells
 from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds
 from quorate.data.columns import Family, column, doubles, families, in_words, other_columns, texts
 from quorate.data.date_notation import DAY, microseconds, time_type, times_of_type
 from quorate.data.feature_checks import check_features, refuse_infinite
 from quorate.data.number_notation import comma_number, plain_comma_number, written_number
-from quorate.data.plain_columns import frame_of, with_cells
 from quorate.data.rows import (
     TEXT,
     Kind,
@@ -32,7 +32,7 @@ from quorate.data.rows import (
     width,
     with_text_names,
 )
-from quorate.data.streamed import StreamedFrame
+from quorate.data.stream import StreamedFrame
 from quorate.deferred import sparse
 from quorate.errors import DataRefused
 
@@ -296,11 +296,5 @@ class TableReader:
 
 
 def is_marked_missing(text: str | None) -> bool:
-    """Whether a text stands for a missing number or time: it is not there, blank, or a mark such as n/a.
-
-    Examples
-    --------
-    >>> is_marked_missing(" N/A "), is_marked_missing("0")
-    (True, False)
-    """
+    """Whether a text stands for a missing number or time: it is not there, blank, or a mark such as n/a."""
     return text is None or text.strip().lower() in {"", *MISSING_MARKS}

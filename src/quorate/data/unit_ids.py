@@ -16,10 +16,10 @@ import numpy as np
 
 from quorate.data.cell_text import each, id_text
 from quorate.data.columns import column, doubles, families, texts
+from quorate.data.digests import AT_ONCE
 from quorate.data.identity import as_column, as_list
-from quorate.data.packed import AT_ONCE
 from quorate.data.rows import Rows, is_frame
-from quorate.data.streamed import StreamedColumn, StreamedFrame
+from quorate.data.stream import StreamedColumn, StreamedFrame
 from quorate.data.unit_keys import ID, IdKeys, PositionKeys
 from quorate.errors import DataRefused
 
@@ -61,7 +61,7 @@ def slot_bytes(groups: Any | None, n: int, *, name: str = "groups") -> Sequence[
     Returns
     -------
     sequence of n bytes
-        A list of ids; positions, and the ids of a :class:`~quorate.data.streamed.StreamedColumn`, are written down
+        A list of ids; positions, and the ids of a :class:`~quorate.data.stream.StreamedColumn`, are written down
         when they are asked for. Equal for equal ids. A whole number, a float of the same value and its decimal digits
         as text are the same id: were ``12`` and ``"12"`` different, one private row with a letter in its id would
         turn a column of numbers into text and move every unit to another shard.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data.packed import AT_ONCE
+from quorate.data.digests import AT_ONCE
 from quorate.errors import InvalidParameter
 from quorate.types import IntArray, Secret, derive
 
@@ -68,14 +68,7 @@ class UnitKeys(Sequence[bytes]):
 
 
 class PositionKeys(UnitKeys):
-    r"""Every row is a unit of its own, known by its place.
-
-    Examples
-    --------
-    >>> keys = PositionKeys(3)
-    >>> keys[2], keys.n_units, keys.named
-    (b'row:\x00\x00\x00\x00\x00\x00\x00\x02', 3, False)
-    """
+    r"""Every row is a unit of its own, known by its place."""
 
     def __init__(self, n_rows: int) -> None:
         self._n_rows = n_rows
@@ -188,13 +181,7 @@ def as_unit_keys(unit_keys: Sequence[bytes]) -> UnitKeys:
 
 
 def count_units(unit_keys: Sequence[bytes]) -> int:
-    """Count the distinct units.
-
-    Examples
-    --------
-    >>> count_units([b"ann", b"bob", b"ann"]), count_units(PositionKeys(4))
-    (2, 4)
-    """
+    """Count the distinct units."""
     return unit_keys.n_units if isinstance(unit_keys, UnitKeys) else len(set(unit_keys))
 
 

@@ -8,13 +8,12 @@ the least for which the whole costs no more than ε.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from math import ceil, inf, sqrt
 from typing import Final
 
 from quorate.accounting import Composed, Event, zcdp
 from quorate.accounting import epsilon as price
-from quorate.accounting.figures import several
 from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.accounting.neighbouring import Relation
 from quorate.data.declared_schema import CategoryColumn, NumberColumn, Schema
@@ -29,41 +28,34 @@ from quorate.direct.defaults import dimension_of_blocks, rounds_for, wanted_dime
 from quorate.direct.plan import LARGEST_SIGMA, DirectPlan, FixedRounds, mu_for_settings, noise_for, plan_direct
 from quorate.errors import InvalidParameter, named
 from quorate.mechanisms import NoisyMarginals
-from quorate.mechanisms.marginals import THRESHOLD
-from quorate.run.drawn_pool import N_ROWS, SHORT_LIST, ReleasedMarginals, partitions_of
+from quorate.run.drawn_pool import (
+    N_ROWS,
+    SHORT_LIST,
+    PoolPlan,
+    ReleasedMarginals,
+    plan_pool,
+)
 from quorate.run.schema import Schema as ReadSchema
 from quorate.types import BoolArray, Secret
 
-LEAST_SHARE, MOST_SHARE = 0.1, 0.3
-_LEAST_RATIO: Final = 6.0  # of n₀ to what a count must have to be looked into
 _STEPS: Final = 60
 
 
-@dataclass(frozen=True, slots=True)
-class BeforePool:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class BeforePool(PoolPlan):
     """What is paid for, and what follows for the pool.
 
-    `declared`: the schema. `feature_map`: its name, by the schema alone. `share`: s, of μ² for marginals. `marginals`:
-    at their noise. `fixed`: the rounds. `n_units`: n₀. `clip`: B, where it was given.
+    `feature_map`: its name, by the schema alone. `fixed`: the rounds. `clip`: B, where it was given.
     """
 
-    declared: Schema = field(repr=False)
     feature_map: str
-    share: float
-    marginals: NoisyMarginals
     fixed: FixedRounds
-    n_units: int
     clip: float | None = None
 
     def event_for(self, neighbours: Relation | None) -> Composed:
         """What marginals and rounds release together, for a change of one unit."""
         relation = neighbours or "replace"
         return Composed((*self.marginals.event_for(relation).events, self.fixed.event_for(relation)))
-
-    @property
-    def resolution(self) -> float:
-        """Return q = n₀/(3 σ) of the column with the most noise: how many parts of its range can be told apart."""
-        return resolution_of(self.marginals, self.n_units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +70,6 @@ class DrawnPool:
     counted: Secret[BoolArray]
     key: Secret[bytes]
     released: ReleasedMarginals | None = None
-
-    def words(self, n_rows: int, *, drawn: bool) -> str:
-        """Say in a sentence what the pool is; `n_rows`: of it, once it is drawn."""
-        released, columns = self.released, several(len(self.before.marginals.partitions), "column")
-        verb, n_rows = ("were", n_rows) if drawn else ("will be", N_ROWS)
-        more = "" if drawn else "; until then the coordinates, the clip and its noise are those of rows drawn evenly"
-        if released is not None and released.lost is not None:
-            more = f"; level {released.lost} was drawn and lost when a process ended, and counts as zeros"
-        return (
-            f"{n_rows:,} rows {verb} drawn from noisy counts of {columns}, for {self.before.share:.0%} of μ²; they "
-            f"stand for public rows, and are not people{more}"
-        )
 
 
 def before_pool(
@@ -112,11 +92,8 @@ def before_pool(
     drawn.
     """
     mu = mu_of_gaussian(epsilon, delta) if rho is None else sqrt(2 * rho)
-    partitions = partitions_of(declared)
-    if share is None:
-        share = _share(NoisyMarginals(partitions, mu, neighbours), n_units)
-    marginals = NoisyMarginals(partitions, mu * sqrt(share), neighbours)
-    left = mu * sqrt(1 - share)
+    pool = plan_pool(declared, mu, n_units=n_units, neighbours=neighbours, share=share)
+    left = mu * sqrt(1 - pool.share)
     for_settings = mu_for_settings(left, neighbours)
     n_rows = N_ROWS + sum(len(held.values) for held in _short_lists(declared))
     linear = 1 + encoded_width(declared)
@@ -129,9 +106,17 @@ def before_pool(
         most, dimension = min(n_features, n_rows), min(wanted, n_features)
     numbers = most * (1 if n_classes == 2 else n_classes)
     rounds = rounds or rounds_for(dimension / (for_settings * n_units), n_classes, blocks=feature_map == "kernels")
-    k, sigma = _noise(marginals, rounds, numbers, left, epsilon, delta, rho=rho)
+    k, sigma = _noise(pool.marginals, rounds, numbers, left, epsilon, delta, rho=rho)
     fixed = FixedRounds(rounds, k, sigma, numbers, left)
-    return BeforePool(declared, feature_map, share, marginals, fixed, n_units, clip)
+    return BeforePool(
+        declared=declared,
+        share=pool.share,
+        marginals=pool.marginals,
+        n_units=n_units,
+        feature_map=feature_map,
+        fixed=fixed,
+        clip=clip,
+    )
 
 
 def feature_map_of(name: str, declared: Schema) -> str:
@@ -142,23 +127,9 @@ def feature_map_of(name: str, declared: Schema) -> str:
     return "kernels" if any(compared) else "linear"
 
 
-def resolution_of(marginals: NoisyMarginals, n_units: int) -> float:
-    """Return n₀/(3 σ) of the column with the most noise."""
-    return n_units / (THRESHOLD * max(marginals.sigma(partition) for partition in marginals.partitions))
-
-
 def _short_lists(declared: Schema) -> list[CategoryColumn]:
     lists = (held for held in declared.columns.values() if isinstance(held, CategoryColumn))
     return [held for held in lists if len(held.values) <= SHORT_LIST]
-
-
-def _share(whole: NoisyMarginals, n_units: int) -> float:
-    """Return the least share within [.1, .3] whose marginals tell six parts apart, else .3; a multiple of .01."""
-    for percent in range(round(100 * LEAST_SHARE), round(100 * MOST_SHARE)):
-        part = replace(whole, mu=whole.mu * sqrt(percent / 100))
-        if resolution_of(part, n_units) >= _LEAST_RATIO:
-            return percent / 100
-    return MOST_SHARE
 
 
 def _noise(

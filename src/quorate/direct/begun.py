@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from quorate.data.feature_maps.named import FeatureMapName, default_map
 from quorate.direct.config import DirectConfig, plan_key
-from quorate.direct.relation import BEGUN_BEFORE, ChosenRelation, choose_relation
 from quorate.release.session import LedgerTerms
+from quorate.run.relation import BEGUN_BEFORE, ChosenRelation, choose_relation
 from quorate.run.schema import Schema
 from quorate.run.stage_store import StageStore, coordinates_stage
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any, Final
+from typing import Any
 
 from quorate.accounting.neighbouring import Relation
 from quorate.arguments import one_of
@@ -20,14 +20,14 @@ from quorate.data.labels import Label
 from quorate.data.unit_ids import refuse_floating_ids
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
-from quorate.run.drawn_pool import N_ROWS, draw_rows
+from quorate.run.drawn_pool import (
+    N_ROWS,
+)
+from quorate.run.drawn_rows import (
+    EVENLY,
+    draw_rows,
+)
 from quorate.run.schema import Schema
-from quorate.types import Secret
-
-_EVENLY: Final = Secret(bytes(32))  # of rows that are drawn before anything was paid: nothing follows from them
-
-#: What ``neighbours`` may be.
-NEIGHBOURS: Final = ("auto", "add-or-remove", "replace")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -94,7 +94,7 @@ def schema_of(config: DirectConfig, X: Any, public: Any) -> Schema:
             "feature_map", config.feature_map, maps, hint="Of rows that are drawn column by column there is no other"
         )
         declared = DeclaredSchema.of(config.schema)
-        return Schema.of_declared(declared, draw_rows(declared, None, N_ROWS, _EVENLY), config.dialect)
+        return Schema.of_declared(declared, draw_rows(declared, None, N_ROWS, EVENLY), config.dialect)
     one_of("feature_map", config.feature_map, ("auto", "linear"), hint="Without a public pool there is no other")
     return Schema.without_pool(X, config.schema, config.dialect)
 

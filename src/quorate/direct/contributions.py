@@ -23,14 +23,16 @@ import numpy as np
 
 from quorate.data.feature_maps.coordinates import LENGTH_BITS, FactoredRows
 from quorate.data.feature_maps.exact import MANTISSA_BITS, exp, squared_lengths
+from quorate.deferred import sparse
 from quorate.types import FloatArray, IntArray
 
 BLOCK = 2**16  # records a block: with contributions below 2^30 a block's sums stay below 2^46
 SLOPE_BITS = 16  # slopes of a group's rows are multiples of 2^-16
 GROUP_ROWS = 2**10  # rows of one group that are summed at once: 2^(10 + 16 + 26) stays below 2^53
-FEW_NUMBERS = 2**8  # of a contribution, up to which many groups are summed at once: a group costs a call otherwise
+NUMBERS = 2**19  # that are held for groups which are summed at once: what stays near a core
 _SHRINK = 1 - 2.0**-40
 _TRIES = 8
+_LEAST_EXPONENT = -900  # a vector of smaller numbers becomes 0 whatever it is scaled by
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,9 +179,10 @@ def of_groups(
     is exact. Longer groups are summed in stretches of 1,024 counted from the group's first row, one after another.
     """
     total = np.zeros((z.shape[1], weights.shape[1]), dtype=np.int64)
+    together = max(1, min(block, NUMBERS // total.size)) if isinstance(z, np.ndarray) else block
     group = 0
     while group < len(starts) - 1:
-        stop = max(int(np.searchsorted(starts, starts[group] + block, side="right")) - 1, group + 1)
+        stop = max(int(np.searchsorted(starts, starts[group] + together, side="right")) - 1, group + 1)
         first, last = int(starts[group]), int(starts[stop])
         slope = np.empty((last - first, weights.shape[1]))
         for at in range(first, last, block):  # one long group alone may pass a block
@@ -192,17 +195,18 @@ def of_groups(
 
 
 def _of_some_groups(z: Any, slope: FloatArray, starts: IntArray, grid: Grid) -> IntArray:
-    """Return the sum of the integers of groups, many at once where each has few rows and a row few numbers.
+    """Return the sum of the integers of groups, all at once where rows are dense and no group has very many.
 
     Which way is taken changes no integer: a group's sums are exact in either, and each is clipped by itself.
     """
-    sizes, width = np.diff(starts), z.shape[1] * slope.shape[1]
-    if isinstance(z, np.ndarray) and width <= FEW_NUMBERS and int(sizes.max(initial=0)) <= GROUP_ROWS:
-        products = (z[:, :, None] * slope[:, None, :]).reshape(len(z), width)
-        gradients = np.add.reduceat(products, starts[:-1], axis=0)
-        whole = clipped_rows(gradients * (_scale(grid) / sizes)[:, None], grid.k)
-        return np.asarray(whole.sum(axis=0).reshape(z.shape[1], slope.shape[1]))
-    total = np.zeros((z.shape[1], slope.shape[1]), dtype=np.int64)
+    sizes, total = np.diff(starts), np.zeros((z.shape[1], slope.shape[1]), dtype=np.int64)
+    if isinstance(z, np.ndarray) and int(sizes.max(initial=0)) <= GROUP_ROWS:
+        gradients = np.empty((len(sizes), *total.shape))
+        for output, own in enumerate(slope.T):
+            shape = (len(sizes), len(z))
+            gradients[:, :, output] = sparse.csr_array((own, np.arange(len(z)), starts), shape=shape) @ z
+        gradients *= (_scale(grid) / sizes)[:, None, None]
+        return np.asarray(clipped_rows(gradients.reshape(len(sizes), -1), grid.k).sum(axis=0).reshape(total.shape))
     for start, end in pairwise(starts.tolist()):
         total += group_contribution(z[start:end], slope[start:end], grid)
     return total
@@ -245,22 +249,31 @@ def clipped_rows(vectors: FloatArray, k: int) -> IntArray:
     truncated again, at most eight times, and becomes 0 after that.
     """
     finite = np.asarray(np.isfinite(vectors).all(axis=1))
-    flat = np.where(finite[:, None], vectors, 0.0)
-    exponents = np.frexp(np.abs(flat).max(axis=1, initial=0.0))[1].astype(np.int64)
+    flat = vectors if finite.all() else np.where(finite[:, None], vectors, 0.0)
+    largest = np.maximum(flat.max(axis=1, initial=0.0), -flat.min(axis=1, initial=0.0))
+    exponents = np.maximum(np.frexp(largest)[1], _LEAST_EXPONENT).astype(np.int64)
     bits = (MANTISSA_BITS - 1 - flat.shape[1].bit_length()) // 2  # so that squares of integers sum exactly
-    fine = np.rint(np.ldexp(flat, (bits - exponents)[:, None]))
-    longest = np.sqrt(squared_lengths(fine)) + np.sqrt(flat.shape[1])  # an entry was rounded by half a step at most
+    room = flat * np.ldexp(1.0, bits - exponents)[:, None]  # a power of two: exact
+    np.rint(room, out=room)
+    longest = np.sqrt(squared_lengths(room)) + np.sqrt(flat.shape[1])  # an entry was rounded by half a step at most
     length = np.ldexp(longest, exponents - bits)
-    scaled = flat * np.minimum(1.0, 2.0**k / length)[:, None]
+    scaled = np.multiply(flat, np.minimum(1.0, 2.0**k / length)[:, None], out=room)
     integers, open_ = np.zeros(flat.shape, dtype=np.int64), np.flatnonzero(finite)
+    scaled = scaled if finite.all() else scaled[open_]
     for _ in range(_TRIES):
-        whole = np.trunc(scaled[open_])
-        sound = np.asarray((np.abs(whole) <= 2.0**k).all(axis=1)) & (np.sum(whole * whole, axis=1) <= 2.0 * 4.0**k)
-        held = np.where(sound[:, None], whole, 0.0).astype(np.int64)
-        sound = sound & (np.sum(held * held, axis=1) <= 4**k)
-        integers[open_[sound]] = held[sound]
-        open_ = open_[~sound]
+        whole, sound = _truncated(scaled, k)
+        integers[open_[sound]] = whole[sound]
+        open_, scaled = open_[~sound], scaled[~sound] * _SHRINK
         if not len(open_):
             break
-        scaled[open_] *= _SHRINK
     return integers
+
+
+def _truncated(vectors: FloatArray, k: int) -> tuple[IntArray, np.ndarray]:
+    """Return vectors as integers, cut toward zero, and which of them are at most ``2**k`` long; the others may be 0."""
+    whole = np.trunc(vectors, out=np.empty_like(vectors))
+    sound = squared_lengths(whole) <= 2.0 * 4.0**k  # so that nothing wraps below
+    if not sound.all():
+        whole[~sound] = 0.0
+    integers = whole.astype(np.int64)
+    return integers, sound & (np.einsum("ij,ij->i", integers, integers) <= 4**k)

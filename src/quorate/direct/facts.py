@@ -17,7 +17,7 @@ from quorate.direct.plan import noise_for
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter
 from quorate.ledger import Budget, Ledger, Reservation
-from quorate.release.target import GRADIENT_ROUND, MARGINAL_LEVEL
+from quorate.release.target import GRADIENT_ROUND
 from quorate.report import (
     AnswerCounts,
     Choice,
@@ -124,28 +124,8 @@ def _spending(task: DirectTask, reservation: Reservation, ledger: Ledger) -> Spe
         answered=rounds.stored,
         interrupted=rounds.interrupted,
     )
-    return spending_of(ledger, task.event, task.delta, (*_marginals(task, reservation), part))
-
-
-def _marginals(task: DirectTask, reservation: Reservation) -> tuple[Part, ...]:
-    """Return what the noisy counts cost from which a pool was drawn; nothing where none was."""
-    if task.drawn is None:
-        return ()
-    blocks, before = reservation.blocks(MARGINAL_LEVEL), task.drawn.before
-    stored = sum(block.answers is not None for block in blocks)
-    marginals = before.marginals
-    return (
-        Part(
-            purpose=MARGINAL_LEVEL,
-            mechanism="discrete Gaussian noise on counts",
-            reserved=marginals.n_levels,
-            share=before.share,
-            asked=len(blocks),
-            answered=stored,
-            interrupted=len(blocks) - stored,
-            sigma=max(marginals.sigma(partition) for partition in marginals.partitions),
-        ),
-    )
+    counts = () if task.drawn is None else (task.drawn.before.part(reservation),)
+    return spending_of(ledger, task.event, task.delta, (*counts, part))
 
 
 def _choices(task: DirectTask) -> tuple[Choice, ...]:

@@ -6,16 +6,25 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from quorate.accounting import Guarantee
-from quorate.accounting.figures import at_least, at_most, several
+from quorate.accounting.figures import at_least, at_most
 from quorate.ambient import one_thread, unwarned
 from quorate.direct.before_pool import DrawnPool
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.descend import descend
 from quorate.direct.model import published_model, try_model
-from quorate.direct.task import DirectTask, stated_coordinates
+from quorate.direct.task import DirectTask
 from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge, guarantee_of
-from quorate.run.drawn_pool import N_ROWS, count_cells, draw_rows, parquet_of, release_marginals
+from quorate.run.drawn_pool import (
+    N_ROWS,
+    count_cells,
+    release_marginals,
+    stated_coordinates,
+)
+from quorate.run.drawn_rows import (
+    draw_rows,
+    parquet_of,
+)
 from quorate.run.progress import PARTS, in_parts
 from quorate.run.stage_store import NoStages, StageStore, coordinates_stage, pool_stage
 from quorate.types import Watch
@@ -36,6 +45,7 @@ class DirectResult:
     reservation: Reservation
 
 
+@one_thread()  # products are small, or on threads of our own: a library's would only wait for each other
 def run_rounds(
     task: DirectTask, ledger: Ledger, *, stages: StageStore | None = None, watch: Watch | None = None
 ) -> DirectResult:
@@ -55,8 +65,7 @@ def run_rounds(
         task, reservation = _with_drawn_pool(task, task.drawn, charge, ledger, stages, see)
         check_contributions(task.plan, task.public_rows, unit=task.unit)
     elif task.has_pool and charge.find(ledger) is None:
-        with one_thread():  # small products, for which threads only wait for each other
-            try_model(task.plan, task.schema, task.classes)
+        try_model(task.plan, task.schema, task.classes)
     if task.drawn is None and stages.keeps and task.has_pool and not task.stored:
         stages.save(coordinates_stage(task.plan_key), task.plan_key, task.kept_plan())
     units = task.units(folder=stages.private, watch=in_parts(watch, "coordinates"))
@@ -99,8 +108,7 @@ def _with_drawn_pool(
             pool = draw_rows(before.declared, released, N_ROWS, drawn.key)
             stages.save(pool_stage(task.plan_key), task.plan_key, parquet_of(pool))
             pool = task.kept_pool(stages) if stages.keeps else pool  # what was read is the pool
-        with one_thread():  # as where coordinates are worked out before the charge
-            task = task.on(pool)
+        task = task.on(pool)
         if stages.keeps:
             stages.save(coordinates_stage(task.plan_key), task.plan_key, task.kept_plan())
     task.state_coordinates(reservation)
@@ -121,17 +129,8 @@ def direct_guarantee(task: DirectTask, ledger: Ledger) -> Guarantee:
 
 def told_of(task: DirectTask) -> str:
     """What is released, in words."""
-    plan, before = task.plan, "" if task.drawn is None else f"{_marginals(task.drawn)}, and "
+    plan, before = task.plan, "" if task.drawn is None else f"{task.drawn.before.told}, and "
     return (
         f"{before}at most {plan.settings.rounds} noisy sums of clipped gradients, discrete Gaussian noise of "
         f"{at_least(plan.noise)} on each of {plan.numbers:,} numbers, clip {at_most(plan.grid.clip)}"
-    )
-
-
-def _marginals(drawn: DrawnPool) -> str:
-    marginals = drawn.before.marginals
-    noise = " or ".join(dict.fromkeys(at_least(marginals.sigma(partition)) for partition in marginals.partitions))
-    return (
-        f"noisy counts of {several(len(marginals.partitions), 'column')} in at most "
-        f"{several(marginals.n_levels, 'level')}, discrete Gaussian noise of {noise} on each"
     )

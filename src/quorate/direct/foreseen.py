@@ -7,15 +7,12 @@ from typing import Any
 
 from quorate.accounting import Event, epsilon, epsilon_of_zcdp, zcdp
 from quorate.accounting.budget_cautions import budget_cautions
-from quorate.accounting.figures import at_most, several
+from quorate.accounting.figures import at_most
 from quorate.accounting.neighbouring import ONE_RECORD, Neighbouring
 from quorate.data.feature_maps import FittedTransformer
-from quorate.direct.before_pool import BeforePool
 from quorate.direct.task import DirectTask
 from quorate.findings import Finding
-from quorate.report.notation import percent
 from quorate.run.check_result import unit_line
-from quorate.run.drawn_pool import N_ROWS
 from quorate.run.pool_cautions import (
     begun_without_marginals_caution,
     coarse_marginals_caution,
@@ -58,23 +55,7 @@ def foreseen(task: DirectTask) -> dict[str, Any]:
         "classes": list(task.classes),
         "seeded": task.noise.seeded,
         "why": list(task.why),
-        **({} if task.drawn is None else {"marginals": _marginals(task.drawn.before)}),
-    }
-
-
-def _marginals(before: BeforePool) -> dict[str, Any]:
-    """Return what the noisy counts are, from which a pool will be drawn."""
-    marginals = before.marginals
-    return {
-        "columns": len(marginals.partitions),
-        "levels": marginals.n_levels,
-        "noise": {
-            name: marginals.sigma(partition)
-            for name, partition in zip(before.declared.columns, marginals.partitions, strict=True)
-        },
-        "share": before.share,
-        "resolution": before.resolution,
-        "rows": N_ROWS,
+        **({} if task.drawn is None else {"marginals": task.drawn.before.facts}),
     }
 
 
@@ -86,17 +67,10 @@ def steps_of(task: DirectTask, found: dict[str, Any]) -> list[tuple[str, str]]:
         f"; ε = {at_most(each['epsilon'], 3)} for {Neighbouring.read(each['neighbours'], task.unit).changing}"
         for each in found["also"]
     )
-    counts = found.get("marginals")
-    draw = (
-        f"{counts['rows']:,} rows from noisy counts of {several(counts['columns'], 'column')}: they stand for public "
-        f"rows, and take {percent(counts['share'])} of the budget. No accuracy can be foretold"
-        if counts
-        else ""
-    )
-    about = "about " if counts else ""
+    about = "" if task.drawn is None else "about "
     return [
         *unit_line(task.neighbouring),
-        *([("draw", draw)] if counts else []),
+        *([] if task.drawn is None else [task.drawn.before.step]),
         (
             "learn",
             f"a linear model in {about}{found['n_coordinates']:,} {kind}, in {found['rounds']} noisy rounds",

@@ -31,7 +31,9 @@ from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource
 from quorate.release.session import LedgerTerms
 from quorate.release.target import client_of, floor_budget
-from quorate.run.drawn_pool import counted_rows
+from quorate.run.drawn_pool import (
+    counted_rows,
+)
 from quorate.run.progress import in_parts
 from quorate.run.schema import Schema
 from quorate.run.stage_store import NoStages, StageStore

@@ -9,12 +9,9 @@ one ends changes a sum.
 
 from __future__ import annotations
 
-import errno
-import os
-import tempfile
-import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +19,7 @@ import numpy as np
 
 from quorate.data.feature_maps.coordinates import FactoredRows, PublicCoordinates
 from quorate.data.rows import take
+from quorate.data.spool import Spool
 from quorate.deferred import sparse
 from quorate.direct.contributions import (
     GROUP_ROWS,
@@ -33,115 +31,14 @@ from quorate.direct.contributions import (
     of_stretches,
     slopes,
 )
-from quorate.direct.rounds import PrivateUnits
-from quorate.errors import PreconditionFailed
+from quorate.run.resources import Threads
 from quorate.run.usable_rows import AT_ONCE, CELLS, UsableRows, Watching
 from quorate.types import FloatArray, IntArray
 
-_NO_FILE = -1
-IN_MEMORY = 1 << 28  # bytes that are held without a file
+NUMBERS = 1 << 20  # coordinates that a thread reads at once: of more, memory would be taken anew each time
+ROWS_TOGETHER = 1 << 13  # sparse rows of a few units that are summed together
+_COPIES = 4  # of the coordinates of a block, that are held beside each other
 WIDE = np.iinfo(np.int32).min  # as its first coordinate: a row whose coordinates are no numbers; no integer of one is
-
-
-class Spool:
-    """Bytes by their place: in memory as far as `size` is small, else in a file that has no name.
-
-    `size`: bytes there will be, at least; the room for them is taken at once. `folder`: where the file lies, one that
-    its owner alone may enter; by default a temporary one that is gone at once. Raises PreconditionFailed if the disk
-    has no room, now or when more is written.
-    """
-
-    def __init__(self, size: int, folder: Path | None = None) -> None:
-        self._folder, self.size = folder, 0
-        self._most = IN_MEMORY
-        self._held: bytearray | None = bytearray(size if size <= self._most else 0)
-        self._file = _NO_FILE
-        if size > self._most:
-            self._to_file(size)
-
-    @property
-    def is_file(self) -> bool:
-        """Whether it is more than memory holds."""
-        return self._file != _NO_FILE
-
-    def write(self, content: Any, at: int) -> None:
-        """Write the bytes of an array from a place on."""
-        flat: Any = np.ascontiguousarray(content).reshape(-1).view(np.uint8)
-        view = memoryview(flat)
-        self.size = max(self.size, at + len(view))
-        if self._held is not None and self.size > self._most:
-            self._to_file(self.size)
-        if self._held is not None:
-            self._held[at : at + len(view)] = view
-            return
-        try:
-            while len(view):
-                done = os.pwrite(self._file, view, at)
-                view, at = view[done:], at + done
-        except OSError as error:
-            raise self._no_room(error) from None
-
-    def append(self, content: Any) -> int:
-        """Write an array behind all others, and return its place."""
-        at = self.size
-        self.write(content, at)
-        return at
-
-    def read(self, at: int, shape: tuple[int, ...], dtype: Any) -> Any:
-        """Return an array that was written from this place on."""
-        found: Any = np.empty(shape, dtype)
-        if not found.size:
-            return found
-        view = memoryview(found.reshape(-1).view(np.uint8))
-        if self._held is not None:
-            view[:] = self._held[at : at + len(view)]
-            return found
-        while len(view):
-            done = os.preadv(self._file, [view], at)
-            if not done:
-                raise PreconditionFailed("the coordinates of private rows were cut off; start again")
-            view, at = view[done:], at + done
-        return found
-
-    def _to_file(self, size: int) -> None:
-        held, self._held = self._held, None
-        try:
-            self._file = _without_name(self._folder)
-            weakref.finalize(self, os.close, self._file)
-            _take_room(self._file, size)
-        except OSError as error:
-            raise self._no_room(error) from None
-        if self.size and held:
-            self.write(np.frombuffer(held, dtype=np.uint8), 0)
-
-    def _no_room(self, error: OSError) -> PreconditionFailed:
-        where = "the folder for temporary files (TMPDIR)" if self._folder is None else str(self._folder)
-        return PreconditionFailed(
-            f"{where}: the coordinates of the private rows cannot be kept there ({os.strerror(error.errno or 0)}); "
-            "make room on that disk"
-        )
-
-
-def _take_room(descriptor: int, size: int) -> None:
-    """Have the disk keep so many bytes for a file, where it can be asked to."""
-    if not hasattr(os, "posix_fallocate"):
-        return
-    try:
-        os.posix_fallocate(descriptor, 0, size)
-    except OSError as error:
-        if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENOSYS):  # which says no more than that it cannot
-            raise
-
-
-def _without_name(folder: Path | None) -> int:
-    """Open a file that is nowhere to be found, in a folder of its owner alone; return its descriptor."""
-    place = Path(tempfile.mkdtemp()) if folder is None else folder  # 0700
-    try:
-        with tempfile.TemporaryFile(dir=place, buffering=0) as file:
-            return os.dup(file.fileno())
-    finally:
-        if folder is None:
-            place.rmdir()
 
 
 @dataclass(slots=True, eq=False)
@@ -149,19 +46,25 @@ class DenseUnits:
     """Rows of as many integers each, ordered by their units; a class of −1 says that a row is none.
 
     `spool`: integer coordinates, 32 bits each, row by row. `width`: coordinates of a row. `codes`: classes. `starts`:
-    where each unit begins; None where every row is a unit.
+    where each unit begins; None where every row is a unit. `lengths`: of each row's coordinates, where every row is a
+    unit. `threads`: which write and read blocks of rows.
     """
 
     spool: Spool
     width: int
     codes: IntArray
     starts: IntArray | None
+    lengths: FloatArray = field(default_factory=lambda: np.empty(0))
+    threads: Threads = field(default_factory=Threads)
 
     def put(self, z: FloatArray, codes: IntArray, places: IntArray) -> None:
         """Write integer coordinates of rows, each at its place."""
-        order = np.argsort(places)
-        rows = np.where(np.isfinite(z), z, 0.0).astype(np.int32)
-        rows[~np.isfinite(z).all(axis=1), 0] = WIDE
+        order, sound = np.argsort(places), np.asarray(np.isfinite(z).all(axis=1))
+        rows = (z if sound.all() else np.where(sound[:, None], z, 0.0)).astype(np.int32)
+        if self.starts is None:
+            self.lengths[places] = np.where(sound, lengths_of(rows.astype(np.float64)), 0.0)
+        else:
+            rows[~sound, 0] = WIDE
         rows, ranked = np.ascontiguousarray(rows[order]), places[order]
         self.codes[places] = codes
         ends = np.append(np.flatnonzero(np.diff(ranked) != 1) + 1, len(ranked))
@@ -175,17 +78,24 @@ class DenseUnits:
         """Return the function from weights to the sum of the units' integers, ``(n_coordinates, n_outputs)``."""
 
         def summed(weights: FloatArray) -> IntArray:
-            parts = self._of_records(weights, grid) if self.starts is None else self._of_units(weights, grid)
+            sum_of = self._of_records if self.starts is None else self._of_units
             total = np.zeros((self.width, weights.shape[1]), dtype=np.int64)
-            for part in parts:
+            for part in self.threads.map(lambda block: sum_of(block, weights, grid), self._blocks()):
                 total += part
             return total
 
         return summed
 
-    @property
-    def _step(self) -> int:
-        return max(1, CELLS // self.width)
+    def _blocks(self) -> Iterator[tuple[int, int]]:
+        """Yield the first and one past the last of some rows, or of some units that have as many; one at least."""
+        step = max(1, NUMBERS // self.width)
+        if self.starts is None:
+            yield from ((first, min(first + step, len(self.codes))) for first in range(0, len(self.codes), step))
+            return
+        unit = 0
+        while unit < len(self.starts) - 1:
+            stop = int(np.searchsorted(self.starts, self.starts[unit] + step, side="right")) - 1
+            yield unit, (unit := max(stop, unit + 1))
 
     def _rows(self, first: int, last: int) -> FloatArray:
         stored = self.spool.read(first * self.width * 4, (last - first, self.width), np.int32)
@@ -193,31 +103,28 @@ class DenseUnits:
         z[stored[:, 0] == WIDE] = np.nan
         return np.asarray(z)
 
-    def _of_records(self, weights: FloatArray, grid: Grid) -> Iterator[IntArray]:
-        for first in range(0, len(self.codes), self._step):
-            codes = self.codes[first : first + self._step]
-            z = self._rows(first, first + len(codes))
-            if (none := codes < 0).any():
-                z, codes = z[~none], codes[~none]
-            yield of_records(z, lengths_of(z), codes, weights, grid)
+    def _of_records(self, block: tuple[int, int], weights: FloatArray, grid: Grid) -> IntArray:
+        first, last = block
+        z, codes, lengths = self._rows(first, last), self.codes[first:last], self.lengths[first:last]
+        if (none := codes < 0).any():
+            z, codes, lengths = z[~none], codes[~none], lengths[~none]
+        return of_records(z, lengths, codes, weights, grid)
 
-    def _of_units(self, weights: FloatArray, grid: Grid) -> Iterator[IntArray]:
+    def _of_units(self, block: tuple[int, int], weights: FloatArray, grid: Grid) -> IntArray:
         assert self.starts is not None  # noqa: S101 - the caller's condition
-        unit, starts = 0, self.starts
-        while unit < len(starts) - 1:
-            stop = int(np.searchsorted(starts, starts[unit] + self._step, side="right")) - 1
-            if stop <= unit:  # one unit alone has more rows
-                yield self._of_long_unit(int(starts[unit]), int(starts[unit + 1]), weights, grid)
-                unit += 1
-                continue
-            first, last = int(starts[unit]), int(starts[stop])
-            there = self.codes[first:last] >= 0
-            z, codes = self._rows(first, last)[there], self.codes[first:last][there]
-            begins = np.concatenate([[0], np.cumsum(there)])[starts[unit : stop + 1] - first]
-            begins = np.append(begins[:-1][np.diff(begins) > 0], begins[-1])  # without units that have no row
-            if len(codes):
-                yield of_groups(z, codes, begins, weights, grid)
-            unit = stop
+        starts = self.starts[block[0] : block[1] + 1]
+        first, last = int(starts[0]), int(starts[-1])
+        if last - first > max(1, NUMBERS // self.width):  # one unit alone has more rows
+            return self._of_long_unit(first, last, weights, grid)
+        usable = self.codes[first:last] >= 0
+        if not usable.any():
+            return np.zeros((self.width, weights.shape[1]), dtype=np.int64)
+        z, codes = self._rows(first, last), self.codes[first:last]
+        if not usable.all():
+            z, codes = z[usable], codes[usable]
+        begins = np.concatenate([[0], np.cumsum(usable)])[starts - first]
+        begins = np.append(begins[:-1][np.diff(begins) > 0], begins[-1])  # without units that have no row
+        return of_groups(z, codes, begins, weights, grid)
 
     def _of_long_unit(self, first: int, last: int, weights: FloatArray, grid: Grid) -> IntArray:
         """Return one unit's integers, its usable rows read 1,024 at once as they are counted from the first."""
@@ -226,8 +133,8 @@ class DenseUnits:
 
         def stretches() -> Iterator[tuple[FloatArray, FloatArray]]:
             z, done = np.empty((0, self.width)), 0
-            for start in range(first, last, self._step):
-                end = min(start + self._step, last)
+            for start in range(first, last, GROUP_ROWS):
+                end = min(start + GROUP_ROWS, last)
                 z = np.concatenate([z, self._rows(start, end)[self.codes[start:end] >= 0]])
                 while len(z) >= GROUP_ROWS or (end == last and len(z)):
                     own, z = z[:GROUP_ROWS], z[GROUP_ROWS:]
@@ -251,6 +158,7 @@ class SparseRecords:
     spool: Spool
     model: Any
     blocks: list[tuple[list[tuple[int, tuple[int, ...], Any]], IntArray]] = field(default_factory=list)
+    threads: Threads = field(default_factory=Threads)
 
     def put(self, z: Any, codes: IntArray) -> None:
         """Write some rows."""
@@ -265,9 +173,8 @@ class SparseRecords:
 
         def summed(weights: FloatArray) -> IntArray:
             total = np.zeros((self.model.shape[1], weights.shape[1]), dtype=np.int64)
-            for parts, codes in self.blocks:
-                z = self._block([self.spool.read(*part) for part in parts], len(codes))
-                total += of_records(z, lengths_of(z), codes, weights, grid)
+            for part in self.threads.map(lambda block: self._of_block(block, weights, grid), self.blocks):
+                total += part
             return total
 
         return summed
@@ -288,11 +195,56 @@ class SparseRecords:
                 put_held()
         put_held()
 
-    def _block(self, arrays: list[Any], n_rows: int) -> Any:
+    def _of_block(self, block: tuple[list[Any], IntArray], weights: FloatArray, grid: Grid) -> IntArray:
+        z = self.read(block)
+        return of_records(z, lengths_of(z), block[1], weights, grid)
+
+    def read(self, block: tuple[list[Any], IntArray]) -> Any:
+        """Return the rows of a block."""
+        arrays, n_rows = [self.spool.read(*part) for part in block[0]], len(block[1])
         factored = isinstance(self.model, FactoredRows)
         width = (self.model.images if factored else self.model).shape[1]
         images = sparse.csr_matrix(tuple(arrays[:3]), shape=(n_rows, width))
         return FactoredRows(images, self.model.matrix, self.model.bound, arrays[3]) if factored else images
+
+
+@dataclass(slots=True, eq=False)
+class SparseUnits:
+    """Sparse rows of units that have several.
+
+    `records`: pieces of blocks, each with rows of a few units. `places`: of the rows of each piece, among those of all
+    units. `starts`: where each unit begins. `together`: the pieces that hold the same few units.
+    """
+
+    records: SparseRecords
+    places: list[IntArray]
+    starts: IntArray
+    together: list[list[int]]
+
+    @property
+    def spool(self) -> Spool:
+        """Where the rows lie."""
+        return self.records.spool
+
+    def summing(self, grid: Grid) -> Callable[[FloatArray], IntArray]:
+        """Return the function from weights to the sum of the units' integers, ``(n_coordinates, n_outputs)``."""
+
+        def of_pieces(pieces: list[int], weights: FloatArray) -> IntArray:
+            places = np.concatenate([self.places[piece] for piece in pieces])
+            codes = np.concatenate([self.records.blocks[piece][1] for piece in pieces])
+            z = sparse.vstack([self.records.read(self.records.blocks[piece]) for piece in pieces], format="csr")
+            order = np.argsort(places)
+            whose = np.searchsorted(self.starts, places[order], side="right")
+            begins = np.append(np.flatnonzero(np.diff(whose, prepend=-1)), len(whose))
+            return of_groups(z[order], codes[order], begins, weights, grid)
+
+        def summed(weights: FloatArray) -> IntArray:
+            total = np.zeros((self.records.model.shape[1], weights.shape[1]), dtype=np.int64)
+            for part in self.records.threads.map(lambda pieces: of_pieces(pieces, weights), self.together):
+                total += part
+            return total
+
+        return summed
 
 
 def units_of(
@@ -301,7 +253,7 @@ def units_of(
     *,
     folder: Path | None = None,
     watch: Watching | None = None,
-) -> PrivateUnits | DenseUnits | SparseRecords:
+) -> DenseUnits | SparseRecords | SparseUnits:
     """Make the coordinates of all rows that can be used, block by block, for the rounds to read.
 
     `coordinates`: of the plan. `private`: the rows, which are read once. `folder`: where what memory does not hold may
@@ -318,34 +270,57 @@ def units_of(
             units = _dense(private, model.shape[1], folder)
             place = np.full(len(private.codes), -1, dtype=np.int64)
             place[private.candidates] = np.arange(len(units.codes))
-            for rows, numbers in private.blocks(widest=widest, watch=watch):
+
+            def put(block: tuple[IntArray, Any]) -> None:
+                rows, numbers = block
                 units.put(form(numbers), private.codes[rows], place[rows])
+
+            for _ in units.threads.map(put, private.blocks(widest=_COPIES * widest, watch=watch)):
+                pass
             return units
         blocks = private.blocks(watch=watch)
         if private.units is None:
             records = SparseRecords(Spool(0, folder), model)
             records.put_blocks(blocks, private.codes, form)
             return records
-        return _held(private, blocks, form)
+        return _sparse_units(private, blocks, form, SparseRecords(Spool(0, folder), model))
 
 
 def _dense(private: UsableRows, width: int, folder: Path | None) -> DenseUnits:
     """Take room for the coordinates of each row that has a class and a unit."""
     candidates = private.candidates
     spool = Spool(4 * width * len(candidates), folder)
-    codes, starts = np.full(len(candidates), -1, dtype=np.int64), None
-    if private.units is not None:
-        whose = private.units[candidates]
-        starts = np.concatenate([np.flatnonzero(np.diff(whose, prepend=-1)), [len(whose)]]).astype(np.int64)
-    return DenseUnits(spool, width, codes, starts)
+    codes, starts = np.full(len(candidates), -1, dtype=np.int64), _starts(private)
+    return DenseUnits(spool, width, codes, starts, np.zeros(len(candidates) if starts is None else 0))
 
 
-def _held(private: UsableRows, blocks: Iterator[tuple[IntArray, Any]], form: Callable[[Any], Any]) -> PrivateUnits:
-    """Return sparse rows of units of several rows, in memory as they came."""
-    assert private.units is not None  # noqa: S101 - the caller's condition
-    parts = [(rows, form(numbers)) for rows, numbers in blocks]
-    rows = np.concatenate([at for at, _ in parts])
-    order = np.argsort(private.units[rows], kind="stable")
-    whose = private.units[rows][order]
-    starts = np.concatenate([np.flatnonzero(np.diff(whose, prepend=-1)), [len(whose)]]).astype(np.int64)
-    return PrivateUnits(sparse.vstack([z for _, z in parts], format="csr")[order], private.codes[rows][order], starts)
+def _starts(private: UsableRows) -> IntArray | None:
+    """Return where each unit begins among the rows of all units, and the end; None where every row is a unit."""
+    if private.units is None:
+        return None
+    whose = private.units[private.candidates]
+    return np.append(np.flatnonzero(np.diff(whose, prepend=-1)), len(whose)).astype(np.int64)
+
+
+def _sparse_units(
+    private: UsableRows, blocks: Iterator[tuple[IntArray, Any]], form: Callable[[Any], Any], records: SparseRecords
+) -> SparseUnits:
+    """Write rows of units of several rows, block by block, those of a few units each as a piece."""
+    starts = _starts(private)
+    assert starts is not None  # noqa: S101 - the caller's condition
+    place = np.full(len(private.codes), -1, dtype=np.int64)
+    place[private.candidates] = np.arange(int(starts[-1]))
+    edges = starts[np.unique(np.searchsorted(starts, np.arange(ROWS_TOGETHER, starts[-1], ROWS_TOGETHER)))]
+    units = SparseUnits(records, [], starts, [[] for _ in range(len(edges) + 1)])
+    for rows, numbers in blocks:
+        places = place[rows]
+        order = np.argsort(places)
+        z, ranked = form(numbers)[order], places[order]
+        cuts = [0, *np.searchsorted(ranked, edges).tolist(), len(ranked)]
+        for few, (first, end) in enumerate(pairwise(cuts)):
+            if end > first:
+                units.together[few].append(len(units.places))
+                units.places.append(ranked[first:end])
+                records.put(z[first:end], private.codes[rows[order[first:end]]])
+    units.together = [pieces for pieces in units.together if pieces]
+    return units

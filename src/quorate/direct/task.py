@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -24,7 +23,6 @@ from quorate.direct.config import (
     charge_beginning,
 )
 from quorate.direct.plan import DirectPlan
-from quorate.direct.relation import ChosenRelation
 from quorate.direct.spool import units_of
 from quorate.direct.statements import FITTED_IS_STATED, POOL_IS_STATED, REMEDY
 from quorate.direct.stored import dump_plan
@@ -32,16 +30,23 @@ from quorate.errors import PreconditionFailed
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
 from quorate.ledger.budget import Composition
 from quorate.noise import NoiseSource
-from quorate.release import Charge, release
+from quorate.release import Charge
 from quorate.release.guarantee import ALL_OR_NONE
 from quorate.release.target import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
+from quorate.run.drawn_pool import (
+    STATEMENTS,
+    state_coordinates,
+)
+from quorate.run.drawn_rows import (
+    pool_from,
+)
+from quorate.run.relation import ChosenRelation
 from quorate.run.schema import Schema
 from quorate.run.stage_store import StageStore, pool_stage
 from quorate.run.usable_rows import PrivateTable, UsableRows, Watching
 from quorate.types import Secret
 
 _MADE_UP = 48  # rows
-_STATEMENTS = 16  # of coordinates: one is made, and a process may end while it is
 DRAWN = "drawn pool"  # in a key, where a digest of coordinates stands elsewhere
 _RECOMPUTED = (
     "the ledger holds these very rounds in coordinates whose last bits differ, as those of another machine, library or "
@@ -118,7 +123,14 @@ class DirectTask:
         """One sentence for each setting, with what it follows from."""
         if self.drawn is None:
             return self.plan.why(self.unit)
-        drawn = self.drawn.words(int(self.schema.pool.shape[0]), drawn=self.stored or self.drawn.released is not None)
+        released, before = self.drawn.released, self.drawn.before
+        if self.stored or released is not None:
+            drawn = before.described(released, int(self.schema.pool.shape[0]))
+        else:
+            drawn = (
+                f"{before.described(None)}; until then the coordinates, the clip and its noise are those of rows drawn "
+                "evenly"
+            )
         return drawn, *self.plan.why(self.unit, pool="the drawn rows define")
 
     @property
@@ -185,7 +197,7 @@ class DirectTask:
         purposes = {GRADIENT_ROUND: self.plan.settings.rounds}
         if self.drawn is not None:
             levels = self.drawn.before.marginals.n_levels
-            purposes = {MARGINAL_LEVEL: levels, COORDINATES: _STATEMENTS, **purposes}
+            purposes = {MARGINAL_LEVEL: levels, COORDINATES: STATEMENTS, **purposes}
         for attempt in numbers():
             yield Charge(
                 event=self.event,
@@ -250,10 +262,8 @@ class DirectTask:
 
     def kept_pool(self, stages: StageStore) -> Rows | None:
         """Return the rows that an earlier process drew and kept; None where none did."""
-        import polars as pl
-
         content = stages.load(pool_stage(self.plan_key), self.plan_key)
-        return None if content is None else pl.read_parquet(io.BytesIO(content))
+        return None if content is None else pool_from(content)
 
     def in_coordinates(self, schema: Schema, plan: DirectPlan, private: UsableRows) -> DirectTask:
         """Return the task with other columns and coordinates."""
@@ -265,11 +275,7 @@ class DirectTask:
 
         A pool is drawn behind the charge, so that no key can name them. Raises PreconditionFailed if they differ.
         """
-        stated = stated_coordinates(reservation)
-        if stated - {self._plan_digest}:
-            raise PreconditionFailed(_RECOMPUTED)
-        if not stated and reservation.remaining(COORDINATES):
-            release(reservation, COORDINATES, 1, lambda drawn: self._plan_digest, record=lambda digest: [digest])
+        state_coordinates(reservation, self._plan_digest, refusal=_RECOMPUTED)
 
     def may_score(self, rows: Any) -> bool:
         """Tell whether a score on labelled rows may be published: no more private ones are among them than by chance.
@@ -286,11 +292,6 @@ class DirectTask:
         nothing = PrivateTable(self.schema, take(self.schema.pool, np.arange(0)))
         drawn = None if self.drawn is None else replace(self.drawn, counted=Secret(np.empty(0, dtype=bool)))
         return replace(self, private=Secret(UsableRows(nothing, np.empty(0, dtype=np.int64), None, 0)), drawn=drawn)
-
-
-def stated_coordinates(reservation: Reservation) -> set[str]:
-    """Return the digests of coordinates that the rounds of a reservation are in; none before the first round."""
-    return {block.answers[0] for block in reservation.blocks(COORDINATES) if block.answers is not None}
 
 
 def _goes_on(reservation: Reservation) -> bool:

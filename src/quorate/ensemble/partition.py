@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast, get_args
 import numpy as np
 
 from quorate.arguments import count, one_of
-from quorate.data.packed import order_of, words_of
+from quorate.data.digests import order_of, words_of
 from quorate.data.unit_keys import UnitKeys, as_unit_keys
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.stored_names import stored_as

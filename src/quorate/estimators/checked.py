@@ -52,7 +52,7 @@ def check(
         With the arguments that it is to be fitted with; it is not changed, and may be fitted already. Of a learner of
         :mod:`quorate.learners` it is not looked at whether its ledger has enough left.
     X, y, public, groups, schema
-        What ``fit`` would be given; `schema` is of :class:`PrivateLogisticRegression` alone.
+        What ``fit`` would be given; `schema` where there are no public rows.
     evaluation : (X, y), optional
         *Public* rows with labels, 40 at least. Where teachers vote, the fit is rehearsed on them, with shards, noise
         and student as they would be: ``found["expected"]`` has the accuracy to expect, and where a class is rare the
@@ -148,7 +148,10 @@ def check_of_teachers(
         reworded=lambda refusal, ledger: charged_before(refusal, ledger, by_fit(task)),
     )
     found, cautions = foreseen(task), task.recipe.cautions
-    notes = remarks(lambda: notes_on_pool(task.inputs.public, PUBLIC_ROWS), lambda: note_on_mechanism(task))
+    notes = remarks(
+        lambda: () if task.draws_pool else notes_on_pool(task.inputs.public, PUBLIC_ROWS),
+        lambda: note_on_mechanism(task),
+    )
     result = CheckResult(
         found={**found, "notes": [each.tree() for each in notes], "cautions": [each.tree() for each in cautions]},
         steps=tuple(steps_of(task, found)),

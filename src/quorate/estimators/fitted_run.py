@@ -25,6 +25,7 @@ from quorate.voting.ask import Asked, asked_rows, memo_of, open_online, reader_o
 from quorate.voting.facts import ex_post, facts, guarantee
 from quorate.voting.flow import RunResult, answering_purposes, answers_left
 from quorate.voting.task import Task
+from quorate.voting.without_pool import as_declared
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,15 +52,15 @@ class FittedRun:
     left: Standing = field(repr=False)
 
     @classmethod
-    def of(
-        cls, task: Task, result: RunResult, ledger: Ledger, guard: RollbackGuard, metadata: RunMetadata
-    ) -> FittedRun:
+    def of(cls, result: RunResult, ledger: Ledger, guard: RollbackGuard, metadata: RunMetadata) -> FittedRun:
         """Keep what is needed after a fit, and let go of the private rows."""
+        task = result.task
         promised = guarantee(task, ledger, result.reservation)
         budget = Budget(task.facts.epsilon, task.facts.delta)
+        alone = task.without_private_rows()
         return cls(
-            task=task.without_private_rows(),
-            result=result,
+            task=alone,
+            result=replace(result, task=alone),
             account=Account(charge=result.charge, ledger=ledger, budget=budget, guard=guard),
             memo=memo_of(task, result.queries, result.released),
             records=task.inputs.records(),
@@ -99,7 +100,7 @@ class FittedRun:
         """
         inputs, view = self.task.inputs, self.task.views.student
         refuse_one_row(X, texts=inputs.public.shape[1] == 1)
-        rows = reader_of(inputs, view).as_the_pool(X)
+        rows = as_declared(inputs, X) if inputs.declared is not None else reader_of(inputs, view).as_the_pool(X)
         view.check(rows, "X")
         return rows
 
@@ -153,12 +154,10 @@ def fit_run(
     budget, guard = Budget(task.facts.epsilon, task.facts.delta), RollbackGuard()
     with session(given, budget=budget, guard=guard, seeded=task.noise.seeded) as ledger:
         result = charged(task, ledger, nonce=nonce, of=of, verbose=verbose)
-        return FittedRun.of(task, result, ledger, guard, metadata)
+        return FittedRun.of(result, ledger, guard, metadata)
 
 
-def resume_run(
-    task: Task, given: GivenLedger, *, of: OfFit, metadata: RunMetadata, verbose: bool
-) -> tuple[Task, FittedRun]:
+def resume_run(task: Task, given: GivenLedger, *, of: OfFit, metadata: RunMetadata, verbose: bool) -> FittedRun:
     """Find a task's charge in its ledger, train the same teachers again, and charge nothing.
 
     `task`: with any key. `given`: the estimator's ``ledger=``. `of`: from a number that names a fit to the task with
@@ -168,5 +167,5 @@ def resume_run(
     """
     guard = RollbackGuard()
     with session(given, budget=None, guard=guard) as ledger:
-        task, result = went_on(task, ledger, of=of, verbose=verbose)
-        return task, FittedRun.of(task, result, ledger, guard, metadata)
+        result = went_on(task, ledger, of=of, verbose=verbose)
+        return FittedRun.of(result, ledger, guard, metadata)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from datetime import UTC, datetime
+from enum import Enum
 from pathlib import Path
 from typing import Any, Literal
 
@@ -61,6 +62,17 @@ from quorate.voting.resumed import fit_key
 from quorate.voting.task import Task
 
 CLASSES_WERE_READ = "which labels occur was read off the data and is treated as public"
+
+
+def _with_public_classes(y: Any) -> NDArray[Any]:
+    """Return labels that name the classes, as scikit-learn checks them; of members of enumerations the values."""
+    if isinstance(y, list | tuple) or getattr(getattr(y, "dtype", None), "kind", "") == "O":
+        y = [label.value if isinstance(label, Enum) else label for label in y]
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    assert_all_finite(labels, input_name="y")
+    with unwarned():  # its warning about many classes would be a function of private labels
+        check_classification_targets(labels)
+    return labels
 
 
 def _or_logistic(model: Any, role: Role, rows: Any) -> Any:
@@ -250,8 +262,8 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         verbose, metadata = wanted(self.verbose), self._metadata("resume")
         task = self._task(X, y, groups=groups, begin=False, rehearse=False)
         with session(self.ledger, budget=None) as ledger:
-            task, result = went_on(task, ledger, of=by_fit(task), verbose=verbose)
-            self._take(task, result, ledger, metadata)
+            result = went_on(task, ledger, of=by_fit(task), verbose=verbose)
+            self._take(result.task, result, ledger, metadata)
         return self
 
     def _take(self, task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) -> None:
@@ -317,10 +329,7 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         """Check everything and fill in what was left open; nothing is written where `begin` is False."""
         epsilon, delta = floor_budget(self.epsilon, self.delta)
         rows = self._rows(X, reset=True)
-        labels = column_or_1d(y, warn=True)
-        assert_all_finite(labels, input_name="y")
-        with unwarned():  # its warning about many classes would be a function of private labels
-            check_classification_targets(labels)
+        labels = _with_public_classes(y) if isinstance(self.classes, str) else y
         config = RunConfig(
             classes=self._declared(labels),
             epsilon=epsilon,
@@ -348,7 +357,7 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
 
         def prepared(beside: Secret[bytes]) -> Task:
             noise, key = noise_and_key(self.unsafe_noise_seed, fit_key(beside, nonce))
-            tables = {"public": PublicPool(rows), "groups": groups}
+            tables: dict[str, Any] = {"public": PublicPool(rows), "groups": groups}
             return prepare(config, rows, labels, **tables, key=key, fingerprint_key=beside, noise=noise)
 
         return with_key(ledger_location(self.ledger), prepared, begin=begin)

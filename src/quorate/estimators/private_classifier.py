@@ -20,13 +20,14 @@ from quorate.findings import warn_of
 from quorate.labelling import Strategy
 from quorate.release import GivenLedger, ledger_location
 from quorate.release.keys import with_key
+from quorate.release.session import terms_of
 from quorate.release.target import noise_and_key
 from quorate.run.check_result import CheckResult
 from quorate.run.facts import RunMetadata
 from quorate.run.progress import wanted
 from quorate.stored_names import stored_as
 from quorate.students import Declined
-from quorate.students.decision_threshold import DecisionThreshold, require_probabilities
+from quorate.students.decision_threshold import DecisionThreshold, require_pool, require_probabilities
 from quorate.types import Secret
 from quorate.voting.config import RunConfig
 from quorate.voting.notes import refuse_rows_as_units, warn_of_promise
@@ -38,7 +39,7 @@ from quorate.voting.task import Task
 ASKED = (
     "classes", "epsilon", "delta", "teacher", "student", "n_teachers", "queries", "mechanism", "online_answers",
     "n_records", "n_rows", "unit", "partition", "declined", "prior_matching", "batched", "preprocessing", "n_jobs",
-    "scheduler",
+    "scheduler", "marginals", "neighbours",
 )  # fmt: skip
 
 
@@ -117,6 +118,12 @@ class PrivateClassifier(VotedClassifier):
     scheduler : DaskScheduler, optional
         Whose workers train the teachers and have them vote on the public pool, in place of processes of this machine:
         the same teachers and votes. :meth:`ask` asks them here.
+    marginals : float, optional
+        Where ``fit`` gets a schema: the share of the budget (of μ²) that noisy counts of the columns get, in (0, 1); by
+        default the least within [.1, .3] that tells six parts of a number's range apart.
+    neighbours : {"auto", "add-or-remove", "replace"}, default "auto"
+        Where ``fit`` gets a schema: for which change of one unit the noise of these counts is. By default it is enough
+        for each, as that of votes is; for adding or removing alone it is less, and the figure for replacing is beside.
     allow_hopeless : bool, default False
         Whether to pay for a run that can answer nothing: where even a unanimous vote is unlikely to pass the
         mechanism's test, or noise drowns the mean of all answers. Such a run is refused otherwise.
@@ -144,6 +151,8 @@ class PrivateClassifier(VotedClassifier):
         What was expected beside what came.
     classes_ : (n_classes,) array
         The declared classes.
+    pool_ : frame, (n_rows, n_columns)
+        Where ``fit`` got a schema: the rows that were drawn from noisy counts. They may be published.
     n_features_in_, feature_names_in_ : int, (n_features,) array of str
         Width of the public pool, and the names of its columns where they are texts.
 
@@ -190,6 +199,8 @@ class PrivateClassifier(VotedClassifier):
         preprocessing: Preprocessing = "inside",
         n_jobs: int | None = None,
         scheduler: DaskScheduler | None = None,
+        marginals: float | None = None,
+        neighbours: Literal["auto", "add-or-remove", "replace"] = "auto",
         allow_hopeless: bool = False,
         unsafe_noise_seed: int | None = None,
         verbose: bool | int = False,
@@ -217,12 +228,16 @@ class PrivateClassifier(VotedClassifier):
         self.preprocessing = preprocessing
         self.n_jobs = n_jobs
         self.scheduler = scheduler
+        self.marginals = marginals
+        self.neighbours = neighbours
         self.allow_hopeless = allow_hopeless
         self.unsafe_noise_seed = unsafe_noise_seed
         self.verbose = verbose
 
     @tables_by_name
-    def fit(self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None) -> PrivateClassifier:
+    def fit(
+        self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None, schema: Any = None
+    ) -> PrivateClassifier:
         """Train teachers, release answers, fit the student. Each call is a release of its own and is charged.
 
         Parameters
@@ -235,6 +250,10 @@ class PrivateClassifier(VotedClassifier):
             Public unlabelled rows with the same columns.
         groups : (n_records,), optional
             Whose row it is. The guarantee is then for everything of one person.
+        schema : Schema or mapping of str to declaration, optional
+            Where there are no public rows: what the columns of the frame hold, as :class:`~quorate.Schema` takes it. A
+            tenth of the budget pays for noisy counts of each column, in the same charge, and rows drawn from them are
+            what the teachers vote on.
 
         Raises
         ------
@@ -253,15 +272,17 @@ class PrivateClassifier(VotedClassifier):
             Where the private rows look scaled by what was fitted on all of them, with check's own sentence.
         """
         metadata, verbose, nonce = self._metadata("fit"), wanted(self.verbose), secrets.token_hex(16)
-        task = self._task(X, y, public=public, groups=groups, nonce=nonce)
+        task = self._task(X, y, public=public, groups=groups, schema=schema, nonce=nonce)
         warn_of(task.recipe.cautions)
         warn_of_promise(task)
         kept = fit_run(task, self.ledger, nonce=nonce, of=by_fit(task), metadata=metadata, verbose=verbose)
-        self._take(task, kept)
+        self._take(kept)
         return self
 
     @tables_by_name
-    def resume(self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None) -> PrivateClassifier:
+    def resume(
+        self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None, schema: Any = None
+    ) -> PrivateClassifier:
         """Go on with a fit whose process ended: train the same teachers again, and charge nothing.
 
         The ledger that the fit was charged to, the key beside it and the same data give the same teachers and the same
@@ -270,7 +291,7 @@ class PrivateClassifier(VotedClassifier):
 
         Parameters
         ----------
-        X, y, public, groups
+        X, y, public, groups, schema
             What ``fit`` was given.
 
         Raises
@@ -284,8 +305,8 @@ class PrivateClassifier(VotedClassifier):
         """
         refuse_lost_ledger(self.ledger)
         verbose, metadata = wanted(self.verbose), self._metadata("resume")
-        task = self._task(X, y, public=public, groups=groups, begin=False, rehearse=False)
-        self._take(*resume_run(task, self.ledger, of=by_fit(task), metadata=metadata, verbose=verbose))
+        task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False, rehearse=False)
+        self._take(resume_run(task, self.ledger, of=by_fit(task), metadata=metadata, verbose=verbose))
         return self
 
     def _task(
@@ -295,6 +316,7 @@ class PrivateClassifier(VotedClassifier):
         *,
         public: Any,
         groups: Any | None,
+        schema: Any = None,
         begin: bool = True,
         nonce: str = "",
         rehearse: bool = True,
@@ -311,15 +333,23 @@ class PrivateClassifier(VotedClassifier):
                 'folder="/shared/me"), from quorate.ensemble'
             )
         asked |= {"allow_hopeless": truth("allow_hopeless", self.allow_hopeless), "rehearse": rehearse}
+        asked["schema"] = schema
 
         def prepared(beside: Secret[bytes]) -> Task:
             noise, key = noise_and_key(self.unsafe_noise_seed, fit_key(beside, nonce))
-            tables = {
-                "public": public,
-                "groups": only_whole_ids(groups) if truth("whole_ids", self.whole_ids) else groups,
-            }
-            task = prepare(RunConfig(**asked), X, y, **tables, key=key, fingerprint_key=beside, noise=noise)
+            task = prepare(
+                RunConfig(**asked),
+                X,
+                y,
+                public=public,
+                groups=only_whole_ids(groups) if truth("whole_ids", self.whole_ids) else groups,
+                key=key,
+                fingerprint_key=beside,
+                noise=noise,
+                terms=None if schema is None else terms_of(ledger_location(self.ledger)),
+            )
             require_probabilities(task.student.learner, self._rule(task.inputs.classes))
+            require_pool(self._rule(task.inputs.classes), not task.draws_pool)
             if begin and self.n_teachers == "auto":  # a number that was given is not made from it
                 refuse_rows_as_units(task)
             return task
@@ -333,9 +363,9 @@ class PrivateClassifier(VotedClassifier):
             started=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
-    def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, **how: Any) -> CheckResult:
+    def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, **how: Any) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
-        task = self._task(X, y, public=public, groups=groups, begin=False)
+        task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False)
         refuse_rows_as_units(task)
         shares = self._class_shares(task.inputs.classes)
         return check_of_teachers(task, self.ledger, shares=shares, **how)

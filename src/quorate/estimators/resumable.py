@@ -72,13 +72,12 @@ def charged(task: Task, ledger: Ledger, *, nonce: str, of: OfFit, verbose: bool)
             raise charged_before(refusal, ledger, of) from None
 
 
-def went_on(task: Task, ledger: Ledger, *, of: OfFit, verbose: bool) -> tuple[Task, RunResult]:
+def went_on(task: Task, ledger: Ledger, *, of: OfFit, verbose: bool) -> RunResult:
     """Find a task's charge in an open ledger, train the same teachers again, and charge nothing.
 
-    `task`: with any key. `ledger`, `of`, `verbose`: as for :func:`charged`. Returns: `task`: with the key of the fit.
-    `result`: as the fit would have had it. Raises InvalidParameter if the ledger is in memory; LedgerMismatch if the
-    ledger was charged for other data; PreconditionFailed if it holds no fit of these arguments, public rows and
-    versions.
+    `task`: with any key. `ledger`, `of`, `verbose`: as for :func:`charged`. Returns: as the fit would have
+    had it. Raises InvalidParameter if the ledger is in memory; LedgerMismatch if the ledger was charged for other data;
+    PreconditionFailed if it holds no fit of these arguments, public rows and versions.
     """
     refuse_other_ledger(ledger, task.fingerprint)
     found = find_fit(ledger, of)
@@ -86,7 +85,7 @@ def went_on(task: Task, ledger: Ledger, *, of: OfFit, verbose: bool) -> tuple[Ta
         raise PreconditionFailed(_no_such_fit(ledger, task))
     task, charge = found
     with noted(ledger, charge.key, seeded=task.noise.seeded), progress(quiet=not verbose) as watch:
-        return task, go_on(task, charge, ledger, watch=watch)
+        return go_on(task, charge, ledger, watch=watch)
 
 
 def by_fit(task: Task) -> OfFit:

@@ -25,7 +25,6 @@ from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray
 from quorate.voting.ask import Asked
-from quorate.voting.task import Task
 
 
 @stored_as("quorate.estimators.voted.VotedClassifier")
@@ -35,8 +34,8 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
     ledger: GivenLedger
     asked_: Asked
 
-    def _take(self, task: Task, kept: FittedRun) -> None:
-        self._kept, self._standing = kept, kept.left
+    def _take(self, kept: FittedRun) -> None:
+        self._kept, self._standing, task = kept, kept.left, kept.task
         if hasattr(self, "asked_"):
             del self.asked_  # of an earlier fit
         self.guarantee_: Guarantee = kept.promised
@@ -46,6 +45,8 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
         self.recipe_ = task.recipe
         self.classes_ = np.asarray(list(task.inputs.classes))
         note_columns(self, task.inputs.public)
+        if task.draws_pool:
+            self.pool_ = task.inputs.public
 
     @own_switches()
     def predict(self, X: Any) -> NDArray[Any]:
@@ -130,7 +131,7 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
 
     def _published(self) -> tuple[Any, Any]:
         task = self._kept.task
-        return self._student(), task.views.student.kinds(task.inputs.public)
+        return self._student(), None if task.draws_pool else task.views.student.kinds(task.inputs.public)
 
     def _student(self) -> Any:
         if not hasattr(self, "student_"):

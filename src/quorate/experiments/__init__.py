@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from quorate.deferred import on_demand
 
 if TYPE_CHECKING:
-    from quorate.experiments.by_name import EXPERIMENTS
     from quorate.experiments.few_labels import reproduce_few_labels
     from quorate.experiments.margins import reproduce_margins
     from quorate.experiments.measurement import Experiment, Measured
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
     from quorate.experiments.writers import reproduce_writers
 
 __all__ = [
-    "EXPERIMENTS",
     "Experiment",
     "Measured",
     "reproduce_table4",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import warnings
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import click
 
@@ -92,12 +92,11 @@ def command(
         arguments["real_sim_file"] = real_sim
     if files and name in WITH_LINES:
         arguments["files"] = files
-    given = {"epsilons": epsilons, "methods": methods}
-    arguments |= {each: value for each, value in given.items() if value}
+    arguments |= {option: values for option, values in (("epsilons", epsilons), ("methods", methods)) if values}
     typed = ["quorate", "reproduce", name]
     typed += [f"--repeats={repeats}"] if repeats else []
-    typed += [f"--data={each}" for each in data]
-    typed += [f"--epsilon={each:g}" for each in epsilons] + [f"--method={each}" for each in methods]
+    typed += [f"--data={table}" for table in data]
+    typed += [f"--epsilon={epsilon:g}" for epsilon in epsilons] + [f"--method={method}" for method in methods]
     typed += [f"--seed={seed}"] if seed else []
     with progress(quiet=as_json) as watch:
         experiment = _run(name, {**arguments, "seed": seed, "command": shlex.join(typed), "watch": watch})
@@ -110,8 +109,9 @@ def command(
 
 
 def _run(name: str, arguments: dict[str, object]) -> Experiment:
-    from quorate.experiments import EXPERIMENTS
+    from quorate import experiments
 
+    reproduce = getattr(experiments, f"reproduce_{name.replace('-', '_')}")
     with warnings.catch_warnings():  # cautions are about a release; here all rows are public, and large ε are a column
         warnings.simplefilter("ignore", QuorateWarning)
-        return EXPERIMENTS[name](**arguments)
+        return cast("Experiment", reproduce(**arguments))

@@ -71,12 +71,12 @@ class LinearEnsemble:
         parts = self.parts
         mechanism, reservation = self._charged(epsilon, strategy.n)
         pool = Pool(rows=np.arange(n_rows(parts.X_public)), points=parts.X_public, n_classes=2)
-        found = label_adaptively(
+        answers = label_adaptively(
             self.counts, pool, strategy, mechanism, reservation, SeededNoise(self.seed), key=self._key
         )
         delta = 1 / len(parts.y_private)
-        after = ex_post_epsilon(mechanism, cap=strategy.n, drawn=len(found.rows), delta=delta)
-        return self._score(found.rows, found.released, ex_post_epsilon=epsilon if after is None else after)
+        after = ex_post_epsilon(mechanism, cap=strategy.n, drawn=len(answers.rows), delta=delta)
+        return self._score(answers.rows, answers.released, ex_post_epsilon=epsilon if after is None else after)
 
     def _charged(self, epsilon: float, answers: int) -> tuple[GaussianNoisyMax, Reservation]:
         epsilon, delta = floor_budget(epsilon, 1 / len(self.parts.y_private))
@@ -97,8 +97,8 @@ class LinearEnsemble:
             seed=self.seed,
         )
         student = LabelStudent(logistic()).fit(data)
-        asked = int(released.answered.sum())
-        return scored(student.predict(parts.X_test), parts.y_test, n_queries=asked, **more)
+        n_answers = int(released.answered.sum())
+        return scored(student.predict(parts.X_test), parts.y_test, n_queries=n_answers, **more)
 
 
 def logistic() -> Any:

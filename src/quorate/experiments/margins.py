@@ -25,7 +25,7 @@ from quorate.ensemble import (
     high_margin_curve,
     train_teachers,
 )
-from quorate.experiments.measurement import Experiment, Measured, standard_error
+from quorate.experiments.measurement import Experiment, Measured, standard_error, watched
 from quorate.report import Axis, Chart
 from quorate.types import FloatArray, IntArray, Secret
 
@@ -68,19 +68,13 @@ def reproduce_margins(
     adult = load_adult()
     X = adult.a9a()
     codes = (np.concatenate([adult.train_labels, adult.test_labels]) == ">50K").astype(np.int64)
-    divisions = []
-    for repeat in range(repeats):
-        if watch:
-            watch("margins", repeat, repeats)
-        divisions.append(_measure(X, codes, seed + repeat))
-    if watch:
-        watch("margins", repeats, repeats)
+    divisions = [_measure(X, codes, seed + repeat) for repeat in watched(watch, "margins", range(repeats))]
     curve = high_margin_curve(divisions[-1].counts, N_TEACHERS).reveal()
     ours, theirs = divisions[-1].agreement.cumulated
     return Experiment(
         name="margins",
         title="LZCW21 Appendix E: 250 logistic teachers on Adult, 2,000 queries",
-        rows=tuple(_rows(np.array([each.measures for each in divisions]))),
+        rows=tuple(_rows(np.array([division.measures for division in divisions]))),
         notes=(
             "the expected margin lies in [0, .5]: half the gap between the two counts, in shares of the teachers",
             "the paper prints pictures alone, so there is no figure of its own to compare with",
@@ -90,7 +84,7 @@ def reproduce_margins(
         seed=seed,
         seconds=time.monotonic() - begun,
         figures={
-            "margins-histogram": _histogram(np.concatenate([each.margin for each in divisions])).written(),
+            "margins-histogram": _histogram(np.concatenate([division.margin for division in divisions])).written(),
             "margins-curve": _curve(curve.xi, curve.nu).written(),
             "margins-sums": _sums(ours[:SHOWN_SUMS], theirs[:SHOWN_SUMS]).written(),
         },
@@ -112,7 +106,7 @@ def _measure(X: Any, codes: IntArray, seed: int) -> _Division:
     from sklearn.linear_model import LogisticRegression
 
     order = np.random.default_rng(seed).permutation(len(codes))
-    private, asked = order[:N_PRIVATE], order[N_PRIVATE : N_PRIVATE + N_QUERIES]
+    private, queries = order[:N_PRIVATE], order[N_PRIVATE : N_PRIVATE + N_QUERIES]
     key = Secret(seed.to_bytes(32, "big"))
     shards = hash_shards([row.to_bytes(8, "big") for row in range(N_PRIVATE)], N_TEACHERS, key)
     ensemble = train_teachers(
@@ -124,23 +118,23 @@ def _measure(X: Any, codes: IntArray, seed: int) -> _Division:
         n_classes=2,
         key=key,
     )
-    counts = count_votes(ensemble, X[asked])
-    star = LogisticRegression(max_iter=1_000).fit(X[private], codes[private]).predict(X[asked])
-    found = agreement(counts, star, N_TEACHERS).reveal()
+    counts = count_votes(ensemble, X[queries])
+    star = LogisticRegression(max_iter=1_000).fit(X[private], codes[private]).predict(X[queries])
+    agreed = agreement(counts, star, N_TEACHERS).reveal()
     margin = expected_margins(counts, N_TEACHERS).reveal()
     plurality = counts.reveal().argmax(axis=1)
     measures = (
         float(np.mean(margin >= 0.4 - 1e-9)),
         float(np.mean(counts.reveal().max(axis=1) == N_TEACHERS)),
-        found.plurality,
-        found.correlation,
-        float(np.mean(plurality == codes[asked])),
-        float(np.mean(star == codes[asked])),
+        agreed.plurality,
+        agreed.correlation,
+        float(np.mean(plurality == codes[queries])),
+        float(np.mean(star == codes[queries])),
     )
-    return _Division(counts, found, margin, measures)
+    return _Division(counts, agreed, margin, measures)
 
 
-def _rows(told: NDArray[np.float64]) -> list[Measured]:
+def _rows(measures: NDArray[np.float64]) -> list[Measured]:
     return [
         Measured(
             data="Adult",
@@ -148,13 +142,11 @@ def _rows(told: NDArray[np.float64]) -> list[Measured]:
             epsilon=None,
             delta=None,
             n_queries=float(N_QUERIES),
-            repeats=len(told),
+            repeats=len(measures),
             accuracy_mean=float(values.mean()),
             accuracy_se=standard_error(values),
-            balanced_accuracy_mean=None,
-            paper_accuracy=None,
         )
-        for name, values in zip(MEASURES, told.T, strict=True)
+        for name, values in zip(MEASURES, measures.T, strict=True)
     ]
 
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import json
 import math
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from quorate.data.cell_text import csv_text
-from quorate.types import FloatArray
+from quorate.types import FloatArray, Watch
+
+Item = TypeVar("Item")
+Rows = TypeVar("Rows")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,13 +49,13 @@ class Measured:
     method: str
     epsilon: float | None
     delta: float | None
-    n_queries: float | None
-    repeats: int
-    accuracy_mean: float | None
-    accuracy_se: float | None
-    balanced_accuracy_mean: float | None
+    n_queries: float | None = None
+    repeats: int = 0
+    accuracy_mean: float | None = None
+    accuracy_se: float | None = None
+    balanced_accuracy_mean: float | None = None
     paper_accuracy: float | None = None
-    more: Mapping[str, float | None] = field(default_factory=dict)
+    more: Mapping[str, float | str | None] = field(default_factory=dict)
 
     def tree(self) -> dict[str, Any]:
         """Plain values: the fields, and those of `more` beside them."""
@@ -138,10 +141,44 @@ class Experiment:
 _NL = "\n"
 
 
+#: The scores of each line of a table: by method and budget, which is None for a reference without privacy.
+Cell: TypeAlias = tuple[str, float | None]
+Scores: TypeAlias = dict[Cell, list["Scored"]]
+
+
+def watched(watch: Watch | None, stage: str, items: Iterable[Item]) -> Iterator[Item]:
+    """Yield the items; ``watch(stage, done, total)`` is called before each, and at the end."""
+    all_items = list(items)
+    for done, item in enumerate(all_items):
+        if watch:
+            watch(stage, done, len(all_items))
+        yield item
+    if watch:
+        watch(stage, len(all_items), len(all_items))
+
+
+def repeated(
+    stage: str,
+    repeats: int,
+    cells: Sequence[Cell],
+    prepare: Callable[[int], Rows],
+    score: Callable[[Rows, str, float | None], Scored],
+    *,
+    watch: Watch | None,
+) -> Scores:
+    """Score every cell once a repeat: `prepare` makes what all cells of one repeat share."""
+    scores: Scores = {cell: [] for cell in cells}
+    for repeat in watched(watch, stage, range(repeats)):
+        rows = prepare(repeat)
+        for method, epsilon in cells:
+            scores[method, epsilon].append(score(rows, method, epsilon))
+    return scores
+
+
 def scored(predicted: ArrayLike, truth: ArrayLike, *, n_queries: int | None = None, **more: float) -> Scored:
     """Score predictions: the share that is right, and the mean of that share over classes that occur."""
     guess, labels = np.asarray(predicted), np.asarray(truth)
-    recall = [float(np.mean(guess[labels == each] == each)) for each in np.unique(labels)]
+    recall = [float(np.mean(guess[labels == label] == label)) for label in np.unique(labels)]
     return Scored(
         accuracy=float(np.mean(guess == labels)),
         balanced_accuracy=math.fsum(recall) / len(recall),
@@ -160,21 +197,21 @@ def summed(
     paper_accuracy: float | None = None,
 ) -> Measured:
     """Bring the repeats of one row together."""
-    accuracy = np.array([each.accuracy for each in repeats])
-    asked = [each.n_queries for each in repeats if each.n_queries is not None]
-    names = list(dict.fromkeys(name for each in repeats for name in each.more))
+    accuracy = np.array([score.accuracy for score in repeats])
+    n_queries = [score.n_queries for score in repeats if score.n_queries is not None]
+    names = list(dict.fromkeys(name for score in repeats for name in score.more))
     return Measured(
         data=data,
         method=method,
         epsilon=epsilon,
         delta=delta,
-        n_queries=float(np.mean(asked)) if asked else None,
+        n_queries=float(np.mean(n_queries)) if n_queries else None,
         repeats=len(repeats),
         accuracy_mean=float(accuracy.mean()),
         accuracy_se=standard_error(accuracy),
-        balanced_accuracy_mean=float(np.mean([each.balanced_accuracy for each in repeats])),
+        balanced_accuracy_mean=float(np.mean([score.balanced_accuracy for score in repeats])),
         paper_accuracy=paper_accuracy,
-        more={name: float(np.mean([each.more[name] for each in repeats if name in each.more])) for name in names},
+        more={name: float(np.mean([score.more[name] for score in repeats if name in score.more])) for name in names},
     )
 
 
@@ -193,9 +230,9 @@ def table(rows: Sequence[Measured]) -> str:
         block = [row for row in rows if row.data == data]
         budgets = sorted({row.epsilon for row in block if row.epsilon is not None})
         deltas = {row.delta for row in block if row.delta is not None}
-        told = f"{data} (δ = {next(iter(deltas)):.3g}, " if len(deltas) == 1 else f"{data} ("
+        budget_of = f"{data} (δ = {next(iter(deltas)):.3g}, " if len(deltas) == 1 else f"{data} ("
         repeats = max(row.repeats for row in block)
-        head = f"{told}{repeats} repeat{'s' if repeats > 1 else ''})"
+        head = f"{budget_of}{repeats} repeat{'s' if repeats > 1 else ''})"
         columns = [f"ε = {budget:g}" for budget in budgets]
         if any(row.epsilon is None for row in block):
             columns.append("no privacy" if budgets else "value")
@@ -204,8 +241,8 @@ def table(rows: Sequence[Measured]) -> str:
         for method in dict.fromkeys(row.method for row in block):
             by_budget = {row.epsilon: row for row in block if row.method == method}
             cells = [_cell(by_budget.get(budget)) for budget in [*budgets, None][: len(columns)]]
-            asked = sorted({round(row.n_queries) for row in by_budget.values() if row.n_queries is not None})
-            answers = f"{asked[0]:,}" if len(set(asked)) == 1 else f"{asked[0]:,} to {asked[-1]:,}" if asked else ""
+            n_queries = sorted({round(row.n_queries) for row in by_budget.values() if row.n_queries is not None})
+            answers = " to ".join(f"{number:,}" for number in dict.fromkeys(n_queries[:1] + n_queries[-1:]))
             line = f"  {method:<{wide}} " + "".join(f"{cell:<28}" for cell in cells)
             if answers:
                 line = f"{line.rstrip()}   {answers} answers" if len(columns) == 1 else f"{line}{answers} answers"

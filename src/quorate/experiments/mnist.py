@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,11 +27,9 @@ from quorate.data import PublicPool
 from quorate.ensemble import ClassifierTeacher, count_votes, hash_shards, train_teachers
 from quorate.errors import PreconditionFailed
 from quorate.estimators import PrivateClassifier
-from quorate.experiments import noisy_gradient_descent, public_features
-from quorate.experiments.convolutional import NO_TORCH as NOT_INSTALLED
-from quorate.experiments.convolutional import convolutional, torch_is_there
-from quorate.experiments.measurement import Experiment, Measured, Scored, scored, summed
-from quorate.experiments.sources import Split, folder_of_files, mnist
+from quorate.experiments import noisy_gradient_descent, torch_models
+from quorate.experiments.measurement import Cell, Experiment, Measured, Scored, repeated, scored, summed
+from quorate.experiments.sources import LabelledTable, Split, folder_of_files, mnist
 from quorate.labelling import DataDependentRelease, label, release_data_dependent_total
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
@@ -50,10 +50,10 @@ VALUES, LABELLED, VOTE = "noisy counts, Gaussian process, SVC", "labels by noisy
 NETWORK = "noisy counts, Gaussian process, network"
 KERNEL, PATCHES = "public coordinates, kernel, direct", "public coordinates, patches, direct"
 METHODS = (
-    DEFAULT, VALUES, LABELLED, NETWORK, VOTE, public_features.NET, KERNEL, PATCHES, noisy_gradient_descent.PLAIN,
+    DEFAULT, VALUES, LABELLED, NETWORK, VOTE, torch_models.NET, KERNEL, PATCHES, noisy_gradient_descent.PLAIN,
 )  # fmt: skip
-BY_DEFAULT = tuple(name for name in METHODS if name != public_features.NET)  # which takes minutes
-OF_TORCH = (NETWORK, public_features.NET)
+BY_DEFAULT = tuple(name for name in METHODS if name != torch_models.NET)  # which takes minutes
+OF_TORCH = (NETWORK, torch_models.NET)
 OF_TEACHERS = (VALUES, LABELLED, NETWORK, VOTE)
 MAPS = {KERNEL: "rbf", PATCHES: "patches"}
 NO_TORCH = 'torch is not installed: the row of a convolutional student is left out (pip install "quorate[torch]")'
@@ -85,64 +85,74 @@ def reproduce_mnist(
     """
     repeats, seed, begun = count("repeats", repeats, at_least=1), count("seed", seed), time.monotonic()
     chosen = tuple(one_of("method", name, METHODS) for name in methods or BY_DEFAULT)
-    if not torch_is_there():
+    if not torch_models.torch_is_there():
         if methods and set(OF_TORCH) & set(chosen):
-            raise PreconditionFailed(NOT_INSTALLED)
+            raise PreconditionFailed(torch_models.NO_TORCH)
         chosen = tuple(name for name in chosen if name not in OF_TORCH)
-    train, test = mnist(folder_of_files(files))
-    private, shown = upright(train.X), upright(test.X)
-    found: dict[tuple[str, float | None], list[Scored]] = {}
-    for repeat in range(repeats):
-        if watch:
-            watch("mnist", repeat, repeats)
-        order = np.random.default_rng(seed + repeat).permutation(len(shown)) if repeat else np.arange(len(shown))
-        pool, held_out = order[:N_PUBLIC], order[N_PUBLIC:]
-        parts = Split(
-            name="mnist",
-            X_private=private,
-            y_private=train.codes,
-            X_public=shown[pool],
-            X_test=shown[held_out],
-            y_test=test.codes[held_out],
-        )
-        digits = Digits(private, train.codes, shown[pool], seed + repeat) if set(chosen) & set(OF_TEACHERS) else None
-        for epsilon in epsilons:
-            for method in chosen:
-                if method != VOTE:
-                    score = _score(method, parts, digits, epsilon, seed + repeat)
-                    found.setdefault((method, epsilon), []).append(score)
-        if VOTE in chosen and digits is not None:
-            plain = digits.counts.reveal().argmax(axis=1)
-            found.setdefault((VOTE, None), []).append(scored(plain, test.codes[pool]))
-    if watch:
-        watch("mnist", repeats, repeats)
+    train, test = upright_digits(folder_of_files(files))
+    cells: list[Cell] = [(method, epsilon) for epsilon in epsilons for method in chosen if method != VOTE]
+    cells += [(VOTE, None)] if VOTE in chosen else []
+
+    scores = repeated(
+        "mnist", repeats, cells, lambda repeat: Division(train, test, repeat, seed), Division.score, watch=watch
+    )
     rows = tuple(
-        summed(scores, data="mnist", method=method, epsilon=epsilon, delta=None if epsilon is None else DELTA)
-        for (method, epsilon), scores in found.items()
+        summed(repeats_of, data="mnist", method=method, epsilon=epsilon, delta=None if epsilon is None else DELTA)
+        for (method, epsilon), repeats_of in scores.items()
     )
     return Experiment(
         name="mnist",
-        title=f"MNIST: {len(private):,} private images, {N_PUBLIC:,} public ones",
+        title=f"MNIST: {len(train.codes):,} private images, {N_PUBLIC:,} public ones",
         rows=rows,
-        notes=(*NOTES, *(() if torch_is_there() or methods else (NO_TORCH,)), *_data_dependent_notes(rows)),
+        notes=(
+            *NOTES,
+            *(() if torch_models.torch_is_there() or methods else (NO_TORCH,)),
+            *_data_dependent_notes(rows),
+        ),
         command=command,
         seed=seed,
         seconds=time.monotonic() - begun,
     )
 
 
-def _score(method: str, parts: Split, digits: Digits | None, epsilon: float, seed: int) -> Scored:
-    """Fit one method at one budget."""
-    if method == DEFAULT:
-        return votes(parts, epsilon, seed)
-    if method == public_features.NET:
-        return public_features.votes_of_nets(parts, epsilon, seed)
-    if digits is None or method not in OF_TEACHERS:
-        return direct_score(method, parts, epsilon, seed)
-    if method == NETWORK:
-        return digits.network(epsilon, parts.X_test, parts.y_test)
-    fit = digits.values if method == VALUES else digits.labels
-    return fit(epsilon, digits.told(parts.X_test), parts.y_test)
+class Division:
+    """One division of the test images into a public pool and images to score on, and the teachers that it shares."""
+
+    def __init__(self, train: LabelledTable, test: LabelledTable, repeat: int, seed: int) -> None:
+        self.seed = seed + repeat
+        n = len(test.codes)
+        order = np.random.default_rng(self.seed).permutation(n) if repeat else np.arange(n)
+        pool, held_out = order[:N_PUBLIC], order[N_PUBLIC:]
+        self.pool_labels = test.codes[pool]
+        self.parts = Split(
+            name="mnist",
+            X_private=train.X,
+            y_private=train.codes,
+            X_public=test.X[pool],
+            X_test=test.X[held_out],
+            y_test=test.codes[held_out],
+        )
+
+    @cached_property
+    def digits(self) -> Digits:
+        """The teachers; trained when a line needs them."""
+        return Digits(self.parts.X_private, self.parts.y_private, self.parts.X_public, self.seed)
+
+    def score(self, method: str, epsilon: float | None) -> Scored:
+        """Fit one method at one budget."""
+        parts = self.parts
+        if epsilon is None:
+            return scored(self.digits.counts.reveal().argmax(axis=1), self.pool_labels)
+        if method == DEFAULT:
+            return votes(parts, epsilon, self.seed)
+        if method == torch_models.NET:
+            return torch_models.votes_of_nets(parts, epsilon, self.seed)
+        if method not in OF_TEACHERS:
+            return direct_score(method, parts, epsilon, self.seed)
+        if method == NETWORK:
+            return self.digits.network(epsilon, parts.X_test, parts.y_test)
+        fit = self.digits.values if method == VALUES else self.digits.labels
+        return fit(epsilon, self.digits.coordinates(parts.X_test), parts.y_test)
 
 
 def votes(parts: Split, epsilon: float, seed: int, *, groups: Any = None) -> Scored:
@@ -156,16 +166,16 @@ def votes(parts: Split, epsilon: float, seed: int, *, groups: Any = None) -> Sco
         n_rows=None if groups is None else n_images,
         unsafe_noise_seed=seed,
     ).fit(parts.X_private, parts.y_private, public=PublicPool(as_images(parts.X_public)), groups=groups)
-    asked, n_teachers = int(model.released_.answered.sum()), float(model.recipe_.n_teachers)
-    return scored(model.predict(parts.X_test), parts.y_test, n_queries=asked, n_teachers=n_teachers)
+    n_answers, n_teachers = int(model.released_.answered.sum()), float(model.recipe_.n_teachers)
+    return scored(model.predict(parts.X_test), parts.y_test, n_queries=n_answers, n_teachers=n_teachers)
 
 
 def direct_score(method: str, parts: Split, epsilon: float, seed: int, *, groups: Any = None, **more: Any) -> Scored:
     """Fit a direct method to images, and score it; with `groups` the unit is a person."""
-    asked: dict[str, Any] = {"classes": range(10), "delta": DELTA, "groups": groups, **more}
+    arguments: dict[str, Any] = {"classes": range(10), "delta": DELTA, "groups": groups, **more}
     if method == noisy_gradient_descent.PLAIN:
-        return noisy_gradient_descent.plain(parts, epsilon, seed, **asked)
-    return noisy_gradient_descent.public_coordinates(parts, epsilon, seed, feature_map=MAPS[method], **asked)
+        return noisy_gradient_descent.plain(parts, epsilon, seed, **arguments)
+    return noisy_gradient_descent.public_coordinates(parts, epsilon, seed, feature_map=MAPS[method], **arguments)
 
 
 NOTES = (
@@ -195,7 +205,7 @@ class Digits:
 
         self._images = pool
         self._components = PCA(COMPONENTS, random_state=0).fit(pool)  # public images alone
-        self.X_private, self.codes, self.X_public = self.told(private), codes, self.told(pool)
+        self.X_private, self.codes, self.X_public = self.coordinates(private), codes, self.coordinates(pool)
         self.seed = seed
         key = Secret(seed.to_bytes(32, "big"))
         n_jobs = processes(None)
@@ -211,7 +221,7 @@ class Digits:
         )
         self.counts = count_votes(ensemble, self.X_public, n_jobs=n_jobs)
 
-    def told(self, images: FloatArray) -> FloatArray:
+    def coordinates(self, images: FloatArray) -> FloatArray:
         """Return ``(n_images, 30)`` public coordinates."""
         return np.asarray(self._components.transform(images))
 
@@ -244,7 +254,7 @@ class Digits:
             n_teachers=N_TEACHERS,
             seed=self.seed,
         )
-        way = VoteShareStudent(convolutional(self.seed), shares="gaussian-process", weights=False)
+        way = VoteShareStudent(torch_models.convolutional(self.seed), shares="gaussian-process", weights=False)
         student = way.fit(data)
         return scored(student.predict(images.astype(np.float32)), truth, n_queries=len(self._images))
 
@@ -262,11 +272,11 @@ class Digits:
             both, delta=2 * DELTA, purposes={"label": answers, "evaluation": 1},
             charged_to={"label": 0, "evaluation": 1}, key="labels",
         )  # fmt: skip
-        asked = np.random.default_rng(self.seed).permutation(len(self.X_public))[:answers]
-        votes = Secret(self.counts.reveal()[asked])
+        queries = np.random.default_rng(self.seed).permutation(len(self.X_public))[:answers]
+        votes = Secret(self.counts.reveal()[queries])
         released = label(votes, mechanism, paid, noise)
         total = release_data_dependent_total(votes, mechanism, sanitiser, reservation=paid, noise=noise)
-        student = svc().fit(self.X_public[asked], released.codes)
+        student = svc().fit(self.X_public[queries], released.codes)
         orders = np.arange(2, 200)
         curve = gnmax_rdp(votes, mechanism.sigma, orders, noise="discrete").reveal().sum(axis=0)
         unreleased = float(np.min(curve + np.log1p(-1 / orders) - np.log(DELTA * orders) / (orders - 1)))
@@ -295,6 +305,12 @@ def svc(C: float = 1.0) -> Any:
 def as_images(rows: FloatArray) -> FloatArray:
     """Return rows ``(n_images, 784)`` as images ``(n_images, 28, 28)``, as whoever has images would give them."""
     return rows.reshape(-1, SIDE, SIDE)
+
+
+def upright_digits(folder: Path) -> tuple[LabelledTable, LabelledTable]:
+    """Read the images for training and for testing, each of them upright."""
+    train, test = mnist(folder)
+    return replace(train, X=upright(train.X)), replace(test, X=upright(test.X))
 
 
 def upright(images: FloatArray) -> FloatArray:
@@ -328,12 +344,12 @@ def _sheared(images: FloatArray) -> FloatArray:
 
 
 def _data_dependent_notes(rows: Sequence[Measured]) -> tuple[str, ...]:
-    told = []
+    notes = []
     for row in rows:
         if row.method == LABELLED and row.epsilon is not None:
             more = row.more
-            told.append(
+            notes.append(
                 f"ε = {row.epsilon:g}: {LABELS:,} labels cost {more['data_dependent_epsilon']:.2f} on these votes; "
                 f"released as {more['sanitised_epsilon']:.2f}, at {more['with_sanitising']:.2f} in all"
             )
-    return tuple(told)
+    return tuple(notes)

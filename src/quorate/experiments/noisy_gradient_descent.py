@@ -43,11 +43,6 @@ class LinearRule:
     """The class with the largest ``x·weights + intercept``, for rows scaled to length one; 1 where one score is > 0.
 
     `weights`: one score for two classes, else one a class.
-
-    Examples
-    --------
-    >>> LinearRule(np.array([1.0, -1.0]), 0.0).predict(np.array([[2.0, 1.0], [1.0, 2.0]])).tolist()
-    [1, 0]
     """
 
     weights: FloatArray = field(repr=False)
@@ -156,9 +151,9 @@ def public_coordinates(
     budget. `seed`: of the noise. `classes`: the declared classes.
     """
     n, begun = len(parts.y_private), time.process_time()
-    asked = {"delta": 1 / n, "n_records": n, "neighbours": "replace", **more}  # as the yardstick beside it
-    groups = asked.pop("groups", None)
-    model = PrivateLogisticRegression(classes=list(classes), epsilon=epsilon, unsafe_noise_seed=seed, **asked)
+    arguments = {"delta": 1 / n, "n_records": n, "neighbours": "replace", **more}  # as the yardstick beside it
+    groups = arguments.pop("groups", None)
+    model = PrivateLogisticRegression(classes=list(classes), epsilon=epsilon, unsafe_noise_seed=seed, **arguments)
     model.fit(parts.X_private, parts.y_private, public=PublicPool(parts.X_public), groups=groups)
     spent = time.process_time() - begun
     return scored(model.predict(parts.X_test), parts.y_test, cpu_seconds=spent, dimension=model.plan_.dimension)

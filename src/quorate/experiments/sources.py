@@ -20,6 +20,7 @@ from quorate.errors import DataRefused, PreconditionFailed
 from quorate.types import IntArray
 
 REAL_SIM_FEATURES = 20_958
+PRIVATE_SHARE = 0.8
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -61,7 +62,7 @@ def split(data: LabelledTable, seed: int, *, n_public: int | None = None) -> Spl
     """
     n = n_rows(data.X)
     order = np.random.default_rng(seed).permutation(n)
-    first = int(0.8 * n)
+    first = int(PRIVATE_SHARE * n)
     second = first + (int(0.02 * n) if n_public is None else n_public)
     private, public, test = order[:first], order[first:second], order[second:]
     rows = [take(data.X, part) for part in (private, public, test)]
@@ -92,7 +93,7 @@ def a9a() -> LabelledTable:
 
 def imdb(folder: Path) -> LabelledTable:
     """Film reviews as word counts, sparse; a split weighs the words by its public pool (:func:`weighed_words`)."""
-    table = read_data(found(folder, "imdb/imdb_counts.npz"), label="y")
+    table = read_data(file_of(folder, "imdb/imdb_counts.npz"), label="y")
     return LabelledTable(name="imdb", X=table.X, codes=np.asarray(table.y, dtype=np.int64), counts_words=True)
 
 
@@ -124,8 +125,8 @@ def mnist(folder: Path) -> tuple[LabelledTable, LabelledTable]:
     """The digits: 60,000 for training and 10,000 for testing, 784 grey values each, divided by 255."""
     parts = []
     for name in ("train", "t10k"):
-        images = idx(found(folder, f"mnist/{name}-images-idx3-ubyte.gz"))
-        labels = idx(found(folder, f"mnist/{name}-labels-idx1-ubyte.gz"))
+        images = idx(file_of(folder, f"mnist/{name}-images-idx3-ubyte.gz"))
+        labels = idx(file_of(folder, f"mnist/{name}-labels-idx1-ubyte.gz"))
         parts.append(
             LabelledTable(
                 name="mnist",
@@ -154,7 +155,7 @@ def idx(path: Path) -> NDArray[np.uint8]:
     return values.reshape(sizes)
 
 
-def found(folder: Path, name: str) -> Path:
+def file_of(folder: Path, name: str) -> Path:
     """Return the path of a larger data set's file.
 
     Raises PreconditionFailed if it is not there.
@@ -167,6 +168,6 @@ def found(folder: Path, name: str) -> Path:
     return path
 
 
-def folder_of_files(given: Path | None = None) -> Path:
+def folder_of_files(folder: Path | None = None) -> Path:
     """Return the folder of the larger data sets: the given one, ``QUORATE_DATA``, or ``../shared/data``."""
-    return given if given is not None else Path(os.environ.get("QUORATE_DATA", "../shared/data"))
+    return folder if folder is not None else Path(os.environ.get("QUORATE_DATA", "../shared/data"))

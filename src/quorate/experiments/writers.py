@@ -17,10 +17,10 @@ from quorate.direct.descend import descend
 from quorate.direct.model import published_model
 from quorate.direct.prepare import prepare_direct
 from quorate.direct.task import DirectTask
-from quorate.experiments.measurement import Experiment, Scored, scored, summed
-from quorate.experiments.mnist import DEFAULT, DELTA, N_PUBLIC, direct_score, upright, votes
+from quorate.experiments.measurement import Experiment, Scored, repeated, scored, summed
+from quorate.experiments.mnist import DEFAULT, DELTA, N_PUBLIC, Division, direct_score, upright_digits, votes
 from quorate.experiments.noisy_gradient_descent import PLAIN
-from quorate.experiments.sources import LabelledTable, Split, folder_of_files, found, mnist
+from quorate.experiments.sources import Split, file_of, folder_of_files
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise
 from quorate.release.keys import fingerprint_key
@@ -70,26 +70,23 @@ def reproduce_writers(
     repeats, seed, begun = count("repeats", repeats, at_least=1), count("seed", seed), time.monotonic()
     chosen = tuple(one_of("method", name, METHODS) for name in methods or METHODS)
     folder = folder_of_files(files)
-    with np.load(found(folder, "mnist/writers.npz")) as archive:
+    with np.load(file_of(folder, "mnist/writers.npz")) as archive:
         writers = archive["train"]
-    train, test = mnist(folder)
-    scores: dict[tuple[str, float], list[Scored]] = {}
-    for repeat in range(repeats):
-        if watch:
-            watch("writers", repeat, repeats)
-        parts = _divided(train, test, repeat, seed)
-        for epsilon in epsilons:
-            for method, score in _scores(chosen, parts, writers, epsilon, seed + repeat):
-                scores.setdefault((method, epsilon), []).append(score)
-    if watch:
-        watch("writers", repeats, repeats)
+    train, test = upright_digits(folder)
+    cells = [(method, epsilon) for epsilon in epsilons for method in chosen]
+
+    def prepared(repeat: int) -> Writers:
+        division = Division(train, test, repeat, seed)
+        return Writers(division.parts, writers, division.seed, CLIPS if BEST in chosen else (1.0,))
+
+    scores = repeated("writers", repeats, cells, prepared, Writers.score, watch=watch)
     n_writers = len(np.unique(writers))
     return Experiment(
         name="writers",
         title=f"MNIST by writer: {n_writers:,} writers with {len(writers):,} digits, {N_PUBLIC:,} public images",
         rows=tuple(
-            summed(told, data="mnist, by writer", method=method, epsilon=epsilon, delta=DELTA)
-            for (method, epsilon), told in scores.items()
+            summed(repeats_of, data="mnist, by writer", method=method, epsilon=epsilon, delta=DELTA)
+            for (method, epsilon), repeats_of in scores.items()
         ),
         notes=NOTES,
         command=command,
@@ -98,43 +95,39 @@ def reproduce_writers(
     )
 
 
-def _divided(train: LabelledTable, test: LabelledTable, repeat: int, seed: int) -> Split:
-    shown = upright(test.X)
-    order = np.random.default_rng(seed + repeat).permutation(len(shown)) if repeat else np.arange(len(shown))
-    pool, held_out = order[:N_PUBLIC], order[N_PUBLIC:]
-    return Split(
-        name="mnist",
-        X_private=upright(train.X),
-        y_private=train.codes,
-        X_public=shown[pool],
-        X_test=shown[held_out],
-        y_test=test.codes[held_out],
-    )
+class Writers:
+    """One division of the images, and who wrote those that play the private ones; the grid of clips is gone once."""
 
+    def __init__(self, parts: Split, writers: IntArray, seed: int, clips: Sequence[float]) -> None:
+        self.parts, self.writers, self.seed, self.clips = parts, writers, seed, clips
+        self._by_clip: dict[float, dict[float, Scored]] = {}
 
-def _scores(
-    chosen: Sequence[str], parts: Split, writers: IntArray, epsilon: float, seed: int
-) -> list[tuple[str, Scored]]:
-    """Fit the chosen methods at one budget."""
-    made: dict[str, Scored] = {}
-    if DEFAULT in chosen:
-        made[DEFAULT] = votes(parts, epsilon, seed, groups=writers)
-    if FIXED in chosen or BEST in chosen:
-        by_clip = at_clips(parts, writers, epsilon, seed, CLIPS if BEST in chosen else (1.0,))
-        made[FIXED] = by_clip[1.0]
-        made[BEST] = max(by_clip.values(), key=lambda each: each.accuracy)
-    if PLAIN in chosen:
-        made[PLAIN] = direct_score(PLAIN, parts, epsilon, seed, groups=writers)
-    return [(method, made[method]) for method in chosen]
+    def score(self, method: str, epsilon: float | None) -> Scored:
+        """Fit one method at one budget."""
+        assert epsilon is not None  # noqa: S101  no line of this table is without one
+        if method == DEFAULT:
+            return votes(self.parts, epsilon, self.seed, groups=self.writers)
+        if method == PLAIN:
+            return direct_score(PLAIN, self.parts, epsilon, self.seed, groups=self.writers)
+        if epsilon not in self._by_clip:
+            self._by_clip[epsilon] = at_clips(self.parts, self.writers, epsilon, self.seed, self.clips)
+        by_clip = self._by_clip[epsilon]
+        return by_clip[1.0] if method == FIXED else max(by_clip.values(), key=lambda score: score.accuracy)
 
 
 def at_clips(
     parts: Split, writers: IntArray, epsilon: float, seed: int, factors: Sequence[float]
 ) -> dict[float, Scored]:
     """Go the rounds of the direct method with each clip; coordinates are the same for all."""
-    asked: dict[str, Any] = {"classes": list(range(10)), "epsilon": epsilon, "delta": DELTA, "feature_map": "rbf"}
     task = prepare_direct(
-        DirectConfig(**asked, n_records=len(np.unique(writers)), neighbours="replace"),  # as the plain method's ε
+        DirectConfig(
+            classes=list(range(10)),
+            epsilon=epsilon,
+            delta=DELTA,
+            feature_map="rbf",
+            n_records=len(np.unique(writers)),
+            neighbours="replace",  # as the plain method's ε
+        ),
         parts.X_private,
         parts.y_private,
         public=PublicPool(parts.X_public),
@@ -142,14 +135,13 @@ def at_clips(
         fingerprint_key=fingerprint_key(None),
         noise=SeededNoise(seed),
     )
-    default, made, units = task.plan.settings.clip, {}, task.units()
+    default, scores, units = task.plan.settings.clip, {}, task.units()
     for factor in factors:
         clip = factor * default
         grid, settings = replace(task.plan.grid, clip=clip), replace(task.plan.settings, clip=clip)
         model = _fitted(replace(task, plan=replace(task.plan, grid=grid, settings=settings)), units, epsilon)
-        score = scored(model.predict(parts.X_test), parts.y_test, clip=clip, dimension=task.plan.dimension)
-        made[factor] = score
-    return made
+        scores[factor] = scored(model.predict(parts.X_test), parts.y_test, clip=clip, dimension=task.plan.dimension)
+    return scores
 
 
 def _fitted(task: DirectTask, units: Secret[Any], epsilon: float) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Final, TypeAlias
 
 from quorate.accounting.figures import at_most, several
-from quorate.export.contents import MANIFEST, MEANING, ONNX, PROMPT, SKOPS
+from quorate.export.contents import MANIFEST, MEANING, ONNX, POOL, PROMPT, SKOPS
 from quorate.export.receipt import Charged, ExportReceipt, sum_of
 from quorate.findings import Outcome
 from quorate.ledger.budget import DELTA_DIGITS, EPSILON_DIGITS, float_up
@@ -153,6 +153,13 @@ def questions(facts: Facts, receipt: ExportReceipt, files: Mapping[str, bytes]) 
 
 
 def _copies(facts: Facts, files: Mapping[str, bytes]) -> str:
+    if sentences.draws_pool(facts):
+        labels = "labels.csv holds numbers of those rows, and their released labels. " if "labels.csv" in files else ""
+        return (
+            f"No. {POOL} holds rows that were drawn column by column from noisy counts, which the guarantee covers: "
+            f"they stand for public rows, and none is a person's. {labels}The model holds names of columns and the "
+            "values that the owner declared, and may hold values of those rows."
+        )
     rows = (
         f"labels.csv holds numbers of rows of the public table and {several(facts.answers.answered, 'released label')} "
         "of them; no feature. "
@@ -175,21 +182,23 @@ def _counts(facts: Facts) -> str:
         counts = ", ".join(
             f"{name}: {n:,}" for name, n in zip(facts.setup.classes[:12], facts.answers.per_class[:12], strict=True)
         )
-        return f"No count of private units. The counts of classes are of released labels of public rows: {counts}."
+        rows = "drawn rows" if sentences.draws_pool(facts) else "public rows"
+        return f"No count of private units. The counts of classes are of released labels of {rows}: {counts}."
     return "No count of private units, except the number of units where it was declared or read, which is told below."
 
 
 def _stored(facts: Facts, files: Mapping[str, bytes]) -> str:
     kept = " and ".join(name for name in (SKOPS, ONNX) if name in files)
+    rows = "rows drawn from noisy counts" if sentences.draws_pool(facts) else "public rows"
     if facts.rounds is None:
         return (
-            f"No. The model ({kept}) was fitted on public rows and released answers alone. "
+            f"No. The model ({kept}) was fitted on {rows} and released answers alone. "
             f"{sentences.never_seen(facts)} Whatever it stores of its training data is public or released, support "
             "vectors and neighbours included."
         )
     return (
         f"It learned from the private rows, through sums to which noise was added before they were used. The model "
-        f"({kept}) holds weights that follow from those sums and from public rows; what one unit can change in them is "
+        f"({kept}) holds weights that follow from those sums and from {rows}; what one unit can change in them is "
         "bounded by the guarantee."
     )
 

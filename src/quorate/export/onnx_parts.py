@@ -74,17 +74,7 @@ class SquareRoots(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def patch_sums(regions: Any) -> PatchSums | None:
-    """Return the same as a fitted ``ColumnTransformer`` of regions; None where it is none.
-
-    Examples
-    --------
-    >>> from quorate.data.feature_maps.patches import PatchFeatures
-    >>> images = np.random.default_rng(0).random((40, 100))
-    >>> _, (_, regions), _ = PatchFeatures.fit(images, n_centroids=8).transformer().steps
-    >>> sums = patch_sums(regions)
-    >>> sums.places.shape, bool(np.allclose(sums.transform(images), regions.transform(images)))
-    ((9, 1, 36), True)
-    """
+    """Return the same as a fitted ``ColumnTransformer`` of regions; None where it is none."""
     if not isinstance(regions, ColumnTransformer) or regions.remainder != "drop":
         return None
     places, shared = [], set()

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.export import receipt as receipts
-from quorate.export.checked import check_files
+from quorate.export.check import check_files
 from quorate.export.container import zipped
 from quorate.export.contents import CARDS, COVER, FORMAT, MANIFEST, METADATA, ONNX, SKOPS, VERSIONS, as_json, metadata
 from quorate.export.cover import cover_sheet

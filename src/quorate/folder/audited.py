@@ -35,7 +35,7 @@ from quorate.folder.audit_section import audit_section, fault_sizes, size_tree
 from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun
 from quorate.folder.published import FACTS, publish_files
-from quorate.report import Facts, render_html, render_json, said_of_sight, said_of_sizes
+from quorate.report import Facts, render_html, render_json, sight_sentences, size_sentences
 from quorate.report.facts import name_of
 from quorate.types import Watch
 from quorate.voting.task import Task
@@ -124,14 +124,14 @@ class RunAudit:
         return " ".join(told)
 
     @property
-    def said_of_sight(self) -> tuple[str, ...]:
+    def sight_sentences(self) -> tuple[str, ...]:
         """Which kinds of fault were looked for, and which were not, in sentences."""
-        return said_of_sight(self.schedule.sees, self.schedule.does_not_see)
+        return sight_sentences(self.schedule.sees, self.schedule.does_not_see)
 
     @property
-    def said_of_sizes(self) -> tuple[str, ...]:
+    def size_sentences(self) -> tuple[str, ...]:
         """How small a fault would have been found, in sentences."""
-        return () if self.sizes is None else said_of_sizes(fault_sizes(self.sizes))
+        return () if self.sizes is None else size_sentences(fault_sizes(self.sizes))
 
     @property
     def told_of_shards(self) -> str:
@@ -166,7 +166,7 @@ class RunAudit:
             else {
                 "measured_at_this_setting": self.sizes.here,
                 "faults": [size_tree(size) for size in self.sizes.rows],
-                "verdict": " ".join(self.said_of_sizes),
+                "verdict": " ".join(self.size_sentences),
             },
             "stage": None if (stage := self.schedule.stage) is None else asdict(stage) | {"violated": stage.violated},
             "shards": None
@@ -237,6 +237,8 @@ def audit_run(
         n_jobs=n_jobs,
         watch=see,
     )
+    if task.draws_pool:
+        schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_COUNTS))
     see("shards", 0, 1)
     shards, why_not = shards_of(task, seed=seed, n_jobs=n_jobs)
     see("shards", 1, 1)
@@ -251,6 +253,9 @@ def audit_run(
         seed=seed,
         seconds=clock() - begun,
     )
+
+
+NOT_THE_COUNTS = "the noisy counts from which the pool was drawn"
 
 
 def charged_event(batch: LoadedRun) -> Event:
@@ -268,7 +273,7 @@ def charged_event(batch: LoadedRun) -> Event:
             f"the ledger of {root} holds no charge for what quorate.toml and its tables ask for now, so there is "
             f"nothing to audit; put them back as they were, or run them first: quorate run {for_shell(root)}"
         )
-    return reservation.event
+    return batch.task.paying_for_answers(reservation.event)
 
 
 def shards_of(task: Task, *, seed: int | None = None, n_jobs: int = 1) -> tuple[ShardAudit | None, str | None]:

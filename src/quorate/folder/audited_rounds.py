@@ -10,7 +10,7 @@ from quorate.arguments import for_shell
 from quorate.audit.rounds import audit_rounds
 from quorate.direct.contribution_check import check_contributions
 from quorate.errors import PreconditionFailed
-from quorate.folder.audited import RUNS, RunAudit
+from quorate.folder.audited import NOT_THE_COUNTS, RUNS, RunAudit
 from quorate.folder.direct_run import DirectRun
 from quorate.report.facts import name_of
 from quorate.types import Watch
@@ -19,9 +19,6 @@ ALONE = (
     "Public rows with made-up labels add the same integers alone and together, as records and in groups, and none is "
     "longer than the clip."
 )
-
-
-NOT_THE_COUNTS = "the noisy counts from which the pool was drawn, which are no rounds"
 
 
 def audit_direct(

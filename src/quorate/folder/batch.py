@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,9 +15,9 @@ from quorate.data import encode_labels, refuse_private_rows
 from quorate.data.formats import Table
 from quorate.data.overlap import HOLDS_PRIVATE
 from quorate.data.reading import has_named_columns
-from quorate.data.streamed import Workspace
+from quorate.data.stream import Workspace
 from quorate.ensemble import ChatTeacher, DaskScheduler
-from quorate.errors import DataRefused, PreconditionFailed
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.choice import NOTHING_CHOSEN
 from quorate.folder.data_settings import DataSettings, same_source
 from quorate.folder.folder import RunFolder
@@ -31,9 +32,9 @@ from quorate.folder.prepared import (
     unit_word,
     write_draft,
 )
-from quorate.folder.published import PROMPT, is_finished, read_facts
-from quorate.folder.run_settings import RunSettings
-from quorate.folder.settings import DECISION_THRESHOLD, MechanismSettings, Settings, settings_of
+from quorate.folder.published import POOL, PROMPT, is_finished, read_facts
+from quorate.folder.sections import MechanismSettings, RunSettings
+from quorate.folder.settings import DECISION_THRESHOLD, Settings, settings_of
 from quorate.folder.stages import FolderStages
 from quorate.folder.student_rows import published_columns, student_file
 from quorate.folder.tables import (
@@ -41,6 +42,7 @@ from quorate.folder.tables import (
     private_ids,
     read_pool,
     read_private,
+    read_private_cells,
     read_public,
     refuse_other_columns,
     refuse_unknown_drop,
@@ -49,6 +51,9 @@ from quorate.labelling.active import Strategy, named
 from quorate.release.keys import fingerprint_key, read_or_create_key
 from quorate.release.target import SEEDED_CLIENT, noise_and_key
 from quorate.report import Facts, Utility
+from quorate.run.drawn_rows import (
+    parquet_of,
+)
 from quorate.run.facts import RunMetadata
 from quorate.run.hopeless import is_hopeless, refuse_hopeless
 from quorate.run.resources import allowed_memory
@@ -63,6 +68,7 @@ from quorate.voting.foreseen import foreseen
 from quorate.voting.models import mechanism_of, student_of, teacher_of
 from quorate.voting.prepare import prepare
 from quorate.voting.task import Task
+from quorate.voting.without_pool import as_declared
 
 
 def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None, rehearse: bool = True) -> LoadedRun:
@@ -81,7 +87,7 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
         raise PreconditionFailed(NOTHING_CHOSEN)
     data = settings.data
     config = replace(_config(settings, folder), rehearse=rehearse)
-    private, public = _tables(folder, data, memory=allowed_memory(config.memory), begin=begin)
+    private, public = _tables(folder, settings, memory=allowed_memory(config.memory), begin=begin)
     if begin:
         folder.make()
     key_file = folder.private / "run.key"
@@ -99,14 +105,16 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
             config,
             private.X,
             private.y,
-            public=pool_of(data, public),
+            public=None if public is None else pool_of(data, public),
             groups=private_ids(data, private),
             key=key,
             fingerprint_key=fingerprint_key(
                 folder.ledger if begin or folder.has_ledger or ledger_key.exists() else None
             ),
             noise=noise,
+            terms=None if public is not None else folder.terms(settings.budget.composition),
         )
+        task = on_kept_pool(task, folder)
         require_probabilities(task.student.learner, settings.student.decision_threshold, name=DECISION_THRESHOLD)
         return LoadedRun(folder, settings, task, None if data.evaluation is None else read_evaluation(data, task))
 
@@ -124,10 +132,26 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
     return run
 
 
-def _tables(folder: RunFolder, data: DataSettings, *, memory: int, begin: bool) -> tuple[Table, Table]:
+def on_kept_pool(task: Task, folder: RunFolder) -> Task:
+    """Return the task on the pool that was drawn for it, where it was and is kept."""
+    pool = task.kept_pool(FolderStages(folder.private)) if task.draws_pool else None
+    return task if pool is None else task.on(pool)
+
+
+def _tables(folder: RunFolder, settings: Settings, *, memory: int, begin: bool) -> tuple[Table, Table | None]:
     """Read the private and the public table; a private one that takes more than `memory` bytes stays in its file."""
-    workspace = Workspace(lambda: folder.place_for_rows(begin=begin))
+    data = settings.data
+    place = partial(folder.place_for_rows, begin=begin)
+    workspace = Workspace(place)
     refuse_unknown_drop(data)
+    if data.public is None:
+        if not has_named_columns(data.private, data.dialect):
+            raise InvalidParameter(
+                f"{data.private.name}: rows without names of columns need a pool to vote on, and a [schema] names "
+                "columns; give [data] public"
+            )
+        declared = tuple(settings.schema or ())
+        return read_private_cells(data, None, n_features=len(declared), folder=place, declared=declared), None
     if not has_named_columns(data.private, data.dialect):
         private = read_private(data, None, memory=memory, workspace=workspace)
         return private, read_pool(data, n_features=private.X.shape[1])
@@ -164,7 +188,11 @@ def _config(settings: Settings, folder: RunFolder) -> RunConfig:
         and ":" not in settings.teachers.model
         and ":" not in settings.student.model,
         left_out=data.drop,
-        pool_name=data.pool.name,
+        pool_name=data.public_side,
+        schema=None if data.public is not None else settings.schema,
+        marginals=settings.method.marginals,
+        neighbours=settings.method.neighbours if data.public is None else "auto",
+        dialect=data.dialect,
         label_name=f"{data.private.name}, column {data.label!r}",
         group_name=f"{data.private.name}, column {data.unit!r}",
         public_name="[data] public",
@@ -218,8 +246,11 @@ def read_evaluation(data: DataSettings, task: Task) -> Evaluation:
     drop = [*([data.unit] if data.unit else []), *data.drop]
     table = read_public(data, data.evaluation, task.inputs.public, label=data.label, drop=drop)
     refuse_other_columns(data, table.X, data.evaluation, task.inputs.public)
-    reader = reader_of(task.inputs, task.views.student)
-    rows = reader.as_the_pool(table.X, data.evaluation.name, as_given=True)  # as private rows, so that they are known
+    if task.draws_pool:
+        rows = as_declared(task.inputs, table.X)
+    else:
+        reader = reader_of(task.inputs, task.views.student)
+        rows = reader.as_the_pool(table.X, data.evaluation.name, as_given=True)  # as private, so that they are known
     task.views.student.check(rows, data.evaluation.name)
     codes = encode_labels(table.y, task.inputs.classes, name=f"{data.evaluation.name}, column {data.label!r}")
     if same_source(data.evaluation, data.private):
@@ -265,7 +296,10 @@ def execute(batch: LoadedRun, *, command: str, watch: Watch | None = None, extra
                 batch.charge.check_affordable(ledger)
                 write_draft(folder, draft(task, ledger.budget, metadata))
             result = run_pipeline(task, ledger, stages=FolderStages(folder.private), key=batch.charge_key, watch=watch)
-        model = batch.published_model(result.student, task.views.student.kinds(task.inputs.public))
+        task = result.task
+        batch = replace(batch, task=task)
+        pool = None if task.draws_pool else task.views.student.kinds(task.inputs.public)
+        model = batch.published_model(result.student, pool)
         metadata = replace(metadata, utility=_utility(batch, model, extra or Utility()))
         made = replace(
             facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
@@ -276,7 +310,9 @@ def execute(batch: LoadedRun, *, command: str, watch: Watch | None = None, extra
 def publish(batch: LoadedRun, result: RunResult, model: Any, made: Facts) -> Facts:
     """Write the public side: `model`, and the labels; a prompt of them where teachers are prompts."""
     task = batch.task
-    more = {"labels.csv": labels_csv(task, result)}
+    more: dict[str, str | bytes] = {"labels.csv": labels_csv(task, result)}
+    if task.draws_pool:
+        more[POOL] = parquet_of(task.inputs.public)
     if isinstance(teacher := task.teacher, ChatTeacher) and not task.noise.seeded:
         more[PROMPT] = PromptStudent.of_answers(
             task.inputs.public,

@@ -74,7 +74,8 @@ class Teachers(Method):
     @one_thread()
     def look(self, run: LoadedRun) -> Secret[Look | None]:
         """Look at the private table."""
-        return look_at_votes(run.task, names=Names(run.settings.data.private.name, run.settings.data.pool.name))
+        data = run.settings.data
+        return look_at_votes(run.task, names=Names(data.private.name, data.public_side))
 
     def promise_notes(self, run: LoadedRun) -> Secret[tuple[Finding, ...]]:
         """Return those of them that say that the guarantee will not hold."""

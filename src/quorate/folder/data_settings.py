@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from quorate.arguments import column_names
 from quorate.errors import InvalidParameter, naming
-from quorate.folder.section import ARGUMENT, Label, Section
+from quorate.folder.section import (
+    Label,
+    as_it_is,
+    flag,
+    labels,
+    path,
+    read_section,
+    setting,
+    string,
+    whole_number,
+)
 from quorate.students.scores import Judged, check_class_shares, check_scoring
 
 if TYPE_CHECKING:
@@ -21,38 +33,160 @@ DIALECT = ("separator", "encoding", "quote", "decimal", "thousands", "date_forma
 _OF_TEXT_TABLES = ("separator", "encoding", "quote")
 
 
+_RULE = "by a [public rule](../how-to/tables-of-every-kind.md#a-table-with-everything) on the pool"
+_TABLES = "../how-to/tables-of-every-kind.md"
+
+
+def _maybe_empty(name: str, value: Any) -> str:
+    """Read a text, which may be empty."""
+    return value if value == "" else string(name, value)
+
+
+def _marks(name: str, value: Any) -> tuple[Any, ...]:
+    """Read cells that stand for no value: a list, or one."""
+    marks = [value] if isinstance(value, str) else value
+    if not isinstance(marks, list) or not all(isinstance(mark, str) and mark for mark in marks):
+        raise InvalidParameter(
+            f'{name} must list what stands for no value (["k.A.", "-999"]), got {value!r}; an empty cell is missing '
+            "anyway",
+            parameter=name,
+            got=value,
+        )
+    return tuple(marks)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DataSettings:
     """``[data]``: where the rows are and what they mean."""
 
-    private: Source = field(metadata={ARGUMENT: "X"})
-    public: Source | None
-    label: str = field(metadata={ARGUMENT: "y"})
-    classes: tuple[Label, ...]
-    unit: str | None = field(default=None, metadata={ARGUMENT: "groups"})
-    n_records: int | None = None
-    n_rows: int | None = None
-    evaluation: Source | None = None
-    text: tuple[str, ...] = ()
-    categorical: tuple[str, ...] = ()
-    numeric: tuple[str, ...] = ()
-    dates: tuple[str, ...] = ()
-    drop: tuple[str, ...] = ()
-    images: Path | None = None
-    image_column: str = "file"
-    private_query: str | None = None
-    public_query: str | None = None
-    evaluation_query: str | None = None
-    whole_ids: bool = False
-    separator: str = ""
-    encoding: str = "utf-8"
-    quote: str = '"'
-    decimal: str = ""
-    thousands: str = ""
-    date_format: str = ""
-    missing: tuple[str, ...] = ()
-    score: str | None = field(default=None, metadata={ARGUMENT: "scoring"})
-    class_shares: tuple[float | None, ...] | None = None  # in the order of the classes
+    private: Source = setting(
+        string,
+        "labelled rows to protect: CSV, TSV (also `.gz`, `.xz`), Parquet, Arrow, svmlight, sparse npz, or a database "
+        f"([formats]({_TABLES}#formats-of-files))",
+        example="private.csv", written=True, argument="X",
+        required='The rows to protect. Example: private = "visits.csv"',
+    )  # fmt: skip
+    public: Source | None = setting(
+        string,
+        "unlabelled rows that may be shown, with the same feature columns. A `[schema]` may stand in its place with "
+        '`by = "direct"`',
+        default_words="required", example="public.csv", written=True,
+        required='Rows that may be shown. Example: public = "survey.csv"',
+    )  # fmt: skip
+    label: str = setting(
+        string, "the label's column in the private table", example="outcome", written=True, argument="y",
+        required='The column to predict. Example: label = "diagnosis"',
+    )  # fmt: skip
+    classes: tuple[Label, ...] = setting(
+        labels,
+        "every label there may be, declared and in order: reading them off private rows would publish them. Ties go to "
+        "the first. A name that a spreadsheet would run as a formula (`=…`, `+…`, `-…`, `@…`, but no plain number) "
+        "stands in `labels.csv` with a quote before it",
+        example=["no", "yes"], written=True,
+        required="Reading the label set from the data can reveal that a rare label is present. Example: classes = "
+        '["no", "yes"]',
+    )  # fmt: skip
+    unit: str | None = setting(
+        string, "column that says whose row it is; without it the guarantee is for one record", default=None,
+        example="person_id", argument="groups",
+    )  # fmt: skip
+    whole_ids: bool = setting(
+        flag,
+        "with `unit`: ids are whole numbers below 2⁵³, so that a column of floats may hold them. Any other id says "
+        "nothing then ([ids](cells.md#ids))",
+        default=False, example=True,
+    )  # fmt: skip
+    n_records: int | None = setting(
+        whole_number(at_least=1), "number of private rows (with `unit`: of units), if it may be published",
+        default=None, default_words="read, then treated as public", example=20_000,
+    )  # fmt: skip
+    n_rows: int | None = setting(
+        whole_number(at_least=1),
+        "with `unit`: number of private rows, if it may be published. The number of teachers follows from units and "
+        "rows. Beside a declared `n_records` it is not read, and each unit counts as one row",
+        default=None, default_words="read with `n_records`, then treated as public", example=60_000,
+    )  # fmt: skip
+    evaluation: Source | None = setting(
+        string, "public rows with labels, to score the student on for free", default=None, example="evaluation.csv"
+    )
+    score: str | None = setting(
+        lambda name, value: check_scoring(value, name),
+        "what the model is judged by in report, status and `check --rehearse`: scikit-learn's `\"accuracy\"`, "
+        '`"balanced_accuracy"`, `"roc_auc"`, `"average_precision"`, `"f1"` or `"log_loss"`. By default, from '
+        '`class_shares` or the labels of `evaluation`: `"roc_auc"` where the rarer of two classes has below 20 %, '
+        '`"balanced_accuracy"` where one of more has below 5 %, else `"accuracy"`',
+        default=None, default_words="by the shares of the classes", example="roc_auc", argument="scoring",
+    )  # fmt: skip
+    class_shares: tuple[float | None, ...] | None = setting(  # in the order of the classes
+        as_it_is,
+        "how common classes are, as it may be published; never read off private rows. The rarer of two classes is the "
+        "one that is looked for",
+        default=None, example={"yes": 0.04},
+    )  # fmt: skip
+    drop: tuple[str, ...] = setting(
+        column_names,
+        "columns to leave out of all tables; one of the tables has to have them",
+        default=(),
+        example=["name"],
+    )
+    text: tuple[str, ...] = setting(
+        column_names, "columns of running text, whatever the public rule makes of them", default=(),
+        default_words=_RULE, example=["notes"],
+    )  # fmt: skip
+    categorical: tuple[str, ...] = setting(
+        column_names, "columns of categories, likewise", default=(), default_words=_RULE, example=["ward"]
+    )
+    numeric: tuple[str, ...] = setting(
+        column_names, "columns of numbers, likewise", default=(), default_words=_RULE, example=["age"]
+    )
+    dates: tuple[str, ...] = setting(
+        column_names, "columns of dates and times, likewise", default=(), default_words=_RULE, example=["admitted"]
+    )
+    images: Path | None = setting(
+        path, f"a folder of image files, which the tables name ([how]({_TABLES}#images))", default=None, example="scans"
+    )
+    image_column: str = setting(string, "the column of file names, with `images`", default="file")
+    separator: str = setting(
+        _maybe_empty,
+        f"what stands between the cells of [text tables]({_TABLES}#csv-from-a-spreadsheet): "
+        '`","`, `";"`, `"\\t"` or `"|"`; with it a `.txt` file is a table',
+        default="", default_words="of the file's name: a comma, a tab for `.tsv` and `.tab`", example=";",
+    )  # fmt: skip
+    encoding: str = setting(
+        _maybe_empty,
+        'of text tables: a code page of one byte a character, such as `"cp1252"`, `"cp1250"` or `"latin-1"`',
+        default="utf-8", example="cp1252",
+    )  # fmt: skip
+    quote: str = setting(
+        _maybe_empty, "the mark around a cell that holds a separator: `'\"'`, `\"'\"`, or `\"\"` for none",
+        default='"', default_words="`'\"'`", example="'",
+    )  # fmt: skip
+    decimal: str = setting(
+        _maybe_empty, 'the decimal mark of all numbers: `"."` or `","`', default="",
+        default_words="as each public column shows", example=",",
+    )  # fmt: skip
+    thousands: str = setting(
+        _maybe_empty, "the mark between groups of three digits, such as `\".\"`, `\"'\"` or `\" \"`", default="",
+        default_words="none", example=".",
+    )  # fmt: skip
+    date_format: str = setting(
+        _maybe_empty,
+        'the order of day, month and year, such as `"dd.mm.yyyy"` or `"mm/dd/yyyy"`; ISO 8601 (2024-03-01) is read '
+        "beside it",
+        default="", default_words="ISO 8601 alone", example="dd.mm.yyyy",
+    )  # fmt: skip
+    missing: tuple[str, ...] = setting(
+        _marks, "cells that stand for no value, exactly as they are written, beside empty ones", default=(),
+        default_words="empty cells", example=["k.A.", "-999"],
+    )  # fmt: skip
+    private_query: str | None = setting(
+        string,
+        f"the query, where `private` is the URL of a [database]({_TABLES}#a-database): `postgresql://user@host/db` or "
+        "`sqlite:///file.db`, without a password",
+        default=None, example="select …",
+    )  # fmt: skip
+    public_query: str | None = setting(string, "likewise for `public`", default=None)
+    evaluation_query: str | None = setting(string, "likewise for `evaluation`", default=None)
 
     @property
     def dialect(self) -> Dialect:
@@ -66,6 +200,11 @@ class DataSettings:
         """The file of public rows, for a method that cannot do without."""
         assert self.public is not None  # noqa: S101 - settings without it are refused for such a method
         return self.public
+
+    @property
+    def public_side(self) -> str:
+        """What a message calls what says of columns what they hold: the file of public rows, or the schema."""
+        return "[schema]" if self.public is None else self.public.name
 
     @property
     def judged(self) -> Judged:
@@ -92,83 +231,56 @@ class DataSettings:
         return (*self.text, *self.categorical, *self.dates)
 
 
-def data_settings(data: Section, folder: Path, *, public: Source | None) -> DataSettings:
+def data_settings(given: Mapping[str, Any], folder: Path, *, public: Source | None) -> DataSettings:
     """Read the section; paths become relative to `folder`.
 
     Raises InvalidParameter if a key is missing or of the wrong kind, or a column is named twice.
     """
-    named = {key: data.names(key) for key in ("text", "categorical", "numeric", "dates", "drop")}
-    label, unit = data.text("label"), data.optional("unit", data.text)
-    every = [name for names in named.values() for name in names]
+    settings = read_section("data", given, DataSettings, folder, public=public)
+    named = {key: getattr(settings, key) for key in ("text", "categorical", "numeric", "dates", "drop")}
+    every = [name for columns in named.values() for name in columns]
     if twice := [name for name in every if every.count(name) > 1]:
         raise InvalidParameter(f"[data] names column {twice[0]!r} more than once; say one kind of each column")
-    for key, names in named.items():
-        for name in names:
-            if name in (label, unit):
-                raise InvalidParameter(
-                    f"[data] {key} names {name!r}, which is the {'label' if name == label else 'unit'}"
-                )
+    for key, columns in named.items():
+        for name in columns:
+            if name in (settings.label, settings.unit):
+                what = "label" if name == settings.label else "unit"
+                raise InvalidParameter(f"[data] {key} names {name!r}, which is the {what}")
     if public is None and (kinds := [key for key in named if key != "drop" and named[key]]):
         raise InvalidParameter(
             f"[data] {kinds[0]} says what columns of the public table hold, and there is none; what they hold stands "
             "under [schema], so leave it out"
         )
-    images = data.optional("images", lambda key: folder / data.text(key))
-    if images is None and "image_column" in data.given:
+    if settings.images is None and "image_column" in given:
         raise InvalidParameter(
             "[data] image_column names the column of image files, and [data] images, the folder they lie in, is "
             "missing; give it, or leave image_column out"
         )
-    if images is not None and public is None:
+    if settings.images is not None and public is None:
         raise InvalidParameter(
             "[data] images needs [data] public: public images say how large all of them are, and a [schema] does not"
         )
-    private = source(data, "private", folder)
-    if unit is None and not getattr(private, "is_ordered", True):
+    private = source(given, "private", folder)
+    if settings.unit is None and not getattr(private, "is_ordered", True):
         raise InvalidParameter(
             "[data] private_query says no order, and without [data] unit a record is known by its place; end it with "
             "order by and a key, or name the column of ids as unit"
         )
     for key in ("public", "evaluation"):
-        if f"{key}_query" in data.given and key not in data.given:
+        if f"{key}_query" in given and key not in given:
             raise InvalidParameter(
                 f"[data] {key}_query is put to a database, and [data] {key}, its URL, is missing; give it, or leave "
                 f"{key}_query out"
             )
-    classes = data.classes("classes")
-    settings = DataSettings(
+    settings = replace(
+        settings,
         private=private,
-        public=public,
-        label=label,
-        classes=classes,
-        unit=unit,
-        n_records=data.optional("n_records", lambda key: data.count(key, at_least=1)),
-        n_rows=data.optional("n_rows", lambda key: data.count(key, at_least=1)),
-        evaluation=data.optional("evaluation", lambda key: source(data, key, folder)),
-        images=images,
-        whole_ids="whole_ids" in data.given and data.flag("whole_ids"),
-        score=data.optional("score", lambda key: check_scoring(data.given[key], f"[data] {key}")),
-        class_shares=_class_shares(data, classes),
-        image_column=data.text("image_column") if "image_column" in data.given else "file",
-        **named,  # type: ignore[arg-type]
-        **_dialect(data),
+        evaluation=source(given, "evaluation", folder) if "evaluation" in given else None,
+        class_shares=_class_shares(given, settings.classes),
     )
-    if written := [key for key in DIALECT if key in data.given]:
+    if written := [key for key in DIALECT if key in given]:
         _check_dialect(settings, written)
     return settings
-
-
-def _dialect(data: Section) -> dict[str, Any]:
-    """Read how text tables are written."""
-    written = {key: data.given[key] for key in DIALECT if key in data.given and key != "missing"}
-    for key, value in written.items():
-        if not isinstance(value, str):
-            raise InvalidParameter(f"[data] {key} must be a text in quotes, got {value!r}")
-    marks = data.given.get("missing", [])
-    marks = [marks] if isinstance(marks, str) else marks
-    if not isinstance(marks, list):
-        raise InvalidParameter(f'[data] missing must list what stands for no value (["k.A.", "-999"]), got {marks!r}')
-    return {**written, "missing": tuple(marks)}
 
 
 def _check_dialect(data: DataSettings, written: list[str]) -> None:
@@ -199,13 +311,13 @@ def _check_dialect(data: DataSettings, written: list[str]) -> None:
         )
 
 
-def _class_shares(data: Section, classes: tuple[Label, ...]) -> tuple[float | None, ...] | None:
+def _class_shares(data: Mapping[str, Any], classes: tuple[Label, ...]) -> tuple[float | None, ...] | None:
     """Read the declared shares of classes, whose names are texts in the file, whatever the classes are."""
-    given = data.given.get("class_shares")
+    given = data.get("class_shares")
     if given is None:
         return None
-    names = {str(name).lower() if isinstance(name, bool) else str(name): name for name in classes}
-    named = {names.get(name, name): share for name, share in given.items()} if isinstance(given, dict) else given
+    known = {str(name).lower() if isinstance(name, bool) else str(name): name for name in classes}
+    named = {known.get(name, name): share for name, share in given.items()} if isinstance(given, dict) else given
     return check_class_shares(named, classes, name="[data] class_shares")
 
 
@@ -217,12 +329,15 @@ def declared_shares(data: DataSettings) -> dict[Label, float] | None:
     return {name: share for name, share in zip(data.classes, shares, strict=True) if share is not None}
 
 
-def source(data: Section, key: str, folder: Path) -> Source:
+def source(data: Mapping[str, Any], key: str, folder: Path) -> Source:
     """Read where a table is: a file, or a database with the query that is put to it.
 
-    Raises InvalidParameter if one of the two is missing, or the URL holds a password.
+    `data`: what stands in ``[data]``, where `key` is. Raises InvalidParameter if one of the two is missing, or the URL
+    holds a password.
     """
-    value, query = data.text(key), data.optional(f"{key}_query", data.text)
+    value, query = string(f"[data] {key}", data[key]), data.get(f"{key}_query")
+    if query is not None:
+        string(f"[data] {key}_query", query)
     if "://" not in value:
         if re.search(r"password\s*=", value, re.IGNORECASE):  # as libpq takes it too; a file that is not there is named
             raise InvalidParameter(
@@ -261,10 +376,10 @@ def refuse_names_without_columns(data: DataSettings) -> None:
         return
     from quorate.data.reading import has_named_columns  # here: who only looks at a run reads no table
 
-    for path in (data.private, data.public, data.evaluation):
-        if path is not None and not has_named_columns(path, data.dialect):
+    for table in (data.private, data.public, data.evaluation):
+        if table is not None and not has_named_columns(table, data.dialect):
             raise InvalidParameter(
-                f"[data] {named[0]} names columns, and those of {path.name} have no names; leave it out, or save the "
+                f"[data] {named[0]} names columns, and those of {table.name} have no names; leave it out, or save the "
                 "rows as CSV or Parquet"
             )
 

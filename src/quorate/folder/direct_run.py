@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from shutil import disk_usage
 from time import process_time
@@ -15,14 +16,14 @@ import numpy as np
 from quorate.arguments import count, for_shell, shown
 from quorate.data import PublicPool, encode_labels, take
 from quorate.data.reading import bytes_held, has_named_columns
+from quorate.data.spool import IN_MEMORY
 from quorate.direct.config import DirectConfig
 from quorate.direct.facts import direct_draft, direct_facts
 from quorate.direct.flow import run_rounds
 from quorate.direct.foreseen import cautions_of, foreseen
 from quorate.direct.look import look_at_rounds
 from quorate.direct.prepare import prepare_direct
-from quorate.direct.rounds import PrivateUnits
-from quorate.direct.spool import IN_MEMORY, units_of
+from quorate.direct.spool import units_of
 from quorate.direct.statements import score_left_out
 from quorate.direct.task import DirectTask
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
@@ -57,7 +58,9 @@ from quorate.release import Charge
 from quorate.release.keys import fingerprint_key
 from quorate.release.target import noise_and_key
 from quorate.report import Facts, Utility
-from quorate.run.drawn_pool import parquet_of
+from quorate.run.drawn_rows import (
+    parquet_of,
+)
 from quorate.run.facts import RunMetadata
 from quorate.run.look import Look, Names
 from quorate.run.progress import PARTS, duration
@@ -115,7 +118,8 @@ def read_direct(
     watch = watch if _is_large(data) else None
     if watch is not None:
         watch("private rows", 0, PARTS)  # before the labels, which lie in the whole of a text
-    private = read_private_cells(data, public, n_features=n_features, declared=tuple(declared or ()))
+    place = partial(folder.place_for_rows, begin=begin)
+    private = read_private_cells(data, public, n_features=n_features, folder=place, declared=tuple(declared or ()))
     if begin:
         folder.make()
     noise, _ = noise_and_key(settings.run.unsafe_noise_seed)
@@ -221,8 +225,9 @@ def look(run: DirectRun) -> Secret[Look | None]:
     data = run.settings.data
     public = None if data.public is None else pool_of(data, read_pool(data))
     declared, n_features = _declared(run.settings, public)
-    private = read_private_cells(data, public, n_features=n_features, declared=tuple(declared or ()))
-    names = Names(data.private.name, "[schema]" if data.public is None else data.public.name)
+    place = partial(run.folder.place_for_rows, begin=False)
+    private = read_private_cells(data, public, n_features=n_features, folder=place, declared=tuple(declared or ()))
+    names = Names(data.private.name, data.public_side)
     return look_at_rounds(
         run.task, private.y, private_ids(data, private), names=names, ids=lambda ids: notes_on_ids(data, ids)
     )
@@ -287,7 +292,7 @@ def _of_a_row(task: DirectTask) -> tuple[float, float]:
     with np.errstate(all="ignore"):
         units.summing(task.plan.grid)(task.plan.start + 1.0)
     rounds = task.plan.settings.rounds * (process_time() - begun)
-    return (2 * read + rounds) / _PLAYED, 0.0 if isinstance(units, PrivateUnits) else units.spool.size / _PLAYED
+    return (2 * read + rounds) / _PLAYED, units.spool.size / _PLAYED
 
 
 def _bytes(number: float) -> str:

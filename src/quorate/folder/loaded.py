@@ -16,7 +16,6 @@ from quorate.run.stage_store import FIRST_TEACHERS, stage_key
 from quorate.voting.config import RunConfig
 from quorate.voting.flow import schedule
 from quorate.voting.models import EARLIER_TEACHER, teacher_named
-from quorate.voting.resumed import content_key
 from quorate.voting.task import Task
 
 
@@ -30,7 +29,7 @@ class LoadedRun(PreparedRun):
     @property
     def charge_key(self) -> str:
         """Idempotency key of the charge: the same work is charged once, however often it is resumed."""
-        return content_key(self.task)
+        return self.task.content_key
 
     @property
     def charge(self) -> Charge:

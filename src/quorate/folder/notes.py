@@ -21,7 +21,9 @@ from quorate.voting.task import Task
 
 def public_notes(data: DataSettings, task: Task) -> Iterator[Finding]:
     """Yield what there is to say about the public table and about a mechanism of the owner's own."""
-    yield from remarks(lambda: notes_on_public(data, task.inputs.public), lambda: note_on_mechanism(task))
+    if data.public is not None:
+        yield from remarks(lambda: notes_on_public(data, task.inputs.public))
+    yield from remarks(lambda: note_on_mechanism(task))
 
 
 def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Finding]:
@@ -53,7 +55,7 @@ def private_notes(data: DataSettings, task: Task) -> Secret[tuple[Finding, ...]]
     return notes_on_private(
         task,
         private=data.private.name,
-        public=data.pool.name,
+        public=data.public_side,
         n_records="[data] n_records",
         n_rows="[data] n_rows",
         ids=lambda: notes_on_ids(data, task.inputs.private.reveal().unit_keys),
@@ -65,7 +67,7 @@ def promise_notes(data: DataSettings, task: Task) -> Secret[tuple[Finding, ...]]
     return notes_on_promise(
         task,
         private=data.private.name,
-        public=data.pool.name,
+        public=data.public_side,
         ids=lambda: notes_on_ids(data, task.inputs.private.reveal().unit_keys),
     )
 

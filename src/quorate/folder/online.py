@@ -19,7 +19,7 @@ from quorate.run.stage_store import FINISHED
 from quorate.types import Watch
 from quorate.voting.ask import Asked, OpenEnsemble, asked_rows, open_online
 from quorate.voting.facts import with_later_answers
-from quorate.voting.flow import finished_key, teachers
+from quorate.voting.flow import finished_key, refuse_other_pool, teachers
 
 
 def ask(run: LoadedRun, asked: Any, *, watch: Watch | None = None) -> Asked:
@@ -51,7 +51,7 @@ def open_run(run: LoadedRun, ledger: Ledger, watch: Watch | None = None) -> Open
         raise PreconditionFailed(
             "the settings or files differ from the finished run's, so its teachers cannot be asked; put them back"
         )
-    if task.strategy is None or reservation is None:
+    if not task.leaves_labels or reservation is None:
         finished = reservation is not None and not reservation.remaining("label")
     else:
         finished = stages.load(FINISHED, finished_key(task, run.charge_key)) is not None
@@ -59,6 +59,7 @@ def open_run(run: LoadedRun, ledger: Ledger, watch: Watch | None = None) -> Open
         raise PreconditionFailed(
             f"the labels of this run are not all released yet; first: quorate run {for_shell(run.folder.root)}"
         )
+    refuse_other_pool(task, reservation)
     see = watch or (lambda stage, done, total: None)
     return open_online(task, reservation, lambda: teachers(task, stages, see))
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from quorate.accounting.figures import at_least, at_most
 from quorate.accounting.guarantee import SEEDED
 from quorate.arguments import real
-from quorate.data.streamed import StreamedFrame
+from quorate.data.stream import StreamedFrame
 from quorate.errors import InvalidParameter, PreconditionFailed, QuorateError, naming
 from quorate.folder.batch import load_run
 from quorate.folder.loaded import LoadedRun

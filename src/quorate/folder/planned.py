@@ -14,19 +14,25 @@ from quorate.data import PublicPool, column_names
 from quorate.data.feature_maps.named import FEATURE_MAPS, FeatureMapName
 from quorate.data.formats import nearly
 from quorate.data.reading import has_named_columns
-from quorate.direct.relation import ChosenRelation, choose_relation
 from quorate.errors import InvalidParameter, PreconditionFailed, naming
 from quorate.folder.choice import chosen, in_words, keep_choice
 from quorate.folder.data_settings import DataSettings, declared_shares
 from quorate.folder.folder import RunFolder
 from quorate.folder.prepared import unit_word
-from quorate.folder.run_settings import refuse_more_than_the_cap
-from quorate.folder.settings import Settings, keys_of, read_settings, settings_from, settings_of
+from quorate.folder.settings import (
+    Settings,
+    keys_of,
+    read_settings,
+    refuse_more_than_the_cap,
+    settings_from,
+    settings_of,
+)
 from quorate.folder.tables import dropped_from_no_public_table, pool_of, read_pool, read_public, refuse_unknown_drop
 from quorate.mechanisms.schedule import open_fields
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Plan
 from quorate.planning.planned import plan
+from quorate.run.relation import ChosenRelation, choose_relation
 from quorate.voting.models import student_of, teacher_of
 
 _BY_OF_FIRST = {"direct": "direct", "votes": "auto"}  # what has a run go the way of the first row

@@ -1,113 +1,171 @@
-"""One section of ``quorate.toml`` while it is read: every refusal names the section and the key."""
+"""A section of ``quorate.toml`` as a frozen dataclass, whose fields are its keys: each has its check, default and help.
+
+What reads a file, writes a new one or documents the keys follows from the fields, so that a key stands in one place.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import fields
-from typing import Any, Final
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeAlias, TypeVar
 
 from quorate.arguments import count, nearest, one_of
 from quorate.errors import InvalidParameter
 
 Label = str | int | bool
-ARGUMENT: Final = "argument"  # in the metadata of a key's field: what it is called in Python, where that is not the key
+Check: TypeAlias = Callable[[str, Any], Any]
+S = TypeVar("S")
+_SETTING: Final = "setting"
 
 
-class Section:
-    """What a section was given, beside the defaults of its `shape`; a key that is none is refused at once."""
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Setting:
+    """One key.
 
-    def __init__(self, name: str, document: Mapping[str, Any], shape: type, more: Collection[str] = ()) -> None:
-        self.name = name
-        self.more = more
-        self.given: Mapping[str, Any] = document.get(name, {})
-        self.defaults = {part.name: part.default for part in fields(shape) if part.name != "fields"}
-        allowed = [*self.defaults, *more]
-        for key in self.given:
-            if key not in allowed:
-                raise InvalidParameter(f"[{name}] has no key {key!r}{nearest(key, allowed)}")
+    `name`: the key. `check`: takes what refusals call the key, and the value as TOML has it; returns what is used, or
+    raises InvalidParameter. A path that it returns is relative to the file. `help`: what the key says, for the page on
+    settings; its first sentence stands beside the key in a new file. `default`: of the field; MISSING where the key is
+    required. `default_words`: what the page says of it, where the value says too little. `example`: the value in a new
+    file, where the key is a comment unless it is `written`; None for a key that a new file does not have. `argument`:
+    what it is called in Python. `required`: what is said where it is required, and missing.
+    """
 
-    def required(self, key: str) -> Any:
-        """Return what was given; a key that must be there is refused where it is not."""
-        if key not in self.given:
-            hints = {
-                "private": ' The rows to protect. Example: private = "visits.csv"',
-                "public": ' Rows that may be shown. Example: public = "survey.csv"',
-                "label": ' The column to predict. Example: label = "diagnosis"',
-                "classes": " Reading the label set from the data can reveal that a rare label is present. Example: "
-                'classes = ["no", "yes"]',
-                "epsilon": " There is no default: it is your decision. Example: epsilon = 1.0",
-                "name": ' Example: name = "north"',
-                "votes": ' The file that the site has signed. Example: votes = "north.votes"',
-                "key": " What quorate votes keys has printed at the site, in quotes",
-                "model": ' The name of a language model at the endpoint. Example: model = "qwen2.5-7b-instruct"',
-                "delta": " There is no default: below 1/n. Example: delta = 1e-6",
+    name: str
+    check: Check
+    help: str
+    default: Any
+    default_words: str
+    example: Any
+    written: bool
+    argument: str
+    required: str
+
+
+def setting(
+    check: Check,
+    help: str = "",  # noqa: A002 - as click calls it
+    *,
+    default: Any = MISSING,
+    default_words: str = "",
+    example: Any = None,
+    written: bool = False,
+    argument: str = "",
+    required: str = "",
+) -> Any:
+    """Return the field of a key; see :class:`Setting`."""
+    facts = {
+        "check": check, "help": help, "default_words": default_words, "example": example, "written": written,
+        "argument": argument, "required": required,
+    }  # fmt: skip
+    return field(default=default, metadata={_SETTING: facts})
+
+
+def settings_of_section(section: type) -> dict[str, Setting]:
+    """Return the keys of a section, in their order."""
+    parts = [part for part in fields(section) if _SETTING in part.metadata]
+    return {
+        part.name: Setting(
+            **{
+                **part.metadata[_SETTING],
+                "name": part.name,
+                "default": part.default,
+                "argument": part.metadata[_SETTING]["argument"] or part.name,
             }
-            raise InvalidParameter(f"[{self.name}] {key} is required.{hints.get(key, '')}")
-        return self.given[key]
+        )
+        for part in parts
+    }
 
-    def optional(self, key: str, read: Any) -> Any:
-        """Return what `read` makes of a key, or None."""
-        return read(key) if key in self.given else None
 
-    def text(self, key: str) -> str:
-        """Read a text."""
-        value = self.required(key)
-        if not isinstance(value, str) or not value:
-            raise InvalidParameter(f"[{self.name}] {key} must be a text in quotes, got {value!r}")
-        return value
+def read_section(
+    name: str, given: Mapping[str, Any], section: type[S], folder: Path, *, more: Collection[str] = (), **values: Any
+) -> S:
+    """Check what stands in a section.
 
-    def names(self, key: str) -> tuple[str, ...]:
-        """Read names of columns: a list, or one."""
-        value = self.given.get(key, [])
-        value = [value] if isinstance(value, str) else value
-        if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
-            raise InvalidParameter(f'[{self.name}] {key} must name columns (["review"]), got {value!r}')
-        return tuple(value)
+    `name`: as it stands in brackets. `given`: the section as TOML has it. `folder`: what paths are relative to. `more`:
+    keys that are allowed beside its own, and left to the caller. `values`: of fields that are no keys, or that were
+    read. Raises InvalidParameter if a key is unknown, is missing, or has a wrong value.
+    """
+    settings = settings_of_section(section)
+    allowed = [*settings, *more]
+    for key in given:
+        if key not in allowed:
+            raise InvalidParameter(f"[{name}] has no key {key!r}{nearest(key, allowed)}", parameter=key)
+    for key, known in settings.items():
+        if key in given and key not in values:
+            value = known.check(f"[{name}] {key}", given[key])
+            values[key] = folder / value if isinstance(value, Path) else value
+        elif known.default is MISSING and key not in values:
+            require(name, given, section, key)
+    return section(**values)
 
-    def classes(self, key: str) -> tuple[Label, ...]:
-        """Read the classes."""
-        value = self.required(key)
-        if not isinstance(value, list) or not all(isinstance(item, str | int | bool) for item in value):
-            raise InvalidParameter(
-                f"[{self.name}] {key} must be a list of texts, whole numbers or truth values "
-                f'(["no", "yes"], [0, 1], [false, true]), got {value!r}'
-            )
-        return tuple(value)
 
-    def number(self, key: str, *, at_least: int = 0) -> int:
-        """Read a whole number that was given."""
-        return count(f"[{self.name}] {key}", self.required(key), at_least=at_least)
+def require(name: str, given: Mapping[str, Any], section: type, key: str) -> None:
+    """Refuse a section without a key that must be there."""
+    if key not in given:
+        raise InvalidParameter(f"[{name}] {key} is required. {settings_of_section(section)[key].required}".rstrip())
 
-    def count(self, key: str, *, at_least: int = 0) -> int:
-        """Read a whole number."""
-        return count(f"[{self.name}] {key}", self.given.get(key, self.defaults[key]), at_least=at_least)
 
-    def count_or(self, key: str, words: tuple[str, ...], *, at_least: int) -> int | str:
-        """Read a whole number, or one of `words`."""
-        value = self.given.get(key, self.defaults[key])
-        if isinstance(value, str):
+def written_by_init(section: type) -> dict[str, Any]:
+    """Return the keys that a new file has as lines, with their values."""
+    return {key: known.example for key, known in settings_of_section(section).items() if known.written}
+
+
+def as_it_is(_: str, value: Any) -> Any:
+    """Leave a value to a check that rests on other keys."""
+    return value
+
+
+def string(name: str, value: Any) -> str:
+    """Read a text."""
+    if not isinstance(value, str) or not value:
+        raise InvalidParameter(parameter=name, got=value, expected="a text in quotes")
+    return value
+
+
+def path(name: str, value: Any) -> Path:
+    """Read the path of a file or a folder."""
+    return Path(string(name, value))
+
+
+def labels(name: str, value: Any) -> tuple[Label, ...]:
+    """Read the classes."""
+    if not isinstance(value, list) or not all(isinstance(item, str | int | bool) for item in value):
+        raise InvalidParameter(
+            parameter=name,
+            got=value,
+            expected='a list of texts, whole numbers or truth values (["no", "yes"], [0, 1], [false, true])',
+        )
+    return tuple(value)
+
+
+def flag(name: str, value: Any) -> bool:
+    """Read a truth value."""
+    if not isinstance(value, bool):
+        raise InvalidParameter(parameter=name, got=value, expected="true or false", advice="write it without quotes")
+    return value
+
+
+def choice(*allowed: str) -> Check:
+    """Return what reads one of some words."""
+    return partial(one_of, allowed=allowed)
+
+
+def whole_number(*words: str, at_least: int = 0) -> Check:
+    """Return what reads a whole number, or one of `words`."""
+
+    def read(name: str, value: Any) -> int | str:
+        if words and isinstance(value, str):
             listed = " or ".join(f'"{word}"' for word in words)
-            return one_of(f"[{self.name}] {key}", value, words, hint=f"A whole number or {listed} is expected")
-        return self.count(key, at_least=at_least)
+            return one_of(name, value, words, hint=f"A whole number or {listed} is expected")
+        return count(name, value, at_least=at_least)
 
-    def flag(self, key: str) -> bool:
-        """Read a truth value."""
-        value = self.given.get(key, self.defaults[key])
-        if not isinstance(value, bool):
-            raise InvalidParameter(f"[{self.name}] {key} must be true or false, got {value!r}; write it without quotes")
+    return read
+
+
+def built_in_or_own(name: str, value: Any, *, built_in: Collection[str], hint: str = "") -> str:
+    """Read a built-in name, or the name of the user's own code, which is not imported to read a file."""
+    if isinstance(value, str) and (value in built_in or ":" in value):
         return value
-
-    def choice(self, key: str, allowed: tuple[str, ...]) -> str:
-        """Read one of the allowed words."""
-        return one_of(f"[{self.name}] {key}", self.given.get(key, self.defaults[key]), allowed)
-
-    def model(self, key: str, built_in: tuple[str, ...]) -> str:
-        """Read the name of a model, or of a factory."""
-        return self.named(key, built_in, hint='A factory of your own is written "package.module:factory"')
-
-    def named(self, key: str, built_in: tuple[str, ...], *, hint: str) -> str:
-        """Read a built-in name, or a name of the user's own code."""
-        value = self.given.get(key, self.defaults[key])
-        if isinstance(value, str) and (value in built_in or ":" in value):
-            return value
-        return one_of(f"[{self.name}] {key}", value, built_in, hint=hint)
+    return one_of(name, value, built_in, hint=hint or 'A factory of your own is written "package.module:factory"')

@@ -12,12 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, Literal, NoReturn
+from typing import Any, Final, NoReturn
 
-from quorate.arguments import for_shell, nearest, one_of, real
+from quorate.arguments import for_shell, nearest
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.choice import with_kept_choice
-from quorate.folder.command_section import COMMAND_KEYS, command_fields
 from quorate.folder.data_settings import (
     DataSettings,
     Source,
@@ -27,83 +26,38 @@ from quorate.folder.data_settings import (
     source,
 )
 from quorate.folder.folder import RunFolder
-from quorate.folder.prompt_section import KEYS, prompt_fields
-from quorate.folder.run_settings import RunSettings, refuse_more_than_the_cap, run_settings
-from quorate.folder.section import ARGUMENT, Section
-from quorate.folder.template import as_init_writes
-from quorate.labelling.active import NAMES
+from quorate.folder.section import read_section, require, settings_of_section, written_by_init
+from quorate.folder.sections import (
+    BudgetSettings,
+    MechanismSettings,
+    MethodSettings,
+    RunSettings,
+    StudentSettings,
+    TeacherSettings,
+    check_teachers,
+)
 from quorate.students.decision_threshold import DecisionThreshold, check_decision_threshold, require_pool
-from quorate.voting.models import DEFAULT_TEACHER, EARLIER_TEACHER, METHODS, SHARES, TEACHER_MODELS
+from quorate.voting.models import EARLIER_TEACHER
 
-Auto = Literal["auto"]
-
-STUDENT_MODELS = ("auto", "logistic", "forest", "boosting", "shares")
 DECISION_THRESHOLD = "[student] decision_threshold"
-OWN_CLASS = 'A class of your own is written "package.module:Class"'
-WAYS = ("votes", "direct", "auto")
-_VOTES_BEFORE = "teachers"  # what `init` wrote of 0.2.0.dev0 for "votes"; folders that have it mean the same
+SECTIONS: Final[Mapping[str, type]] = MappingProxyType(  # in the order of a new file
+    {
+        "data": DataSettings,
+        "method": MethodSettings,
+        "budget": BudgetSettings,
+        "teachers": TeacherSettings,
+        "mechanism": MechanismSettings,
+        "student": StudentSettings,
+        "run": RunSettings,
+    }
+)
 _WRITTEN_BEFORE = {("teachers", "model"): EARLIER_TEACHER}  # by an earlier `init`
 _OF_EITHER = {"votes": ("by",), "auto": ("by", "neighbours")}  # keys of [method] that need not be the direct one's
+_OF_DRAWN_POOLS = ("marginals", "neighbours")  # keys that votes have, too, where [schema] stands for public rows
 _OF_THE_PLANNER = {"teachers": ("count",), "mechanism": ("name", "queries", "strategy")}
 _OF_BOTH = {"decision_threshold"}  # keys of sections of teachers that hold for both methods
 _SECTIONS_OF_TEACHERS = ("teachers", "mechanism", "student")
 _RUN_OF_TEACHERS = ("n_jobs", "jobs", "memory", "scheduler", "plain_tcp", "shared_folder", "allow_hopeless")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MethodSettings:
-    """``[method]``: what learns from the private rows, and for the direct method how."""
-
-    by: Literal["votes", "direct", "auto"] = "votes"  # auto until the planner has chosen
-    feature_map: str | Path = "auto"  # a path names a fitted transformer, written by skops
-    text: tuple[str, ...] = ()
-    rounds: int | None = None
-    clip: float | None = None
-    marginals: float | None = None
-    neighbours: Literal["auto", "add-or-remove", "replace"] = "auto"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class BudgetSettings:
-    """``[budget]``: what the ledger is opened with."""
-
-    epsilon: float
-    delta: float
-    composition: Literal["sum", "zcdp"] = "sum"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class TeacherSettings:
-    """``[teachers]``: who votes."""
-
-    model: str = field(default=DEFAULT_TEACHER, metadata={ARGUMENT: "teacher"})
-    count: int | Auto = field(default="auto", metadata={ARGUMENT: "n_teachers"})
-    partition: Literal["auto", "hash", "balanced", "unit"] = "auto"
-    prior_matching: bool = False
-    batched: bool = True
-    fields: Mapping[str, Any] = field(default_factory=dict)  # of teachers that are prompts or a command
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class MechanismSettings:
-    """``[mechanism]``: what crosses the boundary, and how often."""
-
-    name: str = field(default="auto", metadata={ARGUMENT: "mechanism"})
-    queries: int | Literal["auto", "all"] = "auto"
-    strategy: str = "random"
-    online_answers: int = 0
-    fields: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class StudentSettings:
-    """``[student]``: what may be published."""
-
-    model: str = field(default="auto", metadata={ARGUMENT: "student"})
-    method: str = "auto"
-    shares: Literal["linear", "kernel", "gaussian-process", "trees", "smooth", "auto"] = "linear"
-    declined: Literal["drop", "random"] = "drop"
-    decision_threshold: DecisionThreshold = "accuracy"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,13 +84,11 @@ def keys_of(settings: Settings) -> dict[str, str]:
 
 
 def _keys_by_argument() -> dict[str, str]:
-    """Return the keys by what they are called in Python; those of a budget go before those of a run's share."""
-    sections = {
-        "run": RunSettings, "data": DataSettings, "budget": BudgetSettings, "method": MethodSettings,
-        "teachers": TeacherSettings, "mechanism": MechanismSettings, "student": StudentSettings,
-    }  # fmt: skip
-    keys = ((name, part) for name, section in sections.items() for part in fields(section))
-    names = {part.metadata.get(ARGUMENT, part.name): f"[{name}] {part.name}" for name, part in keys}
+    """Return the keys by what they are called in Python; where two are called so, the one whose section comes first."""
+    names: dict[str, str] = {}
+    for section in ("method", "budget", "teachers", "mechanism", "student", "data", "run"):
+        for key, known in settings_of_section(SECTIONS[section]).items():
+            names.setdefault(known.argument, f"[{section}] {key}")
     return {**names, "n_queries": names["queries"]}
 
 
@@ -214,68 +166,52 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
         if not isinstance(section, Mapping):
             raise InvalidParameter(f"quorate.toml: [{name}] must be a section, got {section!r}")
 
+    given = {name: document.get(name, {}) for name in SECTIONS}
     method = _method_settings(document, folder)
-    data = Section("data", document, DataSettings)
-    budget = Section("budget", document, BudgetSettings)
-    teachers = Section("teachers", document, TeacherSettings, more=(*KEYS, *COMMAND_KEYS))
-    command = command_fields(document, teachers)
-    prompts = {} if command else prompt_fields(document, teachers, folder)
-    mechanism = Section("mechanism", document, MechanismSettings, more=_mechanism_fields(document))
-    _check_strategy(mechanism.given)
-    student = Section("student", document, StudentSettings)
-    described = _without_dropped(data_settings(data, folder, public=_public(data, method, document, folder)), document)
+    teachers = read_section("teachers", given["teachers"], TeacherSettings, folder)
+    check_teachers(teachers, document)
+    own = _mechanism_fields(document)
+    known = settings_of_section(MechanismSettings)
+    mechanism = read_section(
+        "mechanism", given["mechanism"], MechanismSettings, folder, more=own,
+        fields={key: value for key, value in given["mechanism"].items() if key not in known},
+    )  # fmt: skip
+    _check_strategy(mechanism)
+    student = read_section("student", given["student"], StudentSettings, folder)
+    public = _public(given["data"], method, document, folder)
+    data = _without_dropped(data_settings(given["data"], folder, public=public), document)
     return Settings(
-        data=described,
-        budget=BudgetSettings(
-            epsilon=real("[budget] epsilon", budget.required("epsilon"), above=0),
-            delta=real("[budget] delta", budget.required("delta"), above=0, below=1),
-            composition=budget.choice("composition", ("sum", "zcdp")),  # type: ignore[arg-type]
-        ),
+        data=data,
+        budget=read_section("budget", given["budget"], BudgetSettings, folder),
         method=method,
         schema=document.get("schema"),
-        teachers=TeacherSettings(
-            model=teachers.text("model") if prompts else teachers.model("model", TEACHER_MODELS),
-            count=teachers.count_or("count", ("auto",), at_least=1),  # type: ignore[arg-type]
-            partition=teachers.choice("partition", ("auto", "hash", "balanced", "unit")),  # type: ignore[arg-type]
-            prior_matching=teachers.flag("prior_matching"),
-            batched=teachers.flag("batched"),
-            fields=command or prompts,
-        ),
-        mechanism=MechanismSettings(
-            name=mechanism.named("name", _mechanism_names(document), hint=OWN_CLASS),
-            queries=mechanism.count_or("queries", ("auto", "all"), at_least=1),  # type: ignore[arg-type]
-            strategy=mechanism.choice("strategy", tuple(NAMES)),
-            online_answers=mechanism.count("online_answers"),
-            fields={key: mechanism.given[key] for key in mechanism.given if key not in mechanism.defaults},
-        ),
-        student=StudentSettings(
-            model=student.model("model", STUDENT_MODELS),
-            method=student.choice("method", METHODS),
-            shares=student.choice("shares", SHARES),  # type: ignore[arg-type]
-            declined=student.choice("declined", ("drop", "random")),  # type: ignore[arg-type]
-            decision_threshold=_decision_threshold(student, described),
-        ),
-        run=run_settings(document, folder),
+        teachers=teachers,
+        mechanism=mechanism,
+        student=replace(student, decision_threshold=_decision_threshold(student.decision_threshold, data)),
+        run=read_section("run", _with_new_names(given["run"]), RunSettings, folder),
     )
 
 
-def _decision_threshold(student: Section, data: DataSettings) -> DecisionThreshold:
+def _decision_threshold(given: Any, data: DataSettings) -> DecisionThreshold:
     """Read from which probability on the rarer class is predicted, and refuse a rule that nothing can be made of."""
-    given = student.given.get("decision_threshold", "accuracy")
     rule = check_decision_threshold(given, data.classes, data.class_shares, name=DECISION_THRESHOLD)
     require_pool(rule, data.public is not None, name=DECISION_THRESHOLD)
     return rule
 
 
-def _public(data: Section, method: MethodSettings, document: Mapping[str, Any], folder: Path) -> Source | None:
-    """Read where the public rows are; the direct method may have a declared schema in their place."""
-    if method.by != "direct":
+def _public(
+    data: Mapping[str, Any], method: MethodSettings, document: Mapping[str, Any], folder: Path
+) -> Source | None:
+    """Read where the public rows are; a declared schema may stand in their place."""
+    if method.by == "auto":
         if "schema" in document:
             raise InvalidParameter(
-                '[schema] is for the direct method without public rows; leave it out, or set [method] by = "direct"'
+                '[schema] stands in the place of public rows, which [method] by = "auto" compares the methods on; set '
+                'by = "direct" or by = "votes"'
             )
+        require("data", data, DataSettings, "public")
         return source(data, "public", folder)
-    if "public" in data.given:
+    if "public" in data:
         if "schema" in document:
             raise InvalidParameter(
                 "[schema] is for where there are no public rows to tell what columns hold; leave out [schema] or "
@@ -302,36 +238,26 @@ def _without_dropped(data: DataSettings, document: Mapping[str, Any]) -> DataSet
 
 def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSettings:
     """Read ``[method]``, and refuse what belongs to the other method: it would be obeyed by nothing."""
-    method = Section("method", document, MethodSettings)
-    by = "votes" if method.given.get("by") == _VOTES_BEFORE else method.choice("by", WAYS)
-    if by == "auto":
+    given = document.get("method", {})
+    method = read_section("method", given, MethodSettings, folder)
+    if method.by == "auto":
         _refuse_what_is_chosen(document)
-    if by == "direct":
+    if method.by == "direct":
         if others := _changed_for_teachers(document):
             _refuse_of_other_method(others, "votes of teachers", 'and [method] by = "direct" has none', 'by = "votes"')
-    elif more := [f"[method] {key}" for key in method.given if key not in _OF_EITHER[by] and not _is_open(key, method)]:
+    elif more := [f"[method] {key}" for key in given if not _may_have(key, method.by, given, document)]:
         _refuse_of_other_method(more, "the direct method", "and this run has teachers", '[method] by = "direct"')
-    if method.given.get("neighbours") == "add-or-remove" and "n_records" not in document.get("data", {}):
+    if method.neighbours == "add-or-remove" and "n_records" not in document.get("data", {}):
         raise InvalidParameter(
             '[method] neighbours = "add-or-remove" needs the number of private units declared: where it is read off '
             "the data, only replacing a unit is covered. Write it into [data] n_records, or leave neighbours out"
         )
-    return MethodSettings(
-        by=by,  # type: ignore[arg-type]
-        feature_map=_feature_map(method, folder),
-        text=method.names("text"),
-        rounds=method.optional("rounds", lambda key: method.count(key, at_least=1)),
-        clip=method.optional("clip", lambda key: real(f"[method] {key}", method.given[key], above=0)),
-        marginals=method.optional(
-            "marginals", lambda key: real(f"[method] {key}", method.given[key], at_least=0, below=1)
-        ),
-        neighbours=method.choice("neighbours", ("auto", "add-or-remove", "replace")),  # type: ignore[arg-type]
-    )
+    return method
 
 
 def _changed_for_teachers(document: Mapping[str, Any]) -> list[str]:
     """Name what the owner wrote for teachers; what stands there as `init` writes it says nothing, nor does n_rows."""
-    written = as_init_writes()
+    written = {name: written_by_init(section) for name, section in SECTIONS.items()}
     others = [
         f"[{section}] {key}"
         for section in _SECTIONS_OF_TEACHERS
@@ -341,9 +267,14 @@ def _changed_for_teachers(document: Mapping[str, Any]) -> list[str]:
     return [*others, *(f"[run] {key}" for key in _RUN_OF_TEACHERS if key in document.get("run", {}))]
 
 
-def _is_open(key: str, method: Section) -> bool:
-    """Whether a key leaves to a method what both know: votes have one price for every change of a unit."""
-    return key == "neighbours" and method.given[key] == "auto"
+def _may_have(key: str, by: str, method: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+    """Whether votes, or what the planner is to choose, may have a key of ``[method]``.
+
+    On public rows votes have one price for every change of a unit, so that a key may leave that open.
+    """
+    if by == "votes" and document.get("schema") and key in _OF_DRAWN_POOLS:
+        return True
+    return key in _OF_EITHER[by] or (key == "neighbours" and method[key] == "auto")
 
 
 def _refuse_what_is_chosen(document: Mapping[str, Any]) -> None:
@@ -364,19 +295,6 @@ def _refuse_what_is_chosen(document: Mapping[str, Any]) -> None:
         )
 
 
-def _feature_map(method: Section, folder: Path) -> str | Path:
-    """Read a name of a feature map, or the path of a fitted transformer."""
-    given = method.given.get("feature_map", "auto")
-    if given == "auto":  # so that a command that only looks at a run need not load what makes one
-        return "auto"
-    if isinstance(given, str) and given.endswith(".skops"):
-        return folder / given
-    from quorate.data.feature_maps.named import FEATURE_MAPS
-
-    hint = "A fitted transformer of your own is the path of a .skops file"
-    return one_of("[method] feature_map", given, FEATURE_MAPS, hint=hint)
-
-
 def _refuse_of_other_method(others: list[str], whose: str, why: str, instead: str) -> NoReturn:
     """Name in one line all that has to go."""
     *most, last = others
@@ -393,9 +311,9 @@ def _mechanism_fields(document: Mapping[str, Any]) -> tuple[str, ...]:
     """
     given = document.get("mechanism", {})
     name = given.get("name", "auto")
-    if _is_own(name):
+    if isinstance(name, str) and ":" in name:
         return tuple(given)
-    if name == "auto" and given.keys() <= {part.name for part in fields(MechanismSettings)}:
+    if name == "auto" and given.keys() <= settings_of_section(MechanismSettings).keys():
         return ()  # so that a command that only looks at a run need not load what would make one
     from quorate.mechanisms import for_runs, user_fields
     from quorate.mechanisms.schedule import DEFAULT
@@ -404,24 +322,47 @@ def _mechanism_fields(document: Mapping[str, Any]) -> tuple[str, ...]:
     return () if kind is None else user_fields(kind)
 
 
-def _mechanism_names(document: Mapping[str, Any]) -> tuple[str, ...]:
-    name = document.get("mechanism", {}).get("name", "auto")
-    if name == "auto" or _is_own(name):
-        return ("auto",)
-    from quorate.mechanisms import for_runs
-
-    return ("auto", *for_runs())
-
-
-def _is_own(name: object) -> bool:
-    return isinstance(name, str) and ":" in name
-
-
-def _check_strategy(given: Mapping[str, Any]) -> None:
+def _check_strategy(mechanism: MechanismSettings) -> None:
     """A strategy that learns needs a cap of its own: all points, or the recipe's number, leave nothing to choose."""
-    strategy, queries = given.get("strategy", "random"), given.get("queries", "auto")
-    if strategy != "random" and isinstance(queries, str):
+    if mechanism.strategy != "random" and isinstance(mechanism.queries, str):
         raise InvalidParameter(
-            f'[mechanism] strategy = "{strategy}" chooses which public rows to ask, so queries must say how many at '
-            f"most, got {queries!r}. Example: queries = 300"
+            f'[mechanism] strategy = "{mechanism.strategy}" chooses which public rows to ask, so queries must say how '
+            f"many at most, got {mechanism.queries!r}. Example: queries = 300"
         )
+
+
+def refuse_more_than_the_cap(run: RunSettings, *, epsilon: float, delta: float) -> None:
+    """Refuse a share of one run that is above the cap for all runs together; nothing but the settings is read.
+
+    A ledger is opened with what ``[budget]`` says, and raised to what ``[budget]`` says, so that the file knows a
+    raised cap as well.
+
+    `run`: what ``[run]`` says. `epsilon`, `delta`: what ``[budget]`` says. Raises InvalidParameter if it is; both parts
+    are named in one line.
+
+    Examples
+    --------
+    >>> refuse_more_than_the_cap(RunSettings(epsilon=1.0), epsilon=1.0, delta=1e-6)
+    """
+    pairs = (("epsilon", run.epsilon, epsilon), ("delta", run.delta, delta))
+    above = [(name, share, cap) for name, share, cap in pairs if share is not None and share > cap]
+    if above:
+        told = " and ".join(
+            f"[run] {name} = {share!r} is above [budget] {name} = {cap!r}" for name, share, cap in above
+        )
+        keys = " and ".join(name for name, _, _ in above)
+        raise InvalidParameter(
+            f"{told}: [budget] is the cap for all runs together, and [run] the part of this one. Lower [run] {keys} to "
+            f"the cap or below, or raise [budget] {keys}; a ledger that is there already then asks for a reason: "
+            "quorate ledger open --raise-budget REASON"
+        )
+
+
+def _with_new_names(section: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Read ``[run] jobs``, as version 0.1 wrote it, as ``n_jobs``."""
+    run = dict(section)
+    if "jobs" in run:
+        if "n_jobs" in run:
+            raise InvalidParameter("[run] has n_jobs and jobs, which is its name of version 0.1; leave out jobs")
+        run["n_jobs"] = run.pop("jobs")
+    return run

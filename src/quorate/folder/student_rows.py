@@ -21,7 +21,9 @@ from quorate.folder.settings import Settings
 from quorate.folder.tables import pool_of, read_pool
 from quorate.report import StudentFile
 from quorate.report.student_file import TableColumn, Written
-from quorate.run.drawn_pool import draw_rows
+from quorate.run.drawn_rows import (
+    draw_rows,
+)
 from quorate.types import Secret
 
 
@@ -73,7 +75,7 @@ def reader_of(settings: Settings, student: Any, pool: Rows) -> TableReader:
     kinds = student_kinds(settings, pool, student)
     if settings.data.public is None and is_frame(pool):
         declared: Any = settings.schema
-        if is_of_drawn_pool(encoder_of(student)):
+        if settings.method.by == "votes" or is_of_drawn_pool(encoder_of(student)):
             kinds = kinds_of(Schema.of(declared), settings.data.dialect)
         else:
             kinds = declared_kinds(declared, settings.data.dialect)

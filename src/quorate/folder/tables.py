@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from quorate.data.formats import Table, nearly, require_column
 from quorate.data.images import ImageForm, ImageRows, private_images, public_images
 from quorate.data.reading import column_names, has_named_columns
 from quorate.data.rows import Rows, columns
-from quorate.data.streamed import Workspace
+from quorate.data.stream import Workspace
 from quorate.data.unit_ids import only_whole_ids
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.data_settings import DataSettings, Source
@@ -65,15 +65,23 @@ def read_private(data: DataSettings, public: Table | None, *, memory: int, works
 
 
 def read_private_cells(
-    data: DataSettings, public: PublicPool | None, *, n_features: int, declared: Sequence[str] = ()
+    data: DataSettings,
+    public: PublicPool | None,
+    *,
+    n_features: int,
+    folder: Callable[[], Path],
+    declared: Sequence[str] = (),
 ) -> Table:
-    """Read the private rows of a direct run, each cell by itself; `declared`: the columns of the schema, if any."""
+    """Read the private rows of a direct run, each cell by itself.
+
+    `folder`: makes the place for rows that memory does not hold. `declared`: the columns of the schema, if any.
+    """
     width = 1 if data.images is not None else n_features
     memory = None if data.images is not None else CELLS_IN_MEMORY
     how: dict[str, Any] = {"label": data.label, "unit": data.unit, "drop": data.drop}
     wanted = declared if public is None else columns(public.rows()) or ()
     _require(data, data.private, (data.label, data.unit), wanted)
-    table = read_cells(data.private, **how, n_features=width, memory=memory, dialect=data.dialect)
+    table = read_cells(data.private, **how, n_features=width, memory=memory, folder=folder, dialect=data.dialect)
     if data.images is None:
         if public is not None:
             refuse_other_columns(data, table.X, data.private, public.rows())
@@ -158,9 +166,7 @@ def _require(data: DataSettings, path: Source, wanted: Sequence[str | None], pub
 def _refuse_others(data: DataSettings, names: Sequence[str] | None, path: Source, wanted: Sequence[str] | None) -> None:
     if names is None or wanted is None or set(names) == set(wanted):
         return
-    differ, alone = other_columns(
-        names, wanted, called=(path.name, "[schema]" if data.public is None else data.pool.name)
-    )
+    differ, alone = other_columns(names, wanted, called=(path.name, data.public_side))
     if not alone:
         raise DataRefused(differ)
     line = ", ".join(json.dumps(name, ensure_ascii=False) for name in (*data.drop, *alone))

@@ -4,90 +4,25 @@ from __future__ import annotations
 
 import json
 import math
-import tomllib
+import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
 from quorate.errors import InvalidParameter
+from quorate.folder.section import settings_of_section
+from quorate.folder.settings import SECTIONS
 
-TEMPLATE = """\
+HEAD = """\
 # What this run is asked to do. Every line is a public fact; paths are relative to this file.
 # Then: quorate check, quorate run.
-
-[data]
-private = "private.csv"        # labelled rows to protect: csv, tsv, parquet, arrow, svmlight, npz; or a database
-public = "public.csv"          # unlabelled rows that may be shown; the same feature columns
-label = "outcome"              # the label's column in the private table
-classes = ["no", "yes"]        # every label there may be, declared: reading them off private rows would publish them
-# unit = "person_id"           # column that says whose row it is; without it the guarantee is per record
-# whole_ids = true             # ids are whole numbers below 2^53, so that a column of floats may hold them
-# n_records = 20000            # number of private rows (with unit: of units), if you may publish it; else it is
-#                              # read, and said to be public
-# n_rows = 60000               # with unit: number of private rows, likewise; teachers follow from units and rows
-# evaluation = "evaluation.csv"  # public rows with labels, to score the student for free
-# score = "roc_auc"            # what the model is judged by; by default by how rare the classes are: or "accuracy",
-#                              # "balanced_accuracy", "average_precision", "f1", "log_loss"
-# class_shares = { yes = 0.04 }  # how common classes are, as you may publish it; never read off private rows
-# drop = ["name"]              # columns to leave out of all tables
-# text = ["notes"]             # running text; likewise categorical, numeric and dates, where the rule on the public
-#                              # table is to be overruled
-# images = "scans"             # a folder of images, which the tables name in a column "file" (image_column)
-# separator = ";"              # between cells of text tables; by default a comma, or a tab where a name ends in .tsv
-# encoding = "cp1252"          # of text tables, where it is not UTF-8; cp1252 is that of Windows in Western Europe
-# quote = "'"                  # around cells that hold a separator; by default ", and "" is none
-# decimal = ","                # of all numbers; by default each public column shows it
-# thousands = "."              # between groups of three digits; by default there is no such mark
-# date_format = "dd.mm.yyyy"   # the order of day, month and year; ISO 8601 (2024-03-01) is read anyway
-# missing = ["k.A.", "-999"]   # cells that stand for no value, beside empty ones
-# private_query = "select …"   # where private is the URL of a database; likewise public_query and evaluation_query
-
-[method]
-by = "votes"                   # "votes" of teachers on public rows; "direct" fits a linear model on the private rows
-#                              # themselves, and takes feature_map, text, rounds and clip here; what stands below of
-#                              # teachers then says nothing; "auto" is the first row of quorate plan
-# neighbours = "auto"          # "direct": epsilon is for "add-or-remove" or "replace" of a unit; "auto" is the first
-#                              # where n_records is declared
-
-[budget]
-# epsilon = 1.0                # to be filled in: the cap for the life of these data. There is no default, it is your
-#                              # decision; raised later only with a reason that every report shows
-# delta = 1e-6                 # to be filled in: below 1 / number of units
-# composition = "sum"          # how runs on the same data add up: "sum" of (epsilon, delta), or "zcdp"
-
-[teachers]
-model = "auto"                 # "auto": many small ones in coordinates of the public rows; or "logistic", "tree",
-#                              # "forest", "boosting", "xgboost", "lightgbm", "package.module:factory" of your own
-# command = ["Rscript", "teach.R"]  # in place of model: a command that reads rows and writes votes
-count = "auto"                 # number of teachers
-# endpoint = "http://127.0.0.1:8000/v1"  # teachers by prompt: model is then the name of a language model there
-partition = "auto"             # "hash" or "unit" (add, remove or replace a unit), "balanced" (replace only)
-
-[mechanism]
-name = "auto"                  # "GaussianNoisyMax" releases a class, "NoisyCounts" the noisy votes at the same price
-#                              # or "package.module:Class" of your own
-queries = "auto"               # how many public rows to label: a number, "all" or "auto"
-# strategy = "random"          # which ones, up to a number: "random", or chosen from released answers by "margin",
-#                              # "disagreement" or "oracular-cal", from public rows alone by "k-means" or "core-set"
-online_answers = 0             # answers kept back for later questions, at the same noise, inside the same budget
-# sigma = 40.0                 # noise in votes; by default the least that the budget allows
-
-[student]
-model = "auto"                 # the model of the noisy votes itself, linear or curved; or as for teachers
-# method = "values"            # how it learns, such as "values", "noisy-labels" or "self-training"
-declined = "drop"              # a declined answer is dropped, or becomes a "random" class
-# decision_threshold = "balanced"  # of two classes: "balanced", "share" (as many as class_shares says) or a number;
-#                              # also with "direct", and free of charge after the run too
-
-[run]
-# n_jobs = 2                   # processes; by default as many as there are cores
-# scheduler = "tls://host:8786"  # of Dask: its workers train the teachers, the results are the same
-# memory = 4.0                 # gigabytes for private rows; by default a quarter of the machine's
-# epsilon = 0.5                # this run's share, where a budget is to last for several; by default all of it
-# delta = 5e-7                 # likewise
-# unsafe_noise_seed = 1        # reproducible noise, for tests: no privacy at all, and everything written says so
 """
-_COMMENT = 31  # where comments begin
+_COMMENT, _WIDTH = 31, 120  # where comments begin, and end
+_OF_THE_OWNER = ("epsilon", "delta")  # of [budget]: to be filled in
+_MORE = {  # beside the keys of a section: those of the default mechanism
+    "mechanism": ("# sigma = 40.0", "noise in votes; by default the least that the budget allows"),
+}
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -130,15 +65,16 @@ class Answers:
         return [key for key, value in needed.items() if value is None or value == ()]
 
 
-def as_init_writes() -> dict[str, Any]:
-    """Return the sections of a new file, by their names.
+def template() -> str:
+    """Return the text of a new file of which nothing is known.
 
     Examples
     --------
-    >>> as_init_writes()["student"]
-    {'model': 'auto', 'declined': 'drop'}
+    >>> print(template().partition("[student]")[2].splitlines()[1])
+    model = "auto"  ...  # as for teachers; or "auto", the model of vote shares itself, linear or curved...
     """
-    return tomllib.loads(TEMPLATE)
+    return filled(Answers(private=_example("private"), public=_example("public"), label=_example("label"),
+                          classes=tuple(_example("classes"))))  # fmt: skip
 
 
 def filled(answers: Answers) -> str:
@@ -148,22 +84,44 @@ def filled(answers: Answers) -> str:
         for key in (part.name for part in fields(answers))
         if (value := getattr(answers, key)) is not None and value != ()
     }
-    likely = known.pop("likely_unit", None)
-    lines, section = [], ""
-    for line in TEMPLATE.splitlines():
-        section = line.strip("[]") if line.startswith("[") else section
-        key = line.removeprefix("# ").partition(" = ")[0]
-        if key == "unit" and likely is not None:
-            comment = line.rpartition("  # ")[2]
-            line = f"# unit = {written(likely)}".ljust(_COMMENT - 1) + f" # {comment}"
-        elif section in ("data", "budget") and key in ("private", "public", "label", "classes") and key not in known:
-            line = f"# {line}"
-        elif section in ("data", "method", "budget") and key in known:
-            comment = line.partition("#" if not line.startswith("# ") else "  #")[2].lstrip("# ")
-            comment = comment.removeprefix("to be filled in: ")
-            line = f"{key} = {written(known.pop(key))}".ljust(_COMMENT - 1) + f" # {comment}"
-        lines.append(line)
+    likely, lines = known.pop("likely_unit", None), [HEAD.rstrip()]
+    for section, shape in SECTIONS.items():
+        lines += ["", f"[{section}]"]
+        for key, setting in settings_of_section(shape).items():
+            if setting.example is None:
+                continue
+            comment = _without_links(setting.help).partition(". ")[0]
+            if setting.default_words and not setting.written:
+                comment += f"; by default {_without_links(setting.default_words)}"
+            is_known = section in ("data", "method", "budget") and key in known
+            value = known.pop(key) if is_known else likely if key == "unit" and likely else setting.example
+            if section == "budget" and key in _OF_THE_OWNER and not is_known:
+                comment = f"to be filled in: {comment}"
+            lacking = section == "data" and key in ("private", "public", "label", "classes")
+            is_line = is_known or (setting.written and not lacking)
+            lines += _commented(f"{'' if is_line else '# '}{key} = {written(value)}", comment)
+        lines += _commented(*_MORE[section]) if section in _MORE else []
     return "\n".join(lines) + "\n"
+
+
+def _example(key: str) -> Any:
+    return settings_of_section(SECTIONS["data"])[key].example
+
+
+def _without_links(text: str) -> str:
+    """Return words of a page without its marks and links, as a file of settings has them."""
+    text = re.sub(r"\s*\(\[[^]]*\]\([^)]*\)\)", "", text)
+    text = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", text)
+    return text.replace("`", "")
+
+
+def _commented(line: str, comment: str) -> list[str]:
+    """Return a line with its comment beside it, and below where that is long."""
+    begin, below = f"{line.ljust(_COMMENT - 2)}  # ", f"#{' ' * (_COMMENT - 1)}# "
+    first, *rest = textwrap.wrap(
+        comment, _WIDTH, initial_indent=" " * len(begin), subsequent_indent=below, break_on_hyphens=False
+    )
+    return [begin + first.lstrip(), *rest]
 
 
 def written(value: Any) -> str:
@@ -174,27 +132,27 @@ def written(value: Any) -> str:
     >>> written(("no", "yes")), written(True), written(1e-06), written('a "b"')
     ('["no", "yes"]', 'true', '1e-6', '"a \\"b\\""')
     """
-    if isinstance(value, tuple):
+    if isinstance(value, list | tuple):
         return f"[{', '.join(map(written, value))}]"
+    if isinstance(value, dict):
+        return f"{{ {', '.join(f'{key} = {written(part)}' for key, part in value.items())} }}"
     if isinstance(value, str | bool):
         return json.dumps(value, ensure_ascii=False)
     return repr(value).replace("e-0", "e-")  # as everything that quorate prints has it
 
 
 def place_of(name: str) -> str:
-    """Return the section and the key of that name, or nothing where no line of the text has it.
+    """Return the section and the key of that name, or nothing where there is none.
 
     Examples
     --------
     >>> place_of("epsilon"), place_of("jobs"), place_of("colour")
     ('[budget] epsilon', '[run] n_jobs', '')
     """
-    section = ""
-    for line in TEMPLATE.splitlines():
-        section = line if line.startswith("[") else section
-        key, sign, _ = line.removeprefix("# ").partition(" = ")
-        if sign and key.removeprefix("n_") == name.removeprefix("n_"):
-            return f"{section} {key}"
+    for section, shape in SECTIONS.items():
+        for key in settings_of_section(shape):
+            if section != "method" and key.removeprefix("n_") == name.removeprefix("n_"):
+                return f"[{section}] {key}"
     return ""
 
 

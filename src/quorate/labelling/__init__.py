@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from quorate.labelling.online import OnlineAnswers
     from quorate.labelling.passive import label, stored_labels
     from quorate.labelling.questions import ClientAnswer, ClientRequest, Memo, distinct
-    from quorate.labelling.released import Released
+    from quorate.labelling.release_log import Released
     from quorate.labelling.tuning import Candidate, Chosen, choose_model, choose_teachers
 
 __all__ = [

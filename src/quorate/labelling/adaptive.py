@@ -23,7 +23,7 @@ from quorate.errors import InvalidParameter, named
 from quorate.labelling.active import History, Strategy
 from quorate.labelling.block_answers import answering
 from quorate.labelling.passive import BLOCK, Progress
-from quorate.labelling.released import ReleaseBuilder, Released
+from quorate.labelling.release_log import ReleaseBuilder, Released
 from quorate.ledger import Block, Reservation
 from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
@@ -277,6 +277,8 @@ class _Asking:
 
     def _choose(self, batch: int, before: int) -> IntArray:
         """Ask the strategy for a batch, from the questions before it; refuse what cannot be asked."""
+        if before >= len(self.pool.rows):  # a drawn pool may have fewer rows than may be asked
+            return np.empty(0, dtype=np.int64)
         past = History(
             np.array(self._asked[:before], dtype=np.int64), self._released(before).codes, self.pool.n_classes
         )

@@ -63,32 +63,32 @@ class _Guarded:
         """Answer each row; the answers are what the mechanism declares, or none of them is stored."""
         answer: Any = self.mechanism.release_many  # type: ignore[attr-defined]  # one that answers each query
 
-        def looked_at() -> IntArray:
+        def checked() -> IntArray:
             answers: IntArray = answer(counts, noise, *more)
             check_answers(self.mechanism, answers, n_queries=len(counts), n_classes=counts.shape[1])
             return answers
 
-        return _untold(self.mechanism, looked_at)
+        return _without_votes(self.mechanism, checked)
 
     def init(self, noise: NoiseSource, stages_spent: int = 0, asked: int = 0) -> _State:
         """Open a run of a stream."""
 
-        def looked_at() -> _State:
+        def checked() -> _State:
             state = self._stream.init(noise, stages_spent=stages_spent, asked=asked)
             return _State(check_state(self._stream, state, spent=stages_spent), state)
 
-        return _untold(self.mechanism, looked_at)
+        return _without_votes(self.mechanism, checked)
 
     def step(self, state: _State, row: Any, noise: NoiseSource, /) -> tuple[_State, int | None]:
         """Answer one query of a stream; the answer is what the mechanism declares, or it is not stored."""
 
-        def looked_at() -> tuple[_State, int | None]:
+        def checked() -> tuple[_State, int | None]:
             spent = state.stages_spent
             stepped = self._stream.step(replace(state.own, stages_spent=spent), row, noise)
             after, answer = check_step(self._stream, stepped, row=row, spent=spent)
             return _State(after, stepped[0]), answer
 
-        return _untold(self.mechanism, looked_at)
+        return _without_votes(self.mechanism, checked)
 
     @property
     def _stream(self) -> StreamMechanism:
@@ -96,7 +96,7 @@ class _Guarded:
         return self.mechanism
 
 
-def _untold(mechanism: Mechanism, answer: Callable[[], T]) -> T:
+def _without_votes(mechanism: Mechanism, answer: Callable[[], T]) -> T:
     """Return what `answer` does; raise `InvalidParameter`, one line without votes, in place of any exception."""
     with suppress(Exception, SystemExit):  # the user's own code, on votes; what ends a process has a message too
         return answer()
@@ -211,10 +211,10 @@ class _EachQuery:
         parts: Sequence[Part] | None = None,
     ) -> tuple[DrawnBlock, list[Any]]:
         def compute(drawn: DrawnBlock) -> list[Any]:
-            looked_at, noise = rows(drawn), drawn.noise(source)
+            row_values, noise = rows(drawn), drawn.noise(source)
             answer: Any = self._mechanism.release_many  # one that takes predictions has an argument more
             informed = self._mechanism.takes == "votes and predictions"
-            answers = answer(looked_at, noise, predictions) if informed else answer(looked_at, noise)
+            answers = answer(row_values, noise, predictions) if informed else answer(row_values, noise)
             return list(answers.tolist())
 
         return release(self._reservation, purpose, count, compute, record=record, parts=parts)

@@ -28,7 +28,7 @@ from quorate.errors import (
 )
 from quorate.labelling.block_answers import Answering, answering
 from quorate.labelling.questions import ClientAnswer, ClientRequest, Memo, PlannedBlock, Planning, distinct
-from quorate.labelling.released import ReleaseBuilder
+from quorate.labelling.release_log import ReleaseBuilder
 from quorate.ledger import Block, Part, Receipt, Reservation
 from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
@@ -68,7 +68,7 @@ def _left_by(failure: Exception, *, charged: bool) -> QuorateError:
     return left
 
 
-def _taken(rows: Rows, places: Sequence[int] | IntArray) -> Rows:
+def _rows_at(rows: Rows, places: Sequence[int] | IntArray) -> Rows:
     """Return rows by their ascending places; where that is all of them, as they are, which is quicker."""
     return rows if len(places) == n_rows(rows) else take(rows, np.asarray(places, dtype=np.int64))
 
@@ -207,7 +207,7 @@ class OnlineAnswers:
             self._recall_from_elsewhere()
             closed = self._closed if self._answering.closed else None
             planned = Planning(requests, self.memo, self.reservation, self.purposes, closed)
-            answered = partial(self._all_told, requests, charged, planned.refused)
+            answered = partial(self._answers_of, requests, charged, planned.refused)
             try:
                 with self.memo.drawing({digests[place] for block in planned.blocks for place in block.rows}):
                     for block in planned.blocks:
@@ -227,7 +227,7 @@ class OnlineAnswers:
             break
         return answered()
 
-    def _all_told(
+    def _answers_of(
         self,
         requests: Sequence[ClientRequest],
         charged: Mapping[int, tuple[int, Receipt]],
@@ -243,7 +243,7 @@ class OnlineAnswers:
             elif number in refused and number not in charged:
                 answers.append(refused[number])
             elif failure is None or all(self.memo.recall(digest) is not None for digest in request.digests):
-                answers.append(self._told(request, *charged.get(number, (0, None))))
+                answers.append(self._answer_of(request, *charged.get(number, (0, None))))
             else:
                 answers.append(_left_by(failure, charged=number in charged))
         return answers
@@ -254,10 +254,10 @@ class OnlineAnswers:
         if not block.rows:
             return {}
         parts, keys = block.share.parts, [digests[place] for place in block.rows]
-        drawn = self._ask_part(block.share.purpose, _taken(rows, block.rows), keys, parts, counting)
+        drawn = self._ask_part(block.share.purpose, _rows_at(rows, block.rows), keys, parts, counting)
         return {number: (part.count, drawn.block.receipt) for number, part in zip(block.requests, parts, strict=True)}
 
-    def _told(self, request: ClientRequest, charged: int, receipt: Receipt | None) -> ClientAnswer:
+    def _answer_of(self, request: ClientRequest, charged: int, receipt: Receipt | None) -> ClientAnswer:
         codes = (self.memo.recall(digest) for digest in request.digests)
         answers = np.array([NEVER_ASKED if code is None else code for code in codes], dtype=np.int64)
         return ClientAnswer(answers, charged, receipt)
@@ -291,7 +291,7 @@ class OnlineAnswers:
         new, first, which = self._new(digests)
         for number, (purpose, places) in enumerate(self._paid_for(new)):
             try:
-                self._ask_part(purpose, _taken(rows, places), [digests[place] for place in places])
+                self._ask_part(purpose, _rows_at(rows, places), [digests[place] for place in places])
             except TeachersSilent as silent:
                 raise TeachersSilent(str(silent), charged=_CHARGED_IN_PART) if number else silent from None
         codes = (self.memo.recall(digests[first[query]]) for query in which)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from quorate.arguments import count
 from quorate.errors import InvalidParameter
 from quorate.labelling.block_answers import answering
-from quorate.labelling.released import ReleaseBuilder, Released
+from quorate.labelling.release_log import ReleaseBuilder, Released
 from quorate.ledger import Reservation
 from quorate.mechanisms import Mechanism
 from quorate.noise import NoiseSource
@@ -39,6 +39,7 @@ def label(
     block: int = BLOCK,
     predict: Predict | None = None,
     progress: Progress | None = None,
+    fewer: bool = False,
 ) -> Released:
     """Answer every query whose votes are given, from a reservation made for that many.
 
@@ -59,6 +60,9 @@ def label(
         ``(n_queries, n_classes)`` from what was released so far. Asked anew after every fifth of the queries.
     progress : callable, optional
         Called as ``progress(done, total)`` before each block and at the end.
+    fewer : bool, default False
+        Whether there may be fewer queries than the reservation holds labels: the rest stays there, for questions that
+        come later.
 
     Returns
     -------
@@ -99,13 +103,13 @@ def label(
         raise InvalidParameter("counts must be votes (n_queries, n_classes); pass one row per query")
     n_queries, n_classes = counts.reveal().shape
     reserved = check_covered(reservation, LABEL, mechanism)
-    if reserved != n_queries:
+    if reserved != n_queries and not (fewer and reserved > n_queries):
         raise InvalidParameter(
             f"counts must have one row for each of the {reserved:,} labels reserved, got {n_queries:,}; the queries "
             "of a run are fixed before its first answer"
         )
     builder = _stored(mechanism, reservation, n_queries=n_queries, n_classes=n_classes)
-    done = sum(earlier.count for earlier in reservation.blocks(LABEL))
+    done = sum(earlier.count for earlier in reservation.blocks(LABEL) if earlier.first < n_queries)
     answers_by = answering(mechanism, reservation)
     round_ = block * max(1, n_queries // (ROUNDS * block))
     predictions, learned = None, 0  # from the first so many answers: the same ones after a restart
@@ -139,7 +143,9 @@ def block_size(n_queries: int, noise: NoiseSource, *, informed: bool) -> int:
     return BLOCK if noise.seeded or informed else max(BLOCK, -(-n_queries // _MOST_BLOCKS))
 
 
-def stored_labels(mechanism: Mechanism, reservation: Reservation, *, n_classes: int) -> Released:
+def stored_labels(
+    mechanism: Mechanism, reservation: Reservation, *, n_classes: int, n_queries: int | None = None
+) -> Released:
     """Read the labels that a ledger holds, after a restart.
 
     Parameters
@@ -150,13 +156,18 @@ def stored_labels(mechanism: Mechanism, reservation: Reservation, *, n_classes: 
         Where they were drawn from.
     n_classes : int
         Number of declared classes.
+    n_queries : int, optional
+        Number of queries, where it may be less than that of the labels that are reserved.
     """
-    n_queries = check_covered(reservation, LABEL, mechanism)
+    reserved = check_covered(reservation, LABEL, mechanism)
+    n_queries = reserved if n_queries is None else n_queries
     return _stored(mechanism, reservation, n_queries=n_queries, n_classes=n_classes).released()
 
 
 def _stored(mechanism: Mechanism, reservation: Reservation, *, n_queries: int, n_classes: int) -> ReleaseBuilder:
     builder = ReleaseBuilder(mechanism, n_queries=n_queries, n_classes=n_classes)
     for block in reservation.blocks(LABEL):
+        if block.first >= n_queries:  # a question that came later
+            break
         builder.put(block.first, block.count, block.answers)
     return builder

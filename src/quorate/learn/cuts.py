@@ -25,13 +25,6 @@ class DeclaredDomain:
     """What a cell of a column can say, as its owner declares it: a range of numbers, or a list of values.
 
     `low`, `high`: the least and the largest number, both among them. `values`: all values, where they are listed.
-
-    Examples
-    --------
-    >>> DeclaredDomain(low=0.0, high=120.0).admits(30.0), DeclaredDomain(low=0.0, high=120.0).admits(130.0)
-    (True, False)
-    >>> DeclaredDomain(values=("nurse", "cook")).admits("clerk"), DeclaredDomain(values=(1.0, 2.0)).admits(1.0)
-    (False, False)
     """
 
     low: float | None = None
@@ -62,12 +55,6 @@ def gathered_cuts(
 
     `cuts`: as declared. `columns`: columns whose cuts a pool will tell. `domains`: as declared. Raises InvalidParameter
     if a column is given twice, or has both, or has a domain and no cuts.
-
-    Examples
-    --------
-    >>> gathered_cuts([("age", (30.0,)), ("age", (40.0,))], [], [])
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: --cut: 'age' is given twice; give all cuts of a column at once
     """
     declared, known = list(cuts), list(domains)
     for option, names, remedy in (
@@ -95,13 +82,7 @@ def refuse_dates(cuts: Mapping[str, Sequence[Any]], option: str) -> None:
     """Refuse dates, which would be words: a date that is not among them would mean nothing.
 
     Raises InvalidParameter if a column is cut at a date.
-
-    Examples
-    --------
-    >>> refuse_dates({"seen": ("2024-03-01",)}, "--cut")
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: --cut: 'seen' is cut at dates, which would be words here; write the column as numbers in all tables, such as the year or the days since a day
-    """  # noqa: E501  a doctest's message is one line
+    """
     for name, values in cuts.items():
         if are_dates([value for value in values if isinstance(value, str)][:_LOOKED_AT]):
             raise InvalidParameter(
@@ -118,12 +99,6 @@ def refuse_idle_cuts(
     `cuts`: by column, as :class:`~quorate.learners.Binning` takes them. `domains`: what is declared of some columns.
     `pool`: public rows. Raises InvalidParameter if a declared domain has no value on one side of a cut, or all values
     of a column of the pool have one level.
-
-    Examples
-    --------
-    >>> refuse_idle_cuts({"age": (30.0, 300.0)}, {"age": DeclaredDomain(low=0.0, high=120.0)}, None)
-    Traceback (most recent call last):
-    quorate.errors.InvalidParameter: cuts of 'age': 300 parts no values of the declared domain; correct one of the two
     """
     Binning(cuts).fit()
     for name, values in cuts.items():

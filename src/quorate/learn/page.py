@@ -29,16 +29,6 @@ def render_learned(
     `guarantee`: what was promised.
     `cautions`: what the owner should hear.
     `seeded`: whether the noise was.
-
-    Examples
-    --------
-    >>> from quorate.accounting import Guarantee, PureDP
-    >>> promised = Guarantee(epsilon=1.0, delta=0.0, unit="record", neighbours="replace one record",
-    ...                      mechanism="one of 7 rules", accounting="sum")
-    >>> page = render_learned(classes=["no", "yes"], rule="age is at least 30", cuts={"age": (30,)},
-    ...                       guarantee=promised, cautions=[], seeded=False)
-    >>> "age is at least 30" in page, "<script" in page
-    (True, False)
     """
     stamp = sentences.SEEDED if seeded else None
     parts: list[Markup] = [

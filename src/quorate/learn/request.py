@@ -124,13 +124,7 @@ def proven_error(learner: PrivateLearner, n_labelled: int, n_unlabelled: int) ->
 
 
 def error_caution(error: float | None) -> Finding:
-    """Say that nothing is proven of the error, where that is so.
-
-    Examples
-    --------
-    >>> error_caution(None).applies, error_caution(0.1).applies
-    (True, False)
-    """
+    """Say that nothing is proven of the error, where that is so."""
     return caution(
         NO_ERROR_BOUND,
         Severity.WARNING,

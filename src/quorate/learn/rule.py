@@ -109,13 +109,7 @@ class Learned:
 
 
 def ledger_beside(table: Path) -> Path:
-    """Return where the ledger of a table stands: beside the file itself, so that every fit on it finds the same one.
-
-    Examples
-    --------
-    >>> ledger_beside(Path("/data/visits.csv")).name
-    'visits.csv.ledger.db'
-    """
+    """Return where the ledger of a table stands: beside the file itself, so that every fit on it finds the same one."""
     table = table.resolve()
     return table.with_name(f"{table.name}.ledger.db")
 

@@ -100,19 +100,8 @@ class Binning(TransformerMixin, BaseEstimator):
     def from_pool(cls, pool: Any, columns: Sequence[str], *, levels: int = 16) -> Binning:
         """Return the binning whose cuts are quantiles of *public* rows; of a text column its most frequent values.
 
-        Parameters
-        ----------
-        pool : pandas or polars frame
-            Public rows; no label is looked at.
-        columns : sequence of str
-            Which columns.
-        levels : int, default 16
-            At most so many levels a column, at least 2.
-
-        Raises
-        ------
-        InvalidParameter, DataRefused
-            If there is no such column, or it has a single value.
+        `pool`: public rows; no label is looked at. `columns`: which columns. `levels`: at most so many levels a column,
+        at least 2. Raises InvalidParameter, DataRefused if there is no such column, or it has a single value.
         """
         count("levels", levels, at_least=2)
         return cls({name: _cuts_of(_values(pool, name, "pool"), name, levels) for name in columns})
@@ -125,10 +114,7 @@ class Binning(TransformerMixin, BaseEstimator):
     def transform(self, X: Any) -> IntArray:
         """Return ``(n_rows, n_columns)`` levels, in the order of the cuts.
 
-        Raises
-        ------
-        InvalidParameter, DataRefused
-            If the cuts are wrong, or `X` is no frame with those columns.
+        Raises InvalidParameter, DataRefused if the cuts are wrong, or `X` is no frame with those columns.
         """
         levels = [_levels(_values(X, name, "X"), cuts) for name, cuts in self._checked().items()]
         return np.column_stack(levels).astype(np.int64)
@@ -147,10 +133,7 @@ class Binning(TransformerMixin, BaseEstimator):
     def domain(self) -> tuple[tuple[float, ...], ...]:
         """All points that a row can be, for a learner's `domain`.
 
-        Raises
-        ------
-        InvalidParameter
-            If there are more than 65,536.
+        Raises InvalidParameter if there are more than 65,536.
         """
         if prod(self.n_levels) > 1 << 16:
             raise InvalidParameter(

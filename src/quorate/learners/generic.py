@@ -148,12 +148,7 @@ class GenericLearner(PrivateLearner):
     release and of rows that stay the same. A labelled record is seen by the choice alone: for every release of the
     sanitizer, H is fixed, mistakes move by at most 1, and the choice is ε-DP (BNS15, proof of Theorem 3.3).
 
-    Utility (Theorem 3.3, with constants): let c in C be the truth. (1) Some concept of H agrees with c on the synthetic
-    points; with a net (:mod:`quorate.learners.generic`) it differs from c on α/40 of them at most. (2) The
-    sanitizer errs by 3α/40 at most, or by α/20 with a net. So that concept differs from c on 3α/40 of the unlabelled
-    rows at most, and (3) on independent rows its error is at most α/10. (4) H does not depend on the labelled rows, so
-    the choice is good with a number of labels that grows with :math:`\log |H|`, that is with VC(C) log(1/α), over αε
-    (:mod:`quorate.learners.base.choice_bound`). The size of the domain enters (2) alone.
+    Utility: Theorem 3.3, with every constant; the argument is in ``docs/theory/learner-proofs.md``.
 
     References
     ----------

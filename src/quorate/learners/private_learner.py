@@ -176,10 +176,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def rows_needed(self) -> RowsNeeded:
         """Return how many labelled and unlabelled rows the learner's theorem asks for, at its α, β, ε and δ.
 
-        Raises
-        ------
-        InvalidParameter
-            If a constructor argument is out of range.
+        Raises InvalidParameter if a constructor argument is out of range.
         """
         return self._rows_needed(*self._target())
 
@@ -253,15 +250,8 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     def check(self, n_labelled: int, n_unlabelled: int = 0) -> tuple[Finding, ...]:
         """Return what the owner should hear before a fit on so many rows; it sees no row and charges nothing.
 
-        Parameters
-        ----------
-        n_labelled, n_unlabelled : int
-            Rows with and without a label; public.
-
-        Raises
-        ------
-        InvalidParameter, DataRefused
-            If an argument is wrong, or no fit of so many rows meets the target.
+        `n_labelled, n_unlabelled`: rows with and without a label; public. Raises InvalidParameter, DataRefused if an
+        argument is wrong, or no fit of so many rows meets the target.
         """
         n_rows = count("n_labelled", n_labelled), count("n_unlabelled", n_unlabelled)
         return self._planned(*n_rows, *self._target())[1]

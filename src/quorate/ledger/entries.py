@@ -349,12 +349,12 @@ def seal(content: Content, *, sequence: int, time: str, session: int, previous: 
 
 
 def _body(sequence: int, time: str, session: int, content: Content, previous: str) -> dict[str, Any]:
-    values = {field.name: _told(getattr(content, field.name)) for field in fields(content)}  # type: ignore[arg-type]
+    values = {field.name: _plain(getattr(content, field.name)) for field in fields(content)}  # type: ignore[arg-type]
     known = {name: value for name, value in values.items() if value is not None or name not in _ADDED}
     return {**known, "kind": content.kind, "previous": previous, "sequence": sequence, "session": session, "time": time}
 
 
-def _told(value: object) -> object:
+def _plain(value: object) -> object:
     if isinstance(value, Json):
         return value.value
     if isinstance(value, Mapping):
@@ -362,7 +362,7 @@ def _told(value: object) -> object:
     if isinstance(value, Part):
         return value.to_object()
     if is_dataclass(value):
-        return {field.name: _told(getattr(value, field.name)) for field in fields(value)}
+        return {field.name: _plain(getattr(value, field.name)) for field in fields(value)}
     if isinstance(value, tuple):
-        return [_told(item) for item in value]
+        return [_plain(item) for item in value]
     return value

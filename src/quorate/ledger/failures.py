@@ -55,15 +55,7 @@ _SHORTAGES: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
 
 def reason_of(error: BaseException) -> str:
-    """Return the code of an error of a disk or a database, and a sentence for it; nothing of its message.
-
-    Examples
-    --------
-    >>> reason_of(OSError(errno.ENOSPC, "no room for '1234'", "/a/file"))
-    'ENOSPC: No space left on device'
-    >>> reason_of(MemoryError("1234"))
-    'MemoryError: no memory is left'
-    """
+    """Return the code of an error of a disk or a database, and a sentence for it; nothing of its message."""
     if isinstance(error, MemoryError):
         return "MemoryError: no memory is left"
     if isinstance(error, OSError) and error.errno is not None:
@@ -79,13 +71,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def is_shortage(error: BaseException) -> bool:
-    """Tell whether this process, or the database, lacks what it may have again in a moment.
-
-    Examples
-    --------
-    >>> is_shortage(OSError(errno.EMFILE, "")), is_shortage(OSError(errno.ENOSPC, ""))
-    (True, False)
-    """
+    """Tell whether this process, or the database, lacks what it may have again in a moment."""
     return (
         isinstance(error, MemoryError)
         or (isinstance(error, OSError) and error.errno in _SHORTAGES)

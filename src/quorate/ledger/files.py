@@ -13,6 +13,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import stat
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -29,13 +30,7 @@ _ENDINGS: Final = ("", ".anchor", ".anchor.tmp", ".lock", ".key", ".key.new", "-
 
 
 def beside(path: Path, ending: str) -> Path:
-    """Return the file of the ledger at `path` that has this ending.
-
-    Examples
-    --------
-    >>> beside(Path("run/ledger.db"), ".anchor").name
-    'ledger.db.anchor'
-    """
+    """Return the file of the ledger at `path` that has this ending."""
     return path.with_name(path.name + ending)
 
 
@@ -56,19 +51,14 @@ def refuse_second_names(path: Path) -> None:
         )
 
 
-def stands(path: Path, known: os.stat_result) -> bool:
-    """Whether a file still stands under its name, and under no other one.
-
-    Examples
-    --------
-    >>> stands(Path("nowhere/ledger.db"), Path.cwd().stat())
-    False
-    """
+def stands(path: Path, known: os.stat_result, *, whole: bool = False) -> bool:
+    """Whether a file still stands under its name, and under no other one; `whole`: and nobody has written into it."""
     try:
         status = path.stat(follow_symlinks=False)
     except FileNotFoundError:
         return False
-    return (status.st_dev, status.st_ino, status.st_nlink) == (known.st_dev, known.st_ino, 1)
+    same = (status.st_dev, status.st_ino, status.st_nlink) == (known.st_dev, known.st_ino, 1)
+    return same and not (whole and (status.st_size, status.st_mtime_ns) != (known.st_size, known.st_mtime_ns))
 
 
 def keep_owner(descriptor: int, path: Path) -> None:
@@ -109,36 +99,18 @@ def refuse_other_files(path: Path) -> None:
 
 
 def key_file(path: Path, *, new: bool = False) -> Path:
-    """Where the key of the ledger at `path` lies; a new one, until the ledger has its first entry.
-
-    Examples
-    --------
-    >>> key_file(Path("run/ledger.db")).name, key_file(Path("run/ledger.db"), new=True).name
-    ('ledger.db.key', 'ledger.db.key.new')
-    """
+    """Where the key of the ledger at `path` lies; a new one, until the ledger has its first entry."""
     return beside(path, ".key.new" if new else ".key")
 
 
 def had_ledger(path: Path) -> bool:
-    """Tell from what lies beside `path` whether a ledger with an entry was ever there.
-
-    Examples
-    --------
-    >>> had_ledger(Path("nowhere/ledger.db"))
-    False
-    """
+    """Tell from what lies beside `path` whether a ledger with an entry was ever there."""
     lock = beside(path, ".lock")
     return key_file(path).exists() or (lock.exists() and lock.stat().st_size > 0)
 
 
 def both_missing(path: Path) -> str:
-    """Word the refusal of a ledger that was deleted together with its anchor.
-
-    Examples
-    --------
-    >>> both_missing(Path("ledger.db")).partition(";")[0]
-    'the ledger ledger.db and its anchor are missing, but were there'
-    """
+    """Word the refusal of a ledger that was deleted together with its anchor."""
     return (
         f"the ledger {path.name} and its anchor are missing, but were there; restore both from a backup, or start in a "
         "new folder, whose cost adds to what was spent here and is the owner's to account for"
@@ -164,8 +136,8 @@ class Slots:
         """The head that counts; None where no slot is sound, or two of them contradict each other."""
         sound = {head for head in self.heads if head is not None}
         newest = max((head.sequence for head in sound), default=0)
-        newest_ = [head for head in sound if head.sequence == newest]
-        return newest_[0] if len(newest_) == 1 else None
+        named = [head for head in sound if head.sequence == newest]
+        return named[0] if len(named) == 1 else None
 
     @property
     def torn(self) -> bool:
@@ -236,6 +208,11 @@ class AnchorFile:
             raise LedgerIntegrityError(_GONE.format(self.path.name))
         return self._held
 
+    @property
+    def in_place(self) -> bool:
+        """Whether the file that is kept open, if one is, stands under its name."""
+        return self._held is None or stands(self.path, os.fstat(self._held))
+
     def write(self, head: Head, *, wait: bool = True) -> None:
         """Put a head into the anchor that there is; when this returns, it is on stable storage.
 
@@ -281,13 +258,19 @@ class AnchorFile:
 
     def _opened(self, how: int) -> int:
         try:
-            return os.open(self.path, how | os.O_NOFOLLOW)
+            descriptor = os.open(self.path, how | os.O_NOFOLLOW | os.O_NONBLOCK)  # a pipe would be waited for
         except OSError as error:
             if error.errno != errno.ELOOP:
                 raise
             raise LedgerIntegrityError(
                 f"{self.path.name} is a symbolic link; put the file itself in its place, nothing is released until then"
             ) from None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise LedgerIntegrityError(
+                f"{self.path.name} is no file; put the file itself in its place, nothing is released until then"
+            )
+        return descriptor
 
 
 _GONE: Final = (

@@ -141,6 +141,11 @@ class Journal:
         """Whether requests are admitted."""
         return self._stopped is None and this_process() == self._process
 
+    @property
+    def in_place(self) -> bool:
+        """Whether what holds the ledger is still where it was opened."""
+        return self._store.in_place
+
     def read(self, read: Callable[[LedgerState], R]) -> R:
         """Return what ``read`` finds in the state; all of it is on stable storage."""
         self._check_process()

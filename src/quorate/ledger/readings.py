@@ -57,6 +57,11 @@ class LedgerReadings:
         return self._journal.healthy
 
     @property
+    def in_place(self) -> bool:
+        """Whether its files stand where they were opened; where not, the next charge is refused."""
+        return self._journal.in_place
+
+    @property
     def budget(self) -> Budget:
         """The lifetime budget in force."""
         return self._journal.read(_budget)

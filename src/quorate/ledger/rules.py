@@ -378,12 +378,6 @@ def check_budget(state: LedgerState, budget: Budget | None) -> None:
 
 
 def may_be_raised(own: Budget, wanted: Budget) -> bool:
-    """Whether a ledger with one budget could be raised to another: no amount below, and the same composition.
-
-    Examples
-    --------
-    >>> may_be_raised(Budget(1.0, 1e-5), Budget(2.0, 1e-5)), may_be_raised(Budget(1.0, 1e-5), Budget(2.0, 1e-6))
-    (True, False)
-    """
+    """Whether a ledger with one budget could be raised to another: no amount below, and the same composition."""
     above = wanted.epsilon >= own.epsilon and wanted.delta >= own.delta
     return above and wanted.composition == own.composition

@@ -89,7 +89,8 @@ class SqliteStore:
         self._connection: sqlite3.Connection | None = None
         self._lock: int | None = None
         self._log_named = False
-        self._held: dict[Path, os.stat_result] = {}  # the database and its log, as they were opened
+        self._held: dict[Path, os.stat_result] = {}  # the database and its log, as they were left here
+        self._noted = False  # whether they are as noted: not in a write, nor after one that failed
         if not isinstance(path, str | os.PathLike):
             raise InvalidParameter(f"path must be a str or a path, got {type(path).__name__}")
         self.path = Path(path).parent.resolve() / Path(path).name
@@ -126,6 +127,11 @@ class SqliteStore:
     def facts(self) -> Mapping[str, str]:
         """The store's kind and the version of SQLite."""
         return {"sqlite": sqlite3.sqlite_version, "store": "sqlite"}
+
+    @property
+    def in_place(self) -> bool:
+        """Whether database, log and anchor stand under their names."""
+        return all(stands(file, known) for file, known in tuple(self._held.items())) and self._anchor.in_place
 
     def load(self, after: int = 0) -> StoredEntry:
         """Return all lines beyond ``after``, and the anchor; the file's own checks are made where all are read."""
@@ -177,6 +183,7 @@ class SqliteStore:
                 with suppress(sqlite3.Error):
                     self.abandon()
                 raise LedgerBusy(TRY_AGAIN.format(reason_of(error))) from error
+            self._noted = False
             self._at("begun")
         return ()
 
@@ -189,10 +196,8 @@ class SqliteStore:
             self._at("inserted")
             connection.execute("COMMIT")
             self.commits += 1
+            self._note_files()
             self._at("committed")
-            log = beside(self.path, "-wal")
-            if log not in self._held:
-                self._held[log] = log.stat()
             self._anchor.write(head)
             if first == 1:
                 self._leave_traces()
@@ -202,12 +207,14 @@ class SqliteStore:
         if self._connection is not None and self._connection.in_transaction:
             with self._guarded("unlocked"):
                 self._connection.execute("ROLLBACK")
+                self._note_files()
 
     def anchor(self, head: Head) -> None:
         """Anchor a head that was committed, but perhaps not waited for: put the log on the disk first."""
         with self._guarded("anchored"):
             if self._open_connection().execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                 raise LedgerIntegrityError("the log could not be put on the disk; open the ledger again")
+            self._note_files()
             self._anchor.write(head)
             self._leave_traces()
 
@@ -264,14 +271,28 @@ class SqliteStore:
             self._log_named = True
 
     def _refuse_replaced(self) -> None:
-        """Refuse to write into a file that has another name by now, or none: whoever opens the ledger misses that."""
-        for file, known in self._held.items():
+        """Refuse to write into a file that has another name by now, or none: whoever opens the ledger misses that.
+
+        So is one that somebody else has written into: what is committed behind that may not be found again.
+        """
+        for file, known in tuple(self._held.items()):
             if not stands(file, known):
                 raise LedgerIntegrityError(
                     f"{file.name} was removed or replaced, or got a second name, while the ledger was open; restore "
                     "the newest ledger and anchor together"
                 )
+            if self._noted and not stands(file, known, whole=True):
+                raise LedgerIntegrityError(
+                    f"{file.name} was written into by somebody else while the ledger was open; see what, and restore "
+                    "the newest ledger and anchor together"
+                )
         self._anchor.hold()
+
+    def _note_files(self) -> None:
+        """Note the database and its log as they are now, after a write of this process."""
+        log = beside(self.path, "-wal")
+        self._held |= {file: file.stat() for file in (self.path, log) if file in self._held or self.commits}
+        self._noted = True
 
     def _refuse_what_is_missing(self, anchor: Head | None) -> None:
         exists, log = self.path.exists(), beside(self.path, "-wal").exists()
@@ -319,6 +340,7 @@ class SqliteStore:
             raise LedgerIntegrityError(f"{self.path.name} was replaced while it was opened; open it again")
         if new:
             self._name_log()
+        self._note_files()
 
     def _open_connection(self) -> sqlite3.Connection:
         if self._connection is None:

@@ -38,6 +38,10 @@ class LedgerStore(Protocol):
         """Whether entries outlive the process."""
 
     @property
+    def in_place(self) -> bool:
+        """Whether what holds the ledger is still where it was opened, as far as that is seen at once."""
+
+    @property
     def facts(self) -> Mapping[str, str]:
         """What is recorded about the store when a session starts: its kind and version."""
 
@@ -79,6 +83,11 @@ class MemoryStore:
     def durable(self) -> bool:
         """False: nothing outlives the process."""
         return False
+
+    @property
+    def in_place(self) -> bool:
+        """True."""
+        return True
 
     @property
     def facts(self) -> Mapping[str, str]:

@@ -52,13 +52,7 @@ def register_store(scheme: str, opener: Opener) -> None:
 
 
 def is_url(place: object) -> bool:
-    """Whether a place is a URL, and no path.
-
-    Examples
-    --------
-    >>> is_url("shelf://study"), is_url("run/ledger.db")
-    (True, False)
-    """
+    """Whether a place is a URL, and no path."""
     return isinstance(place, str) and _SCHEME.match(place) is not None
 
 
@@ -109,6 +103,6 @@ def _store_of_url(url: str, *, create: bool) -> LedgerStore:
     if not isinstance(store, LedgerStore):
         raise InvalidParameter(
             f"what opens {scheme}:// must return a LedgerStore (load, begin, append, abandon, anchor, close, durable, "
-            f"facts), got {type(store).__name__}"
+            f"in_place, facts), got {type(store).__name__}"
         )
     return store

@@ -201,12 +201,6 @@ def chosen_classes(noise: AnswerNoise, counts: IntArray, only: int | None = None
 
     `noise`: on the counts, or on half the lead of class 1. `counts`: votes. `only`: the one class that is asked for:
     then ``(n_queries, 1)``.
-
-    Examples
-    --------
-    >>> noise = AnswerNoise(distribution="gaussian", scale=20.0)
-    >>> chosen_classes(noise, np.array([[60, 40], [50, 50]])).round(3).tolist()
-    [[0.766, 0.234], [0.507, 0.493]]
     """
     classes = range(counts.shape[1]) if only is None else (only,)
     if noise.distribution == "gumbel":
@@ -231,13 +225,7 @@ def chosen_classes(noise: AnswerNoise, counts: IntArray, only: int | None = None
 
 
 def passes(distribution: Literal["gaussian", "laplace"], scale: float, needed: int) -> float:
-    """Return the probability that integer noise is at least `needed`.
-
-    Examples
-    --------
-    >>> round(passes("laplace", 2.0, 1), 4), round(passes("laplace", 2.0, 0), 4)
-    (0.3775, 0.6225)
-    """
+    """Return the probability that integer noise is at least `needed`."""
     if distribution == "laplace":  # a closed form, however wide it is
         tail = exp(-abs(needed) / scale) / (1 + exp(-1 / scale))
         return tail if needed > 0 else 1 - tail * exp(-1 / scale)

@@ -263,7 +263,7 @@ def check_own(mechanism: Mechanism, *, n_teachers: int, n_classes: int, answers:
         for event in (mechanism.event, mechanism.schedule(answers)):
             _check_event(kind.__name__, event)
     with owners_code(kind, "where it says what it can answer"):
-        _check_told(mechanism, n_teachers=n_teachers, n_classes=n_classes)
+        _check_properties(mechanism, n_teachers=n_teachers, n_classes=n_classes)
     with owners_code(kind, "on made-up votes"):
         answers = _rehearse(mechanism, n_teachers=n_teachers, n_classes=n_classes)
         _check_read(mechanism, answers, n_teachers=n_teachers, n_classes=n_classes)
@@ -325,7 +325,7 @@ class _Watched:
         return _Watched(self.source.at(purpose, index), self.given)
 
 
-def _check_told(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> None:
+def _check_properties(mechanism: Mechanism, *, n_teachers: int, n_classes: int) -> None:
     """Ask for all that a run asks after the charge, when it would be too late to find that it fails."""
     name = type(mechanism).__name__
     properties: tuple[tuple[str, object, type, bool], ...] = (

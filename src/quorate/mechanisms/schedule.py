@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
+from math import sqrt
 from typing import Any, Final
 
-from quorate.accounting import Event
+from quorate.accounting import Composed, Event, zcdp
+from quorate.accounting import epsilon as price
+from quorate.accounting.gaussian import epsilon_of_gaussian, mu_of_gaussian
 from quorate.arguments import nearest
 from quorate.errors import InvalidParameter, named
 from quorate.mechanisms import (
@@ -35,14 +38,7 @@ def schedule_event(mechanism: Mechanism, answers: int) -> Event:
 
 
 def scale_of(mechanism: Mechanism) -> float | None:
-    """The scale of Gaussian or Laplace noise in an answer, in votes; None where there is no such noise.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import LaplaceNoisyMax, PrivatePrediction
-    >>> scale_of(LaplaceNoisyMax(laplace_scale=20.0)), scale_of(PrivatePrediction(epsilon=0.1))
-    (20.0, None)
-    """
+    """The scale of Gaussian or Laplace noise in an answer, in votes; None where there is no such noise."""
     noise = mechanism.answer_noise
     return None if noise is None or noise.distribution == "gumbel" else noise.scale
 
@@ -53,14 +49,7 @@ def form_of(mechanism: Mechanism) -> str | None:
 
 
 def open_fields(mechanism: Mechanism) -> dict[str, Any]:
-    """The fields of a mechanism that no budget fills in: what stays the same at another budget.
-
-    Examples
-    --------
-    >>> from quorate.mechanisms import StableSparseVector
-    >>> open_fields(StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=20, n_queries=100))
-    {'cutoff': 20, 'calibration': 'tight'}
-    """
+    """The fields of a mechanism that no budget fills in: what stays the same at another budget."""
     kind = type(mechanism)
     return {field: getattr(mechanism, field) for field in user_fields(kind) if field not in noise_fields(kind)}
 
@@ -114,6 +103,7 @@ def mechanism_for(
     answers: int,
     epsilon: float,
     delta: float,
+    beside: Event | None = None,
 ) -> Mechanism:
     """Make a mechanism of this kind, with the least noise that the budget allows where none was given.
 
@@ -127,6 +117,8 @@ def mechanism_for(
         C, K, and all answers together.
     epsilon, delta : float
         What they may cost together.
+    beside : Event, optional
+        What is charged with them, within the same ε and δ, and has its noise already.
 
     Raises
     ------
@@ -158,17 +150,59 @@ def mechanism_for(
             return kind(**values)
         schedule = (answers, epsilon, delta)
         if is_own(kind) or not {type(held) for held in (*values.values(), *schedule)} <= _PLAIN:
-            return _calibrated.__wrapped__(kind, tuple(values), *schedule, *values.values())
-        return _calibrated(kind, tuple(values), *schedule, *values.values())
+            return _calibrated.__wrapped__(kind, tuple(values), beside, *schedule, *values.values())
+        return _calibrated(kind, tuple(values), beside, *schedule, *values.values())
 
 
 @lru_cache(maxsize=512, typed=True)
 def _calibrated(
-    kind: type[Mechanism], fields: tuple[str, ...], answers: int, epsilon: float, delta: float, *values: Any
+    kind: type[Mechanism],
+    fields: tuple[str, ...],
+    beside: Event | None,
+    answers: int,
+    epsilon: float,
+    delta: float,
+    *values: Any,
 ) -> Mechanism:
     """Calibrate, once for the same public facts: that takes longer than a small fit, which does it for six budgets."""
-    schedule = Schedule(answers=answers, epsilon=epsilon, delta=delta)
-    return kind.calibrated(dict(zip(fields, values, strict=True)), schedule)
+    given = dict(zip(fields, values, strict=True))
 
+    def made(epsilon: float) -> Mechanism:
+        return kind.calibrated(given, Schedule(answers=answers, epsilon=epsilon, delta=delta))
+
+    if beside is None:
+        return made(epsilon)
+
+    def cost(mechanism: Mechanism) -> float:
+        return price(Composed((beside, mechanism.schedule(answers))), delta) / epsilon
+
+    left = mu_of_gaussian(epsilon, delta) ** 2 - 2 * zcdp(beside)
+    share = epsilon if left <= 0 else epsilon_of_gaussian(delta, sqrt(left))
+    close = _CLOSE / max(1.0, epsilon)
+    best, enough, too_much = None, (0.0, 0.0), (epsilon, 0.0)  # shares of ε, with the price of the whole
+    for _ in range(_STEPS):
+        mechanism = made(share)
+        ratio = cost(mechanism)
+        if ratio <= 1:
+            best, enough = mechanism, (share, ratio)
+        else:
+            too_much = (share, ratio)
+        if 1 - 2 * close <= ratio <= 1 or too_much[0] - enough[0] < close * epsilon:
+            break
+        if enough[1] and too_much[1]:
+            part = (1 - close - enough[1]) / (too_much[1] - enough[1])
+            share = enough[0] + min(max(part, 0.05), 0.95) * (too_much[0] - enough[0])
+        else:
+            share = min(share * (1 - close) / ratio, epsilon * (1 - close))
+    if best is None:
+        raise InvalidParameter(
+            f"{kind.__name__} finds no noise for which it and the noisy counts beside it cost at most "
+            f"epsilon={epsilon:g}; give a larger epsilon, or another mechanism"
+        )
+    return best
+
+
+_STEPS: Final = 12
+_CLOSE: Final = 1e-7  # of ε, and of 1: what may be left
 
 DEFAULT = NoisyCounts

@@ -26,11 +26,6 @@ def one_query(counts: IntArray, *, n_classes: int | None = None) -> IntArray:
     """Return one query's counts ``(n_classes,)`` as the one row of ``(1, n_classes)``, checked.
 
     Raises InvalidParameter see :func:`many_queries`.
-
-    Examples
-    --------
-    >>> one_query(np.array([3, 4])).shape
-    (1, 2)
     """
     if not isinstance(counts, np.ndarray) or counts.ndim != 1:
         raise InvalidParameter("counts must be one query's votes, an int64 array (n_classes,); pass one row")

@@ -147,12 +147,6 @@ def checked_scale(name: str, value: object) -> float:
 
 
 def checked_shape(size: Size) -> tuple[tuple[int, ...], int]:
-    """Return `size` as a tuple of non-negative ints, and their product.
-
-    Examples
-    --------
-    >>> checked_shape(3), checked_shape((2, 5)), checked_shape(())
-    (((3,), 3), ((2, 5), 10), ((), 1))
-    """
+    """Return `size` as a tuple of non-negative ints, and their product."""
     shape = tuple(count("size", side) for side in (size if isinstance(size, tuple) else (size,)))
     return shape, prod(shape)

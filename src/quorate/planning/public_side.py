@@ -230,8 +230,8 @@ def rehearsals_as_hard(
     one_of("rehearse", how, REHEARSE)
     if how in ("labels", "no"):
         raise InvalidParameter(
-            f'rehearse="{how}" does not go with a learning curve, which is rehearsed with rules as hard as it says; '
-            "leave one of the two out"
+            f"{named('rehearse', how)} does not go with a learning curve, which is rehearsed with rules as hard as it "
+            "says; leave one of the two out"
         )
     classes = tuple(classes or range(facts.n_classes))
     if side is None or how == "synthetic":

@@ -184,17 +184,6 @@ def check_affordable(
     would be opened with. `fingerprint`: keyed hash of the private data. `reworded`: what the fit would make of a
     budget's refusal by the open ledger, in its own words. Raises BudgetExhausted if too little is left; LedgerMismatch
     if the ledger belongs to other data.
-
-    Examples
-    --------
-    >>> from quorate.accounting import PureDP
-    >>> from quorate.ledger import GuaranteeScope
-    >>> scope = GuaranteeScope(unit="person", neighbours="add, remove or replace one person")
-    >>> charge = Charge(event=PureDP(0.25), delta=0.0, purposes={"sum": 1}, key="a sum", scope=scope, seeded=False)
-    >>> ledger = Ledger(budget=Budget(1.0, 1e-5))
-    >>> check_affordable(ledger, lambda _: charge, budget=Budget(1.0, 1e-5), fingerprint="of the data")
-    >>> ledger.reservations(), ledger.fingerprints
-    ((), ())
     """
     place = ledger_location(given)
     if isinstance(place, Path):

@@ -61,7 +61,7 @@ def described(value: Any, depth: int = _DEPTH) -> str:
         return f"{inner(value.__self__)}.{value.__name__}"
     if isinstance(value, FunctionType):
         held = [cell.cell_contents for cell in value.__closure__ or ()]
-        return f"{stored_name(value)}({told_code(value.__code__)}, {inner(value.__defaults__)}, {inner(held)})"
+        return f"{stored_name(value)}({code_text(value.__code__)}, {inner(value.__defaults__)}, {inner(held)})"
     if isinstance(value, type) or hasattr(value, "__qualname__"):
         return stored_name(value)
     if not (hasattr(value, "__dict__") or hasattr(value, "get_params")):
@@ -109,10 +109,10 @@ def code_digest(kind: type) -> str:
     return blake2b("\n".join(walk.told).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
 
 
-def told_code(code: CodeType) -> str:
+def code_text(code: CodeType) -> str:
     """Digest of what a function does, its inner functions included."""
     constants = [
-        told_code(constant) if isinstance(constant, CodeType) else _constant(constant) for constant in code.co_consts
+        code_text(constant) if isinstance(constant, CodeType) else _constant(constant) for constant in code.co_consts
     ]
     text = repr((code.co_code, code.co_names, constants))
     return blake2b(text.encode(), digest_size=16).hexdigest()
@@ -184,7 +184,7 @@ class _Walk:
     def _take_function(self, function: FunctionType) -> None:
         if not self._is_own(function.__module__):
             return
-        self.told.append(told_code(function.__code__))
+        self.told.append(code_text(function.__code__))
         self.take(function.__defaults__ or ())
         self.take(function.__kwdefaults__ or {})
         for cell in function.__closure__ or ():

@@ -97,11 +97,6 @@ class LedgerTerms:
 
     `composition`: how it adds up what is charged. `relation`: the change that everything on it is guaranteed for; None
     where each would do. `charged`: client and key of each charge that was made.
-
-    Examples
-    --------
-    >>> LedgerTerms().composition, terms_of(Ledger(budget=Budget(1.0, 1e-5, composition="zcdp"))).composition
-    ('sum', 'zcdp')
     """
 
     composition: Composition = "sum"

@@ -20,13 +20,7 @@ if TYPE_CHECKING:
 
 
 def floor_epsilon(epsilon: Any) -> float:
-    """Check ε > 0, and round it down to the units that a ledger counts in.
-
-    Examples
-    --------
-    >>> floor_epsilon(1.0986122886681098)
-    1.098612288
-    """
+    """Check ε > 0, and round it down to the units that a ledger counts in."""
     return _floored(
         "epsilon", real("epsilon", epsilon, above=0, hint=f"Example: {named('epsilon', 1.0)}"), EPSILON_DIGITS
     )
@@ -57,13 +51,7 @@ LOCAL_CLIENT, SEEDED_CLIENT = "local", "local, seeded noise: no guarantee"  # wh
 
 
 def client_of(*, seeded: bool) -> str:
-    """Return who charges, as the ledger has it: a charge whose noise is seeded is told apart for ever.
-
-    Examples
-    --------
-    >>> client_of(seeded=True)
-    'local, seeded noise: no guarantee'
-    """
+    """Return who charges, as the ledger has it: a charge whose noise is seeded is told apart for ever."""
     return SEEDED_CLIENT if seeded else LOCAL_CLIENT
 
 

@@ -61,7 +61,7 @@ if TYPE_CHECKING:
         StageLine,
     )
     from quorate.report.internal import AgreementFacts, InternalFacts, QualityFacts, StabilityFacts, TeacherFacts
-    from quorate.report.measurement import said_of_sight, said_of_sizes
+    from quorate.report.measurement import sight_sentences, size_sentences
     from quorate.report.page import render_html
     from quorate.report.spending import AnswerCounts, BudgetRaise, ExPost, Part, Spending
     from quorate.report.student_file import StudentFile
@@ -104,8 +104,8 @@ __all__ = [
     "render_html",
     "render_json",
     "model_card",
-    "said_of_sight",
-    "said_of_sizes",
+    "sight_sentences",
+    "size_sentences",
     "miss_rate",
     "worlds_told_apart",
 ]

@@ -148,7 +148,7 @@ def card(facts: Facts) -> str:
     basis = (
         f"Coordinates and settings follow from {several(setup.n_public, 'public row')} and other public facts alone."
     )
-    if _draws(facts):
+    if sentences.draws_pool(facts):
         basis = (
             "There was no public pool: coordinates follow from rows that were drawn from noisy counts of each column, "
             "which are part of the charge; they are not people."
@@ -159,11 +159,6 @@ def card(facts: Facts) -> str:
         f"{model(facts)} Each round released the sum of what each {setup.unit} adds, cut off at length "
         f"{at_most(rounds.clip)}, with noise of {at_least(rounds.noise)} on each of its numbers. {basis}"
     )
-
-
-def _draws(facts: Facts) -> bool:
-    """Whether a pool was drawn from noisy counts."""
-    return len(facts.spending.parts) > 1
 
 
 def _of(facts: Facts) -> Rounds:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from quorate.accounting.figures import at_least, at_most, several
 from quorate.findings import Outcome
+from quorate.release.target import MARGINAL_LEVEL
 from quorate.report import html, sentences
 from quorate.report.facts import Facts
 from quorate.report.findings import Choice
@@ -64,16 +65,16 @@ def spending(facts: Facts) -> tuple[Child, ...]:
             (_part(place, part, spent) for place, part in enumerate(parts)),
             class_="wide",
         ),
-        element("p", _asked(facts), class_="note"),
+        element("p", _questions(facts), class_="note"),
     )
 
 
-def _asked(facts: Facts) -> str:
+def _questions(facts: Facts) -> str:
     setup = facts.setup
     chosen = "" if setup.strategy is None else f", chosen by {setup.strategy}"
     at_most_ = "" if setup.strategy is None else "at most "
     return (
-        f"{setup.mechanism}, for {at_most_}{setup.n_queries:,} of the public rows{chosen}, "
+        f"{setup.mechanism}, for {at_most_}{setup.n_queries:,} of the {_rows(facts)}{chosen}, "
         f"with {several(setup.online_answers, 'answer')} kept back for later. "
         f"Released: {facts.guarantee.mechanism}."
     )
@@ -90,10 +91,15 @@ def _part(place: int, part: Part, spent: float) -> tuple[Child, ...]:
     return (name, form, sigma, f"{part.reserved:,}", f"{part.asked:,}", f"{part.answered:,}", declined, never, share)
 
 
+def _rows(facts: Facts) -> str:
+    """What rows are called that teachers voted on."""
+    return "drawn rows" if sentences.draws_pool(facts) else "public rows"
+
+
 def model(facts: Facts) -> str:
     """Return what the student is, and what it was fitted on."""
     setup, fitted = facts.setup, facts.fitted
-    on = f"fitted on public rows and {several(facts.answers.answered, 'released answer')}"
+    on = f"fitted on {_rows(facts)} and {several(facts.answers.answered, 'released answer')}"
     if fitted is not None and fitted.constant:
         return (
             "The model gives every row the same class: the released answers name fewer than two classes, so "
@@ -155,7 +161,8 @@ def _own_mechanism(facts: Facts) -> list[str]:
 
 def _noise(part: Part) -> str:
     form = "" if part.form is None else f", {part.form} form"
-    return f"σ = {at_least(part.sigma or 0.0)} votes on each {part.purpose}: {part.mechanism}{form}"
+    each = "units on each count of a column" if part.purpose == MARGINAL_LEVEL else f"votes on each {part.purpose}"
+    return f"σ = {at_least(part.sigma or 0.0)} {each}: {part.mechanism}{form}"
 
 
 def _classes(facts: Facts, room: int) -> list[tuple[str, str]]:
@@ -178,8 +185,14 @@ def _classes(facts: Facts, room: int) -> list[tuple[str, str]]:
 def card(facts: Facts) -> str:
     """Return what the model is, who voted, and what was answered."""
     setup, why = facts.setup, closed(facts)
+    of_which = f", of which there are {setup.n_public:,},"
+    if sentences.draws_pool(facts):
+        of_which = (
+            ", since there were no public ones: they were drawn from noisy counts of each column, which are part of "
+            "the charge, and are not people;"
+        )
     return (
-        f"{model(facts)} {several(setup.n_teachers, 'teacher')} ({setup.teacher}) voted on public rows, of which there "
-        f"are {setup.n_public:,}, and {setup.mechanism} answered: {counted(facts)}. {f'{why} ' if why else ''}"
+        f"{model(facts)} {several(setup.n_teachers, 'teacher')} ({setup.teacher}) voted on {_rows(facts)}{of_which} "
+        f"and {setup.mechanism} answered: {counted(facts)}. {f'{why} ' if why else ''}"
         f"{sentences.never_seen(facts)}"
     )

@@ -289,7 +289,7 @@ def audit(facts: Facts) -> tuple[Child, ...] | None:
             ),
         ),
         *_comparisons(facts.audit),
-        *(element("p", sentence) for sentence in said_of_sight(facts.audit.sees, facts.audit.does_not_see)),
+        *(element("p", sentence) for sentence in sight_sentences(facts.audit.sees, facts.audit.does_not_see)),
         *_sizes(facts.audit),
     )
 
@@ -334,32 +334,32 @@ def _sizes(found: Audit) -> tuple[Child, ...]:
     """Return how small a fault would have been found; nothing where an earlier version wrote the facts."""
     if found.sizes is None:
         return ()
-    return (element("p", " ".join(said_of_sizes(found.sizes))),)
+    return (element("p", " ".join(size_sentences(found.sizes))),)
 
 
-def said_of_sight(sees: Sequence[str], does_not_see: Sequence[str]) -> tuple[str, ...]:
+def sight_sentences(sees: Sequence[str], does_not_see: Sequence[str]) -> tuple[str, ...]:
     """Say which kinds of fault an audit looked for, and which it did not.
 
     Examples
     --------
-    >>> said_of_sight(["noise that is missing"], ["votes that are counted wrongly"])
+    >>> sight_sentences(["noise that is missing"], ["votes that are counted wrongly"])
     ('It would see: noise that is missing.', 'It cannot see: votes that are counted wrongly.')
     """
     said = (("It would see", sees), ("It cannot see", does_not_see))
     return tuple(f"{begin}: {'; '.join(kinds)}." for begin, kinds in said if kinds)
 
 
-def said_of_sizes(sizes: FaultSizes) -> tuple[str, ...]:
+def size_sentences(sizes: FaultSizes) -> tuple[str, ...]:
     """Return sentences on how small a fault an audit would have found.
 
     Examples
     --------
     >>> size = FaultSize(fault="noise smaller by 12 %", attack="all 50 answers", probability=0.9)
-    >>> for sentence in said_of_sizes(FaultSizes(faults=[size], certainty=0.95)):
+    >>> for sentence in size_sentences(FaultSizes(faults=[size], certainty=0.95)):
     ...     print(sentence)
     At these runs, noise smaller by 12 % would have been found with probability 0.9 or more (all 50 answers).
     Such sizes are measured beforehand, on copies of the mechanism that have the fault, with confidence 95 %.
-    >>> said_of_sizes(FaultSizes())
+    >>> size_sentences(FaultSizes())
     ('No size was measured for this mechanism, so it is not known how small a fault this audit would find.',)
     """
     if not sizes.faults or sizes.certainty is None:

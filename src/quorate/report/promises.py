@@ -201,7 +201,7 @@ def implementation(facts: Facts) -> tuple[Child, ...]:
         element(
             "li",
             element("span", str(check.outcome), class_=_MARKS[check.outcome]),
-            element("div", element("strong", check.words), " ", element("span", *_seen(check), class_="meaning")),
+            element("div", element("strong", check.words), " ", element("span", *_evidence(check), class_="meaning")),
             id=f"check-{place}",
         )
         for place, check in enumerate(facts.checks, 1)
@@ -212,6 +212,6 @@ def implementation(facts: Facts) -> tuple[Child, ...]:
     )
 
 
-def _seen(check: Finding) -> tuple[Child, ...]:
+def _evidence(check: Finding) -> tuple[Child, ...]:
     ran = () if check.ran is None else (" Looked at by ", element("code", place_of(check.ran)), ".")
     return (check.evidence, *ran, *(() if check.remedy is None else (f" {check.remedy}",)))

@@ -11,6 +11,7 @@ from math import ceil
 from quorate.accounting.attacker import PAIRS
 from quorate.accounting.figures import at_least, at_most, plural, several
 from quorate.findings import Outcome
+from quorate.release.target import MARGINAL_LEVEL
 from quorate.report.facts import Facts
 from quorate.report.notation import percent, power_of_ten, shortened, visible, wilson_interval
 from quorate.report.spending import AnswerCounts, BudgetRaise
@@ -117,6 +118,11 @@ def not_protected(facts: Facts) -> tuple[str, ...]:
     return general + tuple(f"{caveat[:1].upper()}{caveat[1:].rstrip('.')}." for caveat in facts.guarantee.caveats)
 
 
+def draws_pool(facts: Facts) -> bool:
+    """Whether there were no public rows, and a pool was drawn from noisy counts."""
+    return any(part.purpose == MARGINAL_LEVEL for part in facts.spending.parts)
+
+
 def open_questions(facts: Facts) -> tuple[str, ...]:
     """Return what a check found wrong or could not see, and what can be done, a few sentences each."""
     return tuple(
@@ -139,13 +145,7 @@ def where_a_unit_goes(facts: Facts) -> str:
 
 
 def counted(answers: AnswerCounts, separator: str = ", ") -> str:
-    """Return what became of the queries, each number with its word.
-
-    Examples
-    --------
-    >>> counted(AnswerCounts(asked=17, per_class=(4, 3), declined=10, never_asked=983))
-    '17 asked, 7 answered, 10 declined, 983 never asked'
-    """
+    """Return what became of the queries, each number with its word."""
     return separator.join(f"{number:,} {word.replace('_', ' ')}" for word, number in answers.numbers.items())
 
 
@@ -176,13 +176,7 @@ def partition(facts: Facts) -> str:
 
 
 def bound(epsilon: float, delta: float) -> str:
-    """Return ``ε ≤ …, δ ≤ …``, both rounded up.
-
-    Examples
-    --------
-    >>> bound(0.99981, 1e-5)
-    'ε ≤ 0.9999, δ ≤ 1e-5'
-    """
+    """Return ``ε ≤ …, δ ≤ …``, both rounded up."""
     return f"ε ≤ {at_most(epsilon)}, δ ≤ {at_most(delta)}"
 
 
@@ -225,24 +219,12 @@ def left(facts: Facts) -> str:
 
 
 def answers_in_words(answers: int) -> str:
-    """Say how many answers are left, each charged when it was kept back.
-
-    Examples
-    --------
-    >>> answers_in_words(1), answers_in_words(1_200)
-    ('1 answer, already charged', '1,200 answers, already charged')
-    """
+    """Say how many answers are left, each charged when it was kept back."""
     return f"{several(answers, 'answer')}, already charged"
 
 
 def delta_in_tens(delta: float) -> str:
-    """Return δ, rounded up, as a power of ten where it is small.
-
-    Examples
-    --------
-    >>> delta_in_tens(1e-5)
-    '10⁻⁵'
-    """
+    """Return δ, rounded up, as a power of ten where it is small."""
     return power_of_ten(at_most(delta))
 
 
@@ -273,13 +255,7 @@ def raises(facts: Facts) -> tuple[str, ...]:
 
 
 def raised(entry: BudgetRaise) -> str:
-    """Return one raise of the budget, with its reason.
-
-    Examples
-    --------
-    >>> raised(BudgetRaise(time="2026-03-01T09:00:00Z", epsilon=2, delta=1e-5, reason="approved by the board"))
-    'on 2026-03-01T09:00:00Z to ε 2, δ 1e-5; reason: approved by the board'
-    """
+    """Return one raise of the budget, with its reason."""
     return f"on {entry.time} to ε {at_most(entry.epsilon)}, δ {at_most(entry.delta)}; reason: {entry.reason}"
 
 
@@ -287,13 +263,7 @@ _NAME = 40  # columns of a class name
 
 
 def scored(score: Score) -> str:
-    """Return a score in one line: accuracy with a 95 % interval, balanced accuracy, rows.
-
-    Examples
-    --------
-    >>> scored(Score(n_rows=2000, accuracy=0.84, balanced_accuracy=0.76))
-    'accuracy 84.0 % (82.3 to 85.5 %) · balanced 76.0 % · 2,000 rows'
-    """
+    """Return a score in one line: accuracy with a 95 % interval, balanced accuracy, rows."""
     low, high = wilson_interval(score.accuracy, score.n_rows)
     chosen = "" if score.chosen is None else f"{_written(score.chosen)} · "
     words = f"{chosen}accuracy {percent(score.accuracy)} ({percent(low).removesuffix(' %')} to {percent(high)})"
@@ -304,15 +274,7 @@ def scored(score: Score) -> str:
 
 
 def judged(score: Score | None) -> str | None:
-    """Return the score that a run is judged by, beside what needs no model; None where that is accuracy.
-
-    Examples
-    --------
-    >>> from quorate.report.utility import ChosenScore
-    >>> chosen = ChosenScore(scoring="roc_auc", value=0.79, low=0.75, high=0.83, baseline=0.5)
-    >>> judged(Score(n_rows=500, accuracy=0.96, chosen=chosen))
-    'ROC-AUC 0.790 (0.750 to 0.830), which is 0.500 for always saying the commonest class'
-    """
+    """Return the score that a run is judged by, beside what needs no model; None where that is accuracy."""
     if score is None or score.chosen is None:
         return None
     return f"{_written(score.chosen)}, which is {score.chosen.baseline:.3f} for always saying the commonest class"
@@ -376,15 +338,7 @@ def baseline(facts: Facts, score: Score | None) -> str | None:
 
 
 def expectation(utility: Utility) -> str | None:
-    """Return what was expected of the student, and whether it came; None where nothing was.
-
-    Examples
-    --------
-    >>> from quorate.report.utility import ExpectedScore
-    >>> told = ExpectedScore(accuracy=0.84, low=0.82, high=0.86, basis="rehearsed on public rows")
-    >>> expectation(Utility(student=Score(n_rows=500, accuracy=0.81), expected=told))
-    'accuracy 84.0 % (82.0 to 86.0 %), rehearsed on public rows; the student is below that range'
-    """
+    """Return what was expected of the student, and whether it came; None where nothing was."""
     expected, student = utility.expected, utility.student
     if expected is None:
         return None

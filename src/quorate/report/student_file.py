@@ -65,11 +65,6 @@ class TableColumn(Plain):
     may be a comma. `type`: the type of its cells there: "number", "truth value", "text", "date", "time", "duration",
     "datetime", "datetime ZONE" or "missing"; None where an earlier version wrote the facts. `written`: how its cells
     are written, where the owner declared it.
-
-    Examples
-    --------
-    >>> TableColumn(name="seen", holds="text", read_as="date", type="text").words
-    'dates, such as 2024-03-01 or 2024-03-01T12:30+01:00; without a zone they are in UTC'
     """
 
     name: str

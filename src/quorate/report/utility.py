@@ -82,13 +82,6 @@ class Ranking(Plain):
         A few of all thresholds, for a table.
     in_use : OperatingPoint
         What ``predict`` does.
-
-    Examples
-    --------
-    >>> point = OperatingPoint(threshold=0.5, flagged=0.5, precision=0.5, recall=0.5, false_alarms=0.5)
-    >>> Ranking(positive=1, roc_auc=0.5, average_precision=0.5, share=0.5, curve=[point], thresholds=[point],
-    ...         in_use=point).positive
-    1
     """
 
     positive: int

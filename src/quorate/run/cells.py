@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from quorate.data import families, kind, width
 from quorate.data.cell_text import is_missing
+from quorate.data.column_cells import frame_of
+from quorate.data.digests import AT_ONCE
 from quorate.data.identity import as_column, as_list
 from quorate.data.number_notation import number
-from quorate.data.packed import AT_ONCE
-from quorate.data.plain_columns import frame_of
 from quorate.data.rows import Rows, flat_images
 from quorate.deferred import sparse
 from quorate.errors import DataRefused

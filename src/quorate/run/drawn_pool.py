@@ -8,32 +8,41 @@ and cost nothing. They are not people.
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from math import sqrt
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from quorate.accounting import Composed
+from quorate.accounting.figures import at_least, several
+from quorate.accounting.neighbouring import Relation
 from quorate.data.columns import column as column_of
-from quorate.data.declared_schema import CategoryColumn, DeclaredColumn, NumberColumn, Schema
+from quorate.data.declared_schema import NumberColumn, Schema
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.rows import Rows, columns
 from quorate.data.unit_keys import one_row_of_each
+from quorate.errors import PreconditionFailed
 from quorate.ledger import Reservation
 from quorate.mechanisms import MarginalLevel, NoisyMarginals, Partition
 from quorate.mechanisms.marginals import THRESHOLD
 from quorate.noise import NoiseSource
 from quorate.release import DrawnBlock, release
-from quorate.release.target import MARGINAL_LEVEL
-from quorate.types import BoolArray, FloatArray, IntArray, Secret, derive
+from quorate.release.target import COORDINATES, MARGINAL_LEVEL
+from quorate.report import Part
+from quorate.report.notation import percent
+from quorate.types import BoolArray, IntArray, Secret
 
 if TYPE_CHECKING:
-    import polars as pl
+    pass
 
 N_ROWS: Final = 1_200  #: drawn for the direct method, beside those with a listed value that no other has
+STATEMENTS: Final = 16  #: of a pool or coordinates: one is made, and a process may end while it is
+LEAST_SHARE, MOST_SHARE = 0.1, 0.3  #: of μ², for marginals
 SHORT_LIST: Final = 50  #: values of a list of which each gets a row, and whose counts need less to be believed
 
+_LEAST_RATIO: Final = 6.0  # of n₀ to what a count must have to be looked into
 _MERGED_AT = 1 << 16  # different cells of a column that are held apart before they are joined
 
 
@@ -184,124 +193,134 @@ def _read(stored: Sequence[Sequence[int]], level: MarginalLevel) -> tuple[IntArr
     )
 
 
-# --- rows, from what was released ------------------------------------------------------------------------------------
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PoolPlan:
+    """What is paid for noisy counts, from which a pool will be drawn: fixed by public facts alone.
 
-
-def draw_rows(schema: Schema, released: ReleasedMarginals | None, n_rows: int, key: Secret[bytes]) -> pl.DataFrame:
-    """Draw rows from released marginals, each column by itself: ``(n_rows + added, n_columns)``, free of charge.
-
-    A count that noise explains is 0 (below σ of a list of at most 50 values, below 3 σ elsewhere). A list is drawn in
-    proportion to its counts; a number by going down its tree, and evenly within the last part that was looked into.
-    Where all counts are 0, every listed value, and every part of the grid, is as likely as another. For each value of a
-    list of at most 50 that no row has, one row with that value is added.
-
-    `schema`: of the columns, in whose order the frame is: numbers as floats, dates as dates, values as texts.
-    `released`: None draws every column evenly, as for a plan before anything was paid. `n_rows`: at least 1. `key`: of
-    the run; rows follow from it and the released counts, the same on every machine.
+    `declared`: the schema. `share`: s, of μ² for marginals. `marginals`: at their noise. `n_units`: n₀. `n_rows`: rows
+    that are drawn, at least.
     """
-    import polars as pl
 
-    listed = [held for held in schema.columns.values() if isinstance(held, CategoryColumn)]
-    most_added = sum(len(held.values) for held in listed if len(held.values) <= SHORT_LIST)
-    drawn: dict[str, IntArray | FloatArray] = {}
-    for place, (name, held) in enumerate(schema.columns.items()):
-        shares = _shares(derive(key, "rows drawn from marginals", place), n_rows + most_added)
-        drawn[name] = _column(held, released, place, shares)
-    kept = np.arange(n_rows)
-    for name, held in schema.columns.items():
-        if isinstance(held, CategoryColumn) and len(held.values) <= SHORT_LIST:
-            lacking = np.setdiff1d(np.arange(len(held.values)), drawn[name][:n_rows])
-            added = len(kept) + np.arange(len(lacking))
-            drawn[name][added] = lacking
-            kept = np.arange(len(kept) + len(lacking))
-    return pl.DataFrame({name: _series(held, drawn[name][kept]) for name, held in schema.columns.items()})
+    declared: Schema = field(repr=False)
+    share: float
+    marginals: NoisyMarginals
+    n_units: int
+    n_rows: int = N_ROWS
 
+    @property
+    def resolution(self) -> float:
+        """Return q = n₀/(3 σ) of the column with the most noise: how many parts of its range can be told apart."""
+        return resolution_of(self.marginals, self.n_units)
 
-def parquet_of(pool: pl.DataFrame) -> bytes:
-    """Return drawn rows as they are published."""
-    written = io.BytesIO()
-    pool.write_parquet(written)
-    return written.getvalue()
+    def event_for(self, neighbours: Relation | None) -> Composed:
+        """Return what the marginals release, for a change of one unit."""
+        return self.marginals.event_for(neighbours or "replace")
 
+    @property
+    def told(self) -> str:
+        """What is released, in words."""
+        marginals = self.marginals
+        noise = " or ".join(dict.fromkeys(at_least(marginals.sigma(partition)) for partition in marginals.partitions))
+        return (
+            f"noisy counts of {several(len(marginals.partitions), 'column')} in at most "
+            f"{several(marginals.n_levels, 'level')}, discrete Gaussian noise of {noise} on each"
+        )
 
-def _shares(key: bytes, n_rows: int) -> FloatArray:
-    """Return three uniform numbers a row, ``(n_rows, 3)``, the same wherever they are drawn."""
-    words = np.random.Philox(key=int.from_bytes(key[:16], "big")).random_raw(3 * n_rows)
-    return np.asarray((words >> np.uint64(11)).astype(np.float64).reshape(n_rows, 3) * 2.0**-53)
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What the noisy counts are, in plain values."""
+        marginals = self.marginals
+        names = zip(self.declared.columns, marginals.partitions, strict=True)
+        return {
+            "columns": len(marginals.partitions),
+            "levels": marginals.n_levels,
+            "noise": {name: marginals.sigma(partition) for name, partition in names},
+            "share": self.share,
+            "resolution": self.resolution,
+            "rows": self.n_rows,
+        }
 
+    @property
+    def step(self) -> tuple[str, str]:
+        """The line of a check about the pool that will be drawn."""
+        columns = several(len(self.marginals.partitions), "column")
+        return "draw", (
+            f"{self.n_rows:,} rows from noisy counts of {columns}: they stand for public rows, and take "
+            f"{percent(self.share)} of the budget. No accuracy can be foretold"
+        )
 
-def _column(
-    held: DeclaredColumn, released: ReleasedMarginals | None, place: int, shares: FloatArray
-) -> IntArray | FloatArray:
-    """Return the places of values in their list, its length for a missing one; or numbers, NaN for a missing one."""
-    if not isinstance(held, NumberColumn):
-        return _chosen(_weights(held, released, place), shares[:, 0])
-    first, behind, weights = _parts(held, released, place)
-    chosen = _chosen(weights, shares[:, 0])
-    values = held.values(first[chosen], behind[chosen], shares[:, 1:])
-    return np.where(first[chosen] == held.missing, np.nan, values)
+    def part(self, reservation: Reservation) -> Part:
+        """What became of the noisy counts, and their share of the charge."""
+        blocks = reservation.blocks(MARGINAL_LEVEL)
+        stored = sum(block.answers is not None for block in blocks)
+        return Part(
+            purpose=MARGINAL_LEVEL,
+            mechanism="discrete Gaussian noise on counts",
+            reserved=self.marginals.n_levels,
+            share=self.share,
+            asked=len(blocks),
+            answered=stored,
+            interrupted=len(blocks) - stored,
+            sigma=max(self.marginals.sigma(partition) for partition in self.marginals.partitions),
+        )
 
-
-def _weights(held: DeclaredColumn, released: ReleasedMarginals | None, place: int) -> IntArray:
-    """Return how often each cell of a list is drawn, in proportion."""
-    even = np.append(np.ones(held.missing, dtype=np.int64), 0)
-    if released is None:
-        return even
-    least = released.marginals.sigma(released.marginals.partitions[place])
-    counts = released.levels[0][1][place]
-    believed = np.where(counts >= least * (1 if held.missing <= SHORT_LIST else THRESHOLD), counts, 0)
-    return believed if believed.any() else even
-
-
-def _parts(held: NumberColumn, released: ReleasedMarginals | None, place: int) -> tuple[IntArray, IntArray, FloatArray]:
-    """Return the parts of a number's range that are drawn from: first leaf, the leaf behind the last, probability."""
-    levels = [] if released is None else released.levels
-    least = 0.0 if released is None else THRESHOLD * released.marginals.sigma(released.marginals.partitions[place])
-    nodes, shares, ended = np.zeros(1, dtype=np.int64), np.ones(1), []  # the root, which has no count
-    depth = 0
-    for level, noisy in levels:
-        counted, counts = level.nodes[place], np.where(noisy[place] >= least, noisy[place], 0)
-        if not len(counted):
-            break
-        family = 3 if level.number == 1 else 2  # what is missing is counted beside the halves
-        children, weights = counted.reshape(-1, family), counts.reshape(-1, family).astype(np.float64)
-        totals = weights.sum(axis=1)
-        opened = np.isin(nodes, children[:, 0][totals > 0] >> 1)
-        ended.append((nodes[~opened], depth, shares[~opened]))
-        if not opened.any():
-            nodes, shares = nodes[:0], shares[:0]
-            break
-        below = np.searchsorted(children[:, 0] >> 1, nodes[opened])
-        shares = (shares[opened, None] * weights[below] / totals[below, None]).ravel()
-        nodes, depth = children[below].ravel(), level.number
-        if family == 3:
-            ended.append((nodes[2:], depth, shares[2:]))
-            nodes, shares = nodes[:2], shares[:2]
-        nodes, shares = nodes[shares > 0], shares[shares > 0]
-    ended.append((nodes, depth, shares))
-    first = np.concatenate([ends << (held.depth - at) for ends, at, _ in ended])
-    behind = np.concatenate([(ends + 1) << (held.depth - at) for ends, at, _ in ended])
-    return first, behind, np.concatenate([each for _, _, each in ended])
+    def described(self, released: ReleasedMarginals | None, n_rows: int | None = None) -> str:
+        """Say in a sentence what the pool is; `n_rows`: of it, once it is drawn."""
+        verb, more = "will be" if n_rows is None else "were", ""
+        if released is not None and released.lost is not None:
+            more = f"; level {released.lost} was drawn and lost when a process ended, and counts as zeros"
+        return (
+            f"{n_rows or self.n_rows:,} rows {verb} drawn from noisy counts of "
+            f"{several(len(self.marginals.partitions), 'column')}, for {self.share:.0%} of μ²; they stand for public "
+            f"rows, and are not people{more}"
+        )
 
 
-def _chosen(weights: IntArray | FloatArray, shares: FloatArray) -> IntArray:
-    """Return a place a share in [0, 1), drawn in proportion to the weights."""
-    sums = np.cumsum(weights, dtype=np.float64)
-    return np.asarray(np.searchsorted(sums, shares * sums[-1], side="right"), dtype=np.int64)
+def plan_pool(
+    declared: Schema,
+    mu: float,
+    *,
+    n_units: int,
+    neighbours: Relation,
+    share: float | None = None,
+    n_rows: int = N_ROWS,
+) -> PoolPlan:
+    """Fix the share of μ² that marginals get, and their noise.
+
+    `mu`: μ of the whole budget. `share`: s in (0, 1); by default the least within [.1, .3] whose marginals tell six
+    parts of a range apart, else .3; a multiple of .01. `n_rows`: rows to be drawn, at least.
+    """
+    whole = NoisyMarginals(partitions_of(declared), mu, neighbours)
+    if share is None:
+        percents = range(round(100 * LEAST_SHARE), round(100 * MOST_SHARE))
+        fitting = (
+            percent / 100
+            for percent in percents
+            if resolution_of(replace(whole, mu=mu * sqrt(percent / 100)), n_units) >= _LEAST_RATIO
+        )
+        share = next(fitting, MOST_SHARE)
+    marginals = replace(whole, mu=mu * sqrt(share))
+    return PoolPlan(declared=declared, share=share, marginals=marginals, n_units=n_units, n_rows=n_rows)
 
 
-def _series(held: DeclaredColumn, drawn: IntArray | FloatArray) -> pl.Series:
-    """Return a column as a table holds it."""
-    import polars as pl
-
-    if isinstance(held, CategoryColumn):
-        texts = [*held.texts, None]
-        return pl.Series([texts[place] for place in drawn.tolist()], dtype=pl.String)
-    numbers = pl.Series(drawn, dtype=pl.Float64, nan_to_null=True)
-    if isinstance(held, NumberColumn) and held.grid in ("date", "time"):
-        instants = (numbers * _MICROSECONDS).round().cast(pl.Int64).cast(pl.Datetime("us"))
-        return instants.cast(pl.Date) if held.grid == "date" else instants
-    return numbers
+def resolution_of(marginals: NoisyMarginals, n_units: int) -> float:
+    """Return n₀/(3 σ) of the column with the most noise."""
+    return n_units / (THRESHOLD * max(marginals.sigma(partition) for partition in marginals.partitions))
 
 
-_MICROSECONDS: Final = 86_400_000_000  # a day has
+def stated_coordinates(reservation: Reservation) -> set[str]:
+    """Return the digests that were written down behind a charge: of a pool, or of coordinates that follow from it."""
+    return {block.answers[0] for block in reservation.blocks(COORDINATES) if block.answers is not None}
+
+
+def state_coordinates(reservation: Reservation, digest: str, *, refusal: str) -> None:
+    """Write down what the answers or rounds of a reservation rest on, before the first; or refuse another.
+
+    A pool is drawn behind the charge, so that no key can name it. Raises PreconditionFailed, with `refusal`, if they
+    differ.
+    """
+    stated = stated_coordinates(reservation)
+    if stated - {digest}:
+        raise PreconditionFailed(refusal)
+    if not stated and reservation.remaining(COORDINATES):
+        release(reservation, COORDINATES, 1, lambda drawn: digest, record=lambda digest: [digest])

@@ -18,7 +18,7 @@ from quorate.data import PrivateRecords, is_frame, kind
 from quorate.data.canonical import row_digests
 from quorate.data.cell_text import is_missing
 from quorate.data.columns import column, in_words
-from quorate.data.packed import PackedDigests, pack, shared, tally
+from quorate.data.digests import PackedDigests, pack, shared, tally
 from quorate.data.rows import Rows, columns, n_rows, width
 from quorate.findings import Finding, note
 from quorate.run.remarks import remarks

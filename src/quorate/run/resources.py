@@ -1,12 +1,21 @@
-"""How many processes and how much memory a run may take."""
+"""How many processes, threads and how much memory a run may take."""
 
 from __future__ import annotations
 
 import os
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from contextvars import copy_context
+from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from quorate.arguments import count
+
+_Part = TypeVar("_Part")
+_Result = TypeVar("_Result")
 
 
 def processes(wish: int | None) -> int:
@@ -34,3 +43,51 @@ def allowed_memory(wish: int | None) -> int:
     with suppress(OSError, ValueError):  # no such file, or "max"
         there = min(there, int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
     return there // 4
+
+
+class Threads:
+    """Threads that work on parts of one large thing, for functions that spend their time in NumPy.
+
+    `n`: how many; by default as many as there are cores. The caller holds numerical libraries to one thread each
+    (:func:`quorate.ambient.one_thread`): a library that starts its own waits for the others by spinning.
+    """
+
+    def __init__(self, n: int | None = None) -> None:
+        self.n = processes(n)
+
+    def map(self, work: Callable[[_Part], _Result], parts: Iterable[_Part]) -> Iterator[_Result]:
+        """Yield ``work(part)`` of each part, in their order; few parts are held at a time.
+
+        NumPy's error state, and which warnings are heard, are those of the caller.
+
+        Examples
+        --------
+        >>> list(Threads(2).map(abs, [-1, 2, -3]))
+        [1, 2, 3]
+        """
+        waiting: deque[Future[_Result]] = deque()
+        left = iter(parts)
+        if self.n == 1:
+            yield from map(work, left)
+            return
+        try:
+            for part in left:
+                waiting.append(self._pool.submit(copy_context().run, work, part))
+                if len(waiting) > self.n + 1:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(self.n, initializer=_one_of_openmp)
+
+
+def _one_of_openmp() -> None:
+    """Hold OpenMP to one thread in this thread, which has a number of its own there."""
+    from threadpoolctl import ThreadpoolController
+
+    ThreadpoolController().limit(limits=1, user_api="openmp")

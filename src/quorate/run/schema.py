@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from quorate.data import columns, families, is_frame, kind, missing_columns, public_encoder, public_units, take, width
 from quorate.data.cell_text import each, is_missing
+from quorate.data.column_cells import PublicWords
 from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, GivenKinds, column_kinds
 from quorate.data.columns import column as column_of
 from quorate.data.columns import doubles, is_plain_number, listed, refuse_other_columns, texts
@@ -28,7 +29,6 @@ from quorate.data.encoding import indicator_blocks, refuse_without_text
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import as_list
 from quorate.data.number_notation import number, number_with_comma
-from quorate.data.public_words import PublicWords
 from quorate.data.rows import Rows, with_text_names
 from quorate.data.schema_encoder import declared_columns, declared_kinds, encoder_of, kinds_of
 from quorate.data.summed_cells import summed_cells

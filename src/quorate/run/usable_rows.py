@@ -18,9 +18,9 @@ from quorate.data import PrivateRecords, fingerprint, is_frame, kind, take, widt
 from quorate.data.canonical import row_digests
 from quorate.data.cell_text import is_missing
 from quorate.data.columns import families
-from quorate.data.packed import PackedDigests, pack
+from quorate.data.digests import PackedDigests, pack
 from quorate.data.rows import Rows, columns, n_rows
-from quorate.data.streamed import PartedFrame
+from quorate.data.stream import PartedFrame
 from quorate.data.summed_cells import summed_cells
 from quorate.data.unit_ids import usable_slots
 from quorate.data.unit_keys import ListedKeys, as_unit_keys
@@ -53,7 +53,9 @@ class PrivateTable:
         if is_frame(schema.pool):
             X = as_the_column(X, schema.pool)
         elif sparse.issparse(X) and len(getattr(X, "shape", ())) == 2:
-            X = summed_cells(real(X, "X").astype(np.float64, copy=False))
+            X = real(X, "X")
+            if X.format != "csr":  # whose rows are cut out as they are stored, and summed block by block
+                X = summed_cells(X.astype(np.float64, copy=False))
         return cls(schema, X)
 
     def __len__(self) -> int:

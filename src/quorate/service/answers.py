@@ -85,6 +85,10 @@ class Answers(Protocol):
     def healthy(self) -> bool:
         """Whether anything may still be answered."""
 
+    @property
+    def in_place(self) -> bool:
+        """Whether the ledger stands where it was opened; where not, the next new point is refused."""
+
     def answer(self, block: Sequence[Asked]) -> list[Reply]:
         """Answer the requests of a block, one reply each, in their order.
 

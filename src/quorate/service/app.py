@@ -196,7 +196,7 @@ class Service:
 
     async def ready(self, _: Request) -> Response:
         """Say whether it would answer a question: whether the ledger admits charges, and the keys can be read."""
-        if not self.healthy:
+        if not (self.healthy and self.served.answers.in_place):
             return refusal(Problem("unhealthy"))
         try:
             known_keys(self.keys)

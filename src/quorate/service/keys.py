@@ -13,6 +13,7 @@ import os
 import pwd
 import re
 import secrets
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
@@ -34,6 +35,7 @@ FILE: Final = "service-keys.json"
 
 _FORMAT = "quorate service keys 1"
 _TOKEN = re.compile(r"quorate_([0-9a-f]{12})_([A-Za-z0-9_-]{43})")
+_LONGEST = 1 << 24  # bytes of all keys: fifty thousand of them
 _NOBODY = "0" * 64  # what an unknown key's hash is compared with, so that it takes as long as a known one's
 
 
@@ -173,7 +175,9 @@ class KeyFile:
             with _readable(self._path):
                 told = self._path.stat()
         except FileNotFoundError:
-            self._seen, self._keys = None, {}
+            if self._seen is not None or not self._path.parent.is_dir():
+                raise PreconditionFailed(f"{self._path} was removed; restore it, or make new keys") from None
+            self._keys = {}
             return
         seen = (told.st_mtime_ns, told.st_ino, told.st_size)
         if seen != self._seen:
@@ -203,13 +207,25 @@ def _readable(path: Path) -> Iterator[None]:
 def _read(path: Path) -> dict[str, Key]:
     try:
         with _readable(path):
-            content = path.read_bytes()
+            content = _content(path)
         tree = json.loads(content)
         if tree["format"] != _FORMAT:
             raise ValueError  # noqa: TRY301
         keys = [Key(**{**key, "scopes": tuple(key["scopes"])}) for key in tree["keys"]]
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         raise PreconditionFailed(
             f"{path} is damaged; restore it from a backup, or delete it and make new keys"
         ) from None
     return {key.id: key for key in keys}
+
+
+def _content(path: Path) -> bytes:
+    """Read a file that is one, and no pipe or device that would be waited for.
+
+    Raises ValueError if it is none, or longer than all keys of a service are.
+    """
+    with open(path, "rb", opener=lambda name, how: os.open(name, how | os.O_NONBLOCK)) as file:
+        content = file.read(_LONGEST + 1) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
+    if content is None or len(content) > _LONGEST:
+        raise ValueError
+    return content

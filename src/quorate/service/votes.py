@@ -90,6 +90,11 @@ class EnsembleAnswers:
         """Whether the ledger admits anything."""
         return self._ledger.healthy
 
+    @property
+    def in_place(self) -> bool:
+        """Whether the ledger stands where it was opened."""
+        return self._ledger.in_place
+
     def answer(self, block: Sequence[Asked]) -> list[Reply]:
         """Answer a block; see :class:`~quorate.service.answers.Answers`."""
         table = self._features.table([row for asked in block for row in asked.rows])
@@ -309,6 +314,11 @@ class ModelAnswers:
 
     @property
     def healthy(self) -> bool:
+        """True: nothing is charged."""
+        return True
+
+    @property
+    def in_place(self) -> bool:
         """True: nothing is charged."""
         return True
 

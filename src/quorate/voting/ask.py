@@ -26,6 +26,7 @@ from quorate.voting.flow import answering_purposes, answers_left, asked_of
 from quorate.voting.inputs import Inputs, View, refuse_asked
 from quorate.voting.prompted import are_prompts
 from quorate.voting.task import Task
+from quorate.voting.without_pool import as_declared
 
 _STATUS = {DECLINED: "declined", NEVER_ASKED: "never asked"}
 
@@ -106,7 +107,7 @@ def open_online(
     if memo is None:
         queries = task.queries
         if task.strategy is None:
-            released = stored_labels(mechanism, reservation, n_classes=task.n_classes)
+            released = stored_labels(mechanism, reservation, n_classes=task.n_classes, n_queries=len(queries))
         else:
             labelled = stored_adaptively(mechanism, reservation, n_classes=task.n_classes)
             queries, released = labelled.rows, labelled.released
@@ -152,6 +153,10 @@ def asked_rows(task: Task, asked: Any, name: str, *, left_out: tuple[str, ...] =
     Returns: the rows; and the rows as an earlier version took them, which left times in the type that they came in.
     Raises DataRefused if the columns are others, or the teachers cannot take a cell; nothing was charged.
     """
+    if task.inputs.declared is not None:
+        rows = as_declared(task.inputs, asked, left_out=left_out)
+        refuse_asked(task.teacher, task.views.teacher, rows, name=name)
+        return rows, rows
     reader = reader_of(task.inputs, task.views.teacher, left_out=left_out)
     rows = reader.as_the_pool(asked, name)
     refuse_asked(task.teacher, task.views.teacher, rows, name=name)

@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from contextvars import copy_context
 from dataclasses import fields, replace
+from math import sqrt
 from typing import Any
 
 import numpy as np
 
 from quorate.accounting import Guarantee
 from quorate.accounting.figures import at_least, at_most, several
+from quorate.accounting.gaussian import epsilon_of_gaussian, mu_of_gaussian
 from quorate.data import public_digest
 from quorate.errors import InvalidParameter
 from quorate.findings import Finding, Severity
 from quorate.labelling import Released, ex_post_delta, ex_post_epsilon
-from quorate.labelling.released import ReleaseBuilder
+from quorate.labelling.release_log import ReleaseBuilder
 from quorate.ledger import Budget, Ledger, Reservation
 from quorate.mechanisms import Mechanism, is_own
 from quorate.mechanisms.fields import falls_with
@@ -49,12 +51,13 @@ PURPOSES = ("label", "online answer")
 
 def guarantee(task: Task, ledger: Ledger, reservation: Reservation) -> Guarantee:
     """Say what everything that was charged to the ledger guarantees together."""
-    total = task.recipe.n_queries + task.recipe.online_answers
+    total, pool = task.recipe.n_queries + task.recipe.online_answers, task.recipe.pool
+    before = "" if pool is None else f"{pool.told}, and "
     return guarantee_of(
         ledger,
         reservation.event,
         delta=task.facts.delta,
-        mechanism=f"at most {several(total, 'answer')} of {told(task.recipe.mechanism)}",
+        mechanism=f"{before}at most {several(total, 'answer')} of {told(task.recipe.mechanism)}",
         seeded=task.noise.seeded,
     )
 
@@ -85,7 +88,7 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
             partition=task.partition,
             unit=task.unit,
             classes=tuple(str(each) for each in task.inputs.classes),
-            n_public=len(task.inputs.digests),
+            n_public=task.n_public,
             n_queries=recipe_.n_queries,
             teacher=name_of(task.teacher) + (", priors matched" if task.prior_matching else ""),
             student=name_of(task.student),
@@ -95,7 +98,7 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
             n_records_from="public" if task.labels_only else "read" if task.n_was_read else "declared",
             n_rows=None if task.rows_were_read else task.facts.n_rows,
             classes_declared=not task.classes_were_read,
-            recipe=(*recipe_.why, *(f"{_word_of(each)}: {each.words}" for each in recipe_.cautions)),
+            recipe=(*task.why, *(f"{_word_of(each)}: {each.words}" for each in recipe_.cautions)),
             strategy=None if task.strategy is None else type(task.strategy).__name__,
         ),
         spending=spending(task, result.reservation, ledger),
@@ -109,7 +112,7 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
             ledger,
             metadata,
             seeded=task.noise.seeded,
-            public_digests=(("public pool", public_digest(task.inputs.public)),),
+            public_digests=(("drawn pool" if task.draws_pool else "public pool", public_digest(task.inputs.public)),),
         ),
     )
 
@@ -126,6 +129,7 @@ def draft(task: Task, budget: Budget, metadata: RunMetadata) -> Facts:
             nothing = ReleaseBuilder(task.recipe.mechanism, n_queries=0, n_classes=task.n_classes).released()
             student = task.views.student.wrapped(task.student.learner, task.inputs.public)
             result = RunResult(
+                task=task,
                 student=student,
                 released=nothing,
                 queries=task.queries[:0],
@@ -146,7 +150,8 @@ def spending(task: Task, reservation: Reservation, ledger: Ledger) -> Spending:
     """What the budget was, what was charged, and for what."""
     purposes = reservation.purposes
     total = sum(purposes.get(purpose, 0) for purpose in PURPOSES)
-    parts = []
+    pool = task.recipe.pool
+    parts = [] if pool is None else [pool.part(reservation)]
     for purpose in PURPOSES:
         if purpose in purposes:
             became = _became(task, reservation, purpose)
@@ -157,7 +162,7 @@ def spending(task: Task, reservation: Reservation, ledger: Ledger) -> Spending:
                     sigma=scale_of(task.recipe.mechanism),
                     form=form_of(task.recipe.mechanism),
                     reserved=purposes[purpose],
-                    share=purposes[purpose] / total,
+                    share=purposes[purpose] / total * (1 if pool is None else 1 - pool.share),
                     asked=int(became.asked.sum()),
                     answered=int(became.answered.sum()),
                     declined=int(became.declined.sum()),
@@ -233,7 +238,7 @@ def ex_post(task: Task, ledger: Ledger, reservation: Reservation) -> ExPost | No
 
     It is about one reservation, so nothing is said where the ledger holds others too.
     """
-    if task.strategy is None or len(ledger.reservations()) != 1:
+    if task.strategy is None or task.draws_pool or len(ledger.reservations()) != 1:
         return None
     cap = task.recipe.n_queries + task.recipe.online_answers
     drawn = cap - sum(reservation.remaining(each) for each in answering_purposes(task, reservation))
@@ -252,6 +257,14 @@ def ex_post(task: Task, ledger: Ledger, reservation: Reservation) -> ExPost | No
     )
 
 
+def _for_answers(task: Task, epsilon: float) -> float:
+    """Return ε less what noisy counts take of it, as Gaussian noise has it: close enough to compare budgets by."""
+    pool, delta = task.recipe.pool, task.facts.delta
+    return (
+        epsilon if pool is None else epsilon_of_gaussian(delta, mu_of_gaussian(epsilon, delta) * sqrt(1 - pool.share))
+    )
+
+
 def choices(task: Task) -> tuple[Choice, ...]:
     """The same task at other budgets: what the recipe would make of it."""
     rows = []
@@ -261,7 +274,7 @@ def choices(task: Task) -> tuple[Choice, ...]:
         else:
             try:
                 made = recipe(
-                    replace(task.facts, epsilon=epsilon),
+                    replace(task.facts, epsilon=_for_answers(task, epsilon)),
                     n_teachers=task.recipe.n_teachers if task.facts.n_records is None else None,
                     n_queries=task.recipe.n_queries,
                     mechanism=type(task.recipe.mechanism),

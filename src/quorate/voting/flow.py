@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from quorate.ambient import unwarned
-from quorate.data import take
+from quorate.data import public_digest, take
 from quorate.ensemble import (
     CommandTeacher,
     DaskScheduler,
@@ -30,14 +30,28 @@ from quorate.ensemble import (
     partition_rows,
     seeds_of_units,
 )
+from quorate.errors import PreconditionFailed
 from quorate.findings import Finding
 from quorate.labelling import Pool, Released, label, label_adaptively, stages_of
 from quorate.labelling.adaptive import strategy_rng
 from quorate.labelling.passive import block_size
 from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge
-from quorate.release.target import is_closed
-from quorate.run.stage_store import CHUNK, FINISHED, NoStages, StageStore, stage_key
+from quorate.release.target import COORDINATES, MARGINAL_LEVEL, is_closed
+from quorate.run.drawn_pool import (
+    STATEMENTS,
+    count_cells,
+    counted_rows,
+    release_marginals,
+    state_coordinates,
+    stated_coordinates,
+)
+from quorate.run.drawn_rows import (
+    draw_distinct,
+    parquet_of,
+    pool_from,
+)
+from quorate.run.stage_store import CHUNK, FINISHED, NoStages, StageStore, pool_stage, stage_key
 from quorate.students import StudentData, class_probabilities
 from quorate.types import FloatArray, IntArray, Secret, Watch, derive
 from quorate.voting import claims as checks
@@ -47,11 +61,18 @@ from quorate.voting.scope import scope_of
 from quorate.voting.task import Task
 from quorate.voting.trained import trained
 
+OTHER_POOL = (
+    "the ledger holds these very answers on rows that were drawn with other bits, as another machine or version of a "
+    "library draws them; nothing more was charged. Go on where they were drawn (a run: with its "
+    "private/drawn-pool-*.stage); another release, which is charged, has another ε"
+)
+
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
     """What a journey brings home. Everything but the ensemble may be published."""
 
+    task: Task  # what was done, on the pool that was drawn where there were no public rows
     student: Any
     released: Released
     queries: IntArray
@@ -76,9 +97,11 @@ def run_pipeline(
     ledger.bind(task.fingerprint)
     charge = schedule(task, key or secrets.token_hex(16))
     charge.check_affordable(ledger)  # a refusal comes before any work
-    queries = task.queries
     shards = shards_of(task)
     looked = checks.shards(task, shards)  # refuses before anything is fitted or charged
+    if task.draws_pool:
+        task = on_drawn_pool(task, charge.reserve(ledger), stages, see)
+    queries = task.queries
     with nullcontext() if task.scheduler is None else task.scheduler.connected():  # so that it is refused early
         ensemble, counts = votes(task, queries, stages, see, shards=shards)
     reservation = charge.reserve(ledger)
@@ -93,7 +116,10 @@ def run_pipeline(
                 block=block_size(len(queries), task.noise, informed=interactive),
                 predict=(lambda so_far: predictions(task, queries, so_far)) if interactive else None,
                 progress=lambda done, total: see("labels", done, total),
+                fewer=task.draws_pool,
             )
+            if task.draws_pool:
+                stages.save(FINISHED, finished_key(task, charge.key), b"")
         else:
             found = label_adaptively(
                 counts,
@@ -113,6 +139,7 @@ def run_pipeline(
     if not any(reservation.remaining(purpose) for purpose in answering_purposes(task, reservation)):
         ensemble = None  # nothing is left to ask it
     return RunResult(
+        task=task,
         student=student,
         released=released,
         queries=queries,
@@ -129,10 +156,44 @@ def shards_of(task: Task) -> Secret[IntArray]:
     return partition_rows(unit_keys, task.recipe.n_teachers, task.key, partition=task.partition)
 
 
+def on_drawn_pool(task: Task, reservation: Reservation, stages: StageStore, see: Watch) -> Task:
+    """Release the noisy counts, or read those that were, and return the task on the pool that is drawn from them.
+
+    The pool is written down in the ledger before the first answer. Raises PreconditionFailed if another one was.
+    """
+    plan, private = task.recipe.pool, task.inputs.private.reveal()
+    assert plan is not None  # noqa: S101 - the caller's condition
+    assert private.cells is not None  # noqa: S101 - of a task that draws its pool
+    counted = counted_rows(private.unit_keys, task.key)
+    released = release_marginals(
+        plan.marginals,
+        count_cells(plan.declared, private.cells.parts(), counted, task.inputs.kinds.dialect),
+        reservation,
+        task.noise,
+        progress=lambda done, total: see("marginals", done, total),
+    )
+    stated, pool = stated_coordinates(reservation), task.kept_pool(stages)
+    if pool is None or public_digest(pool) not in stated:
+        content = parquet_of(draw_distinct(plan.declared, released, plan.n_rows, task.key))
+        stages.save(pool_stage(task.content_key), task.content_key, content)
+        pool = pool_from(content)  # what was written is the pool
+    state_coordinates(reservation, public_digest(pool), refusal=OTHER_POOL)
+    return task.on(pool, released)
+
+
+def refuse_other_pool(task: Task, reservation: Reservation) -> None:
+    """Refuse to go on with answers on another pool than the ledger says; raises PreconditionFailed."""
+    if task.draws_pool and public_digest(task.inputs.public) not in stated_coordinates(reservation):
+        raise PreconditionFailed(OTHER_POOL)
+
+
 def answering_purposes(task: Task, reservation: Reservation) -> tuple[str, ...]:
-    """What pays for questions after the labels: what was kept back, then what a strategy that stopped has left."""
+    """What pays for questions after the labels: what was kept back, then labels that are left.
+
+    A strategy that stopped leaves some, and a pool of which fewer rows differ than were paid for.
+    """
     kept = ("online answer",) if "online answer" in reservation.purposes else ()
-    return kept if task.strategy is None else (*kept, "label")
+    return (*kept, "label") if task.leaves_labels else kept
 
 
 def answers_left(task: Task, reservation: Reservation) -> int:
@@ -174,10 +235,18 @@ def schedule(task: Task, key: str) -> Charge:
         "online answer": task.recipe.online_answers,
         **stages_of(task.recipe.mechanism),
     }
+    purposes = {purpose: count for purpose, count in purposes.items() if count}
+    charged_to = None
+    if task.recipe.pool is not None:  # the first part of the event pays for counts, the second for answers
+        of_pool = {MARGINAL_LEVEL: task.recipe.pool.marginals.n_levels, COORDINATES: STATEMENTS}
+        charged_to = {**dict.fromkeys(of_pool, 0), **dict.fromkeys(purposes, 1)}
+        purposes = {**of_pool, **purposes}
     return Charge(
-        event=task.recipe.event,
+        event=task.event,
+        also=task.also,
         delta=task.facts.delta,
-        purposes={purpose: count for purpose, count in purposes.items() if count},
+        purposes=purposes,
+        charged_to=charged_to,
         key=key,
         scope=scope_of(task),
         seeded=task.noise.seeded,

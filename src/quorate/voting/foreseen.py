@@ -34,7 +34,8 @@ def foreseen(task: Task) -> dict[str, Any]:
         "seeded": task.noise.seeded,
         "n_is_treated_as_public": task.n_was_read,
         "rows_are_treated_as_public": task.rows_were_read,
-        "why": list(task.recipe.why),
+        "why": list(task.why),
+        **({} if task.recipe.pool is None else {"marginals": task.recipe.pool.facts}),
     }
 
 
@@ -47,6 +48,7 @@ def steps_of(task: Task, found: dict[str, Any]) -> list[tuple[str, str]]:
     kept = f"({several(found['n_queries'], 'label')}, {found['online_answers']:,} kept back for later)"
     return [
         *unit_line(task.neighbouring),
+        *([] if task.recipe.pool is None else [task.recipe.pool.step]),
         ("train", f"{teachers}; {task.neighbouring.changing} changes exactly one teacher"),
         ("release", f"{several(answers, 'answer')} {kept}"),
         ("by", found["released_by"]),

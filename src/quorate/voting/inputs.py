@@ -35,6 +35,7 @@ from quorate.data import (
     take,
 )
 from quorate.data.column_kinds import ColumnKinds, column_kinds
+from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.feature_checks import refuse_larger
 from quorate.data.feature_maps import PoolDirections, PoolScale, SharedPatches
 from quorate.data.feature_maps.directions import OF_IMAGES, is_wide
@@ -43,8 +44,10 @@ from quorate.data.feature_maps.unit_coordinates import UnitCoordinates
 from quorate.data.fixed_types import absent_marks, fixed_types
 from quorate.data.labels import Label
 from quorate.data.rows import Rows, texts_like
+from quorate.data.schema_encoder import encoder_of
 from quorate.ensemble.ensemble import largest_number
 from quorate.errors import DataRefused, InvalidParameter
+from quorate.run.usable_rows import PrivateTable
 from quorate.students.evidence import LinearPrior
 from quorate.students.student import EstimatorStudent, Student
 from quorate.types import IntArray, Secret
@@ -52,12 +55,16 @@ from quorate.types import IntArray, Secret
 
 @dataclass(frozen=True, slots=True)
 class PrivateRows:
-    """The labelled rows to protect: features ``(n, d)``, class codes ``(n,)``, one unit key and one digest a row."""
+    """The labelled rows to protect: features ``(n, d)``, class codes ``(n,)``, one unit key and one digest a row.
+
+    `cells`: the rows as they came, where a pool is drawn from what they say.
+    """
 
     X: Rows
     codes: IntArray
     unit_keys: Sequence[bytes]
     digests: Sequence[bytes]
+    cells: PrivateTable | None = None
 
     @classmethod
     def none(cls) -> PrivateRows:
@@ -71,7 +78,8 @@ class Inputs:
 
     `private`: the labelled rows. `public`: the public rows, with the private table's columns in its order. `digests`:
     one canonical digest a public row. `classes`: the declared classes, in their order. `kinds`: what each column is
-    read as, by the public rows and what the owner says.
+    read as, by the public rows and what the owner says. `declared`: where there are no public rows: what columns hold;
+    `public` are rows that are drawn for it then, evenly until the noisy counts are paid for and released.
     """
 
     private: Secret[PrivateRows]
@@ -79,6 +87,11 @@ class Inputs:
     digests: Sequence[bytes]
     classes: tuple[Label, ...]
     kinds: ColumnKinds = field(default_factory=ColumnKinds)
+    declared: DeclaredSchema | None = None
+
+    def on(self, pool: Rows) -> Inputs:
+        """Return both sides with the pool that was drawn."""
+        return replace(self, public=pool, digests=row_digests(pool))
 
     def records(self) -> PrivateRecords:
         """Return by what the private rows are known again, once they are gone."""
@@ -249,7 +262,9 @@ def look(
     """
     frame = is_frame(inputs.public)
     encoder, kinds = None, inputs.kinds
-    if frame or missing_columns(inputs.public).any():
+    if inputs.declared is not None:
+        encoder = encoder_of(inputs.declared, kinds(inputs.public))
+    elif frame or missing_columns(inputs.public).any():
         # Without a rule dates are refused where a model would meet them; Pipelines that read the frame may read them.
         encoder = public_encoder(_without_times(kinds(inputs.public)), kinds.text)
     encoded = View(encoder if frame and (built_in or kinds.changed or needs_encoding(inputs.public)) else None)
@@ -259,11 +274,14 @@ def look(
     for role, model in {"teacher": teacher, "student": student.learner}.items():
         reads_frames = frame and _reads_frames(model)
         view = View(None if reads_frames else encoded.encoder, reads_frames=reads_frames)
-        if view.encoder is not None:
+        if view.encoder is not None or inputs.declared is not None:
             view = replace(view, kinds=kinds)
         if role == "teacher":
             view = replace(view, fixed=True, marks=absent_marks(view.kinds(inputs.public)))
         views[role] = view
+        if inputs.declared is not None:  # which says of every column that a cell may be missing
+            refuse_untaken(model, view, inputs.public.clear(1), name="a table of this schema", role=role)
+            continue
         view.check(inputs.public, "public")
         if role == "teacher":
             view.check(inputs.private.reveal().X, "X")
@@ -271,7 +289,7 @@ def look(
         refuse_untaken(model, view, inputs.private.reveal().X, name="X", role=role)
     numbers = View(encoder, kinds=kinds, directions=images)
     if directed:
-        views["teacher"] = _in_directions(views["teacher"], inputs.public, images)
+        views["teacher"] = _in_directions(views["teacher"], inputs.public, images, drawn=inputs.declared is not None)
     if images is not None and isinstance(student, EstimatorStudent) and student.estimator is None:
         views["student"] = replace(views["student"], directions=images)
     as_they_are = replace(numbers, directions=None)
@@ -307,13 +325,18 @@ def refuse_asked(model: Any, view: View, rows: Rows, *, name: str) -> None:
         refuse_larger(rows, largest, name=name, taker=f"the teacher {type(model).__name__}")
 
 
-def _in_directions(view: View, pool: Rows, images: PoolDirections | None) -> View:
+def _in_directions(view: View, pool: Rows, images: PoolDirections | None, *, drawn: bool) -> View:
     """Return a view through the leading directions of what the pool looks like in this one, where that is wide."""
     if images is not None:
         return replace(view, directions=images)
     if view.reads_frames or not is_wide(int(view(take(pool, [0])).shape[1]), n_rows(pool)):
         return view
-    return replace(view, directions=PoolDirections.of(view(pool)))
+    try:
+        return replace(view, directions=PoolDirections.of(view(pool)))
+    except InvalidParameter:
+        if not drawn:
+            raise
+        return view  # rows that are all equal tell no directions; nothing is refused of what was drawn
 
 
 def _units_of(pool: Rows) -> Any | None:

@@ -18,10 +18,11 @@ def look_at_votes(task: Task, *, names: Names | None = None) -> Secret[Look | No
     """
     inputs, names = task.inputs, names or Names()
     private = inputs.private.reveal()
-    table = PrivateTable(Schema(inputs.public, None, kinds=inputs.kinds), private.X)
-    compared = inputs.public is not private.X  # else features are public, and labels alone are private
+    table = private.cells or PrivateTable(Schema(inputs.public, None, kinds=inputs.kinds), private.X)
+    # Else features are public, and labels alone are private; or rows are drawn, and compared with nothing.
+    compared = inputs.public is not private.X and not task.draws_pool
     counted = CountedCells.of(table, compared=compared)
-    pool = table.schema.parsed(inputs.public)[0]
+    pool = table.schema.parsed(inputs.public)[0] if compared else None
     n = len(private.codes)
     return Secret(
         Look(

@@ -5,49 +5,45 @@ arguments → tables → how models see them → a rehearsal on public rows → 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from quorate.accounting.figures import plural, several
 from quorate.accounting.neighbouring import LABELS_OF, ONE_RECORD
 from quorate.ambient import one_thread
-from quorate.arguments import count, one_of, truth
+from quorate.arguments import count, one_of, real, truth
 from quorate.data import check_classes
+from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.feature_maps import PoolDirections
 from quorate.data.unit_keys import count_units
 from quorate.ensemble import (
     ChatTeacher,
-    ClassifierTeacher,
     Partition,
-    PriorMatchingTeacher,
     Teacher,
     as_teacher,
     check_unfitted,
     with_classes,
 )
-from quorate.ensemble.linear.tiny import TinyTeacher
 from quorate.ensemble.teachers.unfitted import may_have
 from quorate.ensemble.workers.pool import refuse_daemon
-from quorate.errors import DataRefused, InvalidParameter, named
+from quorate.errors import DataRefused, InvalidParameter, named, naming
 from quorate.labelling.active import Strategy
-from quorate.mechanisms import Mechanism, check_declared, check_own, for_runs, is_own
-from quorate.mechanisms.schedule import check_mechanism
+from quorate.mechanisms import Mechanism, check_own
 from quorate.noise import NoiseSource
+from quorate.release.session import LedgerTerms
 from quorate.release.target import floor_budget
 from quorate.run.cautions import constant_teachers_caution, rows_caution
 from quorate.run.hopeless import refuse_hopeless
-from quorate.run.pool_cautions import pool_cautions, unit_caution
+from quorate.run.pool_cautions import coarse_marginals_caution, pool_cautions, unit_caution
 from quorate.run.public_facts import PublicFacts
 from quorate.run.resources import allowed_memory, processes
 from quorate.run.unit import unit_of
 from quorate.students import AutoStudent, Student, as_student
 from quorate.students.student import EstimatorStudent
 from quorate.types import Secret
-from quorate.voting.config import RunConfig, check_declared_rows
+from quorate.voting.config import RunConfig, check_declared_rows, matches_priors, mechanism_asked_for, queries_asked_for
 from quorate.voting.coordinates import PoolForVotes, in_coordinates, pool_for_votes
 from quorate.voting.dry_run import (
     refuse_plain_student,
@@ -66,6 +62,7 @@ from quorate.voting.recipe_notes import (
     with_strategy_told,
 )
 from quorate.voting.task import Task
+from quorate.voting.without_pool import declared_inputs, n_public_of, relation_of
 
 OR_AUTO = '"auto" chooses it'
 
@@ -96,8 +93,11 @@ def prepare(
     key: Secret[bytes],
     fingerprint_key: Secret[bytes],
     noise: NoiseSource,
+    terms: LedgerTerms | None = None,
 ) -> Task:
     """Check everything that can be wrong before any private row is used, and fill in what was left open.
+
+    `terms`: of the ledger to charge, where a pool is drawn; by default of a new one.
 
     Raises InvalidParameter if an argument is of the wrong kind or out of range, or a model of the user's own fails on
     public rows; DataRefused if a table is wrong as a whole.
@@ -106,16 +106,7 @@ def prepare(
     grouped = groups is not None
     images = directions_of_images(public)
     asked = _read(config := _with_classes_named(config), grouped=grouped, images=images is not None)
-    inputs = check_inputs(
-        X,
-        y,
-        public=public,
-        classes=config.classes,
-        groups=groups,
-        **config.names,
-        labels_only=config.labels_only,
-        words_as_written=config.words_as_written,
-    )
+    inputs = _inputs(config, asked, X, y, public=public, groups=groups)
     views = _rehearsed(config, asked, inputs, _views(config, asked, inputs, images))
     facts = _public_facts(config, asked, inputs, views, grouped=grouped)
     pool = None if images is not None else _pool_for_votes(config, asked, inputs, views, facts)
@@ -132,12 +123,12 @@ def prepare(
         facts=facts,
         recipe=made,
         unit=asked.unit,
-        n_was_read=asked.n_teachers is None and config.n_records is None,
+        n_was_read=_reads_units(config, asked),
         rows_were_read=_reads_rows(config, asked, grouped=grouped),
         partition=partition,
         declined=config.declined,
         preprocessing=config.preprocessing,
-        prior_matching=_prior_matching(config.prior_matching, asked.teacher, n_classes=len(inputs.classes)),
+        prior_matching=matches_priors(config.prior_matching, asked.teacher, n_classes=len(inputs.classes)),
         batched=config.batched,
         classes_by_shard=config.classes_by_shard,
         labels_only=config.labels_only,
@@ -151,6 +142,8 @@ def prepare(
         scheduler=config.scheduler,
         strategy=asked.strategy,
         earlier=partial(_earlier, config, X, y, noise=noise, **how),
+        relation=relation_of(config, partition, terms, n_was_read=_reads_units(config, asked), unit=asked.unit),
+        seen=partial(_views, config, asked, images=None),
     )
 
 
@@ -171,10 +164,10 @@ def _pool_for_votes(
 ) -> PoolForVotes | None:
     """Return what coordinates of the pool follow from; None where models see rows in another way.
 
-    They are for a student that is left open, on queries that are fixed beforehand; and how many rows there are has to
-    be known.
+    They are for a student that is left open, on public rows and queries that are fixed beforehand; and how many rows
+    there are has to be known.
     """
-    open_ = config.student is None or asked.student == AutoStudent()
+    open_ = (config.student is None or asked.student == AutoStudent()) and config.schema is None
     if config.earlier_defaults or not open_ or asked.strategy is not None or facts.rows is None:
         return None
     return pool_for_votes(inputs.public, views, asked.mechanism)
@@ -191,6 +184,32 @@ def _in_coordinates(
     return asked, views, with_directions_told(made, views)
 
 
+def _inputs(config: RunConfig, asked: _Arguments, X: Any, y: Any, *, public: Any, groups: Any) -> Inputs:
+    """Check the tables against each other; or the private one against the schema that was declared for it."""
+    if config.schema is not None:
+        return declared_inputs(config, X, y, teacher=asked.teacher, public=public, groups=groups)
+    if config.neighbours != "auto":
+        raise InvalidParameter(
+            f"{named('neighbours', config.neighbours)} is for where there are no public rows: votes on public rows "
+            "have one price for adding, removing and replacing; leave it out"
+        )
+    return check_inputs(
+        X,
+        y,
+        public=public,
+        classes=config.classes,
+        groups=groups,
+        **config.names,
+        labels_only=config.labels_only,
+        words_as_written=config.words_as_written,
+    )
+
+
+def _reads_units(config: RunConfig, asked: _Arguments) -> bool:
+    """Whether the number of units is read: it chooses K, and the noise of counts from which a pool is drawn."""
+    return config.n_records is None and (asked.n_teachers is None or config.schema is not None)
+
+
 def _recipe(
     config: RunConfig,
     asked: _Arguments,
@@ -201,7 +220,8 @@ def _recipe(
     grouped: bool,
 ) -> tuple[Recipe, Partition]:
     """Fill in what was left open, try the student, and refuse what can answer nothing; return the partition as well."""
-    made = _with_tried_student(config, asked, _fill_in(config, asked, facts, grouped=grouped), inputs, views)
+    made = _fill_in(config, asked, facts, declared=inputs.declared, grouped=grouped)
+    made = _with_tried_student(config, asked, made, inputs, views)
     partition = _partition(config, made, facts, grouped=grouped)
     if partition != "unit":
         _refuse_too_many_teachers(made, inputs, config.n_records, facts)
@@ -235,21 +255,26 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
     given = config.default_teacher if config.teacher is None else config.teacher
     teacher = default_teacher(images=images) if given is None else given
     student = as_student(config.default_student if config.student is None else config.student)
-    as_teacher(teacher, preprocessing=config.preprocessing)  # refuses what cannot be one
+    with naming({"model": named("teacher")}):
+        as_teacher(teacher, preprocessing=config.preprocessing)  # refuses what cannot be one
     truth("batched", config.batched)
-    check_unfitted(student.learner, preprocessing=config.preprocessing)
+    with naming({"model": named("student")}):
+        check_unfitted(student.learner, preprocessing=config.preprocessing)
     refuse_plain_student(student.learner)
     if config.classes is None:
         raise InvalidParameter(
             "classes= is required. Reading the label set from the data can reveal that a rare label is present. "
             'Example: classes=["no", "yes"]'
         )
+    n_classes = len(check_classes(config.classes))
     return _Arguments(
         epsilon=epsilon,
         delta=delta,
         teacher=teacher,
         student=student,
-        mechanism=_mechanism(config.mechanism, config.mechanism_fields, n_classes=len(check_classes(config.classes))),
+        mechanism=mechanism_asked_for(
+            config.mechanism, config.mechanism_fields, n_classes=len(check_classes(config.classes))
+        ),
         online_answers=count("online_answers", config.online_answers),
         n_teachers=None
         if config.n_teachers == "auto"
@@ -280,7 +305,7 @@ def _rehearsed(config: RunConfig, asked: _Arguments, inputs: Inputs, views: View
         scores = scores_asked_for(asked.mechanism, prior_matching=config.prior_matching)
         rehearse_teacher(teacher, inputs, views, scores=scores)
     if asked.strategy is not None:
-        asked.strategy.check(n_points=len(set(inputs.digests)), n_classes=len(inputs.classes))
+        asked.strategy.check(n_points=n_public_of(config, inputs), n_classes=len(inputs.classes))
         if config.rehearse:
             rehearse_strategy(asked.strategy, inputs, views)
     return views
@@ -303,8 +328,8 @@ def _with_tried_student(config: RunConfig, asked: _Arguments, made: Recipe, inpu
 def _public_facts(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views, *, grouped: bool) -> PublicFacts:
     """Gather all that the recipe may depend on."""
     return PublicFacts(
-        n_records=_n_records(config.n_records, inputs, needed=asked.n_teachers is None),
-        n_public=len(set(inputs.digests)),
+        n_records=_n_records(config.n_records, inputs, needed=_reads_units(config, asked)),
+        n_public=n_public_of(config, inputs),
         n_classes=len(inputs.classes),
         width=views.width,
         epsilon=asked.epsilon,
@@ -312,19 +337,24 @@ def _public_facts(config: RunConfig, asked: _Arguments, inputs: Inputs, views: V
         online_answers=asked.online_answers,
         n_rows=len(inputs.private.reveal().unit_keys) if _reads_rows(config, asked, grouped=grouped) else config.n_rows,
         unit=asked.unit.removesuffix(LABELS_OF.format("")),
+        neighbours=config.neighbours,
     )
 
 
-def _fill_in(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, grouped: bool) -> Recipe:
+def _fill_in(
+    config: RunConfig, asked: _Arguments, facts: PublicFacts, *, declared: DeclaredSchema | None, grouped: bool
+) -> Recipe:
     """Choose what was left open, and refuse a mechanism that does not go with the student or the strategy."""
     strategy, student = asked.strategy, asked.student
     each_unit = config.partition == "unit" or _knows_no_rows(config, asked, facts, grouped=grouped)
     made = recipe(
         facts,
         n_teachers=facts.n_records if each_unit else asked.n_teachers,
-        n_queries=_n_queries(config.queries, facts.n_public) if strategy is None else strategy.n,
+        n_queries=queries_asked_for(config.queries, facts.n_public) if strategy is None else strategy.n,
         mechanism=asked.mechanism,
         fields=config.mechanism_fields,
+        declared=declared,
+        share=None if config.marginals is None else real("marginals", config.marginals, above=0, below=1),
     )
     if each_unit:
         made = replace(made, why=(*made.why, f"{several(made.n_teachers, 'teacher')}, one for each {facts.unit}"))
@@ -358,7 +388,7 @@ def _partition(config: RunConfig, made: Recipe, facts: PublicFacts, *, grouped: 
 
 def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views: Views, facts: PublicFacts) -> Recipe:
     """Add whether shards of this size teach a given model anything; the default model learns from any."""
-    if config.teacher is None or not config.rehearse:
+    if config.teacher is None or not config.rehearse or inputs.declared is not None:
         return made
     teacher = _teacher(config, config.teacher, inputs)
     rows = None if facts.rows is None else round(facts.rows / made.n_teachers)
@@ -368,10 +398,14 @@ def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, view
 
 def _with_pool_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views: Views, facts: PublicFacts) -> Recipe:
     """Add how many public rows there are, and of which columns the encoder makes nothing, where a model is given it."""
-    made = made if config.labels_only else with_public_rows_counted(made, inputs.public, facts)
+    if not (config.labels_only or inputs.declared is not None):
+        made = with_public_rows_counted(made, inputs.public, facts)
     if facts.unit == ONE_RECORD and not config.labels_only:
         likely = unit_caution(inputs.public, left_out=config.left_out)
         made = replace(made, considered=(*made.considered, likely))
+    if made.pool is not None:
+        coarse = coarse_marginals_caution(made.pool.resolution, len(made.pool.marginals.partitions))
+        return replace(made, considered=(*made.considered, coarse))
     if views.teacher.encoder is None and views.student.encoder is None:
         return made
     return replace(
@@ -393,34 +427,6 @@ def _refuse_too_many_teachers(made: Recipe, inputs: Inputs, declared: Any, facts
         )
 
 
-def _mechanism(wish: Any, given: Mapping[str, Any], *, n_classes: int) -> Mechanism | type[Mechanism] | str | None:
-    """A mechanism as it is; the name or the class of one; or None where the recipe is to choose."""
-    if isinstance(wish, type) and issubclass(wish, Mechanism):
-        return check_declared(wish) if is_own(wish) else one_of("mechanism", wish.__name__, for_runs())
-    if isinstance(wish, Mechanism) and wish.takes != "sums":
-        if is_own(wish):
-            check_declared(type(wish))
-        check_mechanism(wish, n_classes=n_classes)
-        return wish
-    name = one_of("mechanism", wish, ("auto", *for_runs()), hint="A mechanism of quorate.mechanisms is taken too")
-    if name != "auto":
-        return name
-    return "NoisyCounts" if given else None
-
-
-def _prior_matching(wish: Any, teacher: Any, *, n_classes: int) -> bool:
-    matching = truth("prior_matching", wish)
-    if matching and n_classes != 2:
-        raise InvalidParameter(
-            f"{named('prior_matching')} is for two classes, and there are {n_classes}; leave it out",
-            parameter="prior_matching",
-            got=matching,
-        )
-    if matching and not isinstance(teacher, TinyTeacher):
-        PriorMatchingTeacher(ClassifierTeacher(teacher), np.zeros((1, 1)))  # refuses a teacher without scores
-    return matching
-
-
 def _n_records(declared: int | None, inputs: Inputs, *, needed: bool) -> int | None:
     if declared is not None:
         return count("n_records", declared, at_least=1)
@@ -431,17 +437,3 @@ def _reads_rows(config: RunConfig, asked: _Arguments, *, grouped: bool) -> bool:
     """Whether the number of rows is read: where the number of units is read too, and neither was declared."""
     declared = config.n_records is not None or config.n_rows is not None
     return grouped and asked.n_teachers is None and not declared
-
-
-def _n_queries(wish: Any, n_public: int) -> int | None:
-    if wish in ("auto", "all"):
-        return None if wish == "auto" else n_public
-    asked = count("queries", wish, at_least=1, hint='A number, "all", "auto", or a strategy such as Margin(300)')
-    if asked > n_public:
-        raise InvalidParameter(
-            f"{named('queries', asked)} but the pool has {n_public:,} distinct points; ask at most that many",
-            parameter="queries",
-            got=asked,
-            expected=f"at most {n_public:,}",
-        )
-    return asked

@@ -49,15 +49,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from quorate.accounting import Event
+from quorate.accounting import Composed, Event
 from quorate.accounting.figures import plural, several
 from quorate.accounting.gaussian import mu_of_gaussian
+from quorate.accounting.neighbouring import Relation
 from quorate.arguments import count, one_of
+from quorate.data.declared_schema import Schema
 from quorate.errors import InvalidParameter, named
 from quorate.findings import Finding
 from quorate.mechanisms import Mechanism, StreamMechanism, for_runs, noise_fields
 from quorate.mechanisms.schedule import DEFAULT, check_schedule, mechanism_for
 from quorate.run.cautions import considered
+from quorate.run.drawn_pool import (
+    PoolPlan,
+    plan_pool,
+)
 from quorate.run.public_facts import PublicFacts
 
 ROWS_FACTOR = 0.25
@@ -88,6 +94,8 @@ class Recipe:
         One sentence for each choice that the recipe made.
     considered : tuple of Finding
         What was looked for before the budget is spent: :func:`~quorate.run.cautions.considered`.
+    pool : PoolPlan or None
+        Where there are no public rows: the noisy counts from which a pool is drawn, in the same charge.
 
     Examples
     --------
@@ -102,6 +110,7 @@ class Recipe:
     mechanism: Mechanism
     why: tuple[str, ...]
     considered: tuple[Finding, ...] = ()
+    pool: PoolPlan | None = None
 
     @property
     def cautions(self) -> tuple[Finding, ...]:
@@ -111,7 +120,19 @@ class Recipe:
     @property
     def event(self) -> Event:
         """The whole schedule, labels and online answers, as one event."""
+        return self.event_for("replace" if self.pool is None else self.pool.marginals.neighbours)
+
+    @property
+    def answers(self) -> Event:
+        """The part of the schedule that is answers: all of it, unless a pool is drawn."""
         return self.mechanism.schedule(self.n_queries + self.online_answers)
+
+    def event_for(self, neighbours: Relation) -> Event:
+        """Return the whole schedule for a change of one unit; votes have one price for all of them.
+
+        Where a pool is drawn it has two parts: noisy counts, and answers.
+        """
+        return self.answers if self.pool is None else Composed((self.pool.event_for(neighbours), self.answers))
 
 
 def recipe(
@@ -121,6 +142,8 @@ def recipe(
     n_queries: int | None = None,
     mechanism: Mechanism | type[Mechanism] | str | None = None,
     fields: Mapping[str, Any] | None = None,
+    declared: Schema | None = None,
+    share: float | None = None,
 ) -> Recipe:
     """Fill in whatever the user left open.
 
@@ -134,6 +157,11 @@ def recipe(
         A mechanism; or the class of one, or its name, whose noise is then filled in.
     fields : mapping, optional
         Fields of the mechanism whose class is given.
+    declared : Schema, optional
+        What columns hold where there are no public rows: ``facts.n_public`` different ones are to be drawn from noisy
+        counts, which are paid within the same ε and δ.
+    share : float, optional
+        Of μ² for these counts, in (0, 1).
 
     Raises
     ------
@@ -176,6 +204,16 @@ def recipe(
             got=n_queries,
         )
     answers = n_queries + facts.online_answers
+    pool = None
+    if declared is not None:
+        pool = plan_pool(
+            declared,
+            mu_of_gaussian(facts.epsilon, facts.delta),
+            n_units=_known(facts),
+            neighbours="add-or-remove" if facts.neighbours == "add-or-remove" else "replace",
+            share=share,
+            n_rows=facts.n_public,
+        )
     if isinstance(mechanism, type):
         mechanism = mechanism_for(
             mechanism,
@@ -185,6 +223,7 @@ def recipe(
             answers=answers,
             epsilon=facts.epsilon,
             delta=facts.delta,
+            beside=None if pool is None else pool.event_for(pool.marginals.neighbours),
         )
         if noise_fields(kind) and not fields:
             why.append(
@@ -199,6 +238,7 @@ def recipe(
         mechanism=mechanism,
         why=tuple(why),
         considered=considered(facts, mechanism, n_teachers=n_teachers, n_queries=n_queries),
+        pool=pool,
     )
 
 

@@ -16,8 +16,7 @@ from quorate.errors import PreconditionFailed
 from quorate.labelling import stored_labels
 from quorate.ledger import Ledger
 from quorate.release import Charge
-from quorate.release.model_digest import described_mechanism
-from quorate.run.stage_store import NoStages, stage_key
+from quorate.run.stage_store import NoStages
 from quorate.types import Secret, Watch, derive
 from quorate.voting import claims as checks
 from quorate.voting.flow import RunResult, answering_purposes, run_pipeline, schedule, shards_of, teach, teachers
@@ -41,21 +40,9 @@ def fit_key(beside_ledger: Secret[bytes], nonce: str) -> Secret[bytes]:
     return Secret(derive(beside_ledger, f"fit {nonce}"))
 
 
-def content_key(task: Task) -> str:
-    """Return the keyed hash of all that a task's charge is for: the votes, the noise, the answers kept back."""
-    recipe = task.recipe
-    made_from = {
-        **task.cache_inputs,
-        "mechanism": described_mechanism(recipe.mechanism),
-        "event": recipe.event.to_json(),
-        "online": recipe.online_answers,
-    }
-    return stage_key(task.key, "labels", made_from)
-
-
 def charge_name(task: Task, nonce: str) -> str:
     """Return the idempotency key of a fit's charge, by which it is found again."""
-    return f"{_FIT} {nonce} {content_key(task)}"
+    return f"{_FIT} {nonce} {task.content_key}"
 
 
 def nonces_of(ledger: Ledger) -> list[str]:
@@ -98,7 +85,7 @@ def go_on(task: Task, charge: Charge, ledger: Ledger, *, watch: Watch | None = N
             "this fit was charged with another promise than these arguments make, such as n_records= or unit= that was "
             "not given then; give the arguments of the fit. Nothing was charged"
         ) from None
-    if task.strategy is not None or reservation.remaining("label"):
+    if task.strategy is not None or task.draws_pool or reservation.remaining("label"):
         return run_pipeline(task, ledger, key=charge.key, watch=watch)
     see = watch or (lambda stage, done, total: None)
     released = stored_labels(task.recipe.mechanism, reservation, n_classes=task.n_classes)
@@ -107,6 +94,7 @@ def go_on(task: Task, charge: Charge, ledger: Ledger, *, watch: Watch | None = N
     owed = any(reservation.remaining(purpose) for purpose in answering_purposes(task, reservation))
     ensemble = teachers(task, NoStages(), see, shards=shards) if owed else None
     return RunResult(
+        task=task,
         student=teach(task, task.queries, released),
         released=released,
         queries=task.queries,

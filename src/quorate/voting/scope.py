@@ -20,7 +20,7 @@ from quorate.ensemble.linear.tiny import TinyTeacher
 from quorate.errors import InvalidParameter
 from quorate.ledger import GuaranteeScope
 from quorate.mechanisms import Mechanism, own_statement
-from quorate.release.guarantee import BY_POSITION, SAID_LATER
+from quorate.release.guarantee import ALL_OR_NONE, BY_POSITION, SAID_LATER
 from quorate.voting.task import Task
 
 LABELS_ONLY = (
@@ -58,6 +58,8 @@ def scope_of(task: Task) -> GuaranteeScope:
         ROWS_ARE_PUBLIC: task.rows_were_read and not task.labels_only,
     }
     made = scope_about(task.neighbouring, caveats=tuple(caveat for caveat, was_read in read.items() if was_read))
+    if task.neighbouring.change == "add-or-remove" and task.unit != ONE_RECORD:
+        said = (*said, ALL_OR_NONE.format(unit=task.unit))
     own = _of_own(task.recipe.mechanism)
     rests_on = _of_teacher(task)
     return GuaranteeScope.about(task.neighbouring, caveats=(*said, *made.caveats, *task.caveats, *rests_on, *own))

@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from quorate.accounting import Neighbouring
+from quorate.accounting import Event, Neighbouring
 from quorate.accounting.neighbouring import ONE_LABEL, ONE_RECORD
 from quorate.data import fingerprint, public_digest
+from quorate.data.digests import pack
 from quorate.data.feature_maps.unit_coordinates import UnitCoordinates
-from quorate.data.packed import pack
+from quorate.data.rows import Rows, n_rows
 from quorate.ensemble import (
     ClassifierTeacher,
     DaskScheduler,
@@ -32,8 +33,16 @@ from quorate.errors import PreconditionFailed
 from quorate.labelling import distinct
 from quorate.labelling.active import Strategy
 from quorate.noise import NoiseSource
-from quorate.release.model_digest import described
+from quorate.release.model_digest import described, described_mechanism
+from quorate.run.drawn_pool import (
+    ReleasedMarginals,
+)
+from quorate.run.drawn_rows import (
+    pool_from,
+)
 from quorate.run.public_facts import PublicFacts
+from quorate.run.relation import ChosenRelation
+from quorate.run.stage_store import StageStore, pool_stage, stage_key
 from quorate.students import Declined, Student
 from quorate.types import IntArray, Secret, derive
 from quorate.voting.inputs import Inputs, PrivateRows, Views
@@ -79,6 +88,9 @@ class Task:
     `strategy`: what chooses the queries from released answers; None where they are fixed before the first answer.
     `earlier`: prepares the same task as earlier versions did, one after the other; told whether words are read in
         another way than then.
+    `relation`: where a pool is drawn and a change of one unit was asked for: for which its noisy counts are.
+    `released`: the noisy counts that the pool was drawn from; None before that, and where there are public rows.
+    `seen`: how teachers and student see rows, of other inputs.
     """
 
     inputs: Inputs = field(repr=False)
@@ -107,6 +119,43 @@ class Task:
     rows_were_read: bool = False
     classes_by_shard: bool = False
     earlier: Callable[..., Iterator[Task]] = field(default=_nothing_else, repr=False, compare=False)
+    relation: ChosenRelation | None = None
+    released: ReleasedMarginals | None = field(default=None, repr=False, compare=False)
+    seen: Callable[[Inputs], Views] | None = field(default=None, repr=False, compare=False)
+
+    def on(self, pool: Rows, released: ReleasedMarginals | None = None) -> Task:
+        """Return the task with the pool that was drawn for it."""
+        assert self.seen is not None  # noqa: S101 - the caller's condition
+        inputs = self.inputs.on(pool)
+        return replace(self, inputs=inputs, views=self.seen(inputs), released=released)
+
+    @property
+    def draws_pool(self) -> bool:
+        """Whether there are no public rows, and a pool is drawn from noisy counts."""
+        return self.recipe.pool is not None
+
+    @property
+    def leaves_labels(self) -> bool:
+        """Whether fewer labels may be asked for than are paid for: the rest may be asked later."""
+        return self.strategy is not None or self.draws_pool
+
+    @property
+    def why(self) -> tuple[str, ...]:
+        """One sentence for each choice, with what it follows from."""
+        pool = self.recipe.pool
+        if pool is None:
+            return self.recipe.why
+        if self.released is None:
+            return pool.described(None), *self.recipe.why
+        told, asked = pool.described(self.released, n_rows(self.inputs.public)), len(self.queries)
+        if self.strategy is None and asked < self.recipe.n_queries:
+            told += f"; {asked:,} of them differ, and {self.recipe.n_queries - asked:,} answers are left for questions"
+        return told, *self.recipe.why
+
+    @property
+    def n_public(self) -> int:
+        """Rows of the public pool; 0 where there is none."""
+        return 0 if self.draws_pool else len(self.inputs.digests)
 
     @property
     def n_classes(self) -> int:
@@ -118,6 +167,8 @@ class Task:
         """What the guarantee compares."""
         if self.labels_only:
             return Neighbouring.of("replace-labels", self.unit)
+        if self.relation is not None:
+            return self.relation.neighbouring(self.unit, n_was_read=self.n_was_read)
         # Where the number of units was read, it chose K: one unit more could be another number of teachers, and so
         # another noise. What is compared then has as many units, and one of them is replaced.
         read = self.n_was_read or self.rows_were_read
@@ -203,6 +254,22 @@ class Task:
         hashed.update(private.codes.tobytes())
         return hashed.hexdigest()
 
+    @property
+    def event(self) -> Event:
+        """What is released, for the change that it is charged for."""
+        charged = None if self.relation is None else self.relation.charged
+        return self.recipe.event if charged is None else self.recipe.event_for(charged)
+
+    @property
+    def also(self) -> tuple[Neighbouring, Event] | None:
+        """The other relation and what is released for it, where the two have prices of their own."""
+        other = None if self.relation is None else self.relation.other
+        return None if other is None else (Neighbouring.of(other, self.unit), self.recipe.event_for(other))
+
+    def paying_for_answers(self, charged: Event) -> Event:
+        """Return the part of a charge that pays for answers: all of it, unless noisy counts are in it, too."""
+        return self.recipe.answers if self.draws_pool and charged == self.event else charged
+
     @cached_property
     def respells(self) -> bool:
         """Whether teachers see a word of either table as the public entry that says the same, and not as it is written.
@@ -210,6 +277,8 @@ class Task:
         It is as secret as the tables: a part of keyed hashes. Runs that were begun before saw all words as written.
         """
         kinds = self.views.teacher.kinds
+        if self.draws_pool:  # no run was begun before that has one
+            return False
         return kinds.respells(self.inputs.public) or kinds.respells(self.inputs.private.reveal().X)
 
     @cached_property
@@ -251,3 +320,28 @@ class Task:
             **({"labels": "declared"} if self.names_classes else {}),
             **({} if (seen := self.views.teacher.directions) is None else {"directions": seen.described}),
         }
+
+    @cached_property
+    def content_key(self) -> str:
+        """Keyed hash of all that the charge is for: the votes, the noise, the answers kept back."""
+        made_from = {
+            **self.charged_inputs,
+            "mechanism": described_mechanism(self.recipe.mechanism),
+            "event": self.event.to_json(),
+            "online": self.recipe.online_answers,
+        }
+        return stage_key(self.key, "labels", made_from)
+
+    def kept_pool(self, stages: StageStore) -> Rows | None:
+        """Return the rows that an earlier process drew and kept; None where none did."""
+        content = stages.load(pool_stage(self.content_key), self.content_key)
+        return None if content is None else pool_from(content)
+
+    @property
+    def charged_inputs(self) -> dict[str, Any]:
+        """What the charge is for, as :attr:`cache_inputs`: of a pool that will be drawn, what it is drawn from."""
+        inputs, pool = self.cache_inputs, self.recipe.pool
+        if pool is None:
+            return inputs
+        marginals = {"schema": pool.declared.facts, "share": pool.share, "rows": pool.n_rows}
+        return {**{key: value for key, value in inputs.items() if key != "directions"}, "public": marginals}

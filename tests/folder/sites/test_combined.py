@@ -21,7 +21,7 @@ from quorate.accounting import epsilon
 from quorate.cli import main
 from quorate.data import public_digest, read_data
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused
-from quorate.export.checked import check_export
+from quorate.export.check import check_export
 from quorate.export.package import export_package
 from quorate.findings import Outcome
 from quorate.folder.published import read_facts

@@ -44,13 +44,7 @@ def revealed_counts(counts: object) -> IntArray:
 
 
 def checked_noise(noise: object) -> Noise:
-    """Return `noise` if it is one of the two kinds.
-
-    Examples
-    --------
-    >>> checked_noise("discrete")
-    'discrete'
-    """
+    """Return `noise` if it is one of the two kinds."""
     if noise == "continuous":
         return "continuous"
     if noise == "discrete":

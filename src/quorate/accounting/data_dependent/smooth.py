@@ -285,11 +285,5 @@ def _widening(drops: FloatArray, cells: IntArray, *, back: int, ahead: int) -> F
 
 
 def decay_is_allowed(order: float, beta: float) -> bool:
-    """Whether noise scaled to a β-smooth sensitivity has a finite Rényi divergence at `order`.
-
-    Examples
-    --------
-    >>> decay_is_allowed(10.0, 0.04), decay_is_allowed(10.0, 0.06)
-    (True, False)
-    """
+    """Whether noise scaled to a β-smooth sensitivity has a finite Rényi divergence at `order`."""
     return order * (1 - exp(-2 * beta)) < 1

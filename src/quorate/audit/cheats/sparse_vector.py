@@ -48,17 +48,17 @@ class SparseVector:
         """Answer each of ``(n_streams, n_queries, 2)``."""
         noisy = counts[:, :, 1] + _laplace(self.query_scale, counts.shape[:2], noise)
         line = self.threshold + _laplace(self.threshold_scale, counts.shape[:1], noise)
-        told = np.zeros(counts.shape[:2], dtype=np.int64)
+        codes = np.zeros(counts.shape[:2], dtype=np.int64)
         times = np.zeros(counts.shape[0], dtype=np.int64)
         for query in range(counts.shape[1]):
             above = noisy[:, query] > line
-            told[:, query] = np.where(above, noisy[:, query] if self.tells_value else 1, 0)
+            codes[:, query] = np.where(above, noisy[:, query] if self.tells_value else 1, 0)
             if self.cutoff is not None:
-                told[times >= self.cutoff, query] = STOPPED
+                codes[times >= self.cutoff, query] = STOPPED
             times += above
             if self.resets:
                 line = np.where(above, self.threshold + _laplace(self.threshold_scale, line.shape, noise), line)
-        return told
+        return codes
 
 
 def _laplace(scale: float, shape: tuple[int, ...], noise: NoiseSource) -> IntArray:
@@ -73,7 +73,7 @@ def _stream(values: list[int]) -> IntArray:
 def _pair(*stages: tuple[list[int], list[int]]) -> tuple[IntArray, IntArray]:
     """Return the classical worst pair: the values that stay below rise by one vote, those that pass fall by one."""
     values = [value for below, above in stages for value in below + above]
-    moved = [each for below, above in stages for each in [v + 1 for v in below] + [v - 1 for v in above]]
+    moved = [changed for below, above in stages for changed in [v + 1 for v in below] + [v - 1 for v in above]]
     return _stream(values), _stream(moved)
 
 

@@ -32,7 +32,7 @@ from quorate.types import FloatArray, IntArray
 
 SINGLE_BITS = 24  # of the mantissa of a float32
 HALF_BITS = 26  # a number below 2^53 is cut into two of at most these, and one more, bits
-BLOCK = 2**12  # rows whose images or coordinates are held at once
+BLOCK = 2**10  # rows whose images or coordinates are held at once: for more, memory would be taken anew each time
 STRIP = 2**7  # columns of a matrix that stay near the processor while many rows are multiplied by them
 _SELDOM, _NEVER = -1, -2
 OFTEN = 256  # words with the largest rows in the matrix: for them one product of matrices is quicker

@@ -59,11 +59,6 @@ def to_grid(x: Any, bits: int) -> Any:
     """Return each entry as the nearest integer number of steps of ``2**-bits``, held as a float.
 
     `x`: numbers. `bits`: a step is ``2**-bits``; may be negative.
-
-    Examples
-    --------
-    >>> to_grid(np.array([0.3, -0.3]), 3).tolist()
-    [2.0, -2.0]
     """
     if isinstance(x, np.ndarray):
         return np.rint(np.ldexp(x, bits))
@@ -76,11 +71,6 @@ def squared_lengths(integers: Any) -> FloatArray:
     """Return the squared Euclidean length of each row of integers, exactly where it is below 2⁵³.
 
     `integers`: integers, held as floats.
-
-    Examples
-    --------
-    >>> squared_lengths(np.array([[3.0, 4.0], [0.0, 2.0]])).tolist()
-    [25.0, 4.0]
     """
     if isinstance(integers, np.ndarray):
         return np.asarray(np.einsum("ij,ij->i", integers, integers))

@@ -28,13 +28,7 @@ MOST_NUMBERS = 2**25  # that are remembered: a quarter of a gigabyte, of some 18
 
 
 def has_patches(shape: tuple[int, ...]) -> bool:
-    """Tell whether images of this shape are told by their patches: square grey ones that are large enough.
-
-    Examples
-    --------
-    >>> has_patches((28, 28)), has_patches((8, 8)), has_patches((32, 32, 3))
-    (True, False, False)
-    """
+    """Tell whether images of this shape are told by their patches: square grey ones that are large enough."""
     return len(shape) == 2 and shape[0] == shape[1] >= SMALLEST
 
 

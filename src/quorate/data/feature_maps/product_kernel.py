@@ -207,13 +207,7 @@ def columns_of(pool: FloatArray, categories: Sequence[tuple[int, int]]) -> tuple
 
 
 def category_codes(indicators: FloatArray) -> IntArray:
-    """Return 1, 2, … for a row with the first, second, … indicator, and 0 for one with none.
-
-    Examples
-    --------
-    >>> category_codes(np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]])).tolist()
-    [2, 1, 0]
-    """
+    """Return 1, 2, … for a row with the first, second, … indicator, and 0 for one with none."""
     one = indicators == 1.0
     return np.asarray(np.where(one.any(axis=1), 1 + one.argmax(axis=1), 0), dtype=np.int64)
 

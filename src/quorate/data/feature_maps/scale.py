@@ -153,13 +153,7 @@ def _sparse_deviations(columns: Any) -> FloatArray:
 
 
 def in_one_unit(pool: FloatArray) -> PoolScale:
-    """Return a scale of numbers ≥ 0 that all have one unit, the largest of the dense pool; none is centred.
-
-    Examples
-    --------
-    >>> in_one_unit(np.array([[0.0, 8.0], [2.0, 4.0]])).scale.tolist()
-    [2.0, 2.0]
-    """
+    """Return a scale of numbers ≥ 0 that all have one unit, the largest of the dense pool; none is centred."""
     n_columns, largest = pool.shape[1], max(float(pool.max()), 1e-300)
     return PoolScale(np.zeros(n_columns), np.full(n_columns, largest / CLIP))
 
@@ -176,14 +170,7 @@ def has_numbers(pool: FloatArray) -> bool:
 
 
 def holds_one_quantity(pool: FloatArray) -> bool:
-    """Tell whether the numbers of the dense pool are one quantity; columns of 0 and 1, or without spread, do not count.
-
-    Examples
-    --------
-    >>> pixels = np.random.default_rng(0).integers(0, 4, (50, 16)).astype(float)
-    >>> holds_one_quantity(pixels), holds_one_quantity(pixels[:, :9])
-    (True, False)
-    """
+    """Tell whether numbers of the dense pool are one quantity; columns of 0 and 1, or without spread, do not count."""
     indicator = ((pool == 0) | (pool == 1)).all(axis=0)
     return is_one_quantity(pool[:, ~indicator & has_spread(pool)])
 
@@ -192,12 +179,6 @@ def is_one_quantity(columns: FloatArray) -> bool:
     """Tell by their ranges whether columns of numbers are one quantity at many places, as pixels of an image are.
 
     Sixteen or more, half of which reach down to the lowest value of all, and a tenth up to the highest.
-
-    Examples
-    --------
-    >>> pixels = np.random.default_rng(0).integers(0, 4, (50, 16)).astype(float)
-    >>> is_one_quantity(pixels), is_one_quantity(pixels * np.arange(1, 17))
-    (True, False)
     """
     if columns.shape[1] < SHARED:
         return False

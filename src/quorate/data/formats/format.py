@@ -21,18 +21,17 @@ from quorate.data.columns import names_columns
 from quorate.data.database import DatabaseQuery
 from quorate.data.identity import as_list
 from quorate.data.rows import Rows, columns, kind, width
-from quorate.data.streamed import StreamedColumn, StreamedFrame
+from quorate.data.stream import StreamedColumn, StreamedFrame
 from quorate.errors import DataRefused
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from quorate.data.streamed import Workspace
+    from quorate.data.stream import Workspace
 
 
 _NEAR = 0.75  # of 1, where a name is the other one: a slip of the hand, and no other word
 T = TypeVar("T")
-_COPIES = 10  # bytes in memory for a byte of an SQLite file: values as texts, once more to be put in order
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -295,7 +294,7 @@ class Foreign:
         """Its class, with its module."""
         return f"{type(self.inner).__module__}.{type(self.inner).__qualname__}"
 
-    def asked(self, path: Path, read: Callable[[], T], kind: type[T]) -> T:
+    def call(self, path: Path, read: Callable[[], T], kind: type[T]) -> T:
         """Return what it reads, of a kind; or raise a refusal that quotes nothing of what it raised.
 
         Raises DataRefused if it raises anything, or returns something else.
@@ -322,11 +321,11 @@ class ForeignTable(Foreign, TableFormat):
         """Return the whole table, as it reads it."""
         import polars as pl
 
-        return self.asked(path, lambda: self.inner.frame(path, text_columns=text_columns), pl.DataFrame)
+        return self.call(path, lambda: self.inner.frame(path, text_columns=text_columns), pl.DataFrame)
 
     def names(self, path: Path) -> list[str]:
         """Return the names of the columns, as it reads them."""
-        return self.asked(path, lambda: [str(name) for name in self.inner.names(path)], list)
+        return self.call(path, lambda: [str(name) for name in self.inner.names(path)], list)
 
     def cells(self, path: Path) -> pl.DataFrame:
         """Return each cell as it is written, where the format says how that is read."""
@@ -334,15 +333,15 @@ class ForeignTable(Foreign, TableFormat):
 
         if type(self.inner).cells is TableFormat.cells:
             raise cannot_read_each_row(self.inner, path)
-        return self.asked(path, lambda: self.inner.cells(path), pl.DataFrame)
+        return self.call(path, lambda: self.inner.cells(path), pl.DataFrame)
 
     def batches(self, path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[pl.DataFrame]:
         """Yield the chosen columns, so many rows at once."""
         import polars as pl
 
-        batches = self.asked(path, lambda: iter(self.inner.batches(path, columns, batch_rows)), object)
-        while (batch := self.asked(path, lambda: next(batches, None), object)) is not None:  # type: ignore[call-overload]
-            yield self.asked(path, lambda batch=batch: batch, pl.DataFrame)  # type: ignore[misc]
+        batches = self.call(path, lambda: iter(self.inner.batches(path, columns, batch_rows)), object)
+        while (batch := self.call(path, lambda: next(batches, None), object)) is not None:  # type: ignore[call-overload]
+            yield self.call(path, lambda batch=batch: batch, pl.DataFrame)  # type: ignore[misc]
 
 
 class ForeignRows(Foreign):
@@ -350,7 +349,7 @@ class ForeignRows(Foreign):
 
     def read(self, path: Path, **how: Any) -> Table:
         """Return what the file holds, as it reads it."""
-        return self.asked(path, lambda: self.inner.read(path, **how), Table)
+        return self.call(path, lambda: self.inner.read(path, **how), Table)
 
 
 class ForeignEachRow(ForeignRows):
@@ -358,7 +357,7 @@ class ForeignEachRow(ForeignRows):
 
     def read_each(self, path: Path, **how: Any) -> Table:
         """Return what the file holds, row by row."""
-        return self.asked(path, lambda: self.inner.read_each(path, **how), Table)
+        return self.call(path, lambda: self.inner.read_each(path, **how), Table)
 
 
 def foreign(inner: Format, package: str = "") -> Format:
@@ -369,7 +368,7 @@ def foreign(inner: Format, package: str = "") -> Format:
 
 
 class Database(TableFormat):
-    """A :class:`~quorate.data.database.DatabaseQuery` as a table. It is read as a whole."""
+    """A :class:`~quorate.data.database.DatabaseQuery` as a table."""
 
     @property
     def suffixes(self) -> tuple[str, ...]:
@@ -387,10 +386,6 @@ class Database(TableFormat):
         """Return every value as text."""
         cells: pl.DataFrame = path.cells()
         return cells
-
-    def bytes_held(self, path: Any) -> int:
-        """Guess from above what reading it takes in memory; of a server's tables nothing is known beforehand."""
-        return _COPIES * path.file.stat().st_size if path.is_sqlite else 0
 
     def names(self, path: Any) -> list[str]:
         """Return the names of the columns."""

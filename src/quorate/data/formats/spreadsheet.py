@@ -29,10 +29,10 @@ _ROW = re.compile(rb"<(?:\w+:)?row\b.*?</(?:\w+:)?row>", re.DOTALL)
 _CELL = rb"<(?P<ns>(?:\w+:)?)c\b(?P<attributes>[^>]*)"
 _ANY = re.compile(_CELL + rb"(?:(?<=/)>|>(?P<inside>.*?)</(?P=ns)c>)", re.DOTALL)
 _ERROR = re.compile(_CELL + rb"""\st=["']e["'][^>]*(?<!/)>.*?</(?P=ns)c>""", re.DOTALL)
-#: A number with a style that is a date's, maybe: the library fails on one more than 10¹¹ days before our time.
-_FAR_BACK = re.compile(
+#: A number with a style that is a date's, maybe, or a duration's: the library, or Python, fails on so many days.
+_FAR = re.compile(
     _CELL + rb"""\ss=["']\w*["'](?P<more>[^>]*>\s*(?:<(?:\w+:)?f\b(?:[^>]*/>|[^<]*</(?:\w+:)?f>)\s*)?<(?:\w+:)?v>"""
-    rb"""-(?:\d{10}|[\d.]+[eE]\+?\d\d))"""
+    rb"""-?(?:\d{10}|[\d.]+[eE]\+?\d\d))"""
 )
 _COLUMN = re.compile(rb"""\sr=["']([A-Z]+)""")
 
@@ -143,11 +143,11 @@ def _with_cells_that_can_be_read(path: Path) -> io.BytesIO:
     of a cell follows from that cell and the first row.
     """
     copied = io.BytesIO()
-    with ZipFile(path) as given, ZipFile(copied, "w") as copy:
-        for name in given.namelist():
-            part = given.read(name)
+    with ZipFile(path) as original, ZipFile(copied, "w") as copy:
+        for name in original.namelist():
+            part = original.read(name)
             if b"sheetData" in part:
-                part = _FAR_BACK.sub(rb"<\g<ns>c\g<attributes>\g<more>", _ERROR.sub(b"", part))
+                part = _FAR.sub(rb"<\g<ns>c\g<attributes>\g<more>", _ERROR.sub(b"", part))
                 part = _without_unnamed(part)
             copy.writestr(name, part)
     copied.seek(0)
@@ -158,7 +158,7 @@ def _without_unnamed(sheet: bytes) -> bytes:
     """Return a sheet without the cells that stand to the right of its first row."""
     first = _ROW.search(sheet)
     named = [cell["attributes"] for cell in _ANY.finditer(first[0] if first else b"") if cell["inside"]]
-    last = max((_order(found[1]) for attributes in named if (found := _COLUMN.search(attributes))), default=None)
+    last = max((_order(match[1]) for attributes in named if (match := _COLUMN.search(attributes))), default=None)
     if last is None or all(_order(column) <= last for column in set(_COLUMN.findall(sheet))):
         return sheet
 

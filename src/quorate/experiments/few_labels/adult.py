@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Literal
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from quorate.data import load_adult
 from quorate.experiments.few_labels.draws import Size, drawn
-from quorate.experiments.measurement import Measured, Scored, scored, summed
+from quorate.experiments.measurement import Measured, Scored, scored, summed, watched
 from quorate.learners import UNLABELLED, GenericLearner
 from quorate.learners.concepts import Concept, ConceptClass, FiniteClass, Rectangles, Stump, Thresholds
 from quorate.learners.concepts.protocol import Points
@@ -55,27 +55,15 @@ class Question:
 
 
 def levels(table: pl.DataFrame, columns: Sequence[str]) -> IntArray:
-    """Return the level, 0 to 3, of each row in each column: `(n_rows, n_columns)`.
-
-    Examples
-    --------
-    >>> levels(pl.DataFrame({"age": [29, 30, 77]}), ["age"]).tolist()
-    [[0], [1], [3]]
-    """
-    found = [np.searchsorted(CUTS[name], table[name].to_numpy(), side="right") for name in columns]
-    return np.column_stack(found).astype(np.int64)
+    """Return the level, 0 to 3, of each row in each column: `(n_rows, n_columns)`."""
+    by_column = [np.searchsorted(CUTS[name], table[name].to_numpy(), side="right") for name in columns]
+    return np.column_stack(by_column).astype(np.int64)
 
 
 @stored_as("quorate.experiments.few_labels_adult.Rule")
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A stump as a classifier, for a list of them.
-
-    Examples
-    --------
-    >>> Rule(Stump(0, 1.0, ">")).predict(np.array([[1.0], [2.0]])).tolist()
-    [0, 1]
-    """
+    """A stump as a classifier, for a list of them."""
 
     stump: Stump
 
@@ -85,13 +73,7 @@ class Rule:
 
 
 def coarse_stumps() -> list[Rule]:
-    """Return every stump on four levels of each column: the class itself would ask about more than a table holds.
-
-    Examples
-    --------
-    >>> len(coarse_stumps())
-    38
-    """
+    """Return every stump on four levels of each column: the class itself would ask about more than a table holds."""
     constant = [Rule(Stump(0, 3.0, ">")), Rule(Stump(0, 3.0, "<="))]
     sides: tuple[Literal[">"], Literal["<="]] = (">", "<=")
     return constant + [
@@ -136,28 +118,29 @@ def questions() -> list[Question]:
 
 def adult_with_few_labels(size: Size, *, repeats: int, seed: int, watch: Watch | None = None) -> list[Measured]:
     """Measure test errors with few labels at ε = 1, and without privacy."""
-    adult, rows, stage, asked = load_adult(), [], "Adult", questions()
+    adult, rows, all_questions = load_adult(), [], questions()
     income, income_test = np.asarray(adult.train_labels), np.asarray(adult.test_labels)
-    for place, question in enumerate(asked):
+    progress = iter(watched(watch, "Adult", range(len(all_questions) * repeats)))
+    for place, question in enumerate(all_questions):
         X, y = question.points(adult.train), question.labels(adult.train, income)
         X_test, y_test = question.points(adult.test), question.labels(adult.test, income_test)
-        found: dict[str, list[Scored]] = {PRIVATE: [], SAME_LABELS: []}
+        by_name: dict[str, list[Scored]] = {PRIVATE: [], SAME_LABELS: []}
         for repeat in range(repeats):
-            if watch:
-                watch(stage, place * repeats + repeat, len(asked) * repeats)
+            next(progress)
             order = np.random.default_rng([seed, place, repeat]).permutation(len(X))
             known = order[: size.at_labels]
             labels = np.full(len(X), UNLABELLED, dtype=np.int8)
             labels[known] = y[known]
             concepts = question.learner.concepts
-            found[PRIVATE].append(_scored(drawn(question.learner, X, labels, seed + repeat), X_test, y_test))
-            found[SAME_LABELS].append(_scored(concepts.erm(X[known], y[known]), X_test, y_test))
-        found[ALL_LABELS] = [_scored(question.learner.concepts.erm(X, y), X_test, y_test)]
-        found[MAJORITY] = [scored(np.full(len(y_test), round(float(y.mean()))), y_test)]
-        for name, scores in found.items():
-            rows.append(_row(question, name, scores, size, len(X)))
-    if watch:
-        watch(stage, len(asked) * repeats, len(asked) * repeats)
+            by_name[PRIVATE].append(_scored(drawn(question.learner, X, labels, seed + repeat), X_test, y_test))
+            by_name[SAME_LABELS].append(_scored(concepts.erm(X[known], y[known]), X_test, y_test))
+        by_name[ALL_LABELS] = [_scored(question.learner.concepts.erm(X, y), X_test, y_test)]
+        by_name[MAJORITY] = [scored(np.full(len(y_test), round(float(y.mean()))), y_test)]
+        for name, scores in by_name.items():
+            n_labels = size.at_labels if name in {PRIVATE, SAME_LABELS} else len(X)
+            budget = (1.0, 0.0) if name == PRIVATE else (None, None)
+            rows.append(error_row(scores, f"Adult: {question.name}", name, n_labels, *budget))
+    next(progress, None)
     return rows
 
 
@@ -173,20 +156,11 @@ def _scored(concept: Concept, X: Points, y: NDArray[np.uint8]) -> Scored:
     return scored(concept.labels(X), y)
 
 
-def _row(question: Question, name: str, scores: list[Scored], size: Size, n_rows: int) -> Measured:
-    private = name == PRIVATE
-    few = name in {PRIVATE, SAME_LABELS}
-    return summed(
-        [
-            Scored(
-                accuracy=each.accuracy,
-                balanced_accuracy=each.balanced_accuracy,
-                more={"error_mean": 1 - each.accuracy, "labels": float(size.at_labels if few else n_rows)},
-            )
-            for each in scores
-        ],
-        data=f"Adult: {question.name}",
-        method=name,
-        epsilon=1.0 if private else None,
-        delta=0.0 if private else None,
-    )
+def error_row(
+    scores: list[Scored], data: str, method: str, n_labels: int, epsilon: float | None, delta: float | None
+) -> Measured:
+    """Bring the repeats of one line together, with its errors on test rows and its number of labels."""
+    with_errors = [
+        replace(score, more={"error_mean": 1 - score.accuracy, "labels": float(n_labels)}) for score in scores
+    ]
+    return summed(with_errors, data=data, method=method, epsilon=epsilon, delta=delta)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 
 from quorate.experiments.few_labels.draws import LearningTask, Size, drawn, fewest_rows, rows_asked
-from quorate.experiments.measurement import Measured, standard_error
+from quorate.experiments.measurement import Measured, standard_error, watched
 from quorate.learners import AgnosticLearner, NoisyThreshold, PrivateLearner, SubsampledAgnostic, SubSampling
 from quorate.learners.concepts import Threshold, Thresholds
 from quorate.types import FloatArray, Watch
@@ -52,26 +52,22 @@ def rows_against_epsilon(size: Size, *, repeats: int, seed: int, watch: Watch | 
 
     *Extra* rows are those beyond what the base learner needs, at the same ε and error, where the labels are true.
     """
-    rows, stage = [], "rows against 1/ε"
+    rows = []
     steps = [(task, epsilon) for task in size.tasks for epsilon in task.epsilons]
-    for place, (task, epsilon) in enumerate(steps):
-        if watch:
-            watch(stage, place, len(steps))
+    for task, epsilon in watched(watch, "rows against 1/ε", steps):
         names = HARDEST if task.hardest else tuple(MAKERS)
-        found = {name: _searched(name, epsilon, task, repeats=repeats, seed=seed) for name in names}
-        alone = found[REALIZABLE][0]
+        searches = {name: _searched(name, epsilon, task, repeats=repeats, seed=seed) for name in names}
+        alone = searches[REALIZABLE][0]
         proven = float(rows_asked(MAKERS[DIRECT](epsilon)).labelled)
-        for name, (needed, excess) in found.items():
+        for name, (needed, excess) in searches.items():
             in_theory = _theory(name, MAKERS[name](epsilon))
-            more = {
+            more: dict[str, float | str | None] = {
                 "rows_needed": needed,
                 "extra_rows": None if needed is None or alone is None else needed - alone,
                 "rows_of_theorem": in_theory,
                 "extra_rows_of_theorem": None if in_theory is None else in_theory - proven,
             }
             rows.append(_row(name, epsilon, needed, excess, more, task))
-    if watch:
-        watch(stage, len(steps), len(steps))
     return rows
 
 
@@ -81,15 +77,15 @@ def excess_errors(learner: PrivateLearner, n_rows: int, label_noise: float, *, r
     Points are spread evenly, and every label is wrong with probability `label_noise`, so a cut that is off by a share
     of the points errs by that share times :math:`1 - 2\eta` more.
     """
-    found = []
+    errors = []
     for repeat in range(repeats):
         rng = np.random.default_rng([seed, n_rows, repeat])
         points = rng.integers(0, 2**BITS, (n_rows, 1))
         labels = ((points[:, 0] < CUT) ^ (rng.random(n_rows) < label_noise)).astype(np.int8)
         concept = drawn(learner, points, labels, seed + repeat)
         assert isinstance(concept, Threshold)  # noqa: S101
-        found.append((1 - 2 * label_noise) * abs(concept.cut - CUT) / 2**BITS)
-    return np.array(found)
+        errors.append((1 - 2 * label_noise) * abs(concept.cut - CUT) / 2**BITS)
+    return np.array(errors)
 
 
 def _searched(
@@ -122,7 +118,7 @@ def _row(
     epsilon: float,
     needed: float | None,
     excess: FloatArray,
-    more: dict[str, float | None],
+    more: Mapping[str, float | str | None],
     task: LearningTask,
 ) -> Measured:
     clean = name == REALIZABLE
@@ -136,7 +132,6 @@ def _row(
         repeats=len(excess),
         accuracy_mean=1 - best - float(excess.mean()),
         accuracy_se=standard_error(excess),
-        balanced_accuracy_mean=None,
         more={**more, "excess_mean": float(excess.mean()), "excess_wanted": task.excess, "alpha": ALPHA},
     )
 
@@ -156,10 +151,6 @@ def rows_of_theorems(alphas: tuple[float, ...] = (0.1, 0.05, 0.02, 0.01)) -> lis
                         epsilon=epsilon,
                         delta=0.0,
                         n_queries=needed,
-                        repeats=0,
-                        accuracy_mean=None,
-                        accuracy_se=None,
-                        balanced_accuracy_mean=None,
                         more={"alpha": alpha, "rows_of_theorem": needed, "extra_rows_of_theorem": needed - alone},
                     )
                 )

@@ -10,7 +10,7 @@ import numpy as np
 from quorate.experiments.few_labels.agnostic import excess_errors
 from quorate.experiments.few_labels.domain import cluster
 from quorate.experiments.few_labels.draws import drawn
-from quorate.experiments.measurement import Measured, standard_error
+from quorate.experiments.measurement import Measured, standard_error, watched
 from quorate.learners import (
     UNLABELLED,
     AgnosticLearner,
@@ -54,11 +54,6 @@ def printed_against_tight(base_rows: tuple[int, ...] = (10**4, 10**6, 10**7)) ->
                     method=f'constants="{constants}"',
                     epsilon=1.0,
                     delta=0.0,
-                    n_queries=None,
-                    repeats=0,
-                    accuracy_mean=None,
-                    accuracy_se=None,
-                    balanced_accuracy_mean=None,
                     more={
                         "alpha": ALPHA,
                         "base_rows": float(n_base),
@@ -103,29 +98,25 @@ def proven_learners() -> list[Proven]:
 
 def errors_against_bounds(*, repeats: int, seed: int, watch: Watch | None = None) -> list[Measured]:
     """Measure each learner's error at its own theorem's rows, beside the theorem's α."""
-    rows, stage, found = [], "errors against bounds", proven_learners()
-    for place, proven in enumerate(found):
-        if watch:
-            watch(stage, place, len(found))
-        rows.append(_row(proven, _errors(proven, repeats, seed)))
-    if watch:
-        watch(stage, len(found), len(found))
-    return rows
+    return [
+        _row(proven, _errors(proven, repeats, seed))
+        for proven in watched(watch, "errors against bounds", proven_learners())
+    ]
 
 
 def _errors(proven: Proven, repeats: int, seed: int) -> FloatArray:
     learner, needs = proven.learner, proven.learner.rows_needed()
     if proven.wrong:
         return excess_errors(learner, needs.labelled, proven.wrong, repeats=repeats, seed=seed)
-    found = []
+    errors = []
     for repeat in range(repeats):
         rng = np.random.default_rng([seed, repeat])
         population = cluster(learner.concepts.bits, rng)
         points, labels = population.sample(needs.labelled + needs.unlabelled, rng)
         if not isinstance(learner, SubSampling):  # it chooses for itself whose label to ask for
             labels[needs.labelled :] = UNLABELLED
-        found.append(population.error(drawn(learner, points, labels, seed + repeat)))
-    return np.array(found)
+        errors.append(population.error(drawn(learner, points, labels, seed + repeat)))
+    return np.array(errors)
 
 
 def _row(proven: Proven, errors: FloatArray) -> Measured:
@@ -139,7 +130,6 @@ def _row(proven: Proven, errors: FloatArray) -> Measured:
         repeats=len(errors),
         accuracy_mean=1 - proven.wrong - float(errors.mean()),
         accuracy_se=standard_error(errors),
-        balanced_accuracy_mean=None,
         more={
             "alpha": ALPHA,
             "beta": BETA,

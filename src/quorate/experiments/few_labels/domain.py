@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from quorate.experiments.few_labels.draws import Population, Size, chooser, labels_needed, learning_curves, rows_asked
-from quorate.experiments.measurement import Measured, standard_error
+from quorate.experiments.measurement import Measured, standard_error, watched
 from quorate.learners import ExponentialLearner, GenericLearner, NoisyThreshold, PrivateLearner
 from quorate.learners.concepts import Threshold, Thresholds
 from quorate.learners.sanitizers import Tree
@@ -31,51 +33,49 @@ def cluster(bits: int, rng: np.random.Generator) -> Population:
 def learners(bits: int) -> dict[str, PrivateLearner]:
     """Return the learners of this part for one domain, by name."""
     domain = Thresholds(bits=bits)
-    found: dict[str, PrivateLearner] = {
+    by_name: dict[str, PrivateLearner] = {
         GENERIC: GenericLearner(concepts=domain, sanitizer=Tree(), epsilon=1.0, alpha=ALPHA),
         EVERY_CUT: NoisyThreshold(concepts=domain, epsilon=1.0, alpha=ALPHA),
     }
     if bits <= 12:
-        found[WHOLE_CLASS] = ExponentialLearner(concepts=domain, epsilon=1.0, alpha=ALPHA)
-    return found
+        by_name[WHOLE_CLASS] = ExponentialLearner(concepts=domain, epsilon=1.0, alpha=ALPHA)
+    return by_name
 
 
 def labels_against_domain(size: Size, *, repeats: int, seed: int, watch: Watch | None = None) -> list[Measured]:
     """Measure the error at every number of labels, for every domain and learner."""
-    rows, stage = [], "labels against the domain"
-    for place, bits in enumerate(size.bits):
-        found = learners(bits)
-        errors: dict[str, list[FloatArray]] = {name: [] for name in (*found, SPREAD)}
-        fewer: list[FloatArray] = []
-        for repeat in range(repeats):
-            if watch:
-                watch(stage, place * repeats + repeat, len(size.bits) * repeats)
-            rng = np.random.default_rng([seed, bits, repeat])
-            populations = size.samples * [cluster(bits, rng)]
-            for name, learner in found.items():
-                n_unlabelled = rows_asked(learner).unlabelled
-                errors[name].append(learning_curves(learner, populations, size, n_unlabelled, rng, seed + repeat))
-            fewer.append(_errors_with_fewer(found[GENERIC], populations[0], size, rng, seed + repeat))
-            errors[SPREAD].append(_spread_errors(found[GENERIC], bits, size, rng, seed + repeat))
-        for name, each in errors.items():
-            rows.append(_row(found.get(name, found[GENERIC]), name, bits, np.array(each), np.array(fewer), size))
-    if watch:
-        watch(stage, len(size.bits) * repeats, len(size.bits) * repeats)
-    return rows
+    by_bits = {bits: learners(bits) for bits in size.bits}
+    errors: dict[int, dict[str, list[FloatArray]]] = {
+        bits: {name: [] for name in (*by_name, SPREAD)} for bits, by_name in by_bits.items()
+    }
+    fewer: dict[int, list[FloatArray]] = {bits: [] for bits in size.bits}
+    for bits, repeat in watched(watch, "labels against the domain", product(size.bits, range(repeats))):
+        rng, by_name = np.random.default_rng([seed, bits, repeat]), by_bits[bits]
+        populations = size.samples * [cluster(bits, rng)]
+        for name, learner in by_name.items():
+            n_unlabelled = rows_asked(learner).unlabelled
+            errors[bits][name].append(learning_curves(learner, populations, size, n_unlabelled, rng, seed + repeat))
+        fewer[bits].append(_errors_with_fewer(by_name[GENERIC], populations[0], size, rng, seed + repeat))
+        errors[bits][SPREAD].append(_spread_errors(by_name[GENERIC], bits, size, rng, seed + repeat))
+    return [
+        _row(by_bits[bits].get(name, by_bits[bits][GENERIC]), name, bits, np.array(curves), np.array(fewer[bits]), size)
+        for bits in size.bits
+        for name, curves in errors[bits].items()
+    ]
 
 
 def _spread_errors(learner: PrivateLearner, bits: int, size: Size, rng: np.random.Generator, seed: int) -> FloatArray:
     """Return errors at one number of labels where rows are spread over the whole domain, and cuts are anywhere."""
     assert isinstance(learner, GenericLearner)  # noqa: S101
     pick = chooser(learner, rng.integers(0, 2**bits, (rows_asked(learner).unlabelled, 1)), size.at_labels, seed)
-    found = []
+    errors = []
     for number in range(size.samples):
         cut = int(rng.integers(0, 2**bits, endpoint=True))
         points = rng.integers(0, 2**bits, (size.at_labels, 1))
         concept = pick(points, (points[:, 0] < cut).astype(np.int8), number)
         assert isinstance(concept, Threshold)  # noqa: S101
-        found.append([abs(concept.cut - cut) / 2**bits])
-    return np.array(found)
+        errors.append([abs(concept.cut - cut) / 2**bits])
+    return np.array(errors)
 
 
 def _errors_with_fewer(
@@ -107,7 +107,6 @@ def _row(learner: PrivateLearner, name: str, bits: int, errors: FloatArray, fewe
         repeats=len(errors),
         accuracy_mean=1 - float(column.mean()),
         accuracy_se=standard_error(column.mean(axis=1)),
-        balanced_accuracy_mean=None,
         more={
             "log2_domain": float(bits),
             "vc_dimension": 1.0,

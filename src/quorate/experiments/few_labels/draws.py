@@ -105,15 +105,7 @@ _ASKED: dict[str, RowsNeeded] = {}
 
 
 def rows_asked(learner: Any) -> RowsNeeded:
-    """Return ``learner.rows_needed()``, searched for once for all learners with the same arguments.
-
-    Examples
-    --------
-    >>> from quorate.learners import NoisyThreshold
-    >>> from quorate.learners.concepts import Thresholds
-    >>> rows_asked(NoisyThreshold(concepts=Thresholds(bits=8), epsilon=1.0)).labelled
-    196
-    """
+    """Return ``learner.rows_needed()``, searched for once for all learners with the same arguments."""
     key = f"{type(learner).__qualname__} {sorted(learner.get_params().items(), key=lambda item: item[0])!r}"
     if key not in _ASKED:
         _ASKED[key] = learner.rows_needed()
@@ -126,18 +118,7 @@ def noise_of(seed: int) -> NoiseSource:
 
 
 def drawn(learner: PrivateLearner, points: Points, labels: CodedLabels, seed: int) -> Concept:
-    """Return the concept that ``fit`` releases on public rows, without its ledger, checks and fingerprint.
-
-    Examples
-    --------
-    >>> from quorate.learners import NoisyThreshold
-    >>> from quorate.learners.concepts import Thresholds
-    >>> learner = NoisyThreshold(concepts=Thresholds(bits=8), epsilon=1.0, unsafe_noise_seed=3)
-    >>> x = np.arange(256)[:, np.newaxis]
-    >>> y = (x[:, 0] < 100).astype(np.int8)
-    >>> drawn(learner, x, y, 3) == learner.fit(x, y).concept_
-    True
-    """
+    """Return the concept that ``fit`` releases on public rows, without its ledger, checks and fingerprint."""
     n_labelled = int((labels >= 0).sum())
     plan = learner._plan(n_labelled, len(labels) - n_labelled, *learner._target())
     return learner._learn(points, labels, noise_of(seed), plan)
@@ -147,17 +128,6 @@ def chooser(learner: GenericLearner, unlabelled: Points, n_labelled: int, seed: 
     """Sanitize the unlabelled rows once; return what chooses by labelled rows, again and again.
 
     ``chooser(...)(points, labels, 0)`` is what ``fit`` releases: what is sanitized does not depend on labelled rows.
-
-    Examples
-    --------
-    >>> from quorate.learners.concepts import Thresholds
-    >>> from quorate.learners.sanitizers import Tree
-    >>> learner = GenericLearner(concepts=Thresholds(bits=8), sanitizer=Tree(), epsilon=1.0, unsafe_noise_seed=3)
-    >>> x = np.arange(256)[:, np.newaxis]
-    >>> y = (x[:, 0] < 100).astype(np.int8)
-    >>> both = np.concatenate([x, x]), np.concatenate([y, np.full(256, -1, dtype=np.int8)])
-    >>> chooser(learner, x, 256, 3)(x, y, 0) == learner.fit(*both).concept_
-    True
     """
     plan = learner._plan(n_labelled, len(unlabelled), *learner._target())
     noise = noise_of(seed)

@@ -18,7 +18,7 @@ from quorate.errors import InvalidParameter, QuorateError
 from quorate.experiments.few_labels.adult import coarse_stumps
 from quorate.experiments.few_labels.domain import cluster
 from quorate.experiments.few_labels.draws import chooser, drawn, rows_asked
-from quorate.experiments.measurement import Measured
+from quorate.experiments.measurement import Measured, watched
 from quorate.learners import (
     UNLABELLED,
     AgnosticLearner,
@@ -41,10 +41,7 @@ from quorate.types import IntArray, Watch
 FITS: Final = "fits at n = 20,000"
 N_ROWS, N_LABELS = 20_000, 2_000
 LEVELS: Final = tuple(product((0.0, 1.0, 2.0, 3.0), repeat=6))
-HUNDREDS: Final = tuple((float(each),) for each in range(0, 1 << 16, 1 << 8))
-
-#: What a refusal may send a user to.
-REMEDIES: Final = ("ExponentialLearner", "GenericLearner", "NoisyThreshold", "Boxes", "Tree", "MWEM", "domain")
+HUNDREDS: Final = tuple((float(point),) for point in range(0, 1 << 16, 1 << 8))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -120,10 +117,10 @@ def fitted(case: Case, name: str, learner: Any, seed: int) -> tuple[float, str |
     """
     X, y = case.rows()
     few = name in {"GenericLearner", "LabelBoost"}
-    given = np.where(np.arange(N_ROWS) < N_LABELS, y, UNLABELLED) if few else y
+    labels = np.where(np.arange(N_ROWS) < N_LABELS, y, UNLABELLED) if few else y
     begun = time.process_time()
     try:
-        learner.set_params(unsafe_noise_seed=seed).fit(X, given)
+        learner.set_params(unsafe_noise_seed=seed).fit(X, labels)
     except InvalidParameter as refusal:
         instead = refusal.instead
         if not instead:
@@ -135,9 +132,7 @@ def fitted(case: Case, name: str, learner: Any, seed: int) -> tuple[float, str |
 def every_class_with_every_learner(*, seed: int, watch: Watch | None = None) -> list[Measured]:
     """Fit all of them once."""
     rows = []
-    for place, case in enumerate(found := cases()):
-        if watch:
-            watch("every class with every learner", place, len(found))
+    for case in watched(watch, "every class with every learner", cases()):
         for name, learner in learners(case).items():
             seconds, instead = fitted(case, name, learner, seed)
             rows.append(
@@ -146,16 +141,10 @@ def every_class_with_every_learner(*, seed: int, watch: Watch | None = None) -> 
                     method=name,
                     epsilon=1.0,
                     delta=0.0,
-                    n_queries=None,
                     repeats=1,
-                    accuracy_mean=None,
-                    accuracy_se=None,
-                    balanced_accuracy_mean=None,
-                    more={"cpu_seconds": round(seconds, 2), "instead": instead},  # type: ignore[dict-item]
+                    more={"cpu_seconds": round(seconds, 2), "instead": instead},
                 )
             )
-    if watch:
-        watch("every class with every learner", 1, 1)
     return rows
 
 
@@ -193,14 +182,14 @@ def base_at(epsilon: float, alpha: float) -> NoisyThreshold:
 def cells(epsilon: float, alpha: float) -> list[Cell]:
     """Return every construction at one ε and α."""
     alone = base_at(epsilon, alpha)
-    asked: dict[str, Any] = {"epsilon": epsilon, "alpha": alpha, "beta": BETA}
+    target: dict[str, Any] = {"epsilon": epsilon, "alpha": alpha, "beta": BETA}
     inner = base_at(4.0 if epsilon >= 1 else 1.0, alpha)  # an ε* above ε is what a secret sample buys
     base: dict[str, Any] = {"base": base_at(1.0, alpha)}
-    boost = LabelBoost(**base, **asked)
+    boost = LabelBoost(**base, **target)
     return [
         Cell(
             name="GenericLearner, Tree",
-            learner=GenericLearner(concepts=GRID, sanitizer=Tree(), **asked),
+            learner=GenericLearner(concepts=GRID, sanitizer=Tree(), **target),
             alone=alone,
             case="fine grids with unlabelled rows",
         ),
@@ -224,15 +213,15 @@ def cells(epsilon: float, alpha: float) -> list[Cell]:
         ),
         Cell(
             name="AgnosticLearner",
-            learner=AgnosticLearner(**base, **asked),
+            learner=AgnosticLearner(**base, **target),
             alone=alone,
             any_labels=True,
             case=against_a_subsample(epsilon, alpha),
         ),
-        Cell(name="SubsampledAgnostic", learner=SubsampledAgnostic(**base, **asked), alone=alone, any_labels=True),
+        Cell(name="SubsampledAgnostic", learner=SubsampledAgnostic(**base, **target), alone=alone, any_labels=True),
         Cell(
             name="AgnosticPrediction, 1 query",
-            learner=AgnosticPrediction(concepts=GRID, **asked),
+            learner=AgnosticPrediction(concepts=GRID, **target),
             alone=alone,
             any_labels=True,
         ),
@@ -250,8 +239,8 @@ def pays_from(boost: LabelBoost) -> int:
 
 def against_a_subsample(epsilon: float, alpha: float) -> str:
     """Say where LWY25's transformation beats the one before it, for a base learner that needs a true concept."""
-    asked: dict[str, Any] = {"base": base_at(1.0, alpha), "epsilon": epsilon, "alpha": alpha, "beta": BETA}
-    rows = [_labels(partial(rows_asked, kind(**asked))) for kind in (AgnosticLearner, SubsampledAgnostic)]
+    target: dict[str, Any] = {"base": base_at(1.0, alpha), "epsilon": epsilon, "alpha": alpha, "beta": BETA}
+    rows = [_labels(partial(rows_asked, kind(**target))) for kind in (AgnosticLearner, SubsampledAgnostic)]
     if rows[0] is None or rows[1] is None or rows[0] >= rows[1]:
         return "not known"
     return (
@@ -261,17 +250,12 @@ def against_a_subsample(epsilon: float, alpha: float) -> str:
 
 def which_pays(*, repeats: int, seed: int, watch: Watch | None = None) -> list[Measured]:
     """Return the labels of every construction and of its base alone, with a run where the construction pays."""
-    rows, stage, done = [], "which pays", 0
-    for epsilon in EPSILONS:
-        for alpha in ALPHAS:
-            for cell in cells(epsilon, alpha):
-                if watch:
-                    watch(stage, done, len(EPSILONS) * len(ALPHAS) * 7)
-                rows.append(_row(cell, epsilon, alpha, repeats=repeats, seed=seed))
-                done += 1
-    if watch:
-        watch(stage, done, done)
-    return rows
+    budgets = [(epsilon, alpha) for epsilon in EPSILONS for alpha in ALPHAS]
+    return [
+        _row(cell, epsilon, alpha, repeats=repeats, seed=seed)
+        for epsilon, alpha in watched(watch, "which pays", budgets)
+        for cell in cells(epsilon, alpha)
+    ]
 
 
 def _labels(rows_needed: Callable[[], Any]) -> int | None:
@@ -292,11 +276,7 @@ def _row(cell: Cell, epsilon: float, alpha: float, *, repeats: int, seed: int) -
         method=cell.name,
         epsilon=epsilon,
         delta=0.0,
-        n_queries=None,
         repeats=repeats if pays else 0,
-        accuracy_mean=None,
-        accuracy_se=None,
-        balanced_accuracy_mean=None,
         more={
             "alpha": alpha,
             "labels_of_theorem": None if own is None else float(own),
@@ -305,14 +285,14 @@ def _row(cell: Cell, epsilon: float, alpha: float, *, repeats: int, seed: int) -
             "pays": float(pays),
             "error_mean": None if errors is None else errors[0],
             "error_of_base_mean": None if errors is None else errors[1],
-            "case": cell.case,  # type: ignore[dict-item]  # the one text among the figures
+            "case": cell.case,
         },
     )
 
 
 def measured(cell: Cell, n_labels: int, epsilon: float, *, repeats: int, seed: int) -> tuple[float, float]:
     """Return mean errors with the construction's labels: of the construction, and of the base learner with as many."""
-    found = []
+    errors = []
     for repeat in range(-(-repeats // _SHARED)):
         rng = np.random.default_rng([seed, repeat, n_labels])
         population = cluster(BITS, rng)
@@ -320,8 +300,8 @@ def measured(cell: Cell, n_labels: int, epsilon: float, *, repeats: int, seed: i
         for number in range(_SHARED):
             points, labels = population.sample(n_labels, rng)
             alone = drawn(cell.alone, points, labels, seed + 1_000 * repeat + number)
-            found.append([population.error(pick(points, labels, number)), population.error(alone)])
-    means = np.array(found).mean(axis=0)
+            errors.append([population.error(pick(points, labels, number)), population.error(alone)])
+    means = np.array(errors).mean(axis=0)
     return float(means[0]), float(means[1])
 
 

@@ -19,8 +19,9 @@ import numpy as np
 import polars as pl
 
 from quorate.data import load_adult
+from quorate.experiments.few_labels.adult import error_row
 from quorate.experiments.few_labels.draws import Size, drawn
-from quorate.experiments.measurement import Measured, Scored, scored, summed
+from quorate.experiments.measurement import Measured, Scored, scored, watched
 from quorate.experiments.noisy_gradient_descent import public_coordinates
 from quorate.experiments.sources import Split
 from quorate.learners import (
@@ -46,13 +47,7 @@ LEAST_DRAWS = 30
 
 
 def columns(table: pl.DataFrame) -> IntArray:
-    """Return years of schooling, and 1 for a married couple: ``(n_rows, 2)``, as the rule has them.
-
-    Examples
-    --------
-    >>> columns(load_adult().train)[:2].tolist()
-    [[13, 0], [13, 1]]
-    """
+    """Return years of schooling, and 1 for a married couple: ``(n_rows, 2)``, as the rule has them."""
     married = (table["marital-status"] == "Married-civ-spouse").to_numpy()
     return np.column_stack([table["education-num"].to_numpy(), married]).astype(np.int64)
 
@@ -92,21 +87,23 @@ def learners() -> dict[str, PrivateLearner]:
 
 def rectangle_beside_direct(size: Size, *, repeats: int, seed: int, watch: Watch | None = None) -> list[Measured]:
     """Measure test errors at each number of labels; 30 draws at least."""
-    adult, repeats, stage = load_adult(), max(repeats, size.rectangle_draws), "a rectangle on Adult"
+    adult, repeats = load_adult(), max(repeats, size.rectangle_draws)
     X, X_test = columns(adult.train), columns(adult.test)
     pool_rows = np.random.default_rng([seed]).permutation(len(X))[:N_POOL]
     binning, (own, own_test) = ruled((adult.train, adult.test), adult.train[pool_rows])
     levels, levels_test = binning.transform(adult.train), binning.transform(adult.test)
     grid = Rectangles(binning.bits, len(binning.bits))
     by_rule = ExponentialLearner(concepts=grid, domain=binning.domain, epsilon=1.0)
-    y, y_test = ((np.asarray(each) == ">50K").astype(np.int64) for each in (adult.train_labels, adult.test_labels))
+    y, y_test = (
+        (np.asarray(incomes) == ">50K").astype(np.int64) for incomes in (adult.train_labels, adult.test_labels)
+    )
     wide = adult.a9a()
     rows = []
-    for place, n_labels in enumerate(size.rectangle_labels):
-        found: dict[str, list[Scored]] = {}
+    progress = iter(watched(watch, "a rectangle on Adult", range(len(size.rectangle_labels) * repeats)))
+    for n_labels in size.rectangle_labels:
+        by_name: dict[str, list[Scored]] = {}
         for repeat in range(repeats):
-            if watch:
-                watch(stage, place * repeats + repeat, len(size.rectangle_labels) * repeats)
+            next(progress)
             order = np.random.default_rng([seed, n_labels, repeat]).permutation(len(X))
             known, pool = order[:n_labels], order[-N_POOL:]
             labels = np.full(len(X), UNLABELLED, dtype=np.int8)
@@ -117,14 +114,15 @@ def rectangle_beside_direct(size: Size, *, repeats: int, seed: int, watch: Watch
                 *((name, learner, X, X_test) for name, learner in learners().items()),
             ):
                 concept = drawn(learner, points, labels, seed + repeat)
-                found.setdefault(name, []).append(scored(concept.labels(test), y_test))
+                by_name.setdefault(name, []).append(scored(concept.labels(test), y_test))
             if repeat < size.direct_draws:
                 parts = _split(wide, y, known, pool, len(X), y_test)
-                found.setdefault(DIRECT, []).append(public_coordinates(parts, 1.0, seed + repeat))
-        found[MAJORITY] = [scored(np.full(len(y_test), round(float(y.mean()))), y_test)]
-        rows += [_row(name, scores, n_labels) for name, scores in found.items()]
-    if watch:
-        watch(stage, 1, 1)
+                by_name.setdefault(DIRECT, []).append(public_coordinates(parts, 1.0, seed + repeat))
+        by_name[MAJORITY] = [scored(np.full(len(y_test), round(float(y.mean()))), y_test)]
+        for name, scores in by_name.items():
+            budget = (None, None) if name == MAJORITY else (1.0, 1 / n_labels if name == DIRECT else 0.0)
+            rows.append(error_row(scores, DATA, name, n_labels, *budget))
+    next(progress, None)
     return rows
 
 
@@ -136,22 +134,4 @@ def _split(wide: Any, y: IntArray, known: IntArray, pool: IntArray, n_train: int
         X_public=wide[pool],
         X_test=wide[n_train:],
         y_test=y_test,
-    )
-
-
-def _row(name: str, scores: list[Scored], n_labels: int) -> Measured:
-    private = name != MAJORITY
-    return summed(
-        [
-            Scored(
-                accuracy=each.accuracy,
-                balanced_accuracy=each.balanced_accuracy,
-                more={"error_mean": 1 - each.accuracy, "labels": float(n_labels)},
-            )
-            for each in scores
-        ],
-        data=DATA,
-        method=name,
-        epsilon=1.0 if private else None,
-        delta=1 / n_labels if name == DIRECT else (0.0 if private else None),
     )

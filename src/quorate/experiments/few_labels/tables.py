@@ -25,152 +25,154 @@ BOOST, BOUNDS = "rows of LabelBoost's theorem", "error at the theorem's rows"
 
 def domain(rows: Sequence[Row]) -> TextTable:
     """Labels against the size of the domain."""
-    found = [["points", f"{GENERIC}: labels", "by theorem", "unlabelled rows", "least tried"]]
-    found[0] += ["error", "error, spread rows"]
-    found[0] += [f"{EVERY_CUT}: labels", "by theorem", "error"]
+    table = [["points", f"{GENERIC}: labels", "by theorem", "unlabelled rows", "least tried"]]
+    table[0] += ["error", "error, spread rows"]
+    table[0] += [f"{EVERY_CUT}: labels", "by theorem", "error"]
     for bits in _distinct(row["log2_domain"] for row in rows if CLUSTERED in row["data"]):
-        here = {
+        row_of = {
             (row["method"], SPREAD in row["data"]): row
             for row in rows
             if row.get("log2_domain") == bits and row["data"].startswith("thresholds, ")
         }
-        generic, spread, every = here[GENERIC, False], here[GENERIC, True], here[EVERY_CUT, False]
-        found.append([f"2^{bits:.0f}", _whole(generic["labels_needed"]), _whole(generic["labels_of_theorem"])])
-        found[-1] += [_whole(generic["unlabelled_rows"]), _whole(generic["unlabelled_needed"])]
-        found[-1] += [_error(generic), _error(spread)]
-        found[-1] += [_whole(every["labels_needed"]), _whole(every["labels_of_theorem"]), _error(every)]
-    return found
+        generic, spread, every = row_of[GENERIC, False], row_of[GENERIC, True], row_of[EVERY_CUT, False]
+        table.append([f"2^{bits:.0f}", _whole(generic["labels_needed"]), _whole(generic["labels_of_theorem"])])
+        table[-1] += [_whole(generic["unlabelled_rows"]), _whole(generic["unlabelled_needed"])]
+        table[-1] += [_error(generic), _error(spread)]
+        table[-1] += [_whole(every["labels_needed"]), _whole(every["labels_of_theorem"]), _error(every)]
+    return table
 
 
 def vc(rows: Sequence[Row]) -> TextTable:
     """Labels against the VC dimension."""
-    found = [["class", "VC(C)", "learner", "labels", "by theorem", "unlabelled rows"]]
+    table = [["class", "VC(C)", "learner", "labels", "by theorem", "unlabelled rows"]]
     for row in rows:
         if (
             "vc_dimension" in row
             and row.get("log2_domain") is None
             and row["method"] in {WHOLE_CLASS, SANITIZED, GENERIC}
         ):
-            found.append([row["data"], f"{row['vc_dimension']:.0f}", row["method"], _whole(row["labels_needed"])])
-            found[-1] += [_whole(row["labels_of_theorem"]), _whole(row["unlabelled_rows"])]
-    return found
+            table.append([row["data"], f"{row['vc_dimension']:.0f}", row["method"], _whole(row["labels_needed"])])
+            table[-1] += [_whole(row["labels_of_theorem"]), _whole(row["unlabelled_rows"])]
+    return table
 
 
 def epsilon(rows: Sequence[Row]) -> TextTable:
     """Measured rows against ε."""
-    found = [["ε", TRANSFORMED, SUBSAMPLED, "extra rows, ratio", BASE_ON_SUBSAMPLE, DIRECT, REALIZABLE]]
-    for budget, here in _measured(rows, easiest=True):
-        found.append([f"{budget:g}", *(_whole(here[name]["rows_needed"]) for name in (TRANSFORMED, SUBSAMPLED))])
-        found[-1].append(_ratio(here, SUBSAMPLED))
-        found[-1] += [_whole(here[name]["rows_needed"]) for name in (BASE_ON_SUBSAMPLE, DIRECT, REALIZABLE)]
-    return found
+    table = [["ε", TRANSFORMED, SUBSAMPLED, "extra rows, ratio", BASE_ON_SUBSAMPLE, DIRECT, REALIZABLE]]
+    for budget, row_of in _measured(rows, easiest=True):
+        table.append([f"{budget:g}", *(_whole(row_of[name]["rows_needed"]) for name in (TRANSFORMED, SUBSAMPLED))])
+        table[-1].append(_ratio(row_of, SUBSAMPLED))
+        table[-1] += [_whole(row_of[name]["rows_needed"]) for name in (BASE_ON_SUBSAMPLE, DIRECT, REALIZABLE)]
+    return table
 
 
 def weak(rows: Sequence[Row]) -> TextTable:
     """Measured rows against ε where labels say less."""
-    found = [["ε", TRANSFORMED, BASE_ON_SUBSAMPLE, "extra rows, ratio", DIRECT, REALIZABLE]]
-    for budget, here in _measured(rows, easiest=False):
-        found.append([f"{budget:g}", *(_whole(here[name]["rows_needed"]) for name in (TRANSFORMED, BASE_ON_SUBSAMPLE))])
-        found[-1].append(_ratio(here, BASE_ON_SUBSAMPLE))
-        found[-1] += [_whole(here[name]["rows_needed"]) for name in (DIRECT, REALIZABLE)]
-    return found
+    table = [["ε", TRANSFORMED, BASE_ON_SUBSAMPLE, "extra rows, ratio", DIRECT, REALIZABLE]]
+    for budget, row_of in _measured(rows, easiest=False):
+        table.append(
+            [f"{budget:g}", *(_whole(row_of[name]["rows_needed"]) for name in (TRANSFORMED, BASE_ON_SUBSAMPLE))]
+        )
+        table[-1].append(_ratio(row_of, BASE_ON_SUBSAMPLE))
+        table[-1] += [_whole(row_of[name]["rows_needed"]) for name in (DIRECT, REALIZABLE)]
+    return table
 
 
 def theorems(rows: Sequence[Row]) -> TextTable:
     """Rows of both theorems, by α."""
-    found = [["α"]]
-    found[0] += [f"{name}: ε = {budget:g}" for name in (TRANSFORMED, "subsample") for budget in (1, 0.1)]
-    found[0] += ["extra rows × at ε = 0.1", "× of the subsample", "extra rows, ratio at 0.1"]
+    table = [["α"]]
+    table[0] += [f"{name}: ε = {budget:g}" for name in (TRANSFORMED, "subsample") for budget in (1, 0.1)]
+    table[0] += ["extra rows × at ε = 0.1", "× of the subsample", "extra rows, ratio at 0.1"]
     block = [row for row in rows if row["data"] == BY_THEOREM]
     for alpha in _distinct(row["alpha"] for row in block):
-        here = {(row["method"], row["epsilon"]): row for row in block if row["alpha"] == alpha}
-        cells = [here[name, budget] for name in (TRANSFORMED, SUBSAMPLED) for budget in (1.0, 0.1)]
+        row_of = {(row["method"], row["epsilon"]): row for row in block if row["alpha"] == alpha}
+        cells = [row_of[name, budget] for name in (TRANSFORMED, SUBSAMPLED) for budget in (1.0, 0.1)]
         extra = [row["extra_rows_of_theorem"] for row in cells]
-        found.append([f"{alpha:g}", *(_whole(row["rows_of_theorem"]) for row in cells)])
-        found[-1] += [f"{extra[1] / extra[0]:.1f}", f"{extra[3] / extra[2]:.1f}", f"{extra[3] / extra[1]:.1f}"]
-    return found
+        table.append([f"{alpha:g}", *(_whole(row["rows_of_theorem"]) for row in cells)])
+        table[-1] += [f"{extra[1] / extra[0]:.1f}", f"{extra[3] / extra[2]:.1f}", f"{extra[3] / extra[1]:.1f}"]
+    return table
 
 
 def constants(rows: Sequence[Row]) -> TextTable:
     """LabelBoost's rows with the printed constants and with the tight ones."""
-    found = [["base learner's rows", "printed: labelled", "unlabelled", "tight: labelled", "unlabelled"]]
-    found[0] += ["tight ÷ printed: labelled", "unlabelled"]
+    table = [["base learner's rows", "printed: labelled", "unlabelled", "tight: labelled", "unlabelled"]]
+    table[0] += ["tight ÷ printed: labelled", "unlabelled"]
     block = [row for row in rows if row["data"] == BOOST]
     for base in _distinct(row["base_rows"] for row in block):
         printed, tight = (row for row in block if row["base_rows"] == base)
         names = ("labels_of_theorem", "unlabelled_rows")
-        found.append([_whole(base), *(_whole(row[name]) for row in (printed, tight) for name in names)])
-        found[-1] += [_share(tight[name] / printed[name]) for name in names]
-    return found
+        table.append([_whole(base), *(_whole(row[name]) for row in (printed, tight) for name in names)])
+        table[-1] += [_share(tight[name] / printed[name]) for name in names]
+    return table
 
 
 def bounds(rows: Sequence[Row]) -> TextTable:
     """Measured errors beside α."""
-    found = [["learner", "labelled", "unlabelled", "α", "mean error", "largest", "draws above α"]]
+    table = [["learner", "labelled", "unlabelled", "α", "mean error", "largest", "draws above α"]]
     for row in rows:
         if row["data"] == BOUNDS:
-            found.append([row["method"], _whole(row["labels_of_theorem"]), _whole(row["unlabelled_rows"])])
-            found[-1] += [f"{row['alpha']:g}", f"{row['error_mean']:.4f}", f"{row['error_max']:.4f}"]
-            found[-1] += [f"{round(row['share_above_alpha'] * row['repeats'])} of {row['repeats']}"]
-    return found
+            table.append([row["method"], _whole(row["labels_of_theorem"]), _whole(row["unlabelled_rows"])])
+            table[-1] += [f"{row['alpha']:g}", f"{row['error_mean']:.4f}", f"{row['error_max']:.4f}"]
+            table[-1] += [f"{round(row['share_above_alpha'] * row['repeats'])} of {row['repeats']}"]
+    return table
 
 
 def adult(rows: Sequence[Row]) -> TextTable:
     """Errors on Adult's test rows."""
-    found = [["question", f"{PRIVATE}, ε = 1", "same labels, no privacy", "all labels, no privacy", "larger class"]]
+    table = [["question", f"{PRIVATE}, ε = 1", "same labels, no privacy", "all labels, no privacy", "larger class"]]
     block = [row for row in rows if row["data"].startswith("Adult: ")]
     for data in dict.fromkeys(row["data"] for row in block):
-        here = {row["method"]: row for row in block if row["data"] == data}
-        found.append([data.removeprefix("Adult: ")])
+        row_of = {row["method"]: row for row in block if row["data"] == data}
+        table.append([data.removeprefix("Adult: ")])
         for name in (PRIVATE, SAME_LABELS, ALL_LABELS, MAJORITY):
-            spread = here[name]["accuracy_se"]
-            found[-1].append(f"{here[name]['error_mean']:.4f}" + (f" ± {spread:.4f}" if spread is not None else ""))
-    return found
+            spread = row_of[name]["accuracy_se"]
+            table[-1].append(f"{row_of[name]['error_mean']:.4f}" + (f" ± {spread:.4f}" if spread is not None else ""))
+    return table
 
 
 def pays(rows: Sequence[Row]) -> TextTable:
     """Labels of each construction and of its base learner alone, in every cell."""
-    found = [["construction", "ε", "α", "labels it asks for", "rows in all", "base alone: labels", "asks for fewer"]]
-    found[0] += ["error", "base's, as many labels", "where it pays"]
+    table = [["construction", "ε", "α", "labels it asks for", "rows in all", "base alone: labels", "asks for fewer"]]
+    table[0] += ["error", "base's, as many labels", "where it pays"]
     block = [row for row in rows if row["data"] == PAYS]
     for name in dict.fromkeys(row["method"].partition(", base ε")[0] for row in block):
         for row in block:
             if row["method"].partition(", base ε")[0] != name:
                 continue
-            found.append([row["method"], f"{row['epsilon']:g}", f"{row['alpha']:g}", _whole(row["labels_of_theorem"])])
-            found[-1] += [_whole(row["rows_of_theorem"]), _whole(row["labels_of_base_alone"])]
-            found[-1].append("yes" if row["pays"] else "no")
+            table.append([row["method"], f"{row['epsilon']:g}", f"{row['alpha']:g}", _whole(row["labels_of_theorem"])])
+            table[-1] += [_whole(row["rows_of_theorem"]), _whole(row["labels_of_base_alone"])]
+            table[-1].append("yes" if row["pays"] else "no")
             means = (row["error_mean"], row["error_of_base_mean"])
-            found[-1] += ["–" if mean is None else f"{mean:.4f}" for mean in means]
-            found[-1].append(row["case"])
-    return found
+            table[-1] += ["–" if mean is None else f"{mean:.4f}" for mean in means]
+            table[-1].append(row["case"])
+    return table
 
 
 def rectangle(rows: Sequence[Row]) -> TextTable:
     """Errors on Adult's test rows, by the number of labels."""
-    found = [["labels", *(names := (RULED, RULED_CUTS, SANITIZED_RECTANGLE, LISTED, DIRECT_METHOD, LARGER))]]
+    table = [["labels", *(names := (RULED, RULED_CUTS, SANITIZED_RECTANGLE, LISTED, DIRECT_METHOD, LARGER))]]
     block = [row for row in rows if row["data"] == RECTANGLE]
     for n_labels in _distinct(row["labels"] for row in block):
-        here = {row["method"]: row for row in block if row["labels"] == n_labels}
-        found.append([f"{n_labels:,.0f}"])
+        row_of = {row["method"]: row for row in block if row["labels"] == n_labels}
+        table.append([f"{n_labels:,.0f}"])
         for name in names:
-            spread = here[name]["accuracy_se"]
-            found[-1].append(_error(here[name]) + (f" ± {spread:.4f}" if spread is not None else ""))
-    return found
+            spread = row_of[name]["accuracy_se"]
+            table[-1].append(_error(row_of[name]) + (f" ± {spread:.4f}" if spread is not None else ""))
+    return table
 
 
 def fits(rows: Sequence[Row]) -> TextTable:
     """CPU seconds of a fit of every class by every learner, or what the refusal names."""
     block = [row for row in rows if row["data"].startswith(FITS)]
     names = _distinct(row["method"] for row in block)
-    found = [["class", *names]]
+    table = [["class", *names]]
     for data in _distinct(row["data"] for row in block):
-        here = {row["method"]: row for row in block if row["data"] == data}
-        found.append([data.partition(": ")[2]])
-        found[-1] += [
-            f"{here[n]['cpu_seconds']:.1f} s" if here[n]["instead"] is None else here[n]["instead"] for n in names
+        row_of = {row["method"]: row for row in block if row["data"] == data}
+        table.append([data.partition(": ")[2]])
+        table[-1] += [
+            f"{row_of[n]['cpu_seconds']:.1f} s" if row_of[n]["instead"] is None else row_of[n]["instead"] for n in names
         ]
-    return found
+    return table
 
 
 TABLES: Mapping[str, tuple[str, Callable[[Sequence[Row]], TextTable]]] = {

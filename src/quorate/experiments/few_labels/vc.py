@@ -9,7 +9,7 @@ import numpy as np
 from quorate.errors import InvalidParameter
 from quorate.experiments.few_labels.domain import ALPHA, GENERIC, WHOLE_CLASS
 from quorate.experiments.few_labels.draws import Population, Size, labels_needed, learning_curves, rows_asked
-from quorate.experiments.measurement import Measured, standard_error
+from quorate.experiments.measurement import Measured, standard_error, watched
 from quorate.learners import ExponentialLearner, GenericLearner, PrivateLearner
 from quorate.learners.concepts import Intervals, Rectangles, Thresholds
 from quorate.learners.concepts.protocol import ConceptClass
@@ -35,41 +35,22 @@ class Shattered:
     light: tuple[tuple[int, ...], ...]
 
     def population(self, rng: np.random.Generator) -> Population:
-        """Label the light points at random.
-
-        Examples
-        --------
-        >>> boxes(2, 2).population(np.random.default_rng(0)).points.tolist()
-        [[1, 1], [0, 1], [2, 1], [1, 0], [1, 2]]
-        """
+        """Label the light points at random."""
         n = len(self.light)
         truth = np.concatenate([[1], rng.integers(0, 2, n)]).astype(np.uint8)
         return Population(np.array([self.centre, *self.light]), truth, np.array([HEAVY] + n * [(1 - HEAVY) / n]))
 
 
 def boxes(*bits: int) -> Shattered:
-    """Return rectangles over columns of 2 (one bit) or 4 values: a point beside the centre for each face.
-
-    Examples
-    --------
-    >>> shattered = boxes(2, 2, 1)
-    >>> len(shattered.light) == shattered.concepts.vc_dimension == 5
-    True
-    """
+    """Return rectangles over columns of 2 (one bit) or 4 values: a point beside the centre for each face."""
     faces = [(column, value) for column, width in enumerate(bits) for value in ((0, 2) if width > 1 else (0,))]
-    light = tuple(tuple(value if each == column else 1 for each in range(len(bits))) for column, value in faces)
+    light = tuple(tuple(value if place == column else 1 for place in range(len(bits))) for column, value in faces)
     name = "rectangles on " + " × ".join(str(2**width) for width in bits)
     return Shattered(name=name, concepts=Rectangles(bits, len(bits)), centre=(1,) * len(bits), light=light)
 
 
 def line(concepts: Thresholds | Intervals, name: str) -> Shattered:
-    """Return thresholds or intervals, in the middle of their grid.
-
-    Examples
-    --------
-    >>> line(Intervals(4), "intervals").light
-    ((9,), (7,))
-    """
+    """Return thresholds or intervals, in the middle of their grid."""
     middle = 1 << (concepts.bits - 1)
     light = ((middle + 1,), (middle - 1,))[: concepts.vc_dimension]
     return Shattered(name=name, concepts=concepts, centre=(middle,), light=light)
@@ -90,10 +71,8 @@ def classes() -> list[Shattered]:
 
 def labels_against_vc(size: Size, *, repeats: int, seed: int, watch: Watch | None = None) -> list[Measured]:
     """Measure the error at every number of labels, for every class and learner."""
-    rows, stage, shapes = [], "labels against VC(C)", classes()
-    for place, shape in enumerate(shapes):
-        if watch:
-            watch(stage, place, len(shapes))
+    rows = []
+    for place, shape in enumerate(watched(watch, "labels against VC(C)", classes())):
         for name, learner in _learners(shape, size).items():
             errors = []
             for repeat in range(repeats):
@@ -102,23 +81,21 @@ def labels_against_vc(size: Size, *, repeats: int, seed: int, watch: Watch | Non
                 n_unlabelled = _unlabelled(learner, size)
                 errors.append(learning_curves(learner, populations, size, n_unlabelled, rng, seed + repeat))
             rows.append(_row(shape, name, learner, np.array(errors), size))
-    if watch:
-        watch(stage, len(shapes), len(shapes))
     return rows
 
 
 def _learners(shape: Shattered, size: Size) -> dict[str, PrivateLearner]:
     if shape.concepts.domain_size is not None and shape.concepts.domain_size > 4096:
         return {GENERIC: GenericLearner(concepts=shape.concepts, sanitizer=Tree(), epsilon=1.0, alpha=ALPHA)}
-    found: dict[str, PrivateLearner] = {
+    whole_class: dict[str, PrivateLearner] = {
         WHOLE_CLASS: ExponentialLearner(concepts=shape.concepts, epsilon=1.0, alpha=ALPHA)
     }
     generic = GenericLearner(concepts=shape.concepts, sanitizer=MWEM(), epsilon=1.0, alpha=ALPHA)
     try:
         generic._plan(1, size.sanitized_rows, *generic._target())
     except InvalidParameter:  # more queries than a table of MWEM holds
-        return found
-    return {**found, SANITIZED: generic}
+        return whole_class
+    return {**whole_class, SANITIZED: generic}
 
 
 def _unlabelled(learner: PrivateLearner, size: Size) -> int:
@@ -143,7 +120,6 @@ def _row(shape: Shattered, name: str, learner: PrivateLearner, errors: FloatArra
         repeats=len(errors),
         accuracy_mean=1 - float(column.mean()),
         accuracy_se=standard_error(column.mean(axis=1)),
-        balanced_accuracy_mean=None,
         more={
             "vc_dimension": float(shape.concepts.vc_dimension),
             "alpha": ALPHA,

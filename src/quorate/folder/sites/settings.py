@@ -5,69 +5,91 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from quorate.arguments import nearest, real
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.folder.section import Label, Section
-from quorate.folder.settings import STUDENT_MODELS
+from quorate.folder.section import (
+    Label,
+    built_in_or_own,
+    flag,
+    labels,
+    path,
+    read_section,
+    setting,
+    string,
+    whole_number,
+)
+from quorate.folder.sections import STUDENT_MODELS
 from quorate.folder.sites.signed_votes import MOST_SITES, public_key, word
 from quorate.release.target import floor_budget
+
+_EPSILON, _DELTA = partial(real, above=0), partial(real, above=0, below=1)
+_NO_DEFAULT = "There is no default: it is your decision. Example: epsilon = 1.0"
+
+
+def _of_words(name: str, value: Any) -> str:
+    return word(name, string(name, value))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SitesData:
     """``[data]``: the public rows that every site voted on, and the classes."""
 
-    public: Path
-    classes: tuple[Label, ...]
-    label: str | None = None
-    evaluation: Path | None = None
+    public: Path = setting(path, required='Rows that may be shown. Example: public = "survey.csv"')
+    classes: tuple[Label, ...] = setting(labels, required='Example: classes = ["no", "yes"]')
+    label: str | None = setting(string, default=None)
+    evaluation: Path | None = setting(path, default=None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SitesBudget:
     """``[budget]``."""
 
-    epsilon: float
-    delta: float
+    epsilon: float = setting(_EPSILON, required=_NO_DEFAULT)
+    delta: float = setting(_DELTA, required="There is no default: below 1/n. Example: delta = 1e-6")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SitesVotes:
     """``[votes]``: what all sites have agreed on."""
 
-    round: str
-    unit: str
-    max_sites_per_unit: int
-    promised_by: str | None = None
+    round: str = setting(_of_words)
+    unit: str = setting(_of_words)
+    max_sites_per_unit: int = setting(
+        whole_number(at_least=1),
+        required="It is the most sites at which one unit may be. 1 promises that nobody appears twice; the number of "
+        "sites promises nothing, and costs more noise",
+    )
+    promised_by: str | None = setting(string, default=None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SitesStudent:
     """``[student]``: what may be published."""
 
-    model: str = "auto"
+    model: str = setting(partial(built_in_or_own, built_in=STUDENT_MODELS), default="auto")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SitesRun:
     """``[run]``: this release's share of the budget, and how it is made."""
 
-    epsilon: float | None = None
-    delta: float | None = None
-    allow_hopeless: bool = False
-    unsafe_noise_seed: int | None = None
+    epsilon: float | None = setting(_EPSILON, default=None)
+    delta: float | None = setting(_DELTA, default=None)
+    allow_hopeless: bool = setting(flag, default=False)
+    unsafe_noise_seed: int | None = setting(whole_number(), default=None)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Site:
     """``[[sites]]``: one of them."""
 
-    name: str
-    votes: Path
-    key: str
+    name: str = setting(_of_words, required='Example: name = "north"')
+    votes: Path = setting(path, required='The file that the site has signed. Example: votes = "north.votes"')
+    key: str = setting(string, required="What quorate votes keys has printed at the site, in quotes")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,13 +123,13 @@ def read_sites_settings(root: Path) -> SitesSettings:
     Raises PreconditionFailed if it is missing or is not TOML; InvalidParameter if a key is unknown, missing or of the
     wrong kind, or a site is listed twice.
     """
-    path = root / "quorate.toml"
+    file = root / "quorate.toml"
     try:
-        document = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+        document = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
         raise PreconditionFailed(f"no quorate.toml in {root} that lists the sites") from None
     except (OSError, ValueError) as error:
-        raise PreconditionFailed(f"{path} cannot be read as TOML: {error}") from None
+        raise PreconditionFailed(f"{file} cannot be read as TOML: {error}") from None
     names = {part.name for part in fields(SitesSettings)}
     for name, section in document.items():
         if name not in names:
@@ -122,64 +144,27 @@ def read_sites_settings(root: Path) -> SitesSettings:
 
 
 def _settings(document: Mapping[str, Any], root: Path) -> SitesSettings:
-    data, budget = Section("data", document, SitesData), Section("budget", document, SitesBudget)
-    votes, run = Section("votes", document, SitesVotes), Section("run", document, SitesRun)
-    student = Section("student", document, SitesStudent)
-    sites = tuple(_site(each, root) for each in document.get("sites", []))
+    sections = {"data": SitesData, "budget": SitesBudget, "student": SitesStudent, "run": SitesRun}
+    read: dict[str, Any] = {
+        name: read_section(name, document.get(name, {}), section, root) for name, section in sections.items()
+    }
+    sites = tuple(read_section("[sites]", site, Site, root) for site in document.get("sites", []))
+    for site in sites:
+        public_key(site.key)
     _refuse_twice(sites)
-    most = votes.number("max_sites_per_unit", at_least=1) if "max_sites_per_unit" in votes.given else None
-    if most is None:
+    votes = read_section("votes", document.get("votes", {}), SitesVotes, root)
+    if votes.max_sites_per_unit > len(sites):
         raise InvalidParameter(
-            "[votes] max_sites_per_unit is required: at how many sites one unit may be at most. 1 is a promise that "
-            f"nobody is at two; {len(sites)}, the number of sites, promises nothing and costs more noise"
+            f"[votes] max_sites_per_unit is {votes.max_sites_per_unit}, and there are {len(sites)} sites; take that"
         )
-    if most > len(sites):
-        raise InvalidParameter(f"[votes] max_sites_per_unit is {most}, and there are {len(sites)} sites; take that")
-    promised_by = votes.optional("promised_by", votes.text)
-    if most < len(sites) and promised_by is None:
+    if votes.max_sites_per_unit < len(sites) and votes.promised_by is None:
         raise InvalidParameter(
             "[votes] promised_by is required where a unit is said to be at fewer sites than there are: every guarantee "
             'repeats it. Example: promised_by = "the data agreement of 3 May 2026"'
         )
-    if promised_by is not None and (len(promised_by) > 200 or not promised_by.isprintable()):
+    if votes.promised_by is not None and (len(votes.promised_by) > 200 or not votes.promised_by.isprintable()):
         raise InvalidParameter("[votes] promised_by must be at most 200 printable characters on one line")
-    return SitesSettings(
-        data=SitesData(
-            public=root / data.text("public"),
-            classes=data.classes("classes"),
-            label=data.optional("label", data.text),
-            evaluation=data.optional("evaluation", lambda key: root / data.text(key)),
-        ),
-        budget=SitesBudget(
-            epsilon=real("[budget] epsilon", budget.required("epsilon"), above=0),
-            delta=real("[budget] delta", budget.required("delta"), above=0, below=1),
-        ),
-        votes=SitesVotes(
-            round=word("[votes] round", votes.text("round")),
-            unit=word("[votes] unit", votes.text("unit")),
-            max_sites_per_unit=most,
-            promised_by=promised_by,
-        ),
-        sites=sites,
-        student=SitesStudent(model=student.model("model", STUDENT_MODELS)),
-        run=SitesRun(
-            epsilon=run.optional("epsilon", lambda key: real(f"[run] {key}", run.given[key], above=0)),
-            delta=run.optional("delta", lambda key: real(f"[run] {key}", run.given[key], above=0, below=1)),
-            allow_hopeless=run.flag("allow_hopeless"),
-            unsafe_noise_seed=run.optional("unsafe_noise_seed", run.number),
-        ),
-    )
-
-
-def _site(given: Any, root: Path) -> Site:
-    section = Section("[sites]", {"[sites]": given}, Site)
-    made = Site(
-        name=word("[[sites]] name", section.text("name")),
-        votes=root / section.text("votes"),
-        key=section.text("key"),
-    )
-    public_key(made.key)
-    return made
+    return SitesSettings(**read, votes=votes, sites=sites)
 
 
 def _refuse_twice(sites: tuple[Site, ...]) -> None:

@@ -171,15 +171,8 @@ class AgnosticLearner(AnyLabels):
     def split_for(self, n_labelled: int) -> AgnosticSplit:
         """Return what a fit on so many labelled rows would do, and the error that is proven of it; it sees no row.
 
-        Parameters
-        ----------
-        n_labelled : int
-            At least 2.
-
-        Raises
-        ------
-        InvalidParameter, DataRefused
-            If an argument is wrong, or there are too few rows for any split.
+        `n_labelled`: at least 2. Raises InvalidParameter, DataRefused if an argument is wrong, or there are too few
+        rows for any split.
         """
         return self._split(count("n_labelled", n_labelled, at_least=2), *self._target())
 

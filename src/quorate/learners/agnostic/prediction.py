@@ -263,20 +263,14 @@ class AgnosticPrediction(BaseEstimator):
     def rows_needed(self) -> RowsNeeded:
         """Return how many labelled rows are proven to be enough for α and β, at ε.
 
-        Raises
-        ------
-        InvalidParameter
-            If a constructor argument is out of range, or no number of rows is enough.
+        Raises InvalidParameter if a constructor argument is out of range, or no number of rows is enough.
         """
         return self._rows_needed(*self._target())
 
     def plan_for(self, n_labelled: int) -> PredictionPlan:
         """Return what a fit on so many labelled rows would do, and the error that is proven of it; it sees no row.
 
-        Raises
-        ------
-        InvalidParameter, DataRefused
-            If an argument is wrong, or there are too few rows for any plan.
+        Raises InvalidParameter, DataRefused if an argument is wrong, or there are too few rows for any plan.
         """
         return self._plan(count("n_labelled", n_labelled, at_least=2), *self._target())
 

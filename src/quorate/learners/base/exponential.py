@@ -138,10 +138,7 @@ class ExponentialLearner(PrivateLearner):
     def whole_class(self) -> Concepts:
         """Return every concept that may be chosen, in the order of the class.
 
-        Raises
-        ------
-        InvalidParameter
-            If there are more than `limit`, or the class has no finite domain and none is given.
+        Raises InvalidParameter if there are more than `limit`, or the class has no finite domain and none is given.
         """
         listed = None if self.domain is None else public_domain(self.domain, most=MOST_LISTED)
         return whole_class(self._concept_class, self.limit, listed)

@@ -92,19 +92,8 @@ class GridChoice:
     def release(self, scores: IntArray, sizes: IntArray, noise: NoiseSource) -> int:
         """Choose a candidate.
 
-        Parameters
-        ----------
-        scores : IntArray, (n_runs,)
-            The score of each run; larger is better.
-        sizes : IntArray, (n_runs,)
-            How many candidates are in it, >= 0; 2^62 together at most.
-        noise : NoiseSource
-            Where the words come from.
-
-        Returns
-        -------
-        int
-            From 0 to ``sizes.sum() - 1``.
+        `scores`, `sizes`: ``(n_runs,)``, the score of each run, larger is better, and how many candidates are in it,
+        2^62 together at most. `noise`: where the words come from. Returns: from 0 to ``sizes.sum() - 1``.
         """
         _check_runs(scores, sizes)
         rate = Fraction(self.epsilon) / (2 * Fraction(self.sensitivity))

@@ -70,10 +70,7 @@ class ConceptClass(Protocol):
     def check(self, X: Any) -> Points:
         """Return the points in the form that the class works on.
 
-        Raises
-        ------
-        DataRefused
-            If a point lies outside the domain; the message says which domain, and never a value.
+        Raises DataRefused if a point lies outside the domain; the message says which domain, and never a value.
         """
 
     def n_dichotomies(self, points: Points) -> int:
@@ -88,10 +85,7 @@ class ConceptClass(Protocol):
 
         A function of the *set* of points: neither their order nor how often each occurs matters.
 
-        Raises
-        ------
-        InvalidParameter
-            If there would be more than `limit`; the message holds the number.
+        Raises InvalidParameter if there would be more than `limit`; the message holds the number.
         """
 
     def erm(self, points: Points, labels: Labels, weights: IntArray | None = None) -> Concept:

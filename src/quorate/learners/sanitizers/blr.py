@@ -162,10 +162,7 @@ class BLR:
     def rows_needed(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
         """Return the rows at which :meth:`error_bound` is at most `alpha`.
 
-        Raises
-        ------
-        InvalidParameter
-            If `alpha` is not above :meth:`net_error`.
+        Raises InvalidParameter if `alpha` is not above :meth:`net_error`.
         """
         alpha, (beta, epsilon) = real("alpha", alpha, above=0, below=1), _checked(beta, epsilon)
         queries = self._queries(concept_class)

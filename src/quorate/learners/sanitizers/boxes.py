@@ -74,21 +74,9 @@ class BoxPlan:
     def for_budget(cls, *, bits: tuple[int, ...], n: int, epsilon: float, candidates: int = 1_000_000) -> BoxPlan:
         """Return the plan of ε-DP for `n` rows of a grid, with at most so many rectangles on what is released.
 
-        Parameters
-        ----------
-        bits : tuple of int
-            Column j has :math:`2^{bits_j}` values.
-        n : int
-            Rows, at least 1; public.
-        epsilon : float
-            ε > 0.
-        candidates : int
-            At most so many rectangles, the empty one included, are different on the released points.
-
-        Raises
-        ------
-        InvalidParameter
-            If an argument is out of range, or there are too many columns for so few rectangles.
+        `bits`: column j has :math:`2^{bits_j}` values. `n`: Rows, at least 1; public. `epsilon`: ε > 0. `candidates`:
+        at most so many rectangles, the empty one included, are different on the released points. Raises
+        InvalidParameter if an argument is out of range, or there are too many columns for so few rectangles.
         """
         n, epsilon = count("n", n, at_least=1), real("epsilon", epsilon, above=0)
         values = values_per_column(bits, candidates)
@@ -243,16 +231,7 @@ class Boxes:
     def agreement_bound(self, n: int, concept_class: ConceptClass, beta: float, epsilon: float) -> float:
         r"""Return α: on any `n` rows, rectangles that agree on the released points differ by more than α with prob. β.
 
-        Parameters
-        ----------
-        n : int
-            Rows, at least 1.
-        concept_class : ConceptClass
-            Rectangles.
-        beta : float
-            β in (0, 1).
-        epsilon : float
-            ε > 0.
+        `n`: Rows, at least 1. `concept_class`: Rectangles. `beta`: β in (0, 1). `epsilon`: ε > 0.
         """
         n, beta = count("n", n, at_least=1), real("beta", beta, above=0, below=1)
         plan = self._plan(n, concept_class, epsilon)
@@ -273,20 +252,14 @@ class Boxes:
     def rows_needed(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
         """Return the rows at which :meth:`error_bound` is at most `alpha`.
 
-        Raises
-        ------
-        InvalidParameter
-            If no number of rows is enough with so few candidates.
+        Raises InvalidParameter if no number of rows is enough with so few candidates.
         """
         return _rows_for(alpha, lambda n: self.error_bound(n, concept_class, beta, epsilon))
 
     def rows_to_agree(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
         """Return the rows at which :meth:`agreement_bound` is at most `alpha`.
 
-        Raises
-        ------
-        InvalidParameter
-            If no number of rows is enough with so few candidates.
+        Raises InvalidParameter if no number of rows is enough with so few candidates.
         """
         return _rows_for(alpha, lambda n: self.agreement_bound(n, concept_class, beta, epsilon))
 

@@ -86,21 +86,10 @@ class MedianPlan:
     ) -> MedianPlan:
         """Return the plan of (ε, δ) for n rows on a line of 2^bits points, with at most so many levels.
 
-        Parameters
-        ----------
-        bits, n, levels : int
-            Public.
-        epsilon, delta : float
-            Of the whole. With δ = 0 each median is chosen at once.
-        beta : float
-            Probability of a wider gap than :attr:`gap`, for all splits together.
-        turns : int, optional
-            How often a median is reduced to the choice of a scale; None until a choice is from few.
-
-        Raises
-        ------
-        InvalidParameter
-            If an argument is out of range, or ε too small for tests of stability.
+        `bits, n, levels`: Public. `epsilon, delta`: of the whole. With δ = 0 each median is chosen at once. `beta`:
+        Probability of a wider gap than :attr:`gap`, for all splits together. `turns`: how often a median is reduced to
+        the choice of a scale; None until a choice is from few. Raises InvalidParameter if an argument is out of range,
+        or ε too small for tests of stability.
         """
         epsilon, beta = real("epsilon", epsilon, above=0), real("beta", beta, above=0, below=1)
         n, levels = count("n", n, at_least=1), min(count("levels", levels, at_least=1), bits, MOST_LEVELS)
@@ -270,16 +259,7 @@ class Medians:
     def agreement_bound(self, n: int, concept_class: ConceptClass, beta: float, epsilon: float) -> float:
         r"""Return α: on any `n` rows, concepts that agree on the released points differ by more than α with prob. β.
 
-        Parameters
-        ----------
-        n : int
-            Rows, at least 1.
-        concept_class : ConceptClass
-            On a line.
-        beta : float
-            β in (0, 1).
-        epsilon : float
-            ε > 0.
+        `n`: Rows, at least 1. `concept_class`: on a line. `beta`: β in (0, 1). `epsilon`: ε > 0.
         """
         return min(1.0, _gaps(concept_class) * self._plan(n, concept_class, epsilon, beta).gap / n)
 
@@ -298,20 +278,14 @@ class Medians:
     def rows_needed(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
         """Return the rows at which :meth:`error_bound` is at most `alpha`.
 
-        Raises
-        ------
-        InvalidParameter
-            If no number of rows is enough with so few levels.
+        Raises InvalidParameter if no number of rows is enough with so few levels.
         """
         return self._rows_for(lambda n: self.error_bound(n, concept_class, beta, epsilon), alpha)
 
     def rows_to_agree(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
         """Return the rows at which :meth:`agreement_bound` is at most `alpha`.
 
-        Raises
-        ------
-        InvalidParameter
-            If no number of rows is enough with so few levels.
+        Raises InvalidParameter if no number of rows is enough with so few levels.
         """
         return self._rows_for(lambda n: self.agreement_bound(n, concept_class, beta, epsilon), alpha)
 

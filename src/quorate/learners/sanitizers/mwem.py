@@ -74,18 +74,8 @@ class MWEM:
     count rounded to a whole number, is read from earlier releases: one replaced record moves a score by at most 1.
     *Measurement*, for the rest: c(D), of sensitivity 1, with discrete Laplace noise of scale 4T/ε.
 
-    Error, for weights :math:`A \propto A\,e^{\eta c}` with :math:`\eta = 4 r`, where :math:`r = \Delta + \nu` is the
-    measured lack, Δ the true one and ν noise, all as fractions of n. By Hoeffding's lemma
-    :math:`\log E_A e^{\eta c} \le \eta c(A) + \eta^2/8`, so the divergence from the data to A falls in a round by at
-    least :math:`\eta \Delta - \eta^2/8 = 2\Delta^2 - 2\nu^2`. It begins at most at :math:`\ln |X|`. So
-    :math:`\frac1T \sum \Delta_t^2 \le \frac{\ln|X|}{2T} + \max \nu_t^2`. The largest error of round t is at most
-    :math:`|\Delta_t| + s`, where s is what the choice may miss, and the error of a mean is at most the mean error::
-
-        α = sqrt(ln|X| / (2T) + ν²) + s + |X|/(4m),
-
-    with :math:`s = (\frac{8T}{3\varepsilon} \ln\frac{2T|Q|}{\beta} + 1)/n` (1 for rounding r on both sides) and
-    :math:`\nu = \frac{4T}{\varepsilon} \ln\frac{4T}{(1 + e^{-\varepsilon/4T})\beta} / n`, each exceeded in one of the T
-    rounds with probability at most β/2. The noise ν stands under the root and s does not: so the choice gets more.
+    Error: :math:`\alpha = \sqrt{\ln|X|/(2T) + \nu^2} + s + |X|/(4m)`, with s, what the choice may
+    miss, and ν, the noise of a measurement, for a probability β/2 each; derived in ``docs/theory/learner-proofs.md``.
 
     References
     ----------
@@ -143,10 +133,7 @@ class MWEM:
     def rows_needed(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
         """Return the rows at which :meth:`error_bound` is at most `alpha`.
 
-        Raises
-        ------
-        InvalidParameter
-            If `alpha` is not above what rounding and the number of rounds leave.
+        Raises InvalidParameter if `alpha` is not above what rounding and the number of rounds leave.
         """
         alpha, beta = real("alpha", alpha, above=0, below=1), real("beta", beta, above=0, below=1)
         epsilon = real("epsilon", epsilon, above=0)

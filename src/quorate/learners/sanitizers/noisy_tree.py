@@ -102,8 +102,6 @@ class TreePlan:
     def for_budget(cls, *, bits: int, n: int, epsilon: float) -> TreePlan:
         r"""Return the plan of ε-DP for `n` rows on :math:`2^{bits}` points: a function of public facts alone.
 
-        Notes
-        -----
         *Branching.* With L levels of one ε/L each, :math:`\lambda = 2L/\varepsilon`. Each end of an interval lies, on
         each level, inside one node of k children; the noise that it picks up there, once the children are made to sum
         to their parent, has variance at most :math:`2\lambda^2 k/4`, and the root is one node for both ends

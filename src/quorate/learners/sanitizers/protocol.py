@@ -37,10 +37,7 @@ class Sanitizer(Protocol):
         Where one row is refused, so is the whole table. A refusal that came later, on some of the rows, would be an
         output that nobody accounted for.
 
-        Raises
-        ------
-        DataRefused
-            If some row lies outside the sanitizer's domain. The message holds no value.
+        Raises DataRefused if some row lies outside the sanitizer's domain. The message holds no value.
         """
 
     def sanitize(self, points: Points, concept_class: ConceptClass, epsilon: float, noise: NoiseSource) -> Points:

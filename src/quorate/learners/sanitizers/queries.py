@@ -74,11 +74,8 @@ class XorQueries:
     def of(cls, concept_class: ConceptClass, domain: PublicDomain | None = None) -> XorQueries:
         """Tabulate a class on its grid, or on a domain that is given.
 
-        Raises
-        ------
-        InvalidParameter
-            If there is neither, or the table would have more than :data:`MAX_CELLS` cells; the message
-            holds the number.
+        Raises InvalidParameter if there is neither, or the table would have more than :data:`MAX_CELLS` cells; the
+        message holds the number.
         """
         if domain is None and concept_class.domain_size is None:
             raise InvalidParameter(
@@ -105,10 +102,7 @@ class XorQueries:
     def histogram(self, points: Points) -> IntArray:
         """Return how many of the points are each domain point: ``(n_domain,)``.
 
-        Raises
-        ------
-        DataRefused
-            If there are no points, or some lie outside the domain.
+        Raises DataRefused if there are no points, or some lie outside the domain.
         """
         if not len(points):
             raise DataRefused("points must hold at least 1 row; there is nothing to sanitize")

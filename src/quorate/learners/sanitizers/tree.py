@@ -99,16 +99,7 @@ class Tree:
     def error_bound(self, n: int, concept_class: ConceptClass, beta: float, epsilon: float) -> float:
         r"""Return α: on any `n` rows, no :math:`c \in C^\oplus` is off by more but with probability `beta`.
 
-        Parameters
-        ----------
-        n : int
-            Rows, at least 1.
-        concept_class : ConceptClass
-            On a line.
-        beta : float
-            β in (0, 1).
-        epsilon : float
-            ε > 0.
+        `n`: Rows, at least 1. `concept_class`: on a line. `beta`: β in (0, 1). `epsilon`: ε > 0.
         """
         bits, intervals = bits_and_intervals(concept_class)
         n, beta = count("n", n, at_least=1), real("beta", beta, above=0, below=1)
@@ -118,10 +109,7 @@ class Tree:
     def rows_needed(self, concept_class: ConceptClass, alpha: float, beta: float, epsilon: float) -> int:
         """Return the rows at which :meth:`error_bound` is at most `alpha`.
 
-        Raises
-        ------
-        InvalidParameter
-            If `alpha` is not above what the number of synthetic points leaves.
+        Raises InvalidParameter if `alpha` is not above what the number of synthetic points leaves.
         """
         alpha = real("alpha", alpha, above=0, below=1)
         _, intervals = bits_and_intervals(concept_class)

@@ -22,7 +22,7 @@ from quorate.deferred import special
 from quorate.ensemble import ABSTAINED
 from quorate.ensemble.linear.voters import votes_of_linear
 from quorate.ensemble.training import rows_alone
-from quorate.labelling.released import ReleaseBuilder
+from quorate.labelling.release_log import ReleaseBuilder
 from quorate.mechanisms import Mechanism, QueryMechanism, StreamMechanism
 from quorate.planning.rehearsal.material import Material
 from quorate.release.target import noise_and_key

@@ -1,7 +1,8 @@
-"""Digits by votes of nets in public coordinates: patches of the public images tell every image, and small nets vote.
+"""Networks for digits, where torch and skorch are installed (the extra ``quorate[torch]``).
 
-What the default models see of an image, nets may see too: a teacher on 240 images learns from 128 numbers an image
-instead of from 784 pixels, and its student knows the same coordinates.
+A small convolutional student of images; and votes of nets in public coordinates: patches of the public images tell
+every image, and small nets vote. What the default models see of an image, nets may see too: a teacher on 240 images
+learns from 128 numbers an image instead of from 784 pixels, and its student knows the same coordinates.
 """
 
 from __future__ import annotations
@@ -12,16 +13,69 @@ import numpy as np
 
 from quorate.data import PublicPool
 from quorate.data.feature_maps import PoolDirections
+from quorate.errors import PreconditionFailed
 from quorate.estimators import PrivateClassifier
-from quorate.experiments.convolutional import NO_TORCH, torch_is_there
 from quorate.experiments.measurement import Scored, scored
 from quorate.experiments.sources import Split
 from quorate.students import VoteShareStudent
 from quorate.types import FloatArray
 
+NO_TORCH = 'torch and skorch are not installed; install them with: pip install "quorate[torch]"'
+EPOCHS, BATCH, RATE = 20, 64, 1e-3
+SIDE = 28
+
+
+def torch_is_there() -> bool:
+    """Whether torch and skorch are installed."""
+    from importlib.util import find_spec
+
+    return all(find_spec(name) is not None for name in ("torch", "skorch"))
+
+
+def convolutional(seed: int, *, n_classes: int = 10) -> Any:
+    """Return an unfitted scikit-learn classifier of images of 28 by 28 grey values, ``(n_images, 784)`` float32.
+
+    Two layers of convolution and pooling, one of 128 units with dropout; Adam, twenty epochs.
+
+    `seed`: of weights and batches. `n_classes`: c. Raises PreconditionFailed if torch or skorch is not installed.
+    """
+    if not torch_is_there():
+        raise PreconditionFailed(NO_TORCH)
+    import torch
+    from skorch import NeuralNetClassifier
+    from torch import nn
+
+    torch.manual_seed(seed)
+    layers = nn.Sequential(
+        nn.Unflatten(1, (1, SIDE, SIDE)),
+        nn.Conv2d(1, 16, 5, padding=2),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 5, padding=2),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(32 * (SIDE // 4) ** 2, 128),
+        nn.ReLU(),
+        nn.Dropout(0.4),
+        nn.Linear(128, n_classes),
+    )
+    return NeuralNetClassifier(
+        layers,
+        criterion=nn.CrossEntropyLoss,
+        optimizer=torch.optim.Adam,
+        lr=RATE,
+        max_epochs=EPOCHS,
+        batch_size=BATCH,
+        iterator_train__shuffle=True,
+        train_split=None,
+        verbose=0,
+    )
+
+
 N_TEACHERS, DELTA = 250, 1e-5
 STUDENT_C = 5.0
-HIDDEN, EPOCHS, RATE, DECAY = 64, 40, 3e-3, 1e-3
+HIDDEN, NET_EPOCHS, NET_RATE, DECAY = 64, 40, 3e-3, 1e-3
 _SOME = 1_000  # public images whose distances are looked at
 
 NET = "public patches, torch teachers, SVC"
@@ -63,8 +117,6 @@ def coordinates(parts: Split) -> tuple[FloatArray, FloatArray, FloatArray]:
 
 def net(width: int) -> Any:
     """Return an unfitted net of one hidden layer, as a scikit-learn classifier of ``(n, width)`` numbers."""
-    from quorate.errors import PreconditionFailed
-
     if not torch_is_there():
         raise PreconditionFailed(NO_TORCH)
     import torch
@@ -79,8 +131,8 @@ def net(width: int) -> Any:
         criterion=torch.nn.CrossEntropyLoss,
         optimizer=torch.optim.AdamW,
         optimizer__weight_decay=DECAY,
-        lr=RATE,
-        max_epochs=EPOCHS,
+        lr=NET_RATE,
+        max_epochs=NET_EPOCHS,
         batch_size=60,
         iterator_train__shuffle=True,
         train_split=None,

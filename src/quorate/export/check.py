@@ -40,6 +40,7 @@ _QUESTIONS: Final[tuple[tuple[str, str, Callable[[Mapping[str, bytes]], Finding]
         file_checks.onnx_model,
     ),
 )
+_CONTAINER: Final = "Can the package be read without harm: no link, no name that leads elsewhere, no bomb?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +77,7 @@ class ExportCheck:
 
     @property
     def counted(self) -> str:
-        """How the checks ended, counted.
-
-        Examples
-        --------
-        >>> ExportCheck(()).counted
-        '0 passed, 0 failed, 0 not run'
-        """
+        """How the checks ended, counted."""
         ended = [check.outcome for check in self.checks]
         return ", ".join(
             f"{ended.count(outcome):,} {outcome}" for outcome in (Outcome.PASSED, Outcome.FAILED, Outcome.NOT_RUN)
@@ -131,9 +126,6 @@ def _refuse_release_of_sites(path: Path, files: Mapping[str, bytes]) -> None:
             "guarantee and no report or receipt. Nothing was checked; ask for a package: quorate votes combine, then "
             "quorate export --format tre"
         )
-
-
-_CONTAINER: Final = "Can the package be read without harm: no link, no name that leads elsewhere, no bomb?"
 
 
 def check_files(

@@ -7,19 +7,21 @@ import os
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from quorate.data.spool import Spool
 from quorate.errors import DataRefused, PreconditionFailed
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from quorate.data.packed import PackedDigests
+    from quorate.data.digests import PackedDigests
 
 
 _PREFIX, _LOCK = ".rows-", "lock"
@@ -50,12 +52,12 @@ class Workspace:
             parent = self._parent()
             try:
                 _remove_abandoned(parent)
-                folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))  # readable by its owner alone
-                descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+                made = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))  # readable by its owner alone
+                descriptor = os.open(made / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
             except OSError as error:
                 raise cannot_hold(parent, error) from None
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            self._path, self._end = folder, weakref.finalize(self, _remove, folder, descriptor, os.getpid())
+            self._path, self._end = made, weakref.finalize(self, _remove, made, descriptor, os.getpid())
         return self._path
 
     def close(self) -> None:
@@ -225,21 +227,21 @@ class StreamedFrame:
 class PartedFrame:
     """A table of cells that is read part by part, anew in every pass: what a polars frame tells of itself, no row held.
 
-    `read`: from names of columns to an iterator of frames of them, a part each. `path`: the file. `columns`: the
-    columns, in order. `height`: number of rows. Raises PreconditionFailed by every pass, if the file is another one
-    than when it was opened.
+    `read`: from names of columns to an iterator of frames of them, a part each. `path`: the file; None where nobody
+    else can change what is read. `columns`: the columns, in order. `height`: number of rows. Raises PreconditionFailed
+    by every pass, if the file is another one than when it was opened.
     """
 
     def __init__(
         self,
         read: Callable[[Sequence[str]], Iterator[pl.DataFrame]],
         *,
-        path: Path,
+        path: Path | None,
         columns: Sequence[str],
         height: int,
     ) -> None:
         self._read, self._path, self.columns, self.height = read, path, list(columns), height
-        self._seen = _state(path)
+        self._seen = self._now()
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -261,11 +263,45 @@ class PartedFrame:
         height = 0
         for part in self._read(self.columns):
             height += part.height
-            if _state(self._path) != self._seen or height > self.height:
+            if self._now() != self._seen or height > self.height:
                 break
             yield from part.iter_slices(n_rows) if part.height else [part]
-        if _state(self._path) != self._seen or height != self.height:
+        if self._now() != self._seen or height != self.height:
             raise PreconditionFailed(f"{self._path} was changed while it was read; start again")
+
+    def _now(self) -> tuple[int, int, int] | None:
+        return None if self._path is None else _state(self._path)
+
+
+def put_aside(
+    blocks: Iterable[pl.DataFrame], most: int, place: Callable[[], Path] | None
+) -> pl.DataFrame | PartedFrame:
+    """Return blocks of rows as one frame; those of more bytes than `most` lie in a file, and are read part by part.
+
+    `blocks`: one at least. `place`: makes the folder for that file, which is its owner's alone; by default a temporary
+    one. Raises PreconditionFailed if its disk has no room.
+    """
+    import polars as pl
+
+    held: list[pl.DataFrame] = []
+    spool, places, size, height = None, [], 0, 0
+    for block in blocks:
+        held.append(block)
+        size, height = size + int(block.estimated_size()), height + block.height
+        if spool is None and size > most:
+            spool = Spool(0, None if place is None else place())
+        while spool is not None and held:
+            content = BytesIO()
+            held.pop(0).write_ipc(content, compression="lz4")
+            places.append((spool.append(np.frombuffer(content.getbuffer(), dtype=np.uint8)), content.tell()))
+    if spool is None:
+        return pl.concat(held)
+
+    def read(names: Sequence[str], spool: Spool = spool) -> Iterator[pl.DataFrame]:
+        for at, n_bytes in places:
+            yield pl.read_ipc(BytesIO(spool.read(at, (n_bytes,), np.uint8)), columns=list(names))
+
+    return PartedFrame(read, path=None, columns=block.columns, height=height)
 
 
 class StreamedColumn:

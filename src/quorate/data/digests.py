@@ -16,14 +16,7 @@ _COPIES_OF, _ALIKE = 20, 0.9  # fewer rows occur equally often by chance
 
 
 class PackedDigests(Sequence[bytes]):
-    """Digests of 16 bytes each, held as one array.
-
-    Examples
-    --------
-    >>> digests = pack([bytes(16), b"0123456789abcdef"])
-    >>> len(digests), digests[1], list(digests) == [bytes(16), b"0123456789abcdef"]
-    (2, b'0123456789abcdef', True)
-    """
+    """Digests of 16 bytes each, held as one array."""
 
     __slots__ = ("array",)
 
@@ -79,13 +72,7 @@ def tally_of_words(words: WordArray) -> Tally:
 
 
 def once(table: Tally) -> Tally:
-    """Count every distinct digest once: a table that was repeated is no disguise.
-
-    Examples
-    --------
-    >>> once(tally([b"b" * 16, b"a" * 16, b"b" * 16])).counts.tolist()
-    [1, 1]
-    """
+    """Count every distinct digest once: a table that was repeated is no disguise."""
     return Tally(table.words, np.ones_like(table.counts))
 
 
@@ -135,11 +122,6 @@ def order_of(*columns: NDArray[np.uint64] | IntArray) -> IntArray:
     """Return the order of rows by the first column, then by the second and so on; equal rows keep their places.
 
     Columns of hashes hardly repeat, so that all but the first are looked at for the few rows that tie there.
-
-    Examples
-    --------
-    >>> order_of(np.array([2, 1, 2]), np.array([5, 9, 4])).tolist()
-    [1, 2, 0]
     """
     first = columns[0]
     order = np.argsort(first, kind="stable").astype(np.int64, copy=False)

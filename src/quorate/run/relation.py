@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from quorate.accounting.figures import plural
 from quorate.accounting.neighbouring import Change, Neighbouring, Relation
 from quorate.arguments import one_of
-from quorate.direct.config import NEIGHBOURS
 from quorate.errors import InvalidParameter, PreconditionFailed, named
+
+#: What ``neighbours`` may be.
+NEIGHBOURS: Final = ("auto", "add-or-remove", "replace")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,0 +1,118 @@
+"""Votes where there are no public rows: a schema says what columns hold, and rows drawn for it are the pool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from quorate.arguments import count
+from quorate.data import check_classes, encode_labels, row_digests, slot_bytes
+from quorate.data.declared_schema import LARGEST, NumberColumn
+from quorate.data.declared_schema import Schema as DeclaredSchema
+from quorate.data.rows import Rows, without_columns
+from quorate.ensemble import ChatTeacher, Partition
+from quorate.errors import DataRefused, InvalidParameter, named
+from quorate.labelling.active import Strategy
+from quorate.release.session import LedgerTerms
+from quorate.run.drawn_rows import EVENLY, draw_rows, most_distinct
+from quorate.run.relation import ChosenRelation, choose_relation
+from quorate.run.schema import Schema
+from quorate.run.usable_rows import PrivateTable
+from quorate.types import Secret
+from quorate.voting.config import RunConfig
+from quorate.voting.inputs import Inputs, PrivateRows
+
+VOTED_ROWS = 4_000  # drawn: a student of few rows is worse, and more change little
+
+
+def declared_inputs(config: RunConfig, X: Any, y: Any, *, teacher: Any, public: Any, groups: Any | None) -> Inputs:
+    """Check the private table against the schema that was declared for it, with a made-up pool, drawn evenly.
+
+    `teacher`: who is to vote. Raises InvalidParameter if there are public rows too, or the teacher shows rows as text;
+    DataRefused if columns or lengths differ, a label lies outside the classes, or an id is missing. No cell is refused:
+    what is none of what its column holds is missing.
+    """
+    if public is not None:
+        raise InvalidParameter(
+            "schema is for where there is no public pool to tell what columns hold; give one of them"
+        )
+    if isinstance(teacher, ChatTeacher):
+        raise InvalidParameter(
+            f"the teacher {type(teacher).__name__} shows rows as text, and rows that are drawn column by column have "
+            "none; give public=PublicPool(X_public), or another teacher"
+        )
+    names, declared = check_classes(config.classes), DeclaredSchema.of(config.schema)
+    pool = draw_rows(declared, None, rows_to_draw(config, declared), EVENLY)
+    schema = Schema.of_declared(declared, pool, config.dialect)
+    table = PrivateTable.of(schema, without_columns(X, declared.dropped))
+    rows, (digests, _) = read_declared(table, declared), table.known()
+    codes = encode_labels(y, names, name=config.label_name)
+    if len(codes) != len(digests):
+        raise DataRefused(f"X and {config.label_name} differ in length; give one label for every row")
+    unit_keys = slot_bytes(groups, len(digests), name=config.group_name)
+    return Inputs(
+        private=Secret(PrivateRows(rows, codes, unit_keys, digests, cells=table)),
+        public=pool,
+        digests=row_digests(pool),
+        classes=names,
+        kinds=schema.kinds,
+        declared=declared,
+    )
+
+
+def as_declared(inputs: Inputs, X: Any, *, left_out: Sequence[str] = ()) -> Rows:
+    """Return rows that come later as private ones are read; `left_out`: columns that are no features.
+
+    Raises DataRefused if the columns are not those that are declared.
+    """
+    assert inputs.declared is not None  # noqa: S101 - the caller's condition
+    schema = Schema.of_declared(inputs.declared, inputs.public, inputs.kinds.dialect)
+    X = without_columns(X, (*inputs.declared.dropped, *left_out))
+    return read_declared(PrivateTable.of(schema, X), inputs.declared)
+
+
+def read_declared(table: PrivateTable, declared: DeclaredSchema) -> Rows:
+    """Return private rows as their schema reads them, in one frame.
+
+    A cell that is none of what its column holds is missing; a number without bounds is cut off where leaves end.
+    """
+    import polars as pl
+
+    free = [name for name, held in declared.columns.items() if isinstance(held, NumberColumn) and held.low is None]
+    parts = []
+    for _, rows, fits, _ in table.judged():
+        lost = {name: pl.Series(~usable) for name, usable in zip(rows.columns, fits, strict=True) if not usable.all()}
+        missing = (pl.when(where).then(None).otherwise(pl.col(name)).alias(name) for name, where in lost.items())
+        parts.append(rows.with_columns(missing).with_columns(pl.col(free).clip(-LARGEST, LARGEST)))
+    return pl.concat(parts)
+
+
+def rows_to_draw(config: RunConfig, declared: DeclaredSchema) -> int:
+    """Return ℓ without a pool: what was asked for, else 4,000; no more than there can be different rows."""
+    queries = config.queries
+    if isinstance(queries, Strategy):
+        wanted = max(queries.n, VOTED_ROWS)
+    else:
+        wanted = VOTED_ROWS if isinstance(queries, str) else count("queries", queries, at_least=1)
+    return most_distinct(declared, wanted)
+
+
+def n_public_of(config: RunConfig, inputs: Inputs) -> int:
+    """Return how many different public rows there are, or are to be drawn."""
+    return len(set(inputs.digests)) if inputs.declared is None else rows_to_draw(config, inputs.declared)
+
+
+def relation_of(
+    config: RunConfig, partition: Partition, terms: LedgerTerms | None, *, n_was_read: bool, unit: str
+) -> ChosenRelation | None:
+    """Return for which change of one unit the noisy counts are, where one was asked for; else they hold for each."""
+    if config.neighbours == "auto":
+        return None
+    if config.neighbours == "add-or-remove" and partition == "balanced":
+        raise InvalidParameter(
+            f"{named('partition', 'balanced')} covers replacing a unit alone, and "
+            f"{named('neighbours', 'add-or-remove')} asks for another change; take {named('partition', 'hash')}, or "
+            f"leave {named('neighbours')} out"
+        )
+    held = None if terms is None else terms.relation
+    return choose_relation(config.neighbours, n_was_read=n_was_read, held=held, unit=unit)

@@ -1,0 +1,104 @@
+"""Every key of ``quorate.toml``: what is wrong with it is one line that names it as typed, and a new file has it."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from quorate.errors import InvalidParameter, named, naming
+from quorate.folder.section import MISSING, read_section, settings_of_section
+from quorate.folder.settings import KEYS_BY_ARGUMENT, SECTIONS, keys_of, settings_from
+from quorate.folder.template import Answers, filled, template
+
+KEYS = [(section, key) for section, shape in SECTIONS.items() for key in settings_of_section(shape)]
+WRONG: tuple[Any, ...] = ({"a": 1}, -3, [{}], "", "no such word")
+FREE = {"string", "path", "column_names", "_maybe_empty", "as_it_is"}  # what they read may be any text
+
+
+def document(section: str, key: str, value: Any) -> dict[str, Any]:
+    """A file in which one key is wrong, and all others go with it."""
+    base: dict[str, Any] = {
+        "data": {"private": "a.csv", "public": "b.csv", "label": "y", "classes": ["no", "yes"]},
+        "budget": {"epsilon": 1.0, "delta": 1e-6},
+    }
+    beside: dict[tuple[str, str], dict[str, Any]] = {
+        ("data", "image_column"): {"images": "scans"},
+        ("data", "evaluation_query"): {"evaluation": "sqlite:///file.db"},
+        ("mechanism", "strategy"): {"queries": 20},
+    }
+    base.setdefault(section, {}).update(beside.get((section, key), {}))
+    if section == "method" and key != "by":
+        base["method"] = {"by": "direct"}
+    if section == "teachers":
+        help_ = settings_of_section(SECTIONS[section])[key].help
+        if "with `endpoint`" in help_ and key != "endpoint":
+            base["teachers"] = {"endpoint": "http://127.0.0.1:8000/v1", "model": "a model"}
+        elif "with `command`" in help_ and key != "command":
+            base["teachers"] = {"command": "teach"}
+    base[section][key] = value
+    return base
+
+
+@pytest.mark.parametrize(("section", "key"), KEYS, ids=[".".join(names) for names in KEYS])
+def test_a_wrong_value_is_named_with_its_section_and_what_was_got(section: str, key: str) -> None:
+    check = settings_of_section(SECTIONS[section])[key].check
+    refusals: dict[str, str] = {}
+    for wrong in WRONG:
+        if getattr(check, "__name__", "") in FREE and isinstance(wrong, str):
+            continue
+        if key == "class_shares" and isinstance(wrong, dict):
+            continue  # which names a class
+        try:
+            settings_from(document(section, key, wrong), folder=Path())
+        except InvalidParameter as refusal:
+            refusals[repr(wrong)] = str(refusal)
+    assert len(refusals) >= 2
+    for got, words in refusals.items():
+        assert re.fullmatch(rf".*\[{section}\] {key}\b.*", words)
+        assert re.search(r"must .*, got ", words)
+        assert f"got {got}" in words
+
+
+@pytest.mark.parametrize(("section", "key"), KEYS, ids=[".".join(names) for names in KEYS])
+def test_a_key_has_its_help_and_an_unknown_one_names_the_nearest(section: str, key: str) -> None:
+    known = settings_of_section(SECTIONS[section])[key]
+    assert known.help
+    assert known.required or known.default is not MISSING
+    with pytest.raises(InvalidParameter, match=rf"^\[{section}\] has no key '{key}x'; did you mean"):
+        read_section(section, {f"{key}x": 1}, SECTIONS[section], Path())
+    if known.default is MISSING:
+        lacking = document(section, key, None)
+        del lacking[section][key]
+        with pytest.raises(InvalidParameter, match=rf"^\[{section}\] {key} is required[.,] \w"):
+            settings_from(lacking, folder=Path())
+
+
+def test_a_new_file_is_one_and_says_what_it_would_do_without_its_lines() -> None:
+    """What a new file has as lines are its examples and defaults; with its comments as lines each key would be read."""
+    settings = settings_from(tomllib.loads(filled(Answers(
+        private="a.csv", public="b.csv", label="y", classes=("no", "yes"), epsilon=1.0, delta=1e-6
+    ))), folder=Path())  # fmt: skip
+    assert settings == settings_from(document("run", "n_jobs", 1) | {"run": {}}, folder=Path())
+    assert max(map(len, template().splitlines())) <= 120
+    for section, shape in SECTIONS.items():
+        part = template().partition(f"[{section}]\n")[2].partition("\n[")[0]
+        for key, known in settings_of_section(shape).items():
+            lines = [line for line in part.splitlines() if re.match(rf"(# )?{key} = ", line)]
+            assert len(lines) == (known.example is not None), (section, key)
+            for line in lines:
+                assert tomllib.loads(line.removeprefix("# ")) == {key: known.example}
+
+
+def test_a_name_of_python_has_the_key_that_its_reader_types() -> None:
+    assert KEYS_BY_ARGUMENT["n_teachers"] == "[teachers] count"
+    assert KEYS_BY_ARGUMENT["epsilon"] == "[budget] epsilon"
+    assert KEYS_BY_ARGUMENT["text"] == "[method] text"
+    share = settings_from(document("run", "epsilon", 0.5), folder=Path())
+    with naming(keys_of(share)):
+        assert (named("epsilon"), named("delta"), named("student")) == (
+            "[run] epsilon", "[budget] delta", "[student] model",
+        )  # fmt: skip
