@@ -139,6 +139,5 @@ def queries_asked_for(wish: Any, n_public: int) -> int | None:
             f"{named('queries', asked)} but the pool has {n_public:,} distinct points; ask at most that many",
             parameter="queries",
             got=asked,
-            expected=f"at most {n_public:,}",
         )
     return asked

@@ -64,8 +64,6 @@ from quorate.voting.recipe_notes import (
 from quorate.voting.task import Task
 from quorate.voting.without_pool import declared_inputs, n_public_of, relation_of
 
-OR_AUTO = '"auto" chooses it'
-
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _Arguments:
@@ -266,7 +264,7 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
             "classes= is required. Reading the label set from the data can reveal that a rare label is present. "
             'Example: classes=["no", "yes"]'
         )
-    n_classes = len(check_classes(config.classes))
+    len(check_classes(config.classes))
     return _Arguments(
         epsilon=epsilon,
         delta=delta,
@@ -278,7 +276,7 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
         online_answers=count("online_answers", config.online_answers),
         n_teachers=None
         if config.n_teachers == "auto"
-        else count("n_teachers", config.n_teachers, at_least=1, hint=OR_AUTO),
+        else count("n_teachers", config.n_teachers, at_least=1, hint='"auto" chooses it'),
         unit=unit_of(config.unit, grouped=grouped, labels_only=config.labels_only),
         strategy=config.queries if isinstance(config.queries, Strategy) else None,
     )

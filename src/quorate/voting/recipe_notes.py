@@ -9,7 +9,6 @@ from quorate.accounting.figures import several
 from quorate.data.rows import Rows, n_rows
 from quorate.ensemble import ChatTeacher
 from quorate.errors import InvalidParameter, named
-from quorate.findings import Finding, Severity, caution
 from quorate.labelling.active import Strategy
 from quorate.run.cautions import shown_rows_caution
 from quorate.run.pool_cautions import few_rows_caution
@@ -50,12 +49,10 @@ def with_strategy_told(strategy: Strategy, made: Recipe, *, width: int) -> Recip
             f"give a number of {named('queries')}, or take ConfidentNoisyMax"
         )
     name = type(strategy).__name__
-    told: tuple[Finding | str, ...] = strategy.cautions(width=width)  # a strategy of version 0.1 says sentences
-    heard = (each if isinstance(each, Finding) else caution("strategy", Severity.NOTE, each) for each in told)
     why = f"{name} chooses the queries from released answers, and may stop early: noise and price are those of its cap"
     if not strategy.learns:
         why = f"{name} chooses at most {strategy.n:,} queries from public rows alone"
-    return replace(made, why=(*made.why, why), considered=(*made.considered, *heard))
+    return replace(made, why=(*made.why, why), considered=(*made.considered, *strategy.cautions(width=width)))
 
 
 def with_public_rows_counted(made: Recipe, public: Rows, facts: PublicFacts) -> Recipe:

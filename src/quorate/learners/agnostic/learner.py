@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from abc import ABCMeta, abstractmethod
 from dataclasses import dataclass, field
-from typing import ClassVar, Protocol
+from math import inf
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from quorate.arguments import count, one_of, real
-from quorate.errors import InvalidParameter, QuorateError
+from quorate.errors import DataRefused, InvalidParameter, QuorateError
 from quorate.learners.agnostic.bound import (
     EVENTS,
     NOT_EMPIRICAL,
@@ -55,30 +56,78 @@ class ProvenSplit(Protocol):
         """The error beyond the best concept's, but for a probability β; no bound above 1."""
 
 
-class AnyLabels(TransformedLearner, metaclass=ABCMeta):
+Split = TypeVar("Split", bound=ProvenSplit)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class AnyLabels(TransformedLearner, Generic[Split], metaclass=ABCMeta):
     """A learner made from one for true concepts, whose theorem takes any labels.
 
     So the base learner alone is asked for what it needs with any labels, where it can do with those. And whether the
     whole needs more is told by the error that is proven at so many labels, without a search for the least number.
     """
 
-    alpha: float
+    #: Its formulas have e^ε times the square of the number of rows, in floats.
+    largest_epsilon: ClassVar[float] = LARGEST_TARGET
+    theorem: ClassVar[str]  # whose it is, for messages
+    least_labels: ClassVar[int] = 2
+
+    alpha: float = 0.1
+    beta: float = 0.1
 
     @abstractmethod
-    def _split(self, n_rows: int, epsilon: float, delta: float) -> ProvenSplit:
+    def _split(self, n_rows: int, epsilon: float, delta: float) -> Split:
         """Return the best split for so many rows; raise DataRefused where there is none."""
+
+    def split_for(self, n_labelled: int) -> Split:
+        """Return what a fit on so many labelled rows would do, and the error that is proven of it; it sees no row.
+
+        Raises InvalidParameter, DataRefused if an argument is wrong, or there are too few rows for any split.
+        """
+        return self._split(count("n_labelled", n_labelled, at_least=self.least_labels), *self._target())
+
+    def _check_arguments(self) -> None:
+        real("alpha", self.alpha, above=0, below=1)
+        real("beta", self.beta, above=0, below=1)
+        super()._check_arguments()
+
+    def _excess(self, n_rows: int, epsilon: float, delta: float) -> float:
+        """The error that is proven on so many rows; infinite where there is no split."""
+        try:
+            return self._split(n_rows, epsilon, delta).excess
+        except DataRefused:
+            return inf
+
+    def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
+        start = self._least_rows(epsilon)
+        labelled = rows_for(self.alpha, lambda n_rows: self._excess(n_rows, epsilon, delta), start=start)
+        return RowsNeeded(labelled=labelled, unlabelled=0, theorem=self.theorem)
+
+    def _short_of_the_theorem(self, plan: Any, n_rows: tuple[int, int], epsilon: float, delta: float) -> list[str]:
+        # The number of rows would be a long search: see rows_needed().
+        return short_of(self.alpha, plan.excess, self.theorem)
+
+    def _least_rows(self, epsilon: float) -> int:
+        """From how many rows on a search for enough of them begins."""
+        return 2
+
+    def _base_delta(self, delta: float) -> float:
+        """The δ that the base learner has a use for."""
+        return delta if "delta" in self.base.get_params(deep=False) else 0.0
+
+    def _said_of(self, fit: BaseFit) -> dict[str, tuple[str, ...]]:
+        """What the base learner's guarantee rests on, and why its error bound does not hold, if it does not."""
+        unproven = () if errs_little_on_any_rows(self.base) else (NOT_EMPIRICAL,)
+        return {"caveats": fit.plan.caveats, "cautions": (*fit.plan.cautions, *unproven)}
 
     def _asked_alone(self, alone: PrivateLearner) -> RowsNeeded:
         return agnostic_rows(alone)
 
     def _asks_for_more_than(self, n_labels: int, epsilon: float, delta: float) -> bool:
         try:
-            return self._split(max(n_labels, 2), epsilon, delta).excess > self.alpha
+            return self._excess(max(n_labels, 2), epsilon, delta) > self.alpha
         except QuorateError:  # so few rows cannot be relabelled
             return True
-
-
-_THEOREM = "LWY25 Theorem 3.6, every constant stated,"
 
 
 @stored_as("quorate.learners.agnostic.AgnosticPlan")
@@ -99,7 +148,7 @@ class AgnosticPlan(Plan):
 
 @stored_as("quorate.learners.agnostic.AgnosticLearner")
 @dataclass(kw_only=True, eq=False, repr=False)
-class AgnosticLearner(AnyLabels):
+class AgnosticLearner(AnyLabels[AgnosticSplit]):
     r"""Learn a concept that errs about as little as the best one of the class, whatever the labels are.
 
     A few rows T are sampled in secret. One labelling of them by a concept is chosen, by how well a concept near it fits
@@ -160,25 +209,12 @@ class AgnosticLearner(AnyLabels):
     (3979, '0.131')
     """
 
-    alpha: float = 0.1
-    beta: float = 0.1
+    theorem: ClassVar[str] = "LWY25 Theorem 3.6, every constant stated,"
+
     selection: Selection = "permute-and-flip"
     limit: int = MOST_CANDIDATES
 
-    #: Its formulas have e^ε times the square of the number of rows, in floats.
-    largest_epsilon: ClassVar[float] = LARGEST_TARGET
-
-    def split_for(self, n_labelled: int) -> AgnosticSplit:
-        """Return what a fit on so many labelled rows would do, and the error that is proven of it; it sees no row.
-
-        `n_labelled`: at least 2. Raises InvalidParameter, DataRefused if an argument is wrong, or there are too few
-        rows for any split.
-        """
-        return self._split(count("n_labelled", n_labelled, at_least=2), *self._target())
-
     def _check_arguments(self) -> None:
-        real("alpha", self.alpha, above=0, below=1)
-        real("beta", self.beta, above=0, below=1)
         one_of("selection", self.selection, MECHANISMS)
         if count("limit", self.limit, at_least=2) > MOST_CANDIDATES:
             raise InvalidParameter(f"limit must be at most {MOST_CANDIDATES:,}, got {self.limit}")
@@ -190,24 +226,13 @@ class AgnosticLearner(AnyLabels):
         return best_split(
             n_rows,
             epsilon=epsilon,
-            delta=delta if "delta" in self.base.get_params(deep=False) else 0.0,
+            delta=self._base_delta(delta),
             excess=lambda price: agnostic_error(price, error, growth, self.beta),
             fits=relabels(self._concept_class, self.limit, n_rows),
         )
 
-    def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
-        labelled = rows_for(
-            self.alpha,
-            lambda n_rows: self._split(n_rows, epsilon, delta).excess,
-            start=least_rows(epsilon),
-        )
-        return RowsNeeded(labelled=labelled, unlabelled=0, theorem=_THEOREM)
-
-    def _short_of_the_theorem(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> list[str]:
-        assert isinstance(plan, AgnosticPlan)  # noqa: S101  what `_plan` returns
-        return short_of(
-            self.alpha, plan.excess, _THEOREM
-        )  # the number of rows would be a long search: see rows_needed()
+    def _least_rows(self, epsilon: float) -> int:
+        return least_rows(epsilon)
 
     def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> AgnosticPlan:
         check_labelled(self, n_labelled)
@@ -223,8 +248,7 @@ class AgnosticLearner(AnyLabels):
             f"{price.n_sampled:,} of {n_labelled:,} labelled rows, sampled in secret and relabelled by a choice at "
             f"ε = {price.choice_epsilon:.4g}",
             n_labels=n_labelled,
-            caveats=fit.plan.caveats,
-            cautions=(*fit.plan.cautions, *(() if errs_little_on_any_rows(self.base) else (NOT_EMPIRICAL,))),
+            **self._said_of(fit),
             price=price,
             excess=split.excess,
             base=base,

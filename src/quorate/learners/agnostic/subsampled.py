@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from math import exp, expm1, inf, log, log1p, sqrt
+from math import exp, expm1, log, log1p, sqrt
 from typing import ClassVar
 
 import numpy as np
 
-from quorate.arguments import count, real
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.agnostic.bound import (
-    NOT_EMPIRICAL,
     Growth,
     LearnerError,
-    errs_little_on_any_rows,
     learner_error,
     priced,
 )
 from quorate.learners.agnostic.learner import AnyLabels
-from quorate.learners.agnostic.price import LARGEST_TARGET, rows_for, short_of
 from quorate.learners.amplification import Price, largest_count, random_arrangement, without_replacement
 from quorate.learners.base.choice_bound import growth_of
 from quorate.learners.base.exponential import check_labelled
 from quorate.learners.concepts.protocol import Concept, Points
-from quorate.learners.fit_charge import Plan, RowsNeeded
+from quorate.learners.fit_charge import Plan
 from quorate.learners.label_boost.learner import relabelled
 from quorate.learners.label_boost.schedule import relabelling
 from quorate.learners.private_learner import PrivateLearner
@@ -38,9 +34,6 @@ _MOST_CANDIDATES = 1 << 20
 _LEAST_LEARNER = 1e-6
 _SIZES = 24
 _CHOICES = tuple(np.geomspace(0.02, 8.0, 24).tolist())
-
-
-_THEOREM = "BNS15 Algorithm 2 after subsampling, every constant stated,"
 
 
 @stored_as("quorate.learners.subsampled_agnostic.SubsampledSplit")
@@ -93,10 +86,15 @@ class SubsampledPlan(Plan):
     base: PrivateLearner = field(repr=False)
     base_fit: BaseFit = field(repr=False)
 
+    @property
+    def excess(self) -> float:
+        """The error beyond the best concept's that is proven."""
+        return self.split.excess
+
 
 @stored_as("quorate.learners.subsampled_agnostic.SubsampledAgnostic")
 @dataclass(kw_only=True, eq=False, repr=False)
-class SubsampledAgnostic(AnyLabels):
+class SubsampledAgnostic(AnyLabels[SubsampledSplit]):
     r"""Learn a concept for any labels from a secret subsample that is relabelled by itself; a yardstick.
 
     BNS15's relabelling with plain amplification by subsampling (KLNRS11), the transformation that
@@ -139,27 +137,15 @@ class SubsampledAgnostic(AnyLabels):
     4325376
     """
 
-    alpha: float = 0.1
-    beta: float = 0.1
-
-    #: Its formulas have e^ε times the square of the number of rows, in floats.
-    largest_epsilon: ClassVar[float] = LARGEST_TARGET
-
-    def split_for(self, n_labelled: int) -> SubsampledSplit:
-        """Return what a fit on so many labelled rows would do, and the error that is proven of it; it sees no row."""
-        return self._split(count("n_labelled", n_labelled, at_least=1), *self._target())
-
-    def _check_arguments(self) -> None:
-        real("alpha", self.alpha, above=0, below=1)
-        real("beta", self.beta, above=0, below=1)
-        super()._check_arguments()
+    theorem: ClassVar[str] = "BNS15 Algorithm 2 after subsampling, every constant stated,"
+    least_labels: ClassVar[int] = 1
 
     def _split(self, n_rows: int, epsilon: float, delta: float) -> SubsampledSplit:
         growth = growth_of(self._concept_class)
         best = best_subsample(
             n_rows,
             epsilon=epsilon,
-            delta=delta if "delta" in self.base.get_params(deep=False) else 0.0,
+            delta=self._base_delta(delta),
             error=learner_error(self.base, alpha=self.alpha / 4, beta=self.beta / _EVENTS),
             growth=growth,
             beta=self.beta / _EVENTS,
@@ -170,25 +156,6 @@ class SubsampledAgnostic(AnyLabels):
                 "give more rows or a larger epsilon"
             )
         return best
-
-    def _rows_needed(self, epsilon: float, delta: float) -> RowsNeeded:
-        def excess(n_rows: int) -> float:
-            try:
-                return self._split(n_rows, epsilon, delta).excess
-            except DataRefused:
-                return inf
-
-        return RowsNeeded(
-            labelled=rows_for(self.alpha, excess, start=2),
-            unlabelled=0,
-            theorem=_THEOREM,
-        )
-
-    def _short_of_the_theorem(self, plan: Plan, n_rows: tuple[int, int], epsilon: float, delta: float) -> list[str]:
-        assert isinstance(plan, SubsampledPlan)  # noqa: S101  what `_plan` returns
-        return short_of(
-            self.alpha, plan.split.excess, _THEOREM
-        )  # the number of rows would be a long search: see rows_needed()
 
     def _plan(self, n_labelled: int, n_unlabelled: int, epsilon: float, delta: float) -> SubsampledPlan:
         check_labelled(self, n_labelled)
@@ -207,8 +174,7 @@ class SubsampledAgnostic(AnyLabels):
             split=split,
             base=base,
             base_fit=fit,
-            caveats=fit.plan.caveats,
-            cautions=(*fit.plan.cautions, *(() if errs_little_on_any_rows(self.base) else (NOT_EMPIRICAL,))),
+            **self._said_of(fit),
         )
 
     def _learn(self, points: Points, labels: CodedLabels, noise: NoiseSource, plan: Plan) -> Concept:
