@@ -353,9 +353,9 @@ class StudentSettings:
 
     model: str = setting(
         partial(built_in_or_own, built_in=STUDENT_MODELS),
-        'as for teachers; or `"auto"`, the model of vote shares itself, linear or curved, where noisy votes are '
-        'released, and a logistic regression elsewhere. `"shares"` is the model of vote shares itself, for `"values"` '
-        'and `"noisy-labels"`',
+        'as for teachers; or `"auto"`, where noisy votes are released a vote share linear in coordinates of the public '
+        "rows, or, where they have none, the model of vote shares that predicts best, linear or curved; a logistic "
+        'regression elsewhere. `"shares"` is the model of vote shares itself, for `"values"` and `"noisy-labels"`',
         default="auto", example="auto", written=True, argument="student",
     )  # fmt: skip
     method: str = setting(
