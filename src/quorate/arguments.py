@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from numbers import Integral, Real
 from typing import TYPE_CHECKING
 
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -133,6 +133,21 @@ def one_of(name: str, value: object, allowed: Iterable[str], *, hint: str = "") 
     meant = nearest(value, names).removeprefix("; ")
     advice = f"{meant} {hint}".strip()
     raise InvalidParameter(parameter=name, got=value, expected=f"one of {listed}", advice=advice)
+
+
+def column_names(name: str, value: object) -> tuple[str, ...]:
+    """Return names of columns, of which a list or one is given.
+
+    Examples
+    --------
+    >>> column_names("text", "review"), column_names("text", ["title", "review"])
+    (('review',), ('title', 'review'))
+    """
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list | tuple) or not all(isinstance(column, str) and column for column in listed):
+        problem = f'{named(name)} must name columns (["review"]), got {value!r}'
+        raise InvalidParameter(problem, parameter=name, got=value)
+    return tuple(listed)
 
 
 def nearest(value: object, names: Iterable[str]) -> str:

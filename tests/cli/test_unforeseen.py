@@ -175,3 +175,20 @@ def test_no_command_of_this_process_leaves_its_streams_swapped(cli: Any) -> None
     with pytest.raises(SystemExit):
         main(["--help"])
     assert (sys.stdout, sys.stderr) == before
+
+
+def test_no_file_gets_the_number_of_a_stream_that_the_caller_closed(tmp_path: Path) -> None:
+    child = (
+        "import os, sys\n"
+        "os.close(0); os.close(2)\n"
+        "from quorate.cli.streams import forgiving_streams\n"
+        "with forgiving_streams():\n"
+        "    ledger = os.open(sys.argv[1], os.O_RDWR | os.O_CREAT)\n"
+        "    os.write(2, b'what a library says')\n"
+        "    print(ledger)\n"
+    )
+    said = subprocess.run(
+        [sys.executable, "-c", child, str(tmp_path / "ledger")], capture_output=True, text=True, check=True
+    )
+    assert int(said.stdout) > 2
+    assert (tmp_path / "ledger").read_bytes() == b""

@@ -18,8 +18,8 @@ from quorate.data.column_kinds import GivenKinds, column_kinds
 from quorate.data.dialect import DECIMALS, ENCODINGS, PLAIN, QUOTES, SEPARATORS, THOUSANDS, UTF_8, Dialect
 from quorate.data.formats import delimited_text, text_parts
 from quorate.data.reading import has_named_columns
+from quorate.data.stream import Workspace
 from quorate.data.table_reader import TableReader
-from quorate.data.workspace import Workspace
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.run.schema import Schema
 

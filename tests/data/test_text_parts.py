@@ -14,7 +14,7 @@ import pytest
 from quorate.data import read_data
 from quorate.data.formats import text_parts
 from quorate.data.formats.delimited_text import DelimitedText
-from quorate.data.workspace import Workspace
+from quorate.data.stream import Workspace
 
 FIRST = {"whole": "7", "real": "2.5", "truth": "true", "text": '"a ""b"", c\nd"', "none": "", "exponent": "1e5"}
 

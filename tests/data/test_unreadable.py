@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from quorate.data import column_names, files, match_columns, read_data
-from quorate.data.workspace import Workspace
+from quorate.data.stream import Workspace
 from quorate.errors import DataRefused, PreconditionFailed
 
 ROWS = "id;age;crp\n1;70;4,5\n"

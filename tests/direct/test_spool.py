@@ -15,7 +15,8 @@ from scipy import sparse
 from tests.used_rows import used
 
 from quorate import PrivateLogisticRegression, PublicPool
-from quorate.data import database, workspace
+from quorate.data import database
+from quorate.data import spool as data_spool
 from quorate.data.database import DatabaseQuery
 from quorate.data.formats import columnar, delimited_text
 from quorate.data.reading import read_cells
@@ -102,7 +103,7 @@ def test_blocks_and_the_spool_change_no_integer_of_a_round(
         monkeypatch.setenv("LOKY_MAX_CPU_COUNT", threads)
         monkeypatch.setattr(usable_rows, "CELLS", cells)
         monkeypatch.setattr(spool, "NUMBERS", cells)
-        monkeypatch.setattr(workspace, "IN_MEMORY", held)
+        monkeypatch.setattr(data_spool, "IN_MEMORY", held)
         task = task_of(people, people.drop("ill", "person"), grouped=grouped)
         assert task.fingerprint == whole.fingerprint
         assert (summed(task, tmp_path) == expected).all(), (cells, held)
@@ -129,7 +130,7 @@ def test_what_holds_the_rows_changes_no_integer(
             made.execute("create table t (age, bmi, ward, ill, person)")
             made.executemany("insert into t values (?, ?, ?, ?, ?)", people.rows())
         monkeypatch.setattr(database, "_AT_ONCE", 500)
-        monkeypatch.setattr(workspace, "IN_MEMORY", 0)
+        monkeypatch.setattr(data_spool, "IN_MEMORY", 0)
         query = DatabaseQuery("sqlite:///t.db", "select * from t order by rowid", "[data] private", tmp_path)
         read = read_cells(query, label="ill", unit="person", n_features=3, memory=0, folder=lambda: tmp_path)
         assert type(read.X).__name__ == "PartedFrame"
@@ -168,7 +169,7 @@ def test_sparse_rows_are_read_by_slices_and_spooled_and_no_integer_changes(
         monkeypatch.setattr(usable_rows, "AT_ONCE", max(rows, 10))
         monkeypatch.setattr(spool, "ROWS_TOGETHER", rows)
         monkeypatch.setattr(spool, "AT_ONCE", rows)
-        monkeypatch.setattr(workspace, "IN_MEMORY", 0)
+        monkeypatch.setattr(data_spool, "IN_MEMORY", 0)
         assert (summed(task(), tmp_path) == expected).all(), rows
     assert list(tmp_path.iterdir()) == []
 
@@ -190,7 +191,7 @@ def test_texts_are_spooled_as_words(monkeypatch: pytest.MonkeyPatch) -> None:
         return np.asarray(fitted.fit(X, y, public=PublicPool(pool)).coef_)
 
     expected = weights()
-    monkeypatch.setattr(workspace, "IN_MEMORY", 0)
+    monkeypatch.setattr(data_spool, "IN_MEMORY", 0)
     monkeypatch.setattr(usable_rows, "TEXTS_AT_ONCE", 57)
     monkeypatch.setattr(spool, "AT_ONCE", 100)
     assert (weights() == expected).all()
@@ -228,9 +229,9 @@ def test_a_file_that_changes_between_two_passes_is_refused(people: pl.DataFrame,
 
 @pytest.mark.parametrize("own", [True, False])
 def test_the_spool_has_no_name_and_leaves_no_folder(own: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workspace, "IN_MEMORY", 100)
-    monkeypatch.setattr(workspace.tempfile, "tempdir", str(tmp_path))
-    made = workspace.Spool(50, tmp_path if own else None)
+    monkeypatch.setattr(data_spool, "IN_MEMORY", 100)
+    monkeypatch.setattr(data_spool.tempfile, "tempdir", str(tmp_path))
+    made = data_spool.Spool(50, tmp_path if own else None)
     first, second = np.arange(10, dtype=np.int64), np.arange(7.0)
     assert made.append(first) == 0
     at = made.append(second)  # more than is held

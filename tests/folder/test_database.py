@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from tests.ledger.postgres_server import Server, running, why_not
 
-from quorate.data import database, read_cells, read_data, workspace
+from quorate.data import database, read_cells, read_data, spool
 from quorate.data.database import DatabaseQuery
 from quorate.data.stream import PartedFrame
 from quorate.errors import InvalidParameter, PreconditionFailed
@@ -108,6 +108,25 @@ def test_postgresql_puts_rows_of_all_types_in_the_order_of_their_texts(server: S
     assert found.equals(rows.sort(rows.columns, nulls_last=True))
 
 
+@pytest.mark.heavy
+def test_texts_are_what_they_are_in_whatever_encoding_the_client_is_told_to_have(
+    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    query = DatabaseQuery(
+        f"postgresql://quorate@/postgres?host={server.folder}", "select ward from visits", "[data] private", tmp_path
+    )
+    expected = query.cells()
+    assert expected["ward"][0] == "O'Hara, 'é'"
+    monkeypatch.setenv("PGCLIENTENCODING", "LATIN1")
+    assert query.cells().equals(expected)
+    monkeypatch.delenv("PGCLIENTENCODING")
+    server.sql("alter role quorate set client_encoding = 'SQL_ASCII'")
+    try:
+        assert query.cells().equals(expected)
+    finally:
+        server.sql("alter role quorate reset client_encoding")
+
+
 @pytest.mark.default_cases(1)
 @pytest.mark.parametrize("order", ["", " order by id desc"])
 def test_a_query_is_read_block_by_block_and_rows_that_are_put_aside_are_the_same(
@@ -116,7 +135,7 @@ def test_a_query_is_read_block_by_block_and_rows_that_are_put_aside_are_the_same
     query, spooled = asked(f"select * from visits{order}"), tmp_path / "private"
     whole = read_cells(query, label="ill", unit="person", n_features=4)
     monkeypatch.setattr(database, "_AT_ONCE", 1)
-    monkeypatch.setattr(workspace, "IN_MEMORY", 0)
+    monkeypatch.setattr(spool, "IN_MEMORY", 0)
     spooled.mkdir()
     parted = read_cells(query, label="ill", unit="person", n_features=4, memory=0, folder=lambda: spooled)
     assert isinstance(parted.X, PartedFrame)

@@ -15,7 +15,7 @@ import pytest
 from tests.folder.test_direct_resume import execute_killed
 from tests.folder.test_direct_runs import SMALL
 
-from quorate.data import workspace
+from quorate.data import spool
 from quorate.direct import descend
 from quorate.folder import direct_run, tables
 from quorate.folder.direct_run import execute_direct, read_direct
@@ -30,7 +30,7 @@ def no_room(*_: Any) -> NoReturn:
 @pytest.fixture
 def make_spooled(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Folders of direct runs whose rows are read part by part and whose coordinates lie in a file."""
-    monkeypatch.setattr(workspace, "IN_MEMORY", 0)
+    monkeypatch.setattr(spool, "IN_MEMORY", 0)
     monkeypatch.setattr(tables, "CELLS_IN_MEMORY", 0)
     monkeypatch.setattr(usable_rows, "CELLS", 500)
     return lambda name="run", **changes: make_run(name, m=60, **{**SMALL, **changes})
@@ -43,7 +43,7 @@ def test_a_full_disk_is_exit_code_4_and_nothing_is_charged(
 ) -> None:
     root = make_spooled()
     with monkeypatch.context() as patch:
-        patch.setattr(workspace, "os", SimpleNamespace(**{**vars(os), call: no_room}))  # of the spool alone
+        patch.setattr(spool, "os", SimpleNamespace(**{**vars(os), call: no_room}))  # of the spool alone
         code, _, said = cli("run", root)
     assert code == 4
     assert "private: the coordinates of the private rows cannot be kept there (No space left on device)" in said
@@ -61,7 +61,7 @@ def test_a_run_that_was_killed_goes_on_from_its_rounds_with_a_spool_of_its_own(
     execute_killed(killed, after=2, in_flight=False)
     assert not [each for each in (killed / "private").iterdir() if each.name.startswith((".", "tmp"))]
     execute_direct(read_direct(killed), command="quorate run")
-    monkeypatch.setattr(workspace, "IN_MEMORY", 1 << 28)
+    monkeypatch.setattr(spool, "IN_MEMORY", 1 << 28)
     monkeypatch.setattr(usable_rows, "CELLS", 1 << 22)
     monkeypatch.setattr(tables, "CELLS_IN_MEMORY", 1 << 28)
     execute_direct(read_direct(whole), command="quorate run")
@@ -135,10 +135,10 @@ def test_a_process_that_is_killed_in_a_round_leaves_no_row_behind(make_run: Any)
     root = make_run("run", m=60, **{**SMALL, "method.rounds": 30})
     child = (
         "import os, signal, sys\n"
-        "from quorate.data import workspace\n"
+        "from quorate.data import spool\n"
         "from quorate.direct import descend\n"
         "from quorate.folder import tables\n"
-        "workspace.IN_MEMORY = tables.CELLS_IN_MEMORY = 0\n"
+        "spool.IN_MEMORY = tables.CELLS_IN_MEMORY = 0\n"
         "real, left = descend.release, [int(sys.argv[1])]\n"
         "def release(*args, **how):\n"
         "    left[0] -= 1\n"

@@ -12,8 +12,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from quorate.data.stream import StreamedFrame
-from quorate.data.workspace import Workspace
+from quorate.data.stream import StreamedFrame, Workspace
 from quorate.errors import QuorateError
 from quorate.folder.batch import execute, load_run
 from quorate.folder.loaded import LoadedRun

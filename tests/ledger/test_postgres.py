@@ -171,13 +171,16 @@ def test_a_server_that_does_not_wait_for_its_disk_is_refused(monkeypatch):
 
 
 def test_a_commit_is_waited_for_whatever_the_database_says(server, url):
-    server.sql("ALTER ROLE quorate SET synchronous_commit = off")
+    server.sql(
+        "ALTER ROLE quorate SET synchronous_commit = off", "ALTER ROLE quorate SET client_encoding = 'SQL_ASCII'"
+    )
     try:
         store = PostgresStore(url, create=False)
         assert store._value("SHOW synchronous_commit") == "on"
+        assert store._value("SHOW client_encoding") == "UTF8"
         store.close()
     finally:
-        server.sql("ALTER ROLE quorate RESET synchronous_commit")
+        server.sql("ALTER ROLE quorate RESET synchronous_commit", "ALTER ROLE quorate RESET client_encoding")
 
 
 def test_a_role_that_may_only_add_serves_and_cannot_rewrite(server, url):

@@ -43,6 +43,7 @@ def forgiving_streams() -> Iterator[None]:
 
     The process is the command's own, so nobody else prints meanwhile.
     """
+    _occupy_descriptors()
     before = sys.stdout, sys.stderr
     sys.stdout, sys.stderr = (None if stream is None else _Forgiving(stream) for stream in before)
     try:
@@ -52,6 +53,18 @@ def forgiving_streams() -> Iterator[None]:
             if stream is not None:
                 stream.flush()
         sys.stdout, sys.stderr = before
+
+
+def _occupy_descriptors() -> None:
+    """Have nothing that is opened from now on get the number of a standard stream that the caller closed.
+
+    It might be a file of the ledger, and whatever a compiled library prints would be written into it.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)  # the lowest number that is free
 
 
 class _Forgiving:

@@ -110,7 +110,7 @@ def category_texts(cat: Any) -> list[str | None]:
 
     As a list, whole numbers among them would be floats where one is missing.
     """
-    said = [value if isinstance(value, str) else canonical_text(value) for value in cat.categories.tolist()]
+    said = [value if isinstance(value, str) else canonical_text(value) for value in pandas_values(cat.categories)]
     return [None if code < 0 else said[code] for code in cat.codes.tolist()]
 
 
@@ -251,8 +251,28 @@ def _range(dtype: Any) -> tuple[int, int]:
     return 0, _DAY["ns"] - 1  # a time of day
 
 
-def arrow_values(series: Any) -> list[Any]:
-    """Return the cells of a pandas series of an Arrow type, as :func:`polars_values` does.
+def pandas_values(series: Any) -> list[Any]:
+    """Return the cells of a pandas series or index, as :func:`polars_values` does."""
+    return _arrow_values(series) if type(series.dtype).__name__ == "ArrowDtype" else _cells(series)
+
+
+def _cells(series: Any) -> list[Any]:
+    """Return cells as pandas does, all at once, or one by one where it fails on one: at a moment in a zone, say."""
+    try:
+        return list(series.tolist())
+    except Exception:  # noqa: BLE001 - whatever it is, it is about one cell, and may quote it
+        return [_cell(series.array, at) for at in range(len(series))]
+
+
+def _cell(cells: Any, at: int) -> Any:
+    try:
+        return cells[at]
+    except Exception:  # noqa: BLE001 - as above
+        return OUT_OF_RANGE
+
+
+def _arrow_values(series: Any) -> list[Any]:
+    """Return the cells of a pandas series of an Arrow type.
 
     Times that pandas turns into its own objects are read by it where all of them fit.
     """
@@ -262,13 +282,13 @@ def arrow_values(series: Any) -> list[Any]:
     if pa.types.is_nested(array.type):
         return [None if missing else OUT_OF_RANGE for missing in series.isna().tolist()]
     if not pa.types.is_temporal(array.type) or pa.types.is_interval(array.type):
-        return list(series.tolist())
+        return _cells(series)
     import polars as pl
 
     held = _held(pl.Series(_in_a_unit_of_polars(array)))
     if held.all():
-        return list(series.tolist())
-    values = iter(series[held].tolist())
+        return _cells(series)
+    values = iter(_cells(series[held]))
     return [next(values) if fits else OUT_OF_RANGE for fits in held.tolist()]
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from quorate.data.cell_text import OUT_OF_RANGE, arrow_values, category_texts, is_missing, polars_values
+from quorate.data.cell_text import OUT_OF_RANGE, category_texts, is_missing, pandas_values, polars_values
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, width
 from quorate.data.stream import StreamedFrame
 from quorate.errors import DataRefused
@@ -183,8 +183,7 @@ def texts(series: Any) -> list[str | None]:
         return _as_texts(polars_values(series), series.is_null().to_list(), series.name)
     if type(series.dtype).__name__ == "CategoricalDtype":
         return category_texts(series.cat)
-    values = arrow_values(series) if type(series.dtype).__name__ == "ArrowDtype" else series.tolist()
-    return _as_texts(values, series.isna().tolist(), series.name)
+    return _as_texts(pandas_values(series), series.isna().tolist(), series.name)
 
 
 def _as_texts(values: list[Any], absent: list[bool], name: Any) -> list[str | None]:

@@ -262,8 +262,8 @@ class DatabaseQuery:
                 f"{self.setting} is a PostgreSQL database, which needs psycopg: pip install 'quorate[postgres]'"
             ) from None
         options = "-c default_transaction_read_only=on -c datestyle=ISO,YMD -c intervalstyle=iso_8601"
-        try:
-            server = psycopg.connect(self.url, options=options)
+        try:  # with the encoding in which texts are read here, whatever the role or PGCLIENTENCODING says
+            server = psycopg.connect(self.url, options=options, client_encoding="UTF8")
         except psycopg.Error as error:
             raise unreachable(self.setting, error) from None
         with closing(server):

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.canonical import row_digests
-from quorate.data.cell_text import arrow_values, is_missing, numpy_values, polars_values, without_imaginary
+from quorate.data.cell_text import is_missing, numpy_values, pandas_values, polars_values, without_imaginary
 from quorate.data.digests import AT_ONCE, DIGEST_BYTES, Tally, order_of, pack, shared, tally, words_of
 from quorate.data.rows import Rows, as_rows, columns, is_frame, kind, n_rows, width
 from quorate.data.unit_keys import as_unit_keys
@@ -48,8 +48,8 @@ def as_list(values: Any) -> list[Any]:
         return polars_values(values)
     if isinstance(values, np.ndarray) and values.dtype.kind in "mM":
         return numpy_values(values)
-    if type(getattr(values, "dtype", None)).__name__ == "ArrowDtype":  # pandas
-        return arrow_values(values)
+    if hasattr(values, "dtype") and hasattr(values, "array"):  # pandas
+        return pandas_values(values)
     for method in ("tolist", "to_list"):
         if hasattr(values, method):
             items = getattr(values, method)()

@@ -19,7 +19,7 @@ from quorate.errors import InvalidParameter
 if TYPE_CHECKING:
     import polars as pl
 
-    from quorate.data.workspace import Workspace
+    from quorate.data.stream import Workspace
 
 BATCH_ROWS = 65_536
 

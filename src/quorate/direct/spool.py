@@ -19,7 +19,7 @@ import numpy as np
 
 from quorate.data.feature_maps.coordinates import FactoredRows, PublicCoordinates
 from quorate.data.rows import take
-from quorate.data.workspace import Spool
+from quorate.data.spool import Spool
 from quorate.deferred import sparse
 from quorate.direct.contributions import (
     GROUP_ROWS,

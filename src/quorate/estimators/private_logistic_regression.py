@@ -16,7 +16,7 @@ from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
 from quorate.ambient import own_switches
-from quorate.arguments import real, truth
+from quorate.arguments import column_names, real, truth
 from quorate.data import encode_labels
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import without_columns
@@ -388,7 +388,7 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
             epsilon=epsilon,
             delta=delta,
             feature_map=self.feature_map,
-            text=(self.text,) if isinstance(self.text, str) else tuple(self.text),
+            text=column_names("text", self.text),
             schema=schema,
             marginals=None if self.marginals is None else real("marginals", self.marginals, at_least=0, below=1),
             rounds=self.rounds,

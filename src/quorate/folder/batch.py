@@ -15,7 +15,7 @@ from quorate.data import encode_labels, refuse_private_rows
 from quorate.data.formats import Table
 from quorate.data.overlap import HOLDS_PRIVATE
 from quorate.data.reading import has_named_columns
-from quorate.data.workspace import Workspace
+from quorate.data.stream import Workspace
 from quorate.ensemble import ChatTeacher, DaskScheduler
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.choice import NOTHING_CHOSEN

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from quorate.arguments import column_names
 from quorate.errors import InvalidParameter, naming
 from quorate.folder.section import (
     Label,
     as_it_is,
-    column_names,
     flag,
     labels,
     path,

@@ -16,7 +16,7 @@ import numpy as np
 from quorate.arguments import count, for_shell, shown
 from quorate.data import PublicPool, encode_labels, take
 from quorate.data.reading import bytes_held, has_named_columns
-from quorate.data.workspace import IN_MEMORY
+from quorate.data.spool import IN_MEMORY
 from quorate.direct.config import DirectConfig
 from quorate.direct.facts import direct_draft, direct_facts
 from quorate.direct.flow import run_rounds

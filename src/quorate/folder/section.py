@@ -129,14 +129,6 @@ def path(name: str, value: Any) -> Path:
     return Path(string(name, value))
 
 
-def column_names(name: str, value: Any) -> tuple[str, ...]:
-    """Read names of columns: a list, or one."""
-    listed = [value] if isinstance(value, str) else value
-    if not isinstance(listed, list) or not all(isinstance(item, str) and item for item in listed):
-        raise InvalidParameter(f'{name} must name columns (["review"]), got {value!r}', parameter=name, got=value)
-    return tuple(listed)
-
-
 def labels(name: str, value: Any) -> tuple[Label, ...]:
     """Read the classes."""
     if not isinstance(value, list) or not all(isinstance(item, str | int | bool) for item in value):

@@ -8,13 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from quorate.arguments import one_of, real
+from quorate.arguments import column_names, one_of, real
 from quorate.errors import InvalidParameter
 from quorate.folder.section import (
     as_it_is,
     built_in_or_own,
     choice,
-    column_names,
     flag,
     path,
     setting,

@@ -16,8 +16,8 @@ from quorate.data.formats import Table, nearly, require_column
 from quorate.data.images import ImageForm, ImageRows, private_images, public_images
 from quorate.data.reading import column_names, has_named_columns
 from quorate.data.rows import Rows, columns
+from quorate.data.stream import Workspace
 from quorate.data.unit_ids import only_whole_ids
-from quorate.data.workspace import Workspace
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.data_settings import DataSettings, Source
 

@@ -136,8 +136,8 @@ class Slots:
         """The head that counts; None where no slot is sound, or two of them contradict each other."""
         sound = {head for head in self.heads if head is not None}
         newest = max((head.sequence for head in sound), default=0)
-        newest_ = [head for head in sound if head.sequence == newest]
-        return newest_[0] if len(newest_) == 1 else None
+        named = [head for head in sound if head.sequence == newest]
+        return named[0] if len(named) == 1 else None
 
     @property
     def torn(self) -> bool:

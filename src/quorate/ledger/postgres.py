@@ -71,6 +71,7 @@ _SCHEMA: Final = (
 )
 # A commit is waited for; a holder of the lock that hangs is cut off by the server, and one that waits for it gives up.
 _SESSION: Final = (
+    "SET client_encoding = 'UTF8'",  # whatever the role or PGCLIENTENCODING says: a text is read as it was written
     "SET synchronous_commit = on",
     "SET lock_timeout = '22s'",
     "SET statement_timeout = '60s'",

@@ -37,10 +37,37 @@ from quorate.stored_names import stored_as
 from quorate.types import IntArray
 
 
+@dataclass(frozen=True, slots=True)
+class _GaussianVotes(QueryMechanism):
+    """Gaussian noise of σ votes on every count, or on the half-lead; what is made of the noisy values has one price."""
+
+    sigma: float = field(metadata=NOISE)
+    form: Form = field(default="histogram", metadata=FROM_TASK)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "sigma", checked_scale("sigma", self.sigma))
+        one_of("form", self.form, FORMS)
+
+    @property
+    def event(self) -> DiscreteGaussian:
+        """Price of one release."""
+        return gaussian_event(self.sigma, self.form)
+
+    @property
+    def answer_noise(self) -> AnswerNoise:
+        """Gaussian noise, on the counts or on the half-lead."""
+        return gaussian_noise(self.sigma, self.form)
+
+    @classmethod
+    def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
+        """Return it with the least σ, by the closed price of a schedule."""
+        return cls(**values, sigma=least_sigma(values["form"], schedule))
+
+
 @stored_as("quorate.mechanisms.gaussian_noisy_max.GaussianNoisyMax")
 @register
 @dataclass(frozen=True, slots=True)
-class GaussianNoisyMax(QueryMechanism):
+class GaussianNoisyMax(_GaussianVotes):
     r"""Release the class with the most votes after Gaussian noise.
 
     Parameters
@@ -86,32 +113,10 @@ class GaussianNoisyMax(QueryMechanism):
     DiscreteGaussian(sigma=5.0, l2_sensitivity=1.0)
     """
 
-    sigma: float = field(metadata=NOISE)
-    form: Form = field(default="histogram", metadata=FROM_TASK)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", checked_scale("sigma", self.sigma))
-        one_of("form", self.form, FORMS)
-
-    @property
-    def event(self) -> DiscreteGaussian:
-        """Price of one answer."""
-        return gaussian_event(self.sigma, self.form)
-
-    @property
-    def answer_noise(self) -> AnswerNoise:
-        """Gaussian noise, on the counts or on the half-lead."""
-        return gaussian_noise(self.sigma, self.form)
-
     @property
     def data_dependent(self) -> NoisyMaxTerms | None:
         """What PATE18's analysis needs; it is known of the histogram form."""
         return NoisyMaxTerms(self.sigma) if self.form == "histogram" else None
-
-    @classmethod
-    def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
-        """Return it with the least σ, by the closed price of a schedule."""
-        return cls(**values, sigma=least_sigma(values["form"], schedule))
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each row of ``(n_queries, n_classes)`` vote counts: class indices ``(n_queries,)``."""
@@ -128,7 +133,7 @@ class GaussianNoisyMax(QueryMechanism):
 @stored_as("quorate.mechanisms.noisy_counts.NoisyCounts")
 @register
 @dataclass(frozen=True, slots=True)
-class NoisyCounts(QueryMechanism):
+class NoisyCounts(_GaussianVotes):
     r"""Release the votes themselves, with Gaussian noise.
 
     A student that knows the noise (σ is public) can use the values: soft or noise-aware labels. They cost what
@@ -169,32 +174,10 @@ class NoisyCounts(QueryMechanism):
 
     releases_values: ClassVar[bool] = True
 
-    sigma: float = field(metadata=NOISE)
-    form: Form = field(default="histogram", metadata=FROM_TASK)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "sigma", checked_scale("sigma", self.sigma))
-        one_of("form", self.form, FORMS)
-
-    @property
-    def event(self) -> DiscreteGaussian:
-        """Price of one release."""
-        return gaussian_event(self.sigma, self.form)
-
     @property
     def answers(self) -> NoisyVotes | NoisyHalfLeads:
         """The noisy votes themselves, or half the noisy lead of class 1."""
         return NoisyHalfLeads(self.sigma) if self.form == "binary" else NoisyVotes(self.sigma)
-
-    @property
-    def answer_noise(self) -> AnswerNoise:
-        """Gaussian noise, on the counts or on the half-lead."""
-        return gaussian_noise(self.sigma, self.form)
-
-    @classmethod
-    def calibrated(cls, values: Mapping[str, Any], schedule: Schedule) -> Self:
-        """Return it with the least σ, by the closed price of a schedule."""
-        return cls(**values, sigma=least_sigma(values["form"], schedule))
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Release each row's noisy counts ``(n_queries, n_classes)``, or the noisy half-leads ``(n_queries,)``."""

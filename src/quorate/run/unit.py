@@ -16,12 +16,12 @@ def unit_of(wish: str | None, *, grouped: bool, labels_only: bool = False) -> st
     >>> unit_of(None, grouped=False, labels_only=True), unit_of("patient", grouped=True, labels_only=True)
     ('label', "patient's labels")
     """
+    if wish is not None and (not isinstance(wish, str) or not wish.strip()):
+        raise InvalidParameter(parameter="unit", got=wish, expected='a word such as "person" or "record"')
     if labels_only:
         return LABELS_OF.format(unit_of(wish, grouped=True)) if grouped else ONE_LABEL
     if wish is None:
         return "person" if grouped else "record"
-    if not isinstance(wish, str) or not wish.strip():
-        raise InvalidParameter(f'unit must be a word such as "person" or "record", got {wish!r}')
     if wish != "record" and not grouped:
         raise InvalidParameter(
             f'{wish}s may cross shards: unit is "{wish}" but no groups were given. Without them the guarantee would '

@@ -32,7 +32,7 @@ from quorate.ensemble import (
 )
 from quorate.ensemble.teachers.unfitted import may_have
 from quorate.ensemble.workers.pool import refuse_daemon
-from quorate.errors import DataRefused, InvalidParameter, named
+from quorate.errors import DataRefused, InvalidParameter, named, naming
 from quorate.findings import Finding, Severity, caution
 from quorate.labelling.active import Strategy
 from quorate.mechanisms import Mechanism, check_declared, check_own, for_runs, is_own
@@ -205,9 +205,11 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
     check_declared_rows(config, grouped=grouped)
     teacher = default_teacher(images=images) if config.teacher is None else config.teacher
     student = as_student(config.student)
-    as_teacher(teacher, preprocessing=config.preprocessing)  # refuses what cannot be one
+    with naming({"model": named("teacher")}):
+        as_teacher(teacher, preprocessing=config.preprocessing)  # refuses what cannot be one
     truth("batched", config.batched)
-    check_unfitted(student.learner, preprocessing=config.preprocessing)
+    with naming({"model": named("student")}):
+        check_unfitted(student.learner, preprocessing=config.preprocessing)
     refuse_plain_student(student.learner)
     if config.classes is None:
         raise InvalidParameter(

@@ -14,8 +14,7 @@ import numpy as np
 
 from quorate.data import kind, n_rows, take, width
 from quorate.data.fixed_types import fixed_types
-from quorate.data.stream import StreamedFrame
-from quorate.data.workspace import cannot_hold
+from quorate.data.stream import StreamedFrame, cannot_hold
 from quorate.types import IntArray, Secret
 from quorate.voting.inputs import View
 from quorate.voting.task import Task

@@ -24,9 +24,33 @@ COUNT_LANDMARKS = 1_000  # rows of the pool that the kernel is told by, at most
 _BLOCK = 1_024  # rows at once
 
 
+class _OnLandmarks:
+    """Images are kernel values with rows of the pool."""
+
+    __slots__ = ()
+
+    landmarks: FloatArray
+    root: FloatArray
+
+    @property
+    def bits(self) -> int:
+        """Images are integer numbers of steps of ``2**-bits``."""
+        return BITS
+
+    @property
+    def n_images(self) -> int:
+        """Numbers an image has: one kernel value a landmark."""
+        return len(self.landmarks)
+
+    @property
+    def mixing(self) -> FloatArray:
+        """What images are multiplied by to be features."""
+        return self.root
+
+
 @stored_as("quorate.data.feature_maps.rbf.RBFMap")
 @dataclass(frozen=True, slots=True, eq=False)
-class RBFMap:
+class RBFMap(_OnLandmarks):
     r"""Features :math:`K_{mm}^{-1/2}\,(k(x, x_1), \dots, k(x, x_m))` with :math:`k(x, x') = e^{-\gamma\|x - x'\|^2}`.
 
     Rows are put in the units of the pool first.
@@ -78,16 +102,6 @@ class RBFMap:
         return cls(scale, landmarks, gamma, inverse_root(exp(-gamma * distances)))
 
     @property
-    def bits(self) -> int:
-        """Images are integer numbers of steps of ``2**-bits``."""
-        return BITS
-
-    @property
-    def n_images(self) -> int:
-        """Numbers an image has: one kernel value a landmark."""
-        return len(self.landmarks)
-
-    @property
     def words(self) -> str:
         """What features are, in words."""
         return "a Gaussian kernel with rows of the pool"
@@ -96,11 +110,6 @@ class RBFMap:
     def bound(self) -> float:
         """What no image's Euclidean length passes: every kernel value is at most 1."""
         return float(np.sqrt(self.n_images)) + 1e-6
-
-    @property
-    def mixing(self) -> FloatArray:
-        """What images are multiplied by to be features."""
-        return self.root
 
     def images(self, rows: FloatArray) -> FloatArray:
         """Return ``(n_rows, n_landmarks)`` integers, each row a function of that row alone."""
@@ -140,7 +149,7 @@ def inverse_root(kernel: FloatArray) -> FloatArray:
 
 @stored_as("quorate.data.feature_maps.chi_squared.ChiSquaredMap")
 @dataclass(frozen=True, slots=True, eq=False)
-class ChiSquaredMap:
+class ChiSquaredMap(_OnLandmarks):
     r"""Features :math:`K_{mm}^{-1/2}(k(x, x_1), \dots)` with :math:`k(x, y) = \sum_j 2 x_j y_j / (x_j + y_j)`.
 
     Rows are counts, and stand in the kernel as shares of their total; a number below 0 counts as 0.
@@ -190,16 +199,6 @@ class ChiSquaredMap:
         return cls(landmarks, inverse_root(kernel(landmarks, landmarks) * 2.0**-BITS))
 
     @property
-    def bits(self) -> int:
-        """Images are integer numbers of steps of ``2**-bits``."""
-        return BITS
-
-    @property
-    def n_images(self) -> int:
-        """Numbers an image has: one kernel value a landmark."""
-        return len(self.landmarks)
-
-    @property
     def words(self) -> str:
         """What features are, in words."""
         return "the additive chi-squared kernel of counts with rows of the pool"
@@ -208,11 +207,6 @@ class ChiSquaredMap:
     def bound(self) -> float:
         """What no image's Euclidean length passes: shares sum to 1, but for the grid, and so does every value."""
         return float(np.sqrt(self.n_images) * (1 + self.landmarks.shape[1] * 2.0**-SHARE_BITS)) + 1e-6
-
-    @property
-    def mixing(self) -> FloatArray:
-        """What images are multiplied by to be features."""
-        return self.root
 
     def images(self, rows: FloatArray) -> FloatArray:
         """Return ``(n_rows, n_landmarks)`` integers, each row a function of that row alone."""

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 from quorate.data.files import existing_file
 from quorate.data.formats.format import TableFormat
-from quorate.data.stream import StreamedFrame
-from quorate.data.workspace import Workspace, cannot_hold
+from quorate.data.stream import StreamedFrame, Workspace, cannot_hold
 from quorate.errors import DataRefused
 
 if TYPE_CHECKING:

@@ -27,7 +27,7 @@ from quorate.errors import DataRefused
 if TYPE_CHECKING:
     import polars as pl
 
-    from quorate.data.workspace import Workspace
+    from quorate.data.stream import Workspace
 
 
 _NEAR = 0.75  # of 1, where a name is the other one: a slip of the hand, and no other word

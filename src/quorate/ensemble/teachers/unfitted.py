@@ -33,7 +33,7 @@ from quorate.ensemble.teachers.plain_classes import (
     made_anew,
     why_not_made_anew,
 )
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.stored_names import stored_as
 
 _ATOMS = (
@@ -197,12 +197,16 @@ def check_unfitted(estimator: Any, *, preprocessing: Preprocessing = "inside") -
     """
     one_of("preprocessing", preprocessing, get_args(Preprocessing))
     if isclass(estimator):
-        raise InvalidParameter(f"a model must be an instance, got the class {estimator.__name__}. Pass it with ().")
+        raise InvalidParameter(
+            f"{named('model')} must be an instance, got the class {estimator.__name__}. Pass it with ().",
+            parameter="model",
+        )
     for method in ("fit", "predict"):
         if not may_have(estimator, method):
             raise InvalidParameter(
-                f"a model must have fit and predict, got {type(estimator).__name__} without {method}. "
-                "Pass a classifier, or a Pipeline that ends in one."
+                f"{named('model')} must have fit and predict, got {type(estimator).__name__} without {method}. "
+                "Pass a classifier, or a Pipeline that ends in one.",
+                parameter="model",
             )
     _refuse_not_made_anew(estimator)
     for part in parts(estimator):

@@ -17,7 +17,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from quorate.ambient import unwarned
-from quorate.data.workspace import Workspace
+from quorate.data.stream import Workspace
 from quorate.ensemble.workers.cluster.exchange import check_folder
 from quorate.ensemble.workers.cluster.remote import ALWAYS, differences, environment, not_as_here
 from quorate.errors import Interrupted, InvalidParameter, PreconditionFailed
