@@ -36,10 +36,9 @@ from quorate.labelling import (
 from quorate.labelling.active.strategy import GAIN_IS_UNCERTAIN
 from quorate.labelling.data_dependent import ex_post_delta
 from quorate.ledger import Budget, Ledger
-from quorate.ledger.files import AnchorFile
+from quorate.ledger.ledger_files import AnchorFile
 from quorate.report import Facts, render_html, render_text
 from quorate.run.cautions import LABELS_ARE_COINS
-from quorate.voting.prepare import _told_of
 
 N_PRIVATE = 2_000
 EASY = [OracularCAL(120), Disagreement(120), Margin(120), KMeans(120), CoreSet(120), Random(120), VersionSpace(120)]
@@ -334,17 +333,6 @@ def test_a_check_for_programs_says_by_a_code_what_to_be_careful_of(make_run: Any
     assert (found[LABELS_ARE_COINS]["severity"], found[LABELS_ARE_COINS]["outcome"]) == ("serious", "failed")
     said = " ".join(cli("check", root)[1].split())
     assert all(each["message"] in said for each in found.values())
-
-
-@pytest.mark.heavy
-def test_a_strategy_of_ones_own_may_still_say_a_sentence(make_run: Any) -> None:
-    class Talks(Margin):
-        def cautions(self, *, width: int) -> Any:
-            return ("it talks",)
-
-    task = load_run(make_run(**ACTIVE)).task
-    told = _told_of(Talks(40), task.recipe, width=3).cautions
-    assert [each.words for each in told if each.applies][-1] == "it talks"
 
 
 @pytest.mark.parametrize("queries", ["all", "auto", None])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -34,13 +35,6 @@ from quorate.voting.notes import refuse_rows_as_units, warn_of_promise
 from quorate.voting.prepare import prepare
 from quorate.voting.resumed import fit_key
 from quorate.voting.task import Task
-
-# Arguments that RunConfig has under the same names.
-ASKED = (
-    "classes", "epsilon", "delta", "teacher", "student", "n_teachers", "queries", "mechanism", "online_answers",
-    "n_records", "n_rows", "unit", "partition", "declined", "prior_matching", "batched", "preprocessing", "n_jobs",
-    "scheduler", "marginals", "neighbours",
-)  # fmt: skip
 
 
 @stored_as("quorate.estimators.private_classifier.PrivateClassifier")
@@ -325,7 +319,8 @@ class PrivateClassifier(VotedClassifier):
 
         Models of a fit that was charged were rehearsed before.
         """
-        asked = {name: getattr(self, name) for name in ASKED}
+        params = self.get_params(deep=False)
+        asked = {part.name: params[part.name] for part in fields(RunConfig) if part.name in params}
         if not isinstance(scheduler := asked["scheduler"], DaskScheduler | None):
             got = type(scheduler).__name__
             raise InvalidParameter(

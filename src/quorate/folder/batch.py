@@ -34,7 +34,7 @@ from quorate.folder.prepared import (
 )
 from quorate.folder.published import POOL, PROMPT, is_finished, read_facts
 from quorate.folder.sections import MechanismSettings, RunSettings
-from quorate.folder.settings import DECISION_THRESHOLD, Settings, settings_of
+from quorate.folder.settings import DECISION_THRESHOLD, Settings, arguments_of, settings_of
 from quorate.folder.stages import FolderStages
 from quorate.folder.student_rows import published_columns, student_file
 from quorate.folder.tables import (
@@ -161,27 +161,16 @@ def _tables(folder: RunFolder, settings: Settings, *, memory: int, begin: bool) 
 
 def _config(settings: Settings, folder: RunFolder) -> RunConfig:
     data, root = settings.data, folder.root
-    return RunConfig(
-        classes=data.classes,
-        epsilon=settings.run.epsilon or settings.budget.epsilon,
-        delta=settings.run.delta or settings.budget.delta,
+    return replace(
+        RunConfig(**arguments_of(settings, RunConfig)),
         teacher=teacher_of(settings.teachers.model, settings.teachers.fields, folder=root),
         student=student_of(
             settings.student.model, method=settings.student.method, shares=settings.student.shares, folder=root
         ),
-        n_teachers=settings.teachers.count,
         queries=queries_of(settings.mechanism),
         mechanism=mechanism_of(settings.mechanism.name, folder=root),
         mechanism_fields=settings.mechanism.fields,
-        online_answers=settings.mechanism.online_answers,
-        n_records=data.n_records,
-        n_rows=data.n_rows,
         unit=None if data.unit is None else unit_word(data.unit),
-        partition=settings.teachers.partition,
-        prior_matching=settings.teachers.prior_matching,
-        batched=settings.teachers.batched,
-        declined=settings.student.declined,
-        n_jobs=settings.run.n_jobs,
         memory=None if settings.run.memory is None else int(settings.run.memory * 1e9),
         scheduler=_scheduler(settings.run, folder),
         built_in=not settings.teachers.fields
@@ -190,7 +179,6 @@ def _config(settings: Settings, folder: RunFolder) -> RunConfig:
         left_out=data.drop,
         pool_name=data.public_side,
         schema=None if data.public is not None else settings.schema,
-        marginals=settings.method.marginals,
         neighbours=settings.method.neighbours if data.public is None else "auto",
         dialect=data.dialect,
         label_name=f"{data.private.name}, column {data.label!r}",

@@ -41,7 +41,7 @@ from quorate.folder.prepared import (
     write_draft,
 )
 from quorate.folder.published import POOL
-from quorate.folder.settings import Settings, settings_of
+from quorate.folder.settings import Settings, arguments_of, settings_of
 from quorate.folder.stages import FolderStages
 from quorate.folder.student_rows import published_columns, student_file
 from quorate.folder.tables import (
@@ -111,7 +111,7 @@ def read_direct(
     folder = RunFolder(root)
     folder.refuse_wrong_ledger()
     settings = settings_of(root) if settings is None else settings
-    data, method = settings.data, settings.method
+    data = settings.data
     refuse_unknown_drop(data)
     public = None if data.public is None else pool_of(data, read_pool(data))
     declared, n_features = _declared(settings, public)
@@ -125,20 +125,11 @@ def read_direct(
     noise, _ = noise_and_key(settings.run.unsafe_noise_seed)
     ledger_key = folder.ledger.with_name(f"{folder.ledger.name}.key")
     task = prepare_direct(
-        DirectConfig(
-            classes=data.classes,
-            epsilon=settings.run.epsilon or settings.budget.epsilon,
-            delta=settings.run.delta or settings.budget.delta,
-            feature_map=_feature_map(method.feature_map),
-            text=method.text,
+        replace(
+            DirectConfig(**arguments_of(settings, DirectConfig)),
+            feature_map=_feature_map(settings.method.feature_map),
             schema=declared,
-            marginals=method.marginals,
-            rounds=method.rounds,
-            clip=method.clip,
-            n_records=data.n_records,
             unit=None if data.unit is None else unit_word(data.unit),
-            composition=settings.budget.composition,
-            neighbours=method.neighbours,
             dialect=data.dialect,
         ),
         private.X,

@@ -172,9 +172,8 @@ def _asks_for_other(run: PreparedRun) -> bool:
     if not is_finished(run.folder):
         return False
     asked, spending = run.settings, read_facts(run.folder.root).spending
-    wanted = (asked.run.epsilon or asked.budget.epsilon, asked.run.delta or asked.budget.delta)
     before = (spending.run_epsilon, spending.run_delta)
-    return any(old is not None and abs(new - old) > 1e-6 * new for new, old in zip(wanted, before, strict=True))
+    return any(old is not None and abs(new - old) > 1e-6 * new for new, old in zip(asked.share, before, strict=True))
 
 
 def _of_other_data(folder: RunFolder) -> str:

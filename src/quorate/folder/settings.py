@@ -71,6 +71,11 @@ class Settings:
     student: StudentSettings = field(default_factory=StudentSettings)
     run: RunSettings = field(default_factory=RunSettings)
 
+    @property
+    def share(self) -> tuple[float, float]:
+        """ε and δ of this run: what ``[run]`` says, and else the whole budget."""
+        return self.run.epsilon or self.budget.epsilon, self.run.delta or self.budget.delta
+
 
 def keys_of(settings: Settings) -> dict[str, str]:
     """Return the keys of ``quorate.toml`` by what they are called in Python.
@@ -83,11 +88,24 @@ def keys_of(settings: Settings) -> dict[str, str]:
 
 def _keys_by_argument() -> dict[str, str]:
     """Return the keys by what they are called in Python; where two are called so, the one whose section comes first."""
-    names: dict[str, str] = {}
+    names = {argument: f"[{section}] {key}" for argument, (section, key) in _places_of_arguments().items()}
+    return {**names, "n_queries": names["queries"]}
+
+
+def _places_of_arguments() -> dict[str, tuple[str, str]]:
+    places: dict[str, tuple[str, str]] = {}
     for section in ("method", "budget", "teachers", "mechanism", "student", "data", "run"):
         for key, known in settings_of_section(SECTIONS[section]).items():
-            names.setdefault(known.argument, f"[{section}] {key}")
-    return {**names, "n_queries": names["queries"]}
+            places.setdefault(known.argument, (section, key))
+    return places
+
+
+def arguments_of(settings: Settings, config: type) -> dict[str, Any]:
+    """Return what the keys say by the fields of a method's configuration that are called as they are in Python."""
+    places = _places_of_arguments()
+    known = (part.name for part in fields(config) if part.name in places)
+    values = {name: getattr(getattr(settings, places[name][0]), places[name][1]) for name in known}
+    return {**values, **dict(zip(("epsilon", "delta"), settings.share, strict=True))}
 
 
 KEYS_BY_ARGUMENT: Final = MappingProxyType(_keys_by_argument())

@@ -33,7 +33,6 @@ from quorate.ensemble import (
 from quorate.ensemble.teachers.unfitted import may_have
 from quorate.ensemble.workers.pool import refuse_daemon
 from quorate.errors import DataRefused, InvalidParameter, named, naming
-from quorate.findings import Finding, Severity, caution
 from quorate.labelling.active import Strategy
 from quorate.mechanisms import Mechanism, check_declared, check_own, for_runs, is_own
 from quorate.mechanisms.schedule import check_mechanism
@@ -63,8 +62,6 @@ from quorate.voting.recipe import Recipe, recipe
 from quorate.voting.recipe_notes import with_directions_told, with_requests_told
 from quorate.voting.task import Task
 from quorate.voting.without_pool import declared_inputs, n_public_of, relation_of
-
-OR_AUTO = '"auto" chooses it'
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -225,7 +222,7 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
         online_answers=count("online_answers", config.online_answers),
         n_teachers=None
         if config.n_teachers == "auto"
-        else count("n_teachers", config.n_teachers, at_least=1, hint=OR_AUTO),
+        else count("n_teachers", config.n_teachers, at_least=1, hint='"auto" chooses it'),
         unit=unit_of(config.unit, grouped=grouped, labels_only=config.labels_only),
         strategy=config.queries if isinstance(config.queries, Strategy) else None,
     )
@@ -390,12 +387,10 @@ def _told_of(strategy: Strategy, made: Recipe, *, width: int) -> Recipe:
             f"give a number of {named('queries')}, or take ConfidentNoisyMax"
         )
     name = type(strategy).__name__
-    told: tuple[Finding | str, ...] = strategy.cautions(width=width)  # a strategy of version 0.1 says sentences
-    heard = (each if isinstance(each, Finding) else caution("strategy", Severity.NOTE, each) for each in told)
     why = f"{name} chooses the queries from released answers, and may stop early: noise and price are those of its cap"
     if not strategy.learns:
         why = f"{name} chooses at most {strategy.n:,} queries from public rows alone"
-    return replace(made, why=(*made.why, why), considered=(*made.considered, *heard))
+    return replace(made, why=(*made.why, why), considered=(*made.considered, *strategy.cautions(width=width)))
 
 
 def _mechanism(wish: Any, given: Mapping[str, Any], *, n_classes: int) -> Mechanism | type[Mechanism] | str | None:
@@ -447,6 +442,5 @@ def _n_queries(wish: Any, n_public: int) -> int | None:
             f"{named('queries', asked)} but the pool has {n_public:,} distinct points; ask at most that many",
             parameter="queries",
             got=asked,
-            expected=f"at most {n_public:,}",
         )
     return asked
