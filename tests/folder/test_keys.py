@@ -30,7 +30,7 @@ REFUSED = [
         "[teachers] prior_matching is for two classes, and there are 3; leave it out",
     ),
     ({**DIRECT, "method.feature_map": "patches"}, '[method] feature_map = "patches" takes square grey images'),
-    ({**DIRECT, "budget.epsilon": 9_000.0}, "[budget] epsilon = 9000.0 is too large for [budget] delta = 1e-05: round"),
+    ({**DIRECT, "budget.epsilon": 9_000.0}, "[budget] epsilon = 9000.0 is too large for [budget] delta = 1e-5: round"),
     ({**DIRECT, "budget.epsilon": 9_000.0, "run.epsilon": 8_000.0}, "[run] epsilon = 8000.0 is too large for"),
     ({"budget.epsilon": 0.001, "run.allow_hopeless": None, **DECLARED}, "same: [run] allow_hopeless = true"),
 ]
