@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from quorate.data import column_names, files, read_cells, read_data, read_table
+from quorate.data import column_names, file_reading, read_cells, read_data, read_table
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.folder.begin import Begun
 
@@ -82,7 +82,7 @@ def test_no_private_row_is_read(tables: Path, cli: Any) -> None:
 
 def test_that_test_catches_one_that_reads_on(tables: Path) -> None:
     with pytest.raises(AssertionError, match="a private row was read"):
-        files.read_bytes(tables / "private.csv")
+        file_reading.read_bytes(tables / "private.csv")
 
 
 class Terminal(io.StringIO):

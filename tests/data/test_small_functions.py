@@ -22,7 +22,7 @@ from quorate.data.feature_maps.exact import squared_lengths, to_grid
 from quorate.data.feature_maps.patches import has_patches
 from quorate.data.feature_maps.product_kernel import category_codes
 from quorate.data.feature_maps.scale import holds_one_quantity, in_one_unit, is_one_quantity
-from quorate.data.files import format_of, is_plain
+from quorate.data.file_reading import format_of, is_plain
 from quorate.data.identity import as_column
 from quorate.data.images import image_columns
 from quorate.data.number_notation import are_decimal_commas, has_decimal_comma, has_thousands

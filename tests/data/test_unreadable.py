@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from quorate.data import column_names, files, match_columns, read_data
+from quorate.data import column_names, file_reading, match_columns, read_data
 from quorate.data.stream import Workspace
 from quorate.errors import DataRefused, PreconditionFailed
 
@@ -94,9 +94,9 @@ def test_what_the_machine_does_not_read_is_not_called_damaged(tmp_path, monkeypa
         def readinto(self, _):
             raise OSError(5, "Input/output error")
 
-    monkeypatch.setattr(files, "existing_file", Path)
+    monkeypatch.setattr(file_reading, "existing_file", Path)
     monkeypatch.setattr(Path, "open", lambda *_, **__: Failing())
-    monkeypatch.setitem(files._OPENERS, ".gz", lambda *_: gzip.GzipFile(fileobj=Failing()))
+    monkeypatch.setitem(file_reading._OPENERS, ".gz", lambda *_: gzip.GzipFile(fileobj=Failing()))
     with pytest.raises(DataRefused, match=r"cannot be read \(OSError\)$"):
         read(tmp_path / name)
 

@@ -36,7 +36,7 @@ from quorate.labelling import (
 from quorate.labelling.active.strategy import GAIN_IS_UNCERTAIN
 from quorate.labelling.data_dependent import ex_post_delta
 from quorate.ledger import Budget, Ledger
-from quorate.ledger.files import AnchorFile
+from quorate.ledger.ledger_files import AnchorFile
 from quorate.report import Facts, render_html, render_text
 from quorate.run.cautions import LABELS_ARE_COINS
 

@@ -19,7 +19,7 @@ from quorate.errors import LedgerIntegrityError, PreconditionFailed
 from quorate.folder.batch import check, execute, load_run
 from quorate.folder.folder import RunFolder
 from quorate.ledger import Budget, Ledger
-from quorate.ledger.files import SLOT, AnchorFile
+from quorate.ledger.ledger_files import SLOT, AnchorFile
 from quorate.release.keys import fingerprint_key
 
 BUDGET = Budget(4.0, 1e-5)
@@ -256,7 +256,7 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from quorate.ledger import Budget, Ledger
-from quorate.ledger.files import SLOT, AnchorFile
+from quorate.ledger.ledger_files import SLOT, AnchorFile
 from quorate.release.keys import fingerprint_key
 from quorate.folder.folder import RunFolder
 import quorate.ledger.sqlite as sqlite

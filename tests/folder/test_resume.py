@@ -20,7 +20,7 @@ from quorate.errors import PreconditionFailed
 from quorate.folder.batch import execute, load_run
 from quorate.folder.loaded import LoadedRun
 from quorate.ledger import Ledger, Reservation, Totals
-from quorate.ledger.files import AnchorFile
+from quorate.ledger.ledger_files import AnchorFile
 from quorate.ledger.stores import store_at
 
 CLI = "from quorate.cli import main; main()"

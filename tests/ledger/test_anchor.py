@@ -13,8 +13,8 @@ import pytest
 from quorate.accounting import PureDP
 from quorate.errors import LedgerIntegrityError
 from quorate.ledger import Budget, Ledger, SqliteStore
-from quorate.ledger import files as anchors
-from quorate.ledger.files import SLOT, AnchorFile
+from quorate.ledger import ledger_files as anchors
+from quorate.ledger.ledger_files import SLOT, AnchorFile
 from quorate.ledger.state import Head
 
 BUDGET = Budget(1.0, 1e-5)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from quorate.mechanisms.answer_law import AnswerNoise, chosen_classes, passes
+from quorate.mechanisms.counts import one_query
 from quorate.mechanisms.schedule import open_fields, scale_of
-from quorate.mechanisms.votes import one_query
 
 
 def test_answer_law() -> None:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from quorate.data.column_kinds import MISSING_MARKS
 from quorate.data.columns import listed
 from quorate.data.dialect import DECIMALS, PLAIN, QUOTES, SEPARATORS, THOUSANDS, UTF_8, Dialect
-from quorate.data.files import first_line, format_of, read_bytes
+from quorate.data.file_reading import first_line, format_of, read_bytes
 from quorate.data.formats import DelimitedText, is_delimited
 from quorate.data.number_notation import are_decimal_commas, comma_number, written_number
 from quorate.errors import DataRefused

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from quorate.data.database import DatabaseQuery
 from quorate.data.dialect import PLAIN, Dialect
-from quorate.data.files import existing_file
+from quorate.data.file_reading import existing_file
 from quorate.data.formats import Table, TableFormat, format_for, require_column, table_suffixes
 from quorate.data.formats.format import ReadsEach, cannot_read_each_row, ids_of
 from quorate.data.identity import as_list

@@ -17,7 +17,7 @@ from quorate.data.columns import listed, names_columns
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.dialect_of_table import dialect_of_first_line, dialect_of_public
 from quorate.data.encoding import without_frequent_texts
-from quorate.data.files import existing_file
+from quorate.data.file_reading import existing_file
 from quorate.data.formats import require_column
 from quorate.data.images import image_columns
 from quorate.data.reading import has_named_columns

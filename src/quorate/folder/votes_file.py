@@ -17,7 +17,7 @@ import numpy as np
 from quorate.arguments import count, one_of
 from quorate.data import check_classes, read_table
 from quorate.data.cell_text import is_missing
-from quorate.data.files import existing_file
+from quorate.data.file_reading import existing_file
 from quorate.data.labels import Label
 from quorate.ensemble.counting import add_votes, code_type
 from quorate.errors import DataRefused

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
 from quorate.ledger.failures import TRY_AGAIN, is_shortage, reason_of
-from quorate.ledger.files import (
+from quorate.ledger.ledger_files import (
     APPLICATION_ID,
     AnchorFile,
     beside,

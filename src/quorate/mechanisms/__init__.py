@@ -31,6 +31,7 @@ from quorate.mechanisms.answer_law import AgreementTest, Answerable, AnswerNoise
 from quorate.mechanisms.answers import DECLINED, Answers, BinnedScores, Classes, NoisyHalfLeads, NoisyVotes, Values
 from quorate.mechanisms.choice import CandidateChoice, Exponential, PermuteAndFlip, PrivatePrediction
 from quorate.mechanisms.confident_noisy_max import ConfidentNoisyMax, InteractiveNoisyMax
+from quorate.mechanisms.counts import distance_to_instability
 from quorate.mechanisms.fields import (
     FROM_TASK,
     NOISE,
@@ -60,7 +61,6 @@ from quorate.mechanisms.own import (
 )
 from quorate.mechanisms.soft_label import SoftLabel
 from quorate.mechanisms.sparse_vector import DistanceToInstability, SparseVectorState, StableSparseVector
-from quorate.mechanisms.votes import distance_to_instability
 
 __all__ = [
     "DECLINED",

@@ -25,9 +25,9 @@ from quorate.accounting import PureDP
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
 from quorate.mechanisms.answer_law import Answerable, AnswerNoise
+from quorate.mechanisms.counts import in_blocks, many_queries
 from quorate.mechanisms.fields import FROM_TASK, PRICE
 from quorate.mechanisms.mechanism import QueryMechanism, register
-from quorate.mechanisms.votes import in_blocks, many_queries
 from quorate.noise import NoiseSource, geometric
 from quorate.noise.source import MAX_SCALE
 from quorate.noise.table import exp_negative

@@ -17,6 +17,7 @@ from quorate.arguments import count, one_of, real
 from quorate.errors import InvalidParameter
 from quorate.mechanisms.answer_law import AgreementTest, Answerable, AnswerNoise, passes
 from quorate.mechanisms.answers import DECLINED
+from quorate.mechanisms.counts import in_blocks, many_queries, one_query
 from quorate.mechanisms.fields import FROM_TASK, NOISE, Schedule, example, least
 from quorate.mechanisms.gaussian_noise import (
     FORMS,
@@ -32,7 +33,6 @@ from quorate.mechanisms.gaussian_noise import (
     with_noise,
 )
 from quorate.mechanisms.mechanism import QueryMechanism, Takes, register
-from quorate.mechanisms.votes import in_blocks, many_queries, one_query
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.noise.source import MAX_SCALE, checked_scale
 from quorate.stored_names import stored_as

@@ -18,6 +18,7 @@ from quorate.accounting import DiscreteGaussian, DiscreteLaplace, GridGaussian, 
 from quorate.arguments import count, one_of, real
 from quorate.mechanisms.answer_law import AnswerNoise
 from quorate.mechanisms.answers import NoisyHalfLeads, NoisyVotes
+from quorate.mechanisms.counts import VOTE_L2_SENSITIVITY, half_lead, in_blocks, many_queries
 from quorate.mechanisms.fields import FROM_TASK, NOISE, Schedule, least
 from quorate.mechanisms.gaussian_noise import (
     FORMS,
@@ -30,7 +31,6 @@ from quorate.mechanisms.gaussian_noise import (
     with_noise,
 )
 from quorate.mechanisms.mechanism import QueryMechanism, register, unlisted
-from quorate.mechanisms.votes import VOTE_L2_SENSITIVITY, half_lead, in_blocks, many_queries
 from quorate.noise import NoiseSource, discrete_gaussian, discrete_laplace
 from quorate.noise.source import MAX_SCALE, checked_scale
 from quorate.stored_names import stored_as

@@ -19,9 +19,9 @@ from quorate.accounting.calibration import EPSILON_STEP
 from quorate.arguments import count, one_of, real
 from quorate.deferred import special
 from quorate.errors import InvalidParameter
+from quorate.mechanisms.counts import VOTE_L2_SENSITIVITY, in_blocks, many_queries
 from quorate.mechanisms.fields import NOISE
 from quorate.mechanisms.mechanism import QueryMechanism, Takes, register
-from quorate.mechanisms.votes import VOTE_L2_SENSITIVITY, in_blocks, many_queries
 from quorate.noise import NoiseSource, discrete_gaussian, discrete_laplace
 from quorate.noise.source import MAX_SCALE, checked_scale
 from quorate.stored_names import stored_as

@@ -18,10 +18,10 @@ from quorate.arguments import count, one_of, real
 from quorate.errors import InvalidParameter, MechanismClosed
 from quorate.mechanisms.answer_law import AgreementTest, Answerable, passes
 from quorate.mechanisms.answers import DECLINED
+from quorate.mechanisms.counts import distance_to_instability, in_blocks, many_queries, one_query
 from quorate.mechanisms.fields import FROM_TASK, PRICE, Schedule, least
 from quorate.mechanisms.mechanism import CUTOFF, QueryMechanism, StreamMechanism, register
 from quorate.mechanisms.stage_noise import PASSING_PROBABILITY, StageNoise, btt18, lzcw21, tight
-from quorate.mechanisms.votes import distance_to_instability, in_blocks, many_queries, one_query
 from quorate.noise import NoiseSource, discrete_laplace
 from quorate.noise.source import MAX_SCALE
 from quorate.stored_names import stored_as

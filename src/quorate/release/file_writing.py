@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.ledger.files import keep_owner
+from quorate.ledger.ledger_files import keep_owner
 
 
 def write_atomically(path: Path, content: bytes, *, mode: int = 0o644) -> None:

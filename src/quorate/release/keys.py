@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from quorate.errors import LedgerMismatch, PreconditionFailed
 from quorate.ledger import Ledger
-from quorate.ledger.files import key_file, refuse_other_files, refuse_second_names
+from quorate.ledger.ledger_files import key_file, refuse_other_files, refuse_second_names
 from quorate.release.file_writing import sync, write_beside
 from quorate.types import Secret
 

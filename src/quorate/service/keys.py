@@ -24,7 +24,7 @@ from typing import Final, Literal, TypeAlias
 
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.ledger.failures import reason_of
-from quorate.ledger.files import keep_owner
+from quorate.ledger.ledger_files import keep_owner
 from quorate.release.file_writing import write_atomically
 
 Scope: TypeAlias = Literal["ask", "read", "admin"]

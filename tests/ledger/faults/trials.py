@@ -31,7 +31,7 @@ from tests.ledger.test_crashes import POINTS, breaches, told
 from quorate.accounting import PureDP
 from quorate.errors import LedgerIntegrityError
 from quorate.ledger import Ledger, chain, journal
-from quorate.ledger import files as anchors
+from quorate.ledger import ledger_files as anchors
 from quorate.ledger.entries import Entry
 from quorate.ledger.fields import canonical
 from quorate.ledger.state import Head

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from quorate.data.database import DatabaseQuery
 from quorate.data.dialect import PLAIN, Dialect
-from quorate.data.files import format_of
+from quorate.data.file_reading import format_of
 from quorate.data.formats.columnar import Arrow, Parquet
 from quorate.data.formats.delimited_text import DelimitedText
 from quorate.data.formats.format import Database, Foreign, Format, Table, TableFormat, foreign, nearly, require_column

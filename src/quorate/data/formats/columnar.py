@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quorate.data.files import existing_file
+from quorate.data.file_reading import existing_file
 from quorate.data.formats.format import TableFormat
 from quorate.data.stream import StreamedFrame, Workspace, cannot_hold
 from quorate.errors import DataRefused

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quorate.data.dialect import NAMES, PLAIN, SEPARATORS, UNREADABLE, UTF_8, Dialect
-from quorate.data.files import first_line, format_of, is_plain, opened, read_bytes, reading
+from quorate.data.file_reading import first_line, format_of, is_plain, opened, read_bytes, reading
 from quorate.data.formats.format import TableFormat, require_column
 from quorate.data.formats.text_parts import BLOCK, blocks_of, fields_of, parts_of, schema_of, typed, whole_lines
 from quorate.data.stream import StreamedFrame, Workspace, cannot_hold

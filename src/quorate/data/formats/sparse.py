@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.columns import nearest
-from quorate.data.files import existing_file, read_bytes
+from quorate.data.file_reading import existing_file, read_bytes
 from quorate.data.formats.format import Table
 from quorate.deferred import sparse
 from quorate.errors import DataRefused, InvalidParameter

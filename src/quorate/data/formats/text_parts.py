@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from quorate.data.dialect import Dialect
-from quorate.data.files import opened, reading
+from quorate.data.file_reading import opened, reading
 
 if TYPE_CHECKING:
     import polars as pl

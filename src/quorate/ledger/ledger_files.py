@@ -27,6 +27,12 @@ from quorate.ledger.state import Head
 
 APPLICATION_ID: Final = 0x71756F72  # "quor"
 _ENDINGS: Final = ("", ".anchor", ".anchor.tmp", ".lock", ".key", ".key.new", "-wal", "-shm")  # all files of a ledger
+#: Bytes of a slot: a block of its own on the disk, so that a torn write cannot reach the other one.
+SLOT: Final = 4096
+_GONE: Final = (
+    "{} was removed or replaced while the ledger was open: whether the ledger is the newest is unknown; restore the "
+    "newest ledger and anchor together"
+)
 
 
 def beside(path: Path, ending: str) -> Path:
@@ -115,10 +121,6 @@ def both_missing(path: Path) -> str:
         f"the ledger {path.name} and its anchor are missing, but were there; restore both from a backup, or start in a "
         "new folder, whose cost adds to what was spent here and is the owner's to account for"
     )
-
-
-#: Bytes of a slot: a block of its own on the disk, so that a torn write cannot reach the other one.
-SLOT: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,12 +273,6 @@ class AnchorFile:
                 f"{self.path.name} is no file; put the file itself in its place, nothing is released until then"
             )
         return descriptor
-
-
-_GONE: Final = (
-    "{} was removed or replaced while the ledger was open: whether the ledger is the newest is unknown; restore the "
-    "newest ledger and anchor together"
-)
 
 
 def sync_folder(folder: Path) -> None:
