@@ -322,20 +322,20 @@ class PrivateClassifier(VotedClassifier):
         Models of a fit that was charged were tried before.
         """
         params = self.get_params(deep=False)
-        asked = {part.name: params[part.name] for part in fields(RunConfig) if part.name in params}
-        if not isinstance(scheduler := asked["scheduler"], DaskScheduler | None):
+        arguments = {part.name: params[part.name] for part in fields(RunConfig) if part.name in params}
+        if not isinstance(scheduler := arguments["scheduler"], DaskScheduler | None):
             got = type(scheduler).__name__
             raise InvalidParameter(
                 f'scheduler must be a DaskScheduler, got {got}; write scheduler=DaskScheduler("tls://host:8786", '
                 'folder="/shared/me"), from quorate.ensemble'
             )
-        asked |= {"allow_hopeless": truth("allow_hopeless", self.allow_hopeless), "try_models": try_models}
-        asked["schema"] = schema
+        arguments |= {"allow_hopeless": truth("allow_hopeless", self.allow_hopeless), "try_models": try_models}
+        arguments["schema"] = schema
 
         def prepared(beside: Secret[bytes]) -> Task:
             noise, key = noise_and_key(self.unsafe_noise_seed, fit_key(beside, nonce))
             task = prepare(
-                RunConfig(**asked),
+                RunConfig(**arguments),
                 X,
                 y,
                 public=public,
