@@ -12,7 +12,8 @@ from tests.folder.conftest import visits, write_run
 
 import quorate
 from quorate.estimators import predicted_table
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
 
 N = 60
 ROWS = visits(N, seed=9)[0].with_row_index("id")
