@@ -60,6 +60,11 @@ class Teachers(Method):
     @one_thread()
     def expected(self, run: LoadedRun) -> tuple[Expected | None, float]:
         """Rehearse a run on its labelled public rows: the accuracy to expect, and that of the commonest class."""
+        if run.task.draws_pool:
+            raise InvalidParameter(
+                "--rehearse plays on public rows, and [data] public names none: of rows that are drawn no accuracy can "
+                "be foretold. Leave it out: the run itself scores the student on [data] evaluation"
+            )
         if run.evaluation is None:
             raise InvalidParameter(
                 "--rehearse plays on public rows with labels; name a table of them: [data] evaluation"

@@ -231,8 +231,9 @@ def _public(settings: Settings) -> PublicPool:
     data = settings.data
     if data.public is None:
         raise InvalidParameter(
-            "a plan compares methods on public rows, and [data] public names none; without any, quorate.plan in "
-            "Python takes their number"
+            "a plan compares methods on public rows, and [data] public names none; of rows that are drawn no accuracy "
+            "can be foretold. quorate check says what the run would release and cost; quorate.plan in Python takes the "
+            "number of public rows"
         )
     if not data.public.exists():
         raise PreconditionFailed(f"[data] public names {data.public}, and there is no such file")

@@ -100,8 +100,9 @@ class MethodSettings:
         'for `"direct"`, for which change of one unit ε is: `"add-or-remove"` or `"replace"`, which takes about twice '
         'the noise at the same ε ([why](../theory/neighbours.md)). `"auto"`: add or remove where `[data] n_records` is '
         "declared, replace where the number is read; where the ledger has a relation from an earlier charge, that one. "
-        'One that is asked for is charged at the ledger\'s. With `by = "auto"` the plan compares at it; votes have one '
-        "price for both",
+        'One that is asked for is charged at the ledger\'s. With `by = "auto"` the plan compares at it. Votes on '
+        "public rows have one price for both, and with a `[schema]` their noisy counts have noise enough "
+        "for each by default",
         default="auto", example="auto",
     )  # fmt: skip
 

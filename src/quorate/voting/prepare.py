@@ -15,7 +15,7 @@ import numpy as np
 from quorate.accounting.figures import plural, several
 from quorate.accounting.neighbouring import LABELS_OF, ONE_RECORD
 from quorate.ambient import one_thread
-from quorate.arguments import count, one_of, real, truth
+from quorate.arguments import count, one_of, truth
 from quorate.data import check_classes, n_rows
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.feature_maps import PoolDirections
@@ -61,7 +61,7 @@ from quorate.voting.models import default_teacher, is_linear, scores_asked_for
 from quorate.voting.recipe import Recipe, recipe
 from quorate.voting.recipe_notes import with_directions_told, with_requests_told
 from quorate.voting.task import Task
-from quorate.voting.without_pool import declared_inputs, n_public_of, relation_of
+from quorate.voting.without_pool import declared_inputs, n_public_of, refuse_of_drawn_pools, relation_of, share_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -144,11 +144,7 @@ def _inputs(config: RunConfig, asked: _Arguments, X: Any, y: Any, *, public: Any
     """Check the tables against each other; or the private one against the schema that was declared for it."""
     if config.schema is not None:
         return declared_inputs(config, X, y, teacher=asked.teacher, public=public, groups=groups)
-    if config.neighbours != "auto":
-        raise InvalidParameter(
-            f"{named('neighbours', config.neighbours)} is for where there are no public rows: votes on public rows "
-            "have one price for adding, removing and replacing; leave it out"
-        )
+    refuse_of_drawn_pools(config)
     return check_inputs(
         X,
         y,
@@ -297,7 +293,7 @@ def _fill_in(
         mechanism=asked.mechanism,
         fields=config.mechanism_fields,
         declared=declared,
-        share=None if config.marginals is None else real("marginals", config.marginals, above=0, below=1),
+        share=share_of(config),
     )
     if config.partition == "unit":
         made = replace(made, why=(*made.why, f"{several(made.n_teachers, 'teacher')}, one for each {facts.unit}"))
