@@ -170,7 +170,7 @@ def train_chunk(
     n_teachers = count("n_teachers", n_teachers, at_least=1)
     n_classes = count("n_classes", n_classes, at_least=1)
     if len(numbers) and not (min(numbers) >= 0 and max(numbers) < n_teachers):
-        raise InvalidParameter(f"numbers must be teachers 0..{n_teachers - 1}, got {numbers!r}")
+        raise InvalidParameter(parameter="numbers", got=numbers, expected=f"teachers 0..{n_teachers - 1}")
     if teacher_cpu_seconds is not None:
         teacher_cpu_seconds = real("teacher_cpu_seconds", teacher_cpu_seconds, above=0)
     shard_of = shards.reveal()

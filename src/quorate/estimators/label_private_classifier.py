@@ -379,7 +379,9 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
             return self.classes
         if self.classes != "public":
             raise InvalidParameter(
-                f'classes must be a list of classes, or "public" where which occur is no secret, got {self.classes!r}'
+                parameter="classes",
+                got=self.classes,
+                expected='a list of classes, or "public" where which occur is no secret',
             )
         found = np.unique(labels)
         if len(found) < 2:

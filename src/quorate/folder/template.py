@@ -211,7 +211,9 @@ def classes_of(words: Sequence[str]) -> tuple[Any, ...]:
     """
     names = [word.strip() for word in words if word.strip()]
     if len(set(names)) < max(2, len(names)):
-        raise InvalidParameter(f"classes must be two different ones or more, got {', '.join(names)!r}. Example: no,yes")
+        raise InvalidParameter(
+            parameter="classes", got=", ".join(names), expected="two different ones or more", advice="Example: no,yes"
+        )
     if all(name.lstrip("-").isdigit() for name in names):
         return tuple(int(name) for name in names)
     if all(name in ("true", "false") for name in names):

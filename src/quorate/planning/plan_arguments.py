@@ -72,7 +72,7 @@ def word_for_unit(unit: object) -> str:
     quorate.errors.InvalidParameter: unit must be a word such as "person", got 5
     """
     if not isinstance(unit, str) or not unit.strip() or not unit.isprintable():
-        raise InvalidParameter(f'unit must be a word such as "person", got {unit!r}')
+        raise InvalidParameter(parameter="unit", got=unit, expected='a word such as "person"')
     return unit
 
 
@@ -147,5 +147,7 @@ def _mechanism(given: Any) -> type[Mechanism] | Mechanism:
 def _listed(name: str, given: object, example: str) -> tuple[Any, ...]:
     listed = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else ()
     if not listed:
-        raise InvalidParameter(f"{name} must be a list of at least one, got {given!r}. Example: {example}")
+        raise InvalidParameter(
+            parameter=name, got=given, expected="a list of at least one", advice=f"Example: {example}"
+        )
     return listed
