@@ -158,7 +158,7 @@ def plan(
     >>> import quorate
     >>> made = quorate.plan(n_records=6_000, n_public=1_000, width=111, n_classes=2, epsilon=1.0, delta=1e-5)
     >>> made.first.name, made.first.n_teachers, made.first.noise
-    ('NoisyCounts', 184, 'σ = 117.9 votes')
+    ('NoisyCounts', 545, 'σ = 117.9 votes')
     >>> [row.name for row in made.rows if row.cannot][-1]
     'GenericLearner'
     """
