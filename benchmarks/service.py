@@ -35,7 +35,8 @@ ANSWERS = 400_000
 
 def make_run(root: Path, *, teachers: int = 100, answers: int = ANSWERS) -> Path:
     """A finished run with linear teachers; so many answers are kept back that they say little, which is no matter."""
-    from quorate.folder.batch import execute, load_run
+    from quorate.folder.batch import load_run
+    from quorate.folder.methods import execute
 
     root.mkdir(parents=True)
     rng = np.random.default_rng(0)

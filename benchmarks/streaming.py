@@ -34,7 +34,8 @@ from sklearn.linear_model import LogisticRegression
 
 from benchmarks.paired import Growth
 from quorate.ensemble import ClassifierTeacher, hash_shards, train_teachers
-from quorate.folder.by_teachers import Teachers
+from quorate.folder.batch import load_run
+from quorate.folder.methods import check
 from quorate.run.stage_store import CHUNK
 from quorate.types import Secret
 from quorate.voting import claims as checks
@@ -162,11 +163,9 @@ def measured(*command: str) -> tuple[float, float, float]:
 
 def check_and_shard(root: Path, say: Callable[[str], None] = lambda _: None) -> int:
     """Do what `quorate check` does, assign shards, look at them, and put the rows in the order of the teachers."""
-    method = Teachers()
-    run = method.read(root, begin=False)
+    run = load_run(root, begin=False)
     say("read and checked")
-    method.check(run)
-    method.private_notes(run).reveal()
+    check(run).private_notes.reveal()
     say("what a check tells")
     shards = shards_of(run.task)
     checks.shards(run.task, shards)

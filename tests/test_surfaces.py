@@ -25,9 +25,10 @@ from quorate.data import encode_labels
 from quorate.deferred import skops
 from quorate.estimators import fitted_run, resumable
 from quorate.export import package
-from quorate.folder import batch as batch_module
+from quorate.folder import loaded, methods
 from quorate.report import render_html, render_json
 from quorate.voting import flow, trained
+from quorate.voting import method as voting_method
 
 N, M, K = 1397, 60, 8  # an n that nothing else is likely to be
 
@@ -176,7 +177,7 @@ def test_no_message_about_a_label_outside_classes_shows_the_label() -> None:
 
 def _conduct(monkeypatch: pytest.MonkeyPatch, plant: Callable[[Secrets, Any], Any], secrets: Secrets) -> None:
     """Let `plant` do its mischief with what a journey brings home."""
-    for module in (resumable, batch_module):
+    for module in (resumable, voting_method):
         real = module.run_pipeline
 
         def planted(*args: Any, real: Any = real, **how: Any) -> Any:
@@ -300,14 +301,14 @@ def test_secrets_planted_on_surfaces_of_an_estimator_are_found_on_each(
 
 
 def plant_in_labels(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    real = batch_module.labels_csv
+    real = loaded.labels_csv
 
     def written(*args: Any) -> str:
         lines = real(*args).splitlines()
         votes = ["votes", *map(str, secrets.counts[:, 1])]
         return "".join(f"{line},{vote}\n" for line, vote in zip(lines, votes, strict=True))
 
-    monkeypatch.setattr(batch_module, "labels_csv", written)
+    monkeypatch.setattr(loaded, "labels_csv", written)
 
 
 def plant_in_progress(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
@@ -321,19 +322,24 @@ def plant_in_progress(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None
 
 
 def plant_a_stray_file(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    real = batch_module.publish
+    real = methods.publish_run
 
-    def publish(batch: Any, *args: Any) -> Any:
-        made = real(batch, *args)
-        np.save(batch.folder.public / "debug.npy", secrets.counts)
-        return made
+    def publish(folder: Any, *args: Any, **how: Any) -> Any:
+        facts = real(folder, *args, **how)
+        np.save(folder.public / "debug.npy", secrets.counts)
+        return facts
 
-    monkeypatch.setattr(batch_module, "publish", publish)
+    monkeypatch.setattr(methods, "publish_run", publish)
 
 
 def plant_in_check(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:
-    real = batch_module.check
-    monkeypatch.setattr(batch_module, "check", lambda batch: {**real(batch), "why": ["Quorinda Überall is in it"]})
+    real = voting_method.Votes.check
+
+    def told(method: Any, task: Any) -> Any:
+        found, steps = real(method, task)
+        return {**found, "why": ["Quorinda Überall is in it"]}, steps
+
+    monkeypatch.setattr(voting_method.Votes, "check", told)
 
 
 def plant_the_private_side_in_a_package(monkeypatch: pytest.MonkeyPatch, secrets: Secrets) -> None:

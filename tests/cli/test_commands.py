@@ -16,7 +16,8 @@ import pytest
 
 from quorate.accounting.figures import several
 from quorate.errors import InvalidParameter
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
 from quorate.folder.settings import read_settings
 from quorate.ledger import Budget, Head, Ledger, Reservation
 from quorate.ledger.chain import extend
@@ -301,7 +302,7 @@ def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make
     def interrupted(*args: object, **how: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("quorate.folder.batch.run_pipeline", interrupted)
+    monkeypatch.setattr("quorate.voting.method.run_pipeline", interrupted)
     root = make_run()
     code, _, said = cli("run", root)
     assert code == 6
@@ -314,7 +315,9 @@ def test_control_c_anywhere_is_exit_code_6(monkeypatch: pytest.MonkeyPatch, make
 
 @pytest.mark.heavy
 @pytest.mark.parametrize(
-    ("broken", "changes"), [("batch.facts", {}), ("direct_run.direct_facts", DIRECT)], ids=["teachers", "direct"]
+    ("broken", "changes"),
+    [("voting.method.Votes.facts", {}), ("direct.method.Rounds.facts", DIRECT)],
+    ids=["teachers", "direct"],
 )
 def test_control_c_after_the_charge_says_what_the_ledger_holds(
     monkeypatch: pytest.MonkeyPatch, make_run: Any, cli: Any, broken: str, changes: dict[str, Any]
@@ -324,7 +327,7 @@ def test_control_c_after_the_charge_says_what_the_ledger_holds(
 
     root = make_run(**changes)
     with monkeypatch.context() as patch:
-        patch.setattr(f"quorate.folder.{broken}", interrupted)
+        patch.setattr(f"quorate.{broken}", interrupted)
         code, _, said = cli("run", root)
     assert code == 6
     assert "the ledger holds the charge of this run, ε = 4 and δ = 1e-5, which is never charged twice" in said

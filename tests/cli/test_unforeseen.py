@@ -18,7 +18,7 @@ import pytest
 from quorate.cli import main, unforeseen
 from quorate.cli.group import group
 from quorate.cli.streams import forgiving_streams
-from quorate.folder import batch, direct_run
+from quorate.folder import methods
 
 PRIVATE = "born in 9999"
 
@@ -54,7 +54,7 @@ def test_an_error_of_a_library_is_one_line_and_a_private_file(
     def fails(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr(batch, "load_run", fails)
+    monkeypatch.setattr(methods, "load_run", fails)
     found, out, err = cli("check", folder, *options)
     kept = folder / "private" / "last-error.txt"
     assert (found, out) == (exit_code, "")
@@ -90,19 +90,18 @@ def test_an_error_after_the_charge_says_what_the_ledger_holds(
     method: str, make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = make_run(**METHODS[method])
-    where = batch if method == "votes" else direct_run
 
     def fails(*_: Any, **__: Any) -> None:
         raise ValueError(PRIVATE)
 
     with monkeypatch.context() as broken:
-        broken.setattr(where, "publish_run", fails)
+        broken.setattr(methods, "publish_run", fails)
         code, _, err = cli("run", folder)
     assert code == 1
     assert PRIVATE not in err
     assert "the ledger holds the charge of this run" in err.splitlines()[-1]
     with monkeypatch.context() as broken:  # and so for ever, also where the error comes early
-        broken.setattr(where, "readers_of", fails)
+        broken.setattr(methods, "readers_of", fails)
         assert "the ledger holds the charge of this run" in cli("run", folder)[2].splitlines()[-1]
     code, _, err = cli("run", folder)
     assert code == 0, err
@@ -126,8 +125,7 @@ def test_what_cannot_be_written_is_refused_before_the_charge(
     method: str, make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = make_run(**METHODS[method])
-    where = batch if method == "votes" else direct_run
-    monkeypatch.setattr(where, "readers_of", lambda _: (("a reader \udce9", "1.0"),))
+    monkeypatch.setattr(methods, "readers_of", lambda _: (("a reader \udce9", "1.0"),))
     code, _, err = cli("run", folder)
     assert code != 0
     assert "nothing was charged" in err

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tests.estimators.small_task import POOL, N, X, Y, classifier, fitted
 
-from quorate import PrivateClassifier, PublicPool
+from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
 from quorate.data.overlap import PrivateRecords
 from quorate.errors import (
     SecretRefused,
@@ -43,6 +43,13 @@ def test_the_private_rows_are_let_go_of_after_fit() -> None:
     assert [ref() for ref in alive] == [None, None]
     assert reachable_arrays(clf, rows=N) == []
     assert clf._kept.task.inputs.private.reveal().X is None
+
+
+def test_the_direct_method_lets_go_of_them_too() -> None:
+    clf = PrivateLogisticRegression(classes=[0, 1], epsilon=4.0, delta=1e-5, n_records=N)
+    clf.fit(X.copy(), Y.copy(), public=PublicPool(POOL))
+    assert reachable_arrays(clf, rows=N) == []
+    assert clf._kept.result.task is clf._kept.task
 
 
 def test_that_walk_finds_rows_that_were_kept(clf: PrivateClassifier) -> None:

@@ -23,9 +23,9 @@ from quorate import Ledger
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed
 from quorate.estimators.finished_run import FinishedRun
 from quorate.export.package import export_files
-from quorate.folder.batch import execute, load_run
-from quorate.folder.direct_run import execute_direct, read_direct
-from quorate.folder.methods import method_of
+from quorate.folder.batch import load_run
+from quorate.folder.direct_run import read_direct
+from quorate.folder.methods import execute, read_run
 from quorate.folder.online import ask
 from quorate.folder.published import read_facts
 
@@ -48,7 +48,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             "run.n_jobs": None,
         },
     )
-    execute_direct(read_direct(direct), command="quorate run")
+    execute(read_direct(direct), command="quorate run")
     return {"teachers": teachers, "outbox": folder / "outbox", "direct": direct}
 
 
@@ -182,8 +182,7 @@ def typed(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Pat
         root = write_run(folder / "run", n=200, m=60, **{"data.categorical": ["zip"], **changes})
         for name in ("private", "public", "evaluation"):
             of_every_kind(pl.read_csv(root / f"{name}.csv")).write_csv(root / f"{name}.csv")
-        method = method_of(root)
-        method.execute(method.read(root), command="quorate run")
+        execute(read_run(root), command="quorate run")
         export_files(root, folder / "outbox")
         return root, folder / "outbox"
 

@@ -32,7 +32,8 @@ from quorate import (
 )
 from quorate.cli import main
 from quorate.errors import QuorateError
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
 
 PUBLIC = PublicPool(POOL)
 NAMES = ["a", "b", "c", "d"]

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from tests.folder.conftest import cli, write_run
 
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
 
 __all__ = ["cli"]
 

@@ -16,7 +16,8 @@ from quorate.export.container import read_package
 from quorate.export.contents import MEANING, NEEDED, OPTIONAL
 from quorate.export.package import export_package
 from quorate.findings import Outcome
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
 from quorate.folder.published import NAMES
 
 

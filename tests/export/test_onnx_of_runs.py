@@ -14,7 +14,7 @@ from tests.folder.conftest import write_run
 
 from quorate.export.package import export_files
 from quorate.folder.folder import RunFolder
-from quorate.folder.methods import method_of
+from quorate.folder.methods import execute, read_run
 from quorate.folder.published import read_facts
 from quorate.folder.settings import settings_of
 from quorate.folder.student_rows import public_rows_of
@@ -74,8 +74,7 @@ def test_the_student_of_a_run_leaves_as_onnx_and_its_card_says_how_to_ask_it(
     prepare, settings, inputs = RUNS[kind]
     root = write_run(tmp_path / "run", n=200, m=60, **{"budget.epsilon": 8.0}, **settings)
     prepare(root)
-    method = method_of(root)
-    made = method.execute(method.read(root), command="quorate run")
+    made = execute(read_run(root), command="quorate run")
     export_files(root, tmp_path / "out", model="both")
     model = onnxruntime.InferenceSession((tmp_path / "out" / "student.onnx").read_bytes())
     assert json.loads(model.get_modelmeta().custom_metadata_map["quorate.inputs"]) == inputs

@@ -15,7 +15,8 @@ import pytest
 
 from quorate.cli import main
 from quorate.folder import audited
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
 from quorate.ledger import Ledger
 
 SETTINGS: dict[str, dict[str, Any]] = {

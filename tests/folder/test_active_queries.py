@@ -20,7 +20,8 @@ from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import epsilon
 from quorate.accounting.figures import at_most
 from quorate.errors import BudgetExhausted, InvalidParameter, PreconditionFailed
-from quorate.folder.batch import check, execute, load_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import check, execute
 from quorate.folder.settings import settings_from
 from quorate.folder.status import read_status
 from quorate.labelling import (
@@ -320,7 +321,7 @@ def test_the_report_of_an_active_run_names_the_control(make_run: Any, strategy: 
 
 
 def test_the_default_strategy_is_a_random_subset_and_says_nothing(make_run: Any) -> None:
-    found = check(load_run(make_run(**{"mechanism.queries": 60, "mechanism.strategy": "random"})))
+    found = check(load_run(make_run(**{"mechanism.queries": 60, "mechanism.strategy": "random"}))).found
     assert found["strategy"] is None
     assert GAIN_IS_UNCERTAIN not in {each["code"] for each in found["cautions"]}
 

@@ -18,7 +18,9 @@ from quorate.audit.detectable import Sizes, stored_sizes
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.folder import audited
 from quorate.folder.audited import audit_run, publish_audit, shards_of, with_audit
-from quorate.folder.batch import execute, load_run, read_facts
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
+from quorate.folder.published import read_facts
 from quorate.mechanisms import (
     ConfidentNoisyMax,
     DistanceToInstability,

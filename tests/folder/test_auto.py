@@ -14,7 +14,7 @@ from tests.folder.conftest import toml, visits
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.folder.batch import load_run
 from quorate.folder.choice import CHOICE, choice_in_words, keep_choice
-from quorate.folder.methods import method_of
+from quorate.folder.methods import read_run
 from quorate.folder.planned import TAKES_A_WHILE, plan_folder, settings_to_run
 from quorate.folder.settings import read_settings
 from quorate.folder.template import Answers, filled
@@ -96,7 +96,7 @@ def test_an_edit_of_the_settings_asks_for_a_new_choice(folder: Path) -> None:
     write(folder, budget={"epsilon": 1.0, "delta": 1e-5})
     assert read_settings(folder / "quorate.toml").method.by == "auto"
     with pytest.raises(PreconditionFailed, match="has chosen nothing yet"):
-        method_of(folder)
+        read_run(folder)
     with pytest.raises(PreconditionFailed, match="has chosen nothing yet"):
         load_run(folder)
 

@@ -16,14 +16,17 @@ from quorate.accounting import Guarantee
 from quorate.deferred import skops
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused, act
 from quorate.export.package import export_files
-from quorate.folder import batch as batch_module
 from quorate.folder import published
-from quorate.folder.batch import check, execute, load_run, publish
+from quorate.folder.batch import load_run
 from quorate.folder.folder import RunFolder
+from quorate.folder.methods import check, execute, publish
 from quorate.folder.prepared import outputs, unit_word
 from quorate.ledger import Ledger
 from quorate.report import Facts
+from quorate.run.facts import RunMetadata
 from quorate.types import Secret
+from quorate.voting import facts as voting_facts
+from quorate.voting.flow import run_pipeline
 
 PUBLIC = {"labels.csv", "guarantee.json", "facts.json", "model_card.md", "report.html", "student.skops"}
 
@@ -171,7 +174,7 @@ def test_a_column_that_numbers_records_is_no_clash_with_the_word_record() -> Non
 @pytest.mark.heavy
 def test_check_says_what_a_run_will_do_and_touches_no_budget(make_run: Any) -> None:
     root = make_run(**{"mechanism.online_answers": 20})
-    found = check(load_run(root))
+    found = check(load_run(root)).found
     assert not (root / "ledger.db").exists()
     facts = run(root)
     assert found["n_teachers"] == facts.setup.n_teachers == 12
@@ -365,12 +368,12 @@ def test_a_student_that_cannot_be_written_says_that_the_labels_were_charged(
 def test_a_stale_student_of_an_unseeded_run_does_not_lie_beside_seeded_labels(finished: Path) -> None:
     batch = load_run(finished)
     with batch.open_ledger() as ledger:
-        outcome = batch_module.run_pipeline(batch.task, ledger, key=batch.charge_key)
-        facts = batch_module.facts(
+        outcome = run_pipeline(batch.task, ledger, key=batch.charge_key)
+        facts = voting_facts.facts(
             batch.task,
             outcome,
             ledger,
-            batch_module.RunMetadata(title="run", command="", started="2026-01-01T00:00:00+00:00"),
+            RunMetadata(title="run", command="", started="2026-01-01T00:00:00+00:00"),
         )
     from dataclasses import replace
 

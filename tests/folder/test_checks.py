@@ -17,7 +17,8 @@ from quorate import LabelPrivateClassifier, PrivacyWarning, PrivateClassifier, P
 from quorate.ensemble import partition_rows
 from quorate.errors import PreconditionFailed
 from quorate.findings import Outcome
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
 from quorate.ledger import Ledger
 from quorate.report import Facts, model_card, render_html, render_text
 from quorate.stored_names import place_of

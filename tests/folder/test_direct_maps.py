@@ -13,7 +13,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from tests.used_rows import used
 
 from quorate.deferred import skops
-from quorate.folder.direct_run import execute_direct, read_direct
+from quorate.folder.direct_run import read_direct
+from quorate.folder.methods import execute
 
 DIRECT: dict[str, Any] = {
     "method.by": "direct",
@@ -48,7 +49,7 @@ def test_a_run_takes_a_transformer_from_a_file_and_goes_on_with_it(make_run: Any
     model = skops.io.load(root / "public" / "student.skops")
     assert set(model.predict(pl.read_csv(root / "public.csv"))) <= {"no", "yes"}
     before = model[-1].coef_
-    execute_direct(again, command="quorate run")
+    execute(again, command="quorate run")
     assert (skops.io.load(root / "public" / "student.skops")[-1].coef_ == before).all()
     (root / "map.skops").write_bytes(b"none")
     code, _, err = cli("check", root)

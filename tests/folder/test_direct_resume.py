@@ -20,7 +20,8 @@ from quorate.direct import descend
 from quorate.direct.model import published_model
 from quorate.direct.rounds import Descent
 from quorate.direct.task import DirectTask
-from quorate.folder.direct_run import execute_direct, read_direct
+from quorate.folder.direct_run import read_direct
+from quorate.folder.methods import execute
 from quorate.ledger import Ledger, Reservation, Totals
 from quorate.noise import OSNoise
 from quorate.release import Charge
@@ -155,7 +156,7 @@ def execute_killed(root: Path, *, after: int, in_flight: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Reservation, "store", store)
         with pytest.raises(_Killed):
-            execute_direct(read_direct(root), command="quorate run")
+            execute(read_direct(root), command="quorate run")
 
 
 def killed_and_resumed(root: Path) -> list[Snapshot]:
@@ -163,7 +164,7 @@ def killed_and_resumed(root: Path) -> list[Snapshot]:
     for after, in_flight in ((2, False), (1, True)):
         execute_killed(root, after=after, in_flight=in_flight)
         snapshots.append(Snapshot.of(root))
-    execute_direct(read_direct(root), command="quorate run")
+    execute(read_direct(root), command="quorate run")
     return [*snapshots, Snapshot.of(root)]
 
 

@@ -19,8 +19,8 @@ from quorate.deferred import skops
 from quorate.direct import prepare
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, LedgerMismatch
 from quorate.folder import direct_run
-from quorate.folder.direct_run import check_direct, execute_direct, read_direct
-from quorate.folder.methods import METHODS, method_of
+from quorate.folder.direct_run import read_direct
+from quorate.folder.methods import METHODS, check, execute, read_run
 from quorate.folder.prepared import budget_of
 from quorate.folder.published import read_facts
 from quorate.folder.settings import read_settings, settings_from
@@ -45,7 +45,7 @@ def make_direct(make_run: Any) -> Any:
 
 
 def run(root: Path) -> Facts:
-    return execute_direct(read_direct(root), command="quorate run")
+    return execute(read_direct(root), command="quorate run")
 
 
 def keys_of(tree: Any) -> Any:
@@ -116,7 +116,7 @@ def test_the_whole_way(make_direct: Any, cli: Any, tmp_path: Path) -> None:
 @pytest.mark.heavy
 def test_what_check_says_is_what_the_run_does(make_direct: Any) -> None:
     root = make_direct()
-    told = check_direct(read_direct(root, begin=False))
+    told = check(read_direct(root, begin=False)).found
     rounds = run(root).rounds
     assert rounds is not None
     for name in ("n_coordinates", "effective_dimension", "ridge", "rounds", "clip", "noise", "n_units"):
@@ -128,7 +128,7 @@ def test_what_check_says_is_what_the_run_does(make_direct: Any) -> None:
 @pytest.mark.heavy
 def test_progress_is_told_by_rounds(make_direct: Any) -> None:
     seen: list[tuple[str, int, int]] = []
-    execute_direct(read_direct(make_direct()), command="", watch=lambda *step: seen.append(step))
+    execute(read_direct(make_direct()), command="", watch=lambda *step: seen.append(step))
     assert [step for step in seen if step[0] == "rounds"] == [("rounds", done, 4) for done in range(5)]
 
 
@@ -495,7 +495,7 @@ def test_other_data_are_refused(make_direct: Any) -> None:
     rows.with_columns(pl.col("age") + 1).write_csv(root / "private.csv")
     with pytest.raises(LedgerMismatch):
         run(root)
-    assert method_of(root).read(root).fingerprint != ""
+    assert read_run(root).fingerprint != ""
 
 
 @pytest.mark.heavy

@@ -9,8 +9,9 @@ import polars as pl
 import pytest
 
 from quorate.direct import flow
-from quorate.folder.batch import execute, load_run
-from quorate.folder.direct_run import execute_direct, read_direct
+from quorate.folder.batch import load_run
+from quorate.folder.direct_run import read_direct
+from quorate.folder.methods import execute
 from quorate.ledger import Ledger
 from quorate.mechanisms import NoisyMarginals
 from quorate.release.target import GRADIENT_ROUND, MARGINAL_LEVEL
@@ -43,7 +44,7 @@ def test_a_run_is_killed_within_a_level_goes_on_and_publishes_the_rows_it_drew(
 
         patch.setattr(NoisyMarginals, "release_level", dies)
         with pytest.raises(Killed):
-            execute_direct(read_direct(root), command="quorate run")
+            execute(read_direct(root), command="quorate run")
     code, _, err = cli("run", root)
     assert code == 0, err
     with Ledger(root / "ledger.db") as ledger:
@@ -64,7 +65,7 @@ def test_a_pool_that_was_kept_for_another_charge_is_not_that_of_a_run(
 ) -> None:
     """The stages of a run are beside the ledger of another one with the same public facts, as after a lost attempt."""
     first, second = make_run("first", **LISTS_ALONE), make_run("second", **LISTS_ALONE)
-    execute_direct(read_direct(first), command="quorate run")
+    execute(read_direct(first), command="quorate run")
     with monkeypatch.context() as patch:
 
         def dies(*_: Any, **_how: Any) -> Any:
@@ -72,12 +73,12 @@ def test_a_pool_that_was_kept_for_another_charge_is_not_that_of_a_run(
 
         patch.setattr(flow, "release_marginals", dies)
         with pytest.raises(Killed):
-            execute_direct(read_direct(second), command="quorate run")
+            execute(read_direct(second), command="quorate run")
     for stage in (first / "private").glob("*.stage"):
         (second / "private" / stage.name).write_bytes(stage.read_bytes())
     run = read_direct(second)
     assert run.task.stored, "the other pool is found under the same name"
-    execute_direct(run, command="quorate run")
+    execute(run, command="quorate run")
     pools = [pl.read_parquet(root / "public" / "pool.parquet") for root in (first, second)]
     assert not pools[0].equals(pools[1])
 

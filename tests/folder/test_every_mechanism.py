@@ -17,7 +17,8 @@ from tests.preloaded import Forked
 from quorate import PrivateClassifier, PublicPool
 from quorate.accounting import epsilon as price
 from quorate.errors import BudgetExhausted, InvalidParameter
-from quorate.folder.batch import check, execute, load_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import check, execute
 from quorate.folder.online import ask
 from quorate.folder.stages import FolderStages
 from quorate.ledger import Ledger
@@ -280,7 +281,8 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from quorate.ledger import Reservation
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
 root, when, at = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 real, drawn = Reservation.draw, []
 def draw(self, purpose, count=1, **how):

@@ -13,7 +13,7 @@ import pytest
 from tests.used_rows import used
 
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, QuorateWarning
-from quorate.folder.methods import METHODS
+from quorate.folder.methods import read_run
 from quorate.run.pool_cautions import FEW_PUBLIC_ROWS
 from quorate.run.schema import Schema
 
@@ -34,7 +34,7 @@ def with_commas(root: Path, *names: str) -> None:
 
 def numbers_of(root: Path, by: str) -> Any:
     """The private rows and the labelled public ones, as numbers."""
-    run: Any = METHODS[by].read(root, begin=False)
+    run: Any = read_run(root, begin=False)
     if by == "direct":
         return used(run.task)[0], run.task.schema.numbers(run.evaluation.X)
     see = run.task.views

@@ -16,8 +16,9 @@ from tests.preloaded import Forked
 
 from quorate.accounting import PureDP
 from quorate.errors import LedgerIntegrityError, PreconditionFailed
-from quorate.folder.batch import check, execute, load_run
+from quorate.folder.batch import load_run
 from quorate.folder.folder import RunFolder
+from quorate.folder.methods import check, execute
 from quorate.ledger import Budget, Ledger
 from quorate.ledger.ledger_files import SLOT, AnchorFile
 from quorate.release.keys import fingerprint_key

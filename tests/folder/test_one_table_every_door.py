@@ -62,8 +62,7 @@ def visits(n: int, seed: int) -> pl.DataFrame:
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     from tests.folder.conftest import write_run
 
-    from quorate.folder.batch import execute
-    from quorate.folder.direct_run import execute_direct
+    from quorate.folder.methods import execute
 
     made = {}
     for name, how in (("votes", {"mechanism.online_answers": 8, "budget.epsilon": 40.0}), ("direct", DIRECT)):
@@ -77,7 +76,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
         if name == "votes":
             execute(load_run(root), command="quorate run")
         else:
-            execute_direct(read_direct(root), command="quorate run")
+            execute(read_direct(root), command="quorate run")
         made[name] = root
     return made
 
@@ -233,7 +232,7 @@ def typed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A finished run of teachers on a table with a column of each kind."""
     from tests.folder.conftest import write_run
 
-    from quorate.folder.batch import execute
+    from quorate.folder.methods import execute
 
     tables = {f"data.{name}": f"{name}.parquet" for name in ("private", "public", "evaluation")}
     online = {"mechanism.online_answers": 8, "budget.epsilon": 60.0}

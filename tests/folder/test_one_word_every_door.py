@@ -15,8 +15,9 @@ import quorate
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.export.package import export_files
-from quorate.folder.batch import execute, load_run
-from quorate.folder.direct_run import execute_direct, read_direct
+from quorate.folder.batch import load_run
+from quorate.folder.direct_run import read_direct
+from quorate.folder.methods import execute
 from quorate.folder.settings import settings_of
 from quorate.folder.student_rows import public_table, reader_of
 from quorate.service.features import Features
@@ -94,7 +95,7 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         private.write_csv(root / "private.csv", quote_style="non_numeric")
         public.write_csv(root / "public.csv", quote_style="non_numeric")
         if method == "direct":
-            execute_direct(read_direct(root), command="quorate run")
+            execute(read_direct(root), command="quorate run")
         else:
             execute(load_run(root), command="quorate run")
             by["ask"] = quorate.load(root).ask

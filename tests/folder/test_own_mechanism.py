@@ -20,7 +20,8 @@ from quorate.accounting import DiscreteLaplace, Repeated
 from quorate.accounting import epsilon as price
 from quorate.accounting.event import OWN_KINDS
 from quorate.errors import InvalidParameter, UnsupportedEvent
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
 from quorate.folder.online import ask
 from quorate.ledger import Budget, Ledger
 from quorate.mechanisms import (
@@ -313,7 +314,8 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from quorate.ledger import Reservation
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
 real, drawn = Reservation.draw, []
 def draw(self, purpose, count=1, **how):
     drawn.append(purpose)
@@ -650,7 +652,7 @@ def test_audits_take_quorates_own_by_name_and_ask_for_its_noise(cli: Any) -> Non
         (f"{NAME}:Abstract", "mechanism Abstract lacks event, release_many"),
         (f"{NAME}:Sums", "mechanism Sums takes 'sums'"),
         (f"{NAME}:Undeclared", "mechanism Undeclared does not declare its sensitivity"),
-        (f"{NAME}:Insensitive", "sensitivity of mechanism Insensitive must be"),
+        (f"{NAME}:Insensitive", "mechanism Insensitive: sensitivity must be"),
         (f"{NAME}:Odd", "no task fills in the field 'weather'"),
         (f"{NAME}:Asking", "Asking needs depth"),
         (f"{NAME}:Unregistered", "mechanism Unregistered: its price is no event that a ledger can store"),

@@ -19,7 +19,8 @@ from quorate.ensemble.teachers.prompted import endpoint as endpoint_module
 from quorate.ensemble.teachers.prompted import teacher as teacher_module
 from quorate.ensemble.teachers.prompted.teacher import ENDPOINT_IS_STATED, REHEARSED
 from quorate.errors import PreconditionFailed, TeachersSilent, act
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
 from quorate.folder.paid_estimate import estimate_for_plan
 from quorate.ledger import Ledger
 from quorate.service.answers import Answered, Asked

@@ -15,8 +15,9 @@ import pytest
 from quorate.errors import PreconditionFailed
 from quorate.export.package import export_files
 from quorate.folder import published
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
 from quorate.folder.folder import RunFolder
+from quorate.folder.methods import execute
 from quorate.folder.published import NAMES, publish_files, read_facts, read_published
 
 WRITTEN = {"labels.csv", "guarantee.json", "model_card.md", "report.html", "student.skops", "facts.json"}

@@ -11,7 +11,7 @@ import pytest
 
 from quorate.errors import InvalidParameter
 from quorate.folder.folder import RunFolder
-from quorate.folder.methods import method_of
+from quorate.folder.methods import execute, read_run
 from quorate.folder.published import read_facts
 from quorate.folder.settings import settings_of
 from quorate.ledger import Ledger
@@ -31,8 +31,7 @@ def make_rare(root: Path) -> None:
 
 
 def made(root: Path) -> Any:
-    method = method_of(root)
-    return method.execute(method.read(root), command="quorate run")
+    return execute(read_run(root), command="quorate run")
 
 
 def rewritten(root: Path, old: str, new: str) -> None:
@@ -103,5 +102,5 @@ def test_a_student_without_probabilities_is_refused_a_threshold_before_a_charge(
         "from sklearn.svm import LinearSVC\n\n\ndef student():\n    return LinearSVC()\n", encoding="utf-8"
     )
     with pytest.raises(InvalidParameter, match=r"\[student\] decision_threshold needs probabilities, and LinearSVC"):
-        method_of(root).read(root)
+        read_run(root)
     assert not (root / "ledger.db").exists()

@@ -408,7 +408,7 @@ def test_an_edit_of_an_interrupted_run_is_to_be_undone_and_no_budget_raised(
     """Charged, and then killed before its report: the edit asks for another release of the same budget."""
     root = make_run()
     with monkeypatch.context() as patch:
-        patch.setattr("quorate.folder.batch.publish", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        patch.setattr("quorate.folder.methods.publish_run", lambda *_, **__: (_ for _ in ()).throw(KeyboardInterrupt))
         assert cli("run", root)[0] == 6
     settings = root / "quorate.toml"
     original = settings.read_text()

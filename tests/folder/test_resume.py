@@ -17,8 +17,9 @@ import pytest
 from tests.preloaded import Forked
 
 from quorate.errors import PreconditionFailed
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
 from quorate.folder.loaded import LoadedRun
+from quorate.folder.methods import execute
 from quorate.ledger import Ledger, Reservation, Totals
 from quorate.ledger.ledger_files import AnchorFile
 from quorate.ledger.stores import store_at

@@ -24,7 +24,8 @@ from quorate.cli import main
 from quorate.ensemble import DaskScheduler
 from quorate.ensemble.workers.cluster.elsewhere import map_elsewhere
 from quorate.ensemble.workers.isolation import Lost
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
 from quorate.ledger import Ledger
 from quorate.voting import trained
 

@@ -18,7 +18,8 @@ from tests.folder.test_direct_runs import SMALL
 from quorate.data import spool
 from quorate.direct import descend
 from quorate.folder import direct_run, tables
-from quorate.folder.direct_run import execute_direct, read_direct
+from quorate.folder.direct_run import read_direct
+from quorate.folder.methods import execute
 from quorate.ledger import Ledger
 from quorate.run import progress, usable_rows
 
@@ -60,11 +61,11 @@ def test_a_run_that_was_killed_goes_on_from_its_rounds_with_a_spool_of_its_own(
     killed, whole = make_spooled("killed", **seeded), make_spooled("whole", **seeded)
     execute_killed(killed, after=2, in_flight=False)
     assert not [each for each in (killed / "private").iterdir() if each.name.startswith((".", "tmp"))]
-    execute_direct(read_direct(killed), command="quorate run")
+    execute(read_direct(killed), command="quorate run")
     monkeypatch.setattr(spool, "IN_MEMORY", 1 << 28)
     monkeypatch.setattr(usable_rows, "CELLS", 1 << 22)
     monkeypatch.setattr(tables, "CELLS_IN_MEMORY", 1 << 28)
-    execute_direct(read_direct(whole), command="quorate run")
+    execute(read_direct(whole), command="quorate run")
     assert released(killed) == released(whole)
 
 

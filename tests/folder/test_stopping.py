@@ -13,7 +13,8 @@ import pytest
 from tests.folder.test_resume import Snapshot, breaches, entries_so_far, label_rows
 from tests.processes import Tree, on_linux, start
 
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
 from quorate.voting.dry_run import ROWS
 
 pytestmark = on_linux

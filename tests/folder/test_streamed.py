@@ -14,8 +14,9 @@ import pytest
 
 from quorate.data.stream import StreamedFrame, Workspace
 from quorate.errors import QuorateError
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
 from quorate.folder.loaded import LoadedRun
+from quorate.folder.methods import execute
 from quorate.release.keys import fingerprint_key
 from quorate.voting import shard_rows
 from quorate.voting.flow import shards_of

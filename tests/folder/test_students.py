@@ -20,7 +20,9 @@ from sklearn.preprocessing import StandardScaler
 from quorate import Budget, Ledger, PrivateClassifier, PublicPool
 from quorate.deferred import skops
 from quorate.errors import InvalidParameter
-from quorate.folder.batch import execute, load_run, read_facts
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
+from quorate.folder.published import read_facts
 from quorate.folder.settings import settings_from
 from quorate.folder.template import template
 from quorate.mechanisms import ConfidentNoisyMax, InteractiveNoisyMax

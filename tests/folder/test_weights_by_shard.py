@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from quorate.folder import batch
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
 from quorate.ledger import Ledger
 from quorate.voting import flow
 
@@ -33,14 +34,14 @@ def test_a_run_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(
     )
     with monkeypatch.context() as then:
         settled = batch._config
-        before = {"classes_by_shard": True, "rehearse": False}  # which refused names
+        before = {"classes_by_shard": True, "try_models": False}  # which refused names
         then.setattr(batch, "_config", lambda *given: replace(settled(*given), **before))
         then.setattr(flow, "teach", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
         with pytest.raises(KeyboardInterrupt):
-            execute(load_run(root, rehearse=False), command="quorate run")
+            execute(load_run(root, try_models=False), command="quorate run")
     charged = history(root)
-    for rehearse in (True, False):
-        run = load_run(root, rehearse=rehearse)
+    for try_models in (True, False):
+        run = load_run(root, try_models=try_models)
         assert run.task.classes_by_shard
     execute(run, command="quorate run")
     assert history(root) == charged

@@ -13,8 +13,9 @@ import pytest
 from quorate.direct import config
 from quorate.errors import BudgetExhausted
 from quorate.folder import batch
-from quorate.folder.batch import execute, load_run
-from quorate.folder.direct_run import execute_direct, read_direct
+from quorate.folder.batch import load_run
+from quorate.folder.direct_run import read_direct
+from quorate.folder.methods import execute
 from quorate.folder.online import ask
 from quorate.ledger import Ledger
 from quorate.run.schema import Schema
@@ -87,14 +88,14 @@ def test_a_direct_run_that_told_spellings_apart_goes_on_so(
     with monkeypatch.context() as then:
         read = Schema.of
         then.setattr(config.Schema, "of", lambda *given, **how: read(*given, **how).with_words_as_written())
-        execute_direct(read_direct(root), command="quorate run")
+        execute(read_direct(root), command="quorate run")
     charged = history(root)
     run = read_direct(root)
     assert bool(run.task.schema.kinds.words) == (table == "private")  # of which cells were read so before
-    execute_direct(run, command="quorate run")
+    execute(run, command="quorate run")
     assert history(root) == charged
     with monkeypatch.context() as twin:  # that takes the pool as it is read now would pay again
         twin.setattr(Schema, "with_words_as_written", lambda schema: schema)
         if table == "public":
             with pytest.raises(BudgetExhausted):
-                execute_direct(read_direct(root), command="quorate run")
+                execute(read_direct(root), command="quorate run")

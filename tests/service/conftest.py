@@ -20,7 +20,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from quorate.folder.folder import RunFolder
-from quorate.folder.methods import method_of
+from quorate.folder.methods import execute, read_run
 from quorate.service.app import Service, create_app
 from quorate.service.keys import KeyFile
 from quorate.service.open_run import opened
@@ -50,8 +50,7 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
             root = runs.write_run(tmp_path_factory.mktemp("served") / "run", **{**kept, **changes})
             if changes.get("method.by") == "direct":
                 drop_sections(root / "quorate.toml", "teachers", "mechanism", "run")
-            method = method_of(root)
-            method.execute(method.read(root), command="quorate run")
+            execute(read_run(root), command="quorate run")
             made[key] = root
         return made[key]
 

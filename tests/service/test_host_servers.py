@@ -24,7 +24,8 @@ from tests.ledger.postgres_server import running as database
 from tests.service.conftest import rows, runs
 from tests.service.processes import CLI, LISTENING
 
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
 from quorate.ledger import Ledger
 from quorate.ledger.stores import store_at
 from quorate.service.keys import FILE, KeyFile

@@ -15,8 +15,9 @@ from tests.service.conftest import rows, runs
 from tests.service.processes import serving
 
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.folder.batch import execute, load_run
+from quorate.folder.batch import load_run
 from quorate.folder.folder import RunFolder
+from quorate.folder.methods import execute
 from quorate.ledger import Budget, Ledger
 from quorate.service import Client
 from quorate.service.keys import KeyFile

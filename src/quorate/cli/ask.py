@@ -22,13 +22,12 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
     code 3). Where the mechanism closes on the way, the rows that follow are printed as "never asked".
     """
     from quorate.accounting.figures import several
-    from quorate.folder.methods import method_of
+    from quorate.folder.methods import read_run
     from quorate.run.cautions import ONE_ANSWER_IS_UNSURE
 
-    method = method_of(run)
     with progress(quiet=as_json) as watch:
-        read = method.read(run, rehearse=False)
-        asked = method.ask(read, rows, watch=watch)
+        read = read_run(run, try_models=False)
+        asked = read.ask(rows, watch=watch)
     seeded = read.settings.run.unsafe_noise_seed is not None
     if as_json:
         print_json({"answers": asked.answers, "statuses": asked.status, "answers_left": asked.left, "seeded": seeded})
@@ -36,7 +35,7 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
     for answer, status in zip(asked.answers, asked.status, strict=True):
         click.echo(status if answer is None else answer)
     click.echo(f"{several(asked.left, 'answer')} left", err=True)
-    for caution in method.cautions(read):
+    for caution in read.cautions:
         if caution.code == ONE_ANSWER_IS_UNSURE:
             click.echo(f"caution: {caution.words}", err=True)
     if seeded:

@@ -84,7 +84,7 @@ def command(
         _show_sizes(sizes, measure, as_json)
         return
     from quorate.folder.audited import RUNS, publish_audit
-    from quorate.folder.methods import method_of
+    from quorate.folder.methods import read_run
     from quorate.folder.published import read_facts
 
     how: dict[str, Any] = {
@@ -99,10 +99,9 @@ def command(
     if given or epsilon is not None:
         raise InvalidParameter("--set and --epsilon are for a MECHANISM; a run has its own in quorate.toml")
     facts = read_facts(run)
-    method = method_of(run)
-    read = method.read(run)
+    read = read_run(run)
     with progress(quiet=as_json) as watch:
-        found = method.audit(read, watch=watch, **how)
+        found = read.audit(watch=watch, **how)
     publish_audit(read.folder, facts, found)
     if as_json:
         print_json(found.tree())

@@ -38,11 +38,9 @@ def command(run: Path, rehearse: bool, look: bool, as_json: bool) -> None:
 
     settings = settings_of(run)  # a wrong one is refused before what reads tables and trains models is loaded
 
-    from quorate.folder.methods import METHODS
+    from quorate.folder.methods import check, read_run
     from quorate.folder.prepared import was_charged
     from quorate.report.notation import under_label
-    from quorate.run.check_result import CheckResult, Words
-    from quorate.run.look import NO_LOOK
     from quorate.run.progress import progress
 
     if settings.method.by == "auto":
@@ -51,21 +49,12 @@ def command(run: Path, rehearse: bool, look: bool, as_json: bool) -> None:
         settings = settings_to_run(
             run, keep=False, tell=None if as_json else click.echo, before=None if as_json else say_before
         )
-    method = METHODS[settings.method.by]
     with progress(quiet=as_json) as watch:
-        read = method.read(run, begin=False, settings=settings, watch=watch)
-    found = method.check(read)
+        read = read_run(run, begin=False, settings=settings, watch=watch)
     done = was_charged(read)
-    result = CheckResult(
-        found=found,
-        steps=tuple(method.told(read, found)),
-        cautions=method.cautions(read),
-        private_notes=method.private_notes(read),
-        look=method.look(read) if look else NO_LOOK,
-        words=Words("The run" if done else "A run", settings.data.private.name, "[data] n_records", "[data] n_rows"),
-    )
+    result = check(read, look=look, done=done)
     if rehearse:
-        result = result.expecting(*method.expected(read))
+        result = result.expecting(*read.expected())
     if as_json:
         print_json({**result.found, **({"finished": True} if done else {})})
         return

@@ -60,34 +60,36 @@ def command(
     load_ahead_of_skops()
 
     from quorate.folder.choice import choice_in_words
-    from quorate.folder.methods import METHODS
+    from quorate.folder.methods import execute, read_run
     from quorate.folder.prepared import charged_so_far, outputs
-    from quorate.report import render_text
+    from quorate.planning.planned_run import expected_score
+    from quorate.report import Utility, render_text
     from quorate.run.cautions import rehearsal_caution
 
     if settings.method.by == "auto":
         from quorate.folder.planned import settings_to_run
 
         settings = _with_scheduler(settings_to_run(run, keep=True, before=None if as_json else say_before), options)
-    method, read = METHODS[settings.method.by], None
+    read = None
     with charged_as(lambda: charged_so_far(run, read)):
         with progress(quiet=as_json) as watch:
-            read = method.read(run, settings=settings, watch=watch)
+            read = read_run(run, settings=settings, watch=watch)
         if not as_json:
-            for caution in method.cautions(read):
+            for caution in read.cautions:
                 if caution.severity != "note":  # for before a choice: `check` says it
                     click.echo(f"caution: {caution.words}", err=True)
-            for note in method.promise_notes(read).reveal():  # on the owner's terminal alone
+            for note in read.promise_notes().reveal():  # on the owner's terminal alone
                 click.echo(f"caution: {note.words}", err=True)
         expected = None
         if rehearse:
-            expected, commonest = method.expected(read)
+            expected, commonest = read.expected()
             found = rehearsal_caution(expected, commonest)
             if found.applies and not as_json:
                 click.echo(f"caution: {found.words}", err=True)
         with progress(quiet=as_json) as watch:
             tell, command_ = None if as_json else say_before, f"quorate run {for_shell(run)}"
-            facts = method.execute(read, command=command_, watch=watch, expected=expected, tell=tell)
+            extra = None if expected is None else Utility(expected=expected_score(expected))
+            facts = execute(read, command=command_, watch=watch, extra=extra, tell=tell)
     if as_json:
         click.echo(json.dumps(json.loads(facts.to_json()), ensure_ascii=False, indent=2))
         return

@@ -7,7 +7,7 @@ from typing import Any
 
 from quorate.ambient import one_thread
 from quorate.arguments import truth
-from quorate.direct import foreseen as direct
+from quorate.direct.method import ROUNDS, cautions_of
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter
 from quorate.estimators.columns import rows_and_labels
@@ -19,12 +19,12 @@ from quorate.release import GivenLedger
 from quorate.release.charge import check_affordable
 from quorate.run.check_result import CheckResult
 from quorate.run.look import NO_LOOK, Look
+from quorate.run.method import check_of
 from quorate.run.remarks import note_on_declared_units, note_on_unseen_rows, notes_on_pool, remarks
 from quorate.students.scores import Judged
 from quorate.types import Secret
-from quorate.voting.flow import schedule
-from quorate.voting.foreseen import foreseen, steps_of
 from quorate.voting.look import look_at_votes
+from quorate.voting.method import VOTES
 from quorate.voting.notes import note_on_mechanism, private_notes
 from quorate.voting.task import Task
 
@@ -139,23 +139,22 @@ def check_of_teachers(
     Raises BudgetExhausted, LedgerMismatch if a fit would be refused.
     """
     budget = Budget(task.facts.epsilon, task.facts.delta)
-    charge = schedule(task, secrets.token_hex(16))
     check_affordable(
         given,
-        lambda _: charge,
+        lambda ledger: VOTES.charge(task, ledger, secrets.token_hex(16)),
         budget=budget,
         fingerprint=task.fingerprint,
         reworded=lambda refusal, ledger: charged_before(refusal, ledger, by_fit(task)),
     )
-    found, cautions = foreseen(task), task.recipe.cautions
     notes = remarks(
         lambda: () if task.draws_pool else notes_on_pool(task.inputs.public, PUBLIC_ROWS),
         lambda: note_on_mechanism(task),
     )
-    result = CheckResult(
-        found={**found, "notes": [each.tree() for each in notes], "cautions": [each.tree() for each in cautions]},
-        steps=tuple(steps_of(task, found)),
-        cautions=cautions,
+    result = check_of(
+        VOTES,
+        task,
+        notes=notes,
+        cautions=task.recipe.cautions,
         private_notes=private_notes(task),
         look=look_at_votes(task) if look else NO_LOOK,
     )
@@ -171,7 +170,6 @@ def check_of_rounds(task: DirectTask, given: GivenLedger, *, look: Secret[Look |
     """
     budget = Budget(task.epsilon, task.delta)
     check_affordable(given, task.charge_on, budget=budget, fingerprint=task.fingerprint)
-    found, cautions = direct.foreseen(task), direct.cautions_of(task)
     unseen = note_on_unseen_rows(
         "labels, groups and cells" if task.grouped else "labels and cells",
         "X and y",
@@ -182,12 +180,7 @@ def check_of_rounds(task: DirectTask, given: GivenLedger, *, look: Secret[Look |
     notes = (unseen, *counted)
     if task.has_public_pool:
         notes += remarks(lambda: notes_on_pool(task.schema.pool, PUBLIC_ROWS))
-    return CheckResult(
-        found={**found, "notes": [each.tree() for each in notes], "cautions": [each.tree() for each in cautions]},
-        steps=tuple(direct.steps_of(task, found)),
-        cautions=cautions,
-        look=look,
-    )
+    return check_of(ROUNDS, task, notes=notes, cautions=cautions_of(task), look=look)
 
 
 def refuse_public(estimator: Any, public: Any) -> None:

@@ -83,11 +83,10 @@ def _went(
     key = task.charge_on(ledger).key
     with noted(ledger, key, seeded=task.noise.seeded, how=BY_FIT), progress(quiet=not verbose) as watch:
         result = run_rounds(task, ledger, watch=watch)
-    task = result.task
-    promised = direct_guarantee(task, ledger)
+    promised, task = direct_guarantee(result.task, ledger), result.task.without_private_rows()
     return FittedRounds(
-        task=task.without_private_rows(),
-        result=result,
+        task=task,
+        result=replace(result, task=task),
         account=Account(charge=result.charge, ledger=ledger, budget=_budget(task), guard=guard),
         metadata=metadata,
         promised=promised,

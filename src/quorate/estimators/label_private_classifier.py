@@ -99,10 +99,10 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
 
     Parameters
     ----------
-    teacher : estimator, default LogisticRegression(C=100), columns scaled
+    teacher : estimator, optional; by default as for :class:`quorate.PrivateClassifier`, columns scaled
         Any classifier with ``fit`` and ``predict``, or a Pipeline, unfitted: each teacher is a copy, fitted on its own
         shard. Or a function, or a :class:`quorate.ensemble.Teacher`.
-    student : estimator or student, default LogisticRegression(), columns scaled
+    student : estimator or student, optional; by default as for :class:`quorate.PrivateClassifier`, columns scaled
         Any scikit-learn classifier or Pipeline, unfitted, or a way to learn of :mod:`quorate.students`.
     classes : sequence of str, int or bool, or "public"
         Every label there may be, in the order of ``predict_proba``. "public" states that *which* labels occur in the
@@ -260,7 +260,7 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         """
         refuse_lost_ledger(self.ledger)
         verbose, metadata = wanted(self.verbose), self._metadata("resume")
-        task = self._task(X, y, groups=groups, begin=False, rehearse=False)
+        task = self._task(X, y, groups=groups, begin=False, try_models=False)
         with session(self.ledger, budget=None) as ledger:
             result = went_on(task, ledger, of=by_fit(task), verbose=verbose)
             self._take(result.task, result, ledger, metadata)
@@ -324,7 +324,7 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         return tags
 
     def _task(
-        self, X: Any, y: Any, *, groups: Any | None, begin: bool = True, nonce: str = "", rehearse: bool = True
+        self, X: Any, y: Any, *, groups: Any | None, begin: bool = True, nonce: str = "", try_models: bool = True
     ) -> Task:
         """Check everything and fill in what was left open; nothing is written where `begin` is False."""
         epsilon, delta = floor_budget(self.epsilon, self.delta)
@@ -334,8 +334,10 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
             classes=self._declared(labels),
             epsilon=epsilon,
             delta=delta,
-            teacher=_or_logistic(self.teacher, "teacher", rows),
-            student=_or_logistic(self.student, "student", rows),
+            teacher=self.teacher,
+            student=self.student,
+            default_teacher=_or_logistic(None, "teacher", rows),
+            default_student=_or_logistic(None, "student", rows),
             n_teachers=self.n_teachers,
             queries=self.queries,
             mechanism=self.mechanism,
@@ -348,7 +350,7 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
             n_jobs=self.n_jobs,
             allow_hopeless=truth("allow_hopeless", self.allow_hopeless),
             labels_only=True,
-            rehearse=rehearse,
+            try_models=try_models,
             classes_were_read=isinstance(self.classes, str),
             caveats=(CLASSES_WERE_READ,) if isinstance(self.classes, str) else (),
         )

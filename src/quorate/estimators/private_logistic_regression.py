@@ -23,8 +23,8 @@ from quorate.data.rows import without_columns
 from quorate.data.table_reader import TableReader
 from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.config import DirectConfig
-from quorate.direct.foreseen import cautions_of
 from quorate.direct.look import look_at_rounds
+from quorate.direct.method import cautions_of
 from quorate.direct.prepare import prepare_direct
 from quorate.direct.statements import score_left_out
 from quorate.direct.task import DirectTask

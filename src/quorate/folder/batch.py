@@ -3,40 +3,31 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from quorate.arguments import for_shell, shown
 from quorate.data import encode_labels, refuse_private_rows
 from quorate.data.formats import Table
 from quorate.data.overlap import HOLDS_PRIVATE
 from quorate.data.reading import has_named_columns
 from quorate.data.stream import Workspace
-from quorate.ensemble import ChatTeacher, DaskScheduler
+from quorate.ensemble import DaskScheduler
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.choice import NOTHING_CHOSEN
 from quorate.folder.data_settings import DataSettings, same_source
 from quorate.folder.folder import RunFolder
-from quorate.folder.labels_file import labels_csv
 from quorate.folder.loaded import LoadedRun, earlier_configs, has_begun, named_as_begun
-from quorate.folder.notes import public_notes
 from quorate.folder.prepared import (
     Evaluation,
-    explain_settings_change,
-    publish_run,
-    readers_of,
     unit_word,
-    write_draft,
 )
-from quorate.folder.published import POOL, PROMPT, is_finished, read_facts
+from quorate.folder.published import is_finished, read_facts
 from quorate.folder.sections import MechanismSettings, RunSettings
 from quorate.folder.settings import DECISION_THRESHOLD, Settings, arguments_of, settings_of
 from quorate.folder.stages import FolderStages
-from quorate.folder.student_rows import published_columns, student_file
 from quorate.folder.tables import (
     pool_of,
     private_ids,
@@ -50,34 +41,24 @@ from quorate.folder.tables import (
 from quorate.labelling.active import Strategy, named
 from quorate.release.keys import fingerprint_key, read_or_create_key
 from quorate.release.target import SEEDED_CLIENT, noise_and_key
-from quorate.report import Facts, Utility
-from quorate.run.drawn_rows import (
-    parquet_of,
-)
-from quorate.run.facts import RunMetadata
 from quorate.run.hopeless import is_hopeless, refuse_hopeless
 from quorate.run.resources import allowed_memory
-from quorate.students import PromptStudent
 from quorate.students.decision_threshold import require_probabilities
-from quorate.types import Watch
 from quorate.voting.ask import reader_of
 from quorate.voting.config import RunConfig
-from quorate.voting.facts import draft, facts
-from quorate.voting.flow import RunResult, run_pipeline
-from quorate.voting.foreseen import foreseen
+from quorate.voting.method import VOTES
 from quorate.voting.models import mechanism_of, student_of, teacher_of
-from quorate.voting.prepare import prepare
 from quorate.voting.task import Task
 from quorate.voting.without_pool import as_declared
 
 
-def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None, rehearse: bool = True) -> LoadedRun:
+def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None, try_models: bool = True) -> LoadedRun:
     """Read a run's settings and files, and check everything that can be checked before anything is fitted.
 
     `root`: the run's folder. `begin`: whether a run that has no key and no folders yet gets them; where not, nothing is
     written, and keys that are not there yet are made up. `settings`: what :func:`~quorate.folder.settings.settings_of`
-    has read for this folder; read here where it is not given. `rehearse`: whether models of the user's own are tried on
-    public rows; those of a run that was charged were tried before. Raises PreconditionFailed, InvalidParameter,
+    has read for this folder; read here where it is not given. `try_models`: whether models of the user's own are tried
+    on public rows; those of a run that was charged were tried before. Raises PreconditionFailed, InvalidParameter,
     DataRefused what is wrong, in one line; nothing was charged.
     """
     folder = RunFolder(root)
@@ -86,7 +67,7 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
     if settings.method.by == "auto":
         raise PreconditionFailed(NOTHING_CHOSEN)
     data = settings.data
-    config = replace(_config(settings, folder), rehearse=rehearse)
+    config = replace(_config(settings, folder), try_models=try_models)
     private, public = _tables(folder, settings, memory=allowed_memory(config.memory), begin=begin)
     if begin:
         folder.make()
@@ -101,7 +82,7 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
     ledger_key = folder.ledger.with_name(f"{folder.ledger.name}.key")
 
     def of(config: RunConfig) -> LoadedRun:
-        task = prepare(
+        task = VOTES.prepare(
             config,
             private.X,
             private.y,
@@ -245,80 +226,3 @@ def read_evaluation(data: DataSettings, task: Task) -> Evaluation:
         raise DataRefused(f"[data] evaluation {HOLDS_PRIVATE}")
     refuse_private_rows(rows, task.inputs.records(), name="[data] evaluation")
     return Evaluation(rows, np.asarray(list(task.inputs.classes))[codes])
-
-
-def check(batch: LoadedRun) -> dict[str, Any]:
-    """Say what a run would do and cost. Nothing private is fitted or drawn, nothing charged.
-
-    What there is to say about the private table is not in it: :func:`~quorate.folder.notes.private_notes`.
-
-    Raises
-    ------
-    BudgetExhausted, LedgerMismatch
-        If the run would be refused.
-    """
-    task = batch.task
-    batch.check_affordable()
-    return {
-        **foreseen(task),
-        "notes": [each.tree() for each in public_notes(batch.settings.data, task)],
-        "cautions": [each.tree() for each in batch.cautions],
-    }
-
-
-def execute(batch: LoadedRun, *, command: str, watch: Watch | None = None, extra: Utility | None = None) -> Facts:
-    """Go the whole way, or on from where a killed run stopped, and write the public side.
-
-    `batch`: as read. `command`: what the user typed, for the report. `watch`: ``watch(stage, done, total)``. `extra`:
-    figures that the owner reveals beside the student's.
-    """
-    started = datetime.now(UTC).isoformat(timespec="seconds")
-    task, folder = batch.task, batch.folder
-    metadata = RunMetadata(
-        title=shown(folder.root.resolve().name), command=command, started=started, readers=readers_of(batch.settings)
-    )
-    with batch.open_ledger() as ledger:
-        with explain_settings_change(batch, ledger):
-            ledger.bind(task.fingerprint)  # first: another data set is not a question of the budget
-            if batch.charge.find(ledger) is None:
-                batch.charge.check_affordable(ledger)
-                write_draft(folder, draft(task, ledger.budget, metadata))
-            result = run_pipeline(task, ledger, stages=FolderStages(folder.private), key=batch.charge_key, watch=watch)
-        task = result.task
-        batch = replace(batch, task=task)
-        pool = None if task.draws_pool else task.views.student.kinds(task.inputs.public)
-        model = batch.published_model(result.student, pool)
-        metadata = replace(metadata, utility=_utility(batch, model, extra or Utility()))
-        made = replace(
-            facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
-        )
-    return publish(batch, result, model, made)
-
-
-def publish(batch: LoadedRun, result: RunResult, model: Any, made: Facts) -> Facts:
-    """Write the public side: `model`, and the labels; a prompt of them where teachers are prompts."""
-    task = batch.task
-    more: dict[str, str | bytes] = {"labels.csv": labels_csv(task, result)}
-    if task.draws_pool:
-        more[POOL] = parquet_of(task.inputs.public)
-    if isinstance(teacher := task.teacher, ChatTeacher) and not task.noise.seeded:
-        more[PROMPT] = PromptStudent.of_answers(
-            task.inputs.public,
-            result.queries,
-            result.released,
-            classes=task.inputs.classes,
-            guarantee=made.guarantee,
-            shots=teacher.shots,
-            instruction=teacher.instruction,
-            text=teacher.text,
-        ).to_json()
-    rows = student_file(task.inputs.public, task.views.student.kinds, images=batch.settings.data.images is not None)
-    rows = replace(rows, columns=published_columns(batch.settings, result.student, task.inputs.public))
-    return publish_run(batch.folder, model, made, more, rows=rows, seeded=task.noise.seeded)
-
-
-def _utility(batch: LoadedRun, model: Any, extra: Utility) -> Utility:
-    if batch.evaluation is None:
-        return extra
-    seen = batch.task.views.student.kinds(batch.evaluation.X)
-    return replace(extra, student=batch.score(model, seen, batch.evaluation.truth))

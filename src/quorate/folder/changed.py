@@ -11,7 +11,7 @@ from quorate.accounting.figures import at_most
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.folder.external_votes import votes_fingerprint
 from quorate.folder.folder import RunFolder
-from quorate.folder.methods import method_of
+from quorate.folder.methods import read_run
 from quorate.folder.prepared import budget_of
 from quorate.folder.settings import read_settings
 from quorate.folder.sites.combined import combine
@@ -36,7 +36,7 @@ def changed_fingerprint(
     if _is_run(root):
         if votes is not None or classes is not None:
             raise InvalidParameter(f"--votes and --classes are for votes made elsewhere, and {root} has a quorate.toml")
-        return str(method_of(root).read(root, rehearse=False).fingerprint)
+        return read_run(root, try_models=False).fingerprint
     if votes is None or classes is None:
         raise PreconditionFailed(
             f"{root} has no quorate.toml that names its data, as a release of votes made elsewhere has none; name the "

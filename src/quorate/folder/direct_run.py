@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from shutil import disk_usage
 from time import process_time
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from quorate.arguments import count, for_shell, shown
+from quorate.ambient import one_thread
+from quorate.arguments import count
 from quorate.data import PublicPool, encode_labels, take
+from quorate.data.column_kinds import ColumnKinds
 from quorate.data.reading import bytes_held, has_named_columns
+from quorate.data.rows import Rows
 from quorate.data.spool import IN_MEMORY
 from quorate.direct.config import DirectConfig
-from quorate.direct.facts import direct_draft, direct_facts
-from quorate.direct.flow import run_rounds
-from quorate.direct.foreseen import cautions_of, foreseen
+from quorate.direct.flow import DirectResult
 from quorate.direct.look import look_at_rounds
-from quorate.direct.prepare import prepare_direct
+from quorate.direct.method import ROUNDS, cautions_of
 from quorate.direct.spool import units_of
 from quorate.direct.statements import score_left_out
 from quorate.direct.task import DirectTask
@@ -34,16 +34,11 @@ from quorate.folder.notes import direct_notes, notes_on_ids
 from quorate.folder.prepared import (
     Evaluation,
     PreparedRun,
-    explain_settings_change,
-    publish_run,
-    readers_of,
     unit_word,
-    write_draft,
 )
 from quorate.folder.published import POOL
 from quorate.folder.settings import Settings, arguments_of, settings_of
 from quorate.folder.stages import FolderStages
-from quorate.folder.student_rows import published_columns, student_file
 from quorate.folder.tables import (
     pool_of,
     private_ids,
@@ -53,21 +48,25 @@ from quorate.folder.tables import (
     refuse_other_columns,
     refuse_unknown_drop,
 )
-from quorate.ledger import Ledger
-from quorate.release import Charge
 from quorate.release.keys import fingerprint_key
 from quorate.release.target import noise_and_key
-from quorate.report import Facts, Utility
-from quorate.run.drawn_rows import (
-    parquet_of,
-)
-from quorate.run.facts import RunMetadata
+from quorate.report import Facts, InternalFacts, Score
+from quorate.run.drawn_rows import parquet_of
 from quorate.run.look import Look, Names
+from quorate.run.method import Method
 from quorate.run.progress import PARTS, duration
 from quorate.run.resources import allowed_memory
 from quorate.run.usable_rows import PrivateTable, UsableRows
 from quorate.types import Secret, Watch
 
+if TYPE_CHECKING:
+    from quorate.folder.audited import RunAudit
+    from quorate.voting.ask import Asked
+
+NOTHING_TO_ASK = (
+    'there is nothing to ask: [method] by = "direct" has no teachers. Its model is published, and every prediction is '
+    "free: load public/student.skops with skops, and call predict"
+)
 LARGE_FILE = 1 << 24  # bytes, from which it is said how long a run takes
 _OF_A_CELL = 3  # bytes in a file, where no public file of its kind tells
 _PLAYED, _ROWS_OF_A_PERSON = 4_096, 4
@@ -79,12 +78,7 @@ class DirectRun(PreparedRun):
     """A run's folder, what it asks for, and the task that follows from its files."""
 
     task: DirectTask
-    evaluation: Evaluation | None
-
-    @property
-    def fingerprint(self) -> str:
-        """Keyed hash of the private data, to which the ledger is bound."""
-        return self.task.fingerprint
+    method: ClassVar[Method[DirectTask]] = ROUNDS
 
     @property
     def cautions(self) -> tuple[Finding, ...]:
@@ -93,9 +87,66 @@ class DirectRun(PreparedRun):
         name = "the public rows" if pool is None else pool.name
         return cautions_of(self.task, pool_name=name, left_out=self.settings.data.drop)
 
-    def charge_on(self, ledger: Ledger) -> Charge:
-        """Return what the run asks of its ledger, or has asked."""
-        return self.task.charge_on(ledger)
+    def notes(self) -> Iterable[Finding]:
+        """Return that the private rows are not looked at, and what there is to say about the public ones."""
+        return direct_notes(self.settings.data, self.task.schema.pool)
+
+    def private_notes(self) -> Secret[tuple[Finding, ...]]:
+        """Return what the size of the file tells; no other word of a direct run depends on private rows."""
+        return Secret(size_notes(self))
+
+    @one_thread()
+    def look(self) -> Secret[Look | None]:
+        """Look at the private table, whose labels and ids are read again for that: a run holds neither."""
+        data = self.settings.data
+        public = None if data.public is None else pool_of(data, read_pool(data))
+        declared, n_features = _declared(self.settings, public)
+        place = partial(self.folder.place_for_rows, begin=False)
+        private = read_private_cells(data, public, n_features=n_features, folder=place, declared=tuple(declared or ()))
+        names = Names(data.private.name, data.public_side)
+        return look_at_rounds(
+            self.task, private.y, private_ids(data, private), names=names, ids=lambda ids: notes_on_ids(data, ids)
+        )
+
+    @property
+    def published_table(self) -> tuple[Rows, ColumnKinds]:
+        """The pool, public or drawn, as the model reads it."""
+        return self.task.schema.pool, self.task.schema.kinds
+
+    def pool_of_threshold(self) -> Any:
+        """Return the public rows as the model takes them; None where there are none of which labels are alike."""
+        return self.task.schema.kinds(self.task.schema.pool) if self.task.has_public_pool else None
+
+    def score_published(self, model: Any, tell: Callable[[str], None] | None) -> Score | None:
+        """Score the model, unless private rows are among those with labels, which its owner alone is told."""
+        if self.evaluation is None:
+            return None
+        if self.task.records.are_in(self.evaluation.X):
+            if tell is not None:
+                tell(score_left_out("[data] evaluation"))
+            return None
+        return self.score(model, self.evaluation.X, self.evaluation.truth)
+
+    def files(self, result: DirectResult, facts: Facts) -> Mapping[str, str | bytes]:
+        """Return the pool, where one was drawn."""
+        return {POOL: parquet_of(self.task.schema.pool)} if self.task.drawn is not None else {}
+
+    def audit(self, **how: Any) -> RunAudit:
+        """Attack the rounds on public rows with made-up labels."""
+        from quorate.folder.audited_rounds import audit_direct
+
+        return audit_direct(self, **how)
+
+    def ask(self, asked: Any, *, watch: Watch | None = None) -> Asked:
+        """Refuse a question, and say why there is none."""
+        raise PreconditionFailed(NOTHING_TO_ASK)
+
+    def internal_facts(self) -> Secret[InternalFacts]:
+        """Refuse the internal edition: it shows margins and teachers, and there are none."""
+        raise PreconditionFailed(
+            'there is no internal edition of this report: [method] by = "direct" has no votes, margins or teachers to '
+            "show there. The public one says all there is"
+        )
 
 
 def read_direct(
@@ -124,7 +175,7 @@ def read_direct(
         folder.make()
     noise, _ = noise_and_key(settings.run.unsafe_noise_seed)
     ledger_key = folder.ledger.with_name(f"{folder.ledger.name}.key")
-    task = prepare_direct(
+    task = ROUNDS.prepare(
         replace(
             DirectConfig(**arguments_of(settings, DirectConfig)),
             feature_map=_feature_map(settings.method.feature_map),
@@ -198,32 +249,6 @@ def _evaluation(data: DataSettings, task: DirectTask) -> Evaluation:
     return Evaluation(task.schema.kinds(rows), np.asarray(list(task.classes))[codes])
 
 
-def check_direct(run: DirectRun) -> dict[str, Any]:
-    """Say what a run would do and cost, from public facts alone. Nothing is drawn or charged.
-
-    Raises BudgetExhausted, LedgerMismatch if the run would be refused.
-    """
-    run.check_affordable()
-    return {
-        **foreseen(run.task),
-        "notes": [each.tree() for each in direct_notes(run.settings.data, run.task.schema.pool)],
-        "cautions": [each.tree() for each in run.cautions],
-    }
-
-
-def look(run: DirectRun) -> Secret[Look | None]:
-    """Look at the private table, whose labels and ids are read again for that: a run holds neither."""
-    data = run.settings.data
-    public = None if data.public is None else pool_of(data, read_pool(data))
-    declared, n_features = _declared(run.settings, public)
-    place = partial(run.folder.place_for_rows, begin=False)
-    private = read_private_cells(data, public, n_features=n_features, folder=place, declared=tuple(declared or ()))
-    names = Names(data.private.name, data.public_side)
-    return look_at_rounds(
-        run.task, private.y, private_ids(data, private), names=names, ids=lambda ids: notes_on_ids(data, ids)
-    )
-
-
 def size_notes(run: DirectRun) -> tuple[Finding, ...]:
     """Say which time, memory and disk a large file of private rows will take, by what the file system says of its size.
 
@@ -288,52 +313,3 @@ def _of_a_row(task: DirectTask) -> tuple[float, float]:
 
 def _bytes(number: float) -> str:
     return f"{number / 1e9:.2g} GB" if number >= 1e9 else f"{number / 1e6:.0f} MB"
-
-
-def execute_direct(
-    run: DirectRun,
-    *,
-    command: str,
-    watch: Watch | None = None,
-    extra: Utility | None = None,
-    tell: Callable[[str], None] | None = None,
-) -> Facts:
-    """Go the rounds, or on from where a killed run stopped, and write the public side.
-
-    `run`: as read. `command`: what the user typed, for the report. `watch`: ``watch(stage, done, total)``. `extra`:
-    figures that the owner reveals beside the model's. `tell`: prints a line on the owner's terminal, and nowhere else:
-    that the score was left out.
-    """
-    started = datetime.now(UTC).isoformat(timespec="seconds")
-    task, folder = run.task, run.folder
-    metadata = RunMetadata(
-        title=shown(folder.root.resolve().name), command=command, started=started, readers=readers_of(run.settings)
-    )
-    with run.open_ledger() as ledger:
-        with explain_settings_change(run, ledger):
-            ledger.bind(task.fingerprint)  # first: another data set is not a question of the budget
-            if (charge := run.charge_on(ledger)).find(ledger) is None:
-                charge.check_affordable(ledger)
-                write_draft(folder, *direct_draft(task, ledger.budget, metadata))
-            result = run_rounds(task, ledger, stages=FolderStages(folder.private), watch=watch)
-        task = result.task
-        run = replace(run, task=task)
-        model = run.published_model(result.model, task.schema.kinds(task.schema.pool) if task.has_public_pool else None)
-        metadata = replace(metadata, utility=_utility(run, model, extra or Utility(), tell))
-        made = replace(
-            direct_facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
-        )
-    rows = student_file(task.schema.pool, task.schema.kinds, images=run.settings.data.images is not None)
-    rows = replace(rows, columns=published_columns(run.settings, result.model, task.schema.pool))
-    more = {POOL: parquet_of(task.schema.pool)} if task.drawn is not None else {}
-    return publish_run(folder, model, made, more, rows=rows, seeded=task.noise.seeded)
-
-
-def _utility(run: DirectRun, model: Any, extra: Utility, tell: Callable[[str], None] | None) -> Utility:
-    if run.evaluation is None:
-        return extra
-    if run.task.records.are_in(run.evaluation.X):
-        if tell is not None:
-            tell(score_left_out("[data] evaluation"))
-        return extra
-    return replace(extra, student=run.score(model, run.evaluation.X, run.evaluation.truth))

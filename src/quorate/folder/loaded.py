@@ -2,20 +2,43 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.ambient import one_thread
+from quorate.data.column_kinds import ColumnKinds
+from quorate.data.rows import Rows
+from quorate.ensemble import ChatTeacher
+from quorate.errors import InvalidParameter, PreconditionFailed, naming
 from quorate.findings import Finding
+from quorate.folder import notes
 from quorate.folder.folder import RunFolder
-from quorate.folder.prepared import Evaluation, PreparedRun
+from quorate.folder.labels_file import labels_csv
+from quorate.folder.prepared import PreparedRun
+from quorate.folder.published import POOL, PROMPT
+from quorate.folder.settings import keys_of
 from quorate.folder.stages import FolderStages
-from quorate.ledger import Ledger
+from quorate.planning.planned_run import expected_of
 from quorate.release import Charge
+from quorate.report import Facts, InternalFacts, Score
+from quorate.run.drawn_rows import parquet_of
+from quorate.run.expected import Expected
+from quorate.run.look import Look, Names
+from quorate.run.method import Method
 from quorate.run.stage_store import FIRST_TEACHERS, stage_key
+from quorate.students import PromptStudent
+from quorate.types import Secret, Watch
 from quorate.voting.config import RunConfig
-from quorate.voting.flow import schedule
+from quorate.voting.flow import RunResult, schedule
+from quorate.voting.look import look_at_votes
+from quorate.voting.method import VOTES
+from quorate.voting.models import EARLIER_TEACHER, teacher_named
 from quorate.voting.task import Task
+
+if TYPE_CHECKING:
+    from quorate.folder.audited import RunAudit
+    from quorate.voting.ask import Asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +46,7 @@ class LoadedRun(PreparedRun):
     """A run's folder, what it asks for, and the task that follows from its files."""
 
     task: Task
-    evaluation: Evaluation | None
+    method: ClassVar[Method[Task]] = VOTES
 
     @property
     def charge_key(self) -> str:
@@ -40,27 +63,105 @@ class LoadedRun(PreparedRun):
         """What its owner should hear before the budget is spent, from public facts alone."""
         return self.task.recipe.cautions
 
-    @property
-    def fingerprint(self) -> str:
-        """Keyed hash of the private data, to which the ledger is bound."""
-        return self.task.fingerprint
+    def notes(self) -> Iterable[Finding]:
+        """Return what there is to say about the public table and about a mechanism of the owner's own."""
+        return notes.public_notes(self.settings.data, self.task)
 
-    def charge_on(self, ledger: Ledger) -> Charge:
-        """Return what the run asks of any ledger."""
-        return self.charge
+    def private_notes(self) -> Secret[tuple[Finding, ...]]:
+        """Return what there is to say about the private table, to its owner alone."""
+        return notes.private_notes(self.settings.data, self.task)
+
+    def promise_notes(self) -> Secret[tuple[Finding, ...]]:
+        """Return those of them that say that the guarantee will not hold."""
+        return notes.promise_notes(self.settings.data, self.task)
+
+    @one_thread()
+    def look(self) -> Secret[Look | None]:
+        """Look at the private table."""
+        data = self.settings.data
+        return look_at_votes(self.task, names=Names(data.private.name, data.public_side))
+
+    @one_thread()
+    def expected(self) -> tuple[Expected | None, float]:
+        """Rehearse a run on its labelled public rows: the accuracy to expect, and that of the commonest class."""
+        if self.task.draws_pool:
+            raise InvalidParameter(
+                "--rehearse plays on public rows, and [data] public names none: of rows that are drawn no accuracy can "
+                "be foretold. Leave it out: the run itself scores the student on [data] evaluation"
+            )
+        if self.evaluation is None:
+            raise InvalidParameter(
+                "--rehearse plays on public rows with labels; name a table of them: [data] evaluation"
+            )
+        with naming(keys_of(self.settings)):
+            return expected_of(self.task, self.evaluation.X, self.evaluation.truth, self.settings.data.judged)
+
+    @property
+    def published_table(self) -> tuple[Rows, ColumnKinds]:
+        """The pool, public or drawn, as the student reads it."""
+        return self.task.inputs.public, self.task.views.student.kinds
+
+    def pool_of_threshold(self) -> Any:
+        """Return the public rows as the student takes them; None where there are none of which labels are alike."""
+        return None if self.task.draws_pool else self.task.views.student.kinds(self.task.inputs.public)
+
+    def score_published(self, model: Any, tell: Callable[[str], None] | None) -> Score | None:
+        """Score the student; private rows among those with labels were refused when they were read."""
+        if self.evaluation is None:
+            return None
+        return self.score(model, self.task.views.student.kinds(self.evaluation.X), self.evaluation.truth)
+
+    def files(self, result: RunResult, facts: Facts) -> Mapping[str, str | bytes]:
+        """Return the labels; the pool, where one was drawn; and a prompt of them where teachers are prompts."""
+        task = self.task
+        more: dict[str, str | bytes] = {"labels.csv": labels_csv(task, result)}
+        if task.draws_pool:
+            more[POOL] = parquet_of(task.inputs.public)
+        if isinstance(teacher := task.teacher, ChatTeacher) and not task.noise.seeded:
+            more[PROMPT] = PromptStudent.of_answers(
+                task.inputs.public,
+                result.queries,
+                result.released,
+                classes=task.inputs.classes,
+                guarantee=facts.guarantee,
+                shots=teacher.shots,
+                instruction=teacher.instruction,
+                text=teacher.text,
+            ).to_json()
+        return more
+
+    def audit(self, **how: Any) -> RunAudit:
+        """Attack the mechanism, and the teacher pipeline on public rows."""
+        from quorate.folder.audited import audit_run
+
+        return audit_run(self, **how)
+
+    def ask(self, asked: Any, *, watch: Watch | None = None) -> Asked:
+        """Ask the ensemble about the rows of a file or a table."""
+        from quorate.folder.online import ask
+
+        return ask(self, asked, watch=watch)
+
+    def internal_facts(self) -> Secret[InternalFacts]:
+        """Gather what only the owner may see."""
+        from quorate.folder.internal import internal_facts
+
+        return internal_facts(self)
 
 
 def earlier_configs(config: RunConfig, run: LoadedRun) -> list[RunConfig]:
     """Return what earlier versions made of the same settings, where something was begun in the folder.
 
-    Then a weight could not name a class, and an entry with blanks around it was another category.
+    Then a weight could not name a class, an entry with blanks around it was another category, and the teachers that
+    votes had by default were others.
     """
     if not _may_have_begun(run.folder):
         return []
-    by_shard = [_by_shard(config)] if run.task.names_classes else []
-    if not run.task.respells:
-        return by_shard
-    return [*by_shard, *(replace(c, words_as_written=True, rehearse=False) for c in (config, *by_shard))]
+    configs = [config, *([_by_shard(config)] if run.task.names_classes else [])]
+    configs += [_with_earlier_defaults(earlier) for earlier in configs]
+    if run.task.respells:
+        configs += [replace(earlier, words_as_written=True, try_models=False) for earlier in configs]
+    return configs[1:]
 
 
 def named_as_begun(of: Callable[[RunConfig], LoadedRun], config: RunConfig, folder: RunFolder) -> LoadedRun:
@@ -76,7 +177,7 @@ def named_as_begun(of: Callable[[RunConfig], LoadedRun], config: RunConfig, fold
 
 def has_begun(run: LoadedRun) -> bool:
     """Whether the folder holds teachers of this very run, or its charge: their keys are made of all settings."""
-    key = stage_key(run.task.key, FIRST_TEACHERS, run.task.cache_inputs)
+    key = stage_key(run.task.key, FIRST_TEACHERS, run.task.stage_inputs)
     if FolderStages(run.folder.private).load(FIRST_TEACHERS, key) is not None:
         return True
     if not run.folder.may_have_begun:
@@ -92,5 +193,10 @@ def _may_have_begun(folder: RunFolder) -> bool:
     return folder.may_have_begun or any(folder.private.glob("*.stage"))
 
 
+def _with_earlier_defaults(config: RunConfig) -> RunConfig:
+    teacher = teacher_named(EARLIER_TEACHER) if config.teacher is None else config.teacher
+    return replace(config, earlier_defaults=True, teacher=teacher, try_models=False)
+
+
 def _by_shard(config: RunConfig) -> RunConfig:
-    return replace(config, classes_by_shard=True, rehearse=False)  # its models were tried when it was begun
+    return replace(config, classes_by_shard=True, try_models=False)  # its models were tried when it was begun

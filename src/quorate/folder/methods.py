@@ -1,27 +1,125 @@
-"""The methods by the names that ``[method] by`` of ``quorate.toml`` has for them.
+"""What is done with a run, whichever method it has: read, check, execute.
 
-Nothing else in this room or in the command line asks which method a run has.
+The methods stand in a table by the names that ``[method] by`` of ``quorate.toml`` has for them. Nothing else in this
+room or in the command line asks which method a run has.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
-from quorate.errors import PreconditionFailed
-from quorate.folder.by_direct import Direct
-from quorate.folder.by_teachers import Teachers
+from quorate.ambient import one_thread
+from quorate.arguments import for_shell, shown
+from quorate.errors import PreconditionFailed, naming
+from quorate.folder.batch import load_run
 from quorate.folder.choice import NOTHING_CHOSEN
-from quorate.folder.folder import RunFolder
-from quorate.folder.method import Method
-from quorate.folder.settings import read_settings
+from quorate.folder.direct_run import read_direct
+from quorate.folder.prepared import PreparedRun, explain_settings_change, publish_run, readers_of, write_draft
+from quorate.folder.settings import Settings, keys_of, settings_of
+from quorate.folder.stages import FolderStages
+from quorate.folder.student_rows import published_columns, student_file
+from quorate.report import Facts, Utility
+from quorate.run.check_result import CheckResult, Words
+from quorate.run.facts import RunMetadata
+from quorate.run.look import NO_LOOK
+from quorate.run.method import check_of
+from quorate.types import Watch
 
-METHODS: Mapping[str, Method] = {"votes": Teachers(), "direct": Direct()}
+#: What reads a run: from its folder, whether it begins, its settings, whether models are tried, and who is told.
+METHODS: Mapping[str, Callable[[Path, bool, Settings, bool, Watch | None], PreparedRun]] = {
+    "votes": lambda root, begin, settings, tried, _: load_run(root, begin=begin, settings=settings, try_models=tried),
+    "direct": lambda root, begin, settings, _, watch: read_direct(root, begin=begin, settings=settings, watch=watch),
+}
 
 
-def method_of(root: Path) -> Method:
-    """Return the method that the settings of a folder name, or that the planner chose when its run began."""
-    by = read_settings(RunFolder(root).settings).method.by
-    if by == "auto":
+def read_run(
+    root: Path,
+    *,
+    begin: bool = True,
+    settings: Settings | None = None,
+    try_models: bool = True,
+    watch: Watch | None = None,
+) -> PreparedRun:
+    """Read settings and files, and check all that may be refused; nothing private is fitted, and nothing charged.
+
+    A model of the user's own is tried on public rows, unless `try_models` is False: for whoever only reads what a run
+    has made. `watch`: ``watch(stage, done, total)``, where the private rows are gone through for that. Raises
+    PreconditionFailed if the method is left open and was not chosen yet.
+    """
+    settings = settings_of(root) if settings is None else settings
+    if settings.method.by == "auto":
         raise PreconditionFailed(NOTHING_CHOSEN)
-    return METHODS[by]
+    with naming(keys_of(settings)):
+        return METHODS[settings.method.by](root, begin, settings, try_models, watch)
+
+
+@one_thread()
+def check(run: PreparedRun, *, look: bool = False, done: bool = False) -> CheckResult:
+    """Say what a run would do and cost. Nothing private is fitted or drawn, nothing charged.
+
+    `look`: whether its owner looks at the private table. `done`: whether the run is finished. Raises BudgetExhausted,
+    LedgerMismatch if the run would be refused.
+    """
+    with naming(keys_of(run.settings)):
+        run.check_affordable()
+        return check_of(
+            run.method,
+            run.task,
+            notes=tuple(run.notes()),
+            cautions=run.cautions,
+            private_notes=run.private_notes(),
+            look=run.look() if look else NO_LOOK,
+            words=Words(
+                "The run" if done else "A run", run.settings.data.private.name, "[data] n_records", "[data] n_rows"
+            ),
+        )
+
+
+def execute(
+    run: PreparedRun,
+    *,
+    command: str,
+    watch: Watch | None = None,
+    extra: Utility | None = None,
+    tell: Callable[[str], None] | None = None,
+) -> Facts:
+    """Go the whole way, or on from where a killed run stopped, and write the public side.
+
+    `run`: as read. `command`: what the user typed, for the report. `watch`: ``watch(stage, done, total)``. `extra`:
+    figures that the owner reveals beside the model's. `tell`: prints a line on the owner's terminal, and nowhere else.
+    """
+    method, folder = run.method, run.folder
+    metadata = RunMetadata(
+        title=shown(folder.root.resolve().name),
+        command=command,
+        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        readers=readers_of(run.settings),
+    )
+    with naming(keys_of(run.settings)), run.open_ledger() as ledger:
+        with explain_settings_change(run, ledger):
+            ledger.bind(run.fingerprint)  # first: another data set is not a question of the budget
+            charge = run.charge_on(ledger)
+            if charge.find(ledger) is None:
+                charge.check_affordable(ledger)
+                write_draft(folder, *method.draft(run.task, ledger.budget, metadata))
+            task, result = method.go(run.task, ledger, stages=FolderStages(folder.private), watch=watch)
+        run = replace(run, task=task)
+        model = run.published_model(result.model, run.pool_of_threshold())
+        scored, utility = run.score_published(model, tell), extra or Utility()
+        metadata = replace(metadata, utility=utility if scored is None else replace(utility, student=scored))
+        facts = replace(
+            method.facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
+        )
+    return publish(run, result, model, facts)
+
+
+def publish(run: PreparedRun, result: Any, model: Any, facts: Facts) -> Facts:
+    """Write the public side; `result`: what the method made, `model`: the same model as it decides."""
+    pool, kinds = run.published_table
+    rows = student_file(pool, kinds, images=run.settings.data.images is not None)
+    rows = replace(rows, columns=published_columns(run.settings, result.model, pool))
+    return publish_run(run.folder, model, facts, run.files(result, facts), rows=rows, seeded=run.task.noise.seeded)

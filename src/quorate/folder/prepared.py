@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zipfile import ZIP_DEFLATED
 
 from numpy.typing import NDArray
@@ -16,7 +16,10 @@ from numpy.typing import NDArray
 from quorate.accounting import epsilon as price
 from quorate.accounting.figures import at_most
 from quorate.arguments import for_shell, shown
+from quorate.data.column_kinds import ColumnKinds
+from quorate.data.rows import Rows
 from quorate.errors import NOTHING_CHARGED, NOTHING_MORE, BudgetExhausted, InvalidParameter, LedgerMismatch
+from quorate.findings import Finding
 from quorate.folder.folder import RunFolder
 from quorate.folder.opened_student import untrusted_types
 from quorate.folder.published import FACTS, STUDENT, is_finished, publish_files, read_facts
@@ -25,9 +28,26 @@ from quorate.ledger import Budget, Ledger
 from quorate.release import Charge
 from quorate.release.file_writing import write_atomically, write_beside
 from quorate.release.target import floor_budget
-from quorate.report import Facts, Outputs, Score, StudentFile, model_card, render_html, render_json
+from quorate.report import (
+    Facts,
+    InternalFacts,
+    Outputs,
+    Score,
+    StudentFile,
+    model_card,
+    render_html,
+    render_json,
+)
+from quorate.run.expected import Expected
+from quorate.run.look import Look
+from quorate.run.method import Method
 from quorate.run.scores import score, with_decision
 from quorate.students.decision_threshold import with_threshold
+from quorate.types import Secret, Watch
+
+if TYPE_CHECKING:
+    from quorate.folder.audited import RunAudit
+    from quorate.voting.ask import Asked
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +60,86 @@ class Evaluation:
 
 @dataclass(frozen=True, slots=True)
 class PreparedRun(ABC):
-    """A run's folder and what it asks for. A method adds the task that follows from its files."""
+    """A run's folder, what it asks for, and the task that follows from its files; each method has one of its own.
+
+    `evaluation`: public rows with labels, where there are any.
+    """
 
     folder: RunFolder
     settings: Settings
+    task: Any
+    evaluation: Evaluation | None
 
     @property
     @abstractmethod
-    def fingerprint(self) -> str:
-        """Keyed hash of the private data, to which the ledger is bound."""
+    def method(self) -> Method[Any]:
+        """What learns from the private rows."""
+
+    @property
+    @abstractmethod
+    def cautions(self) -> tuple[Finding, ...]:
+        """What its owner should hear before the budget is spent, from public facts alone."""
 
     @abstractmethod
+    def notes(self) -> Iterable[Finding]:
+        """Return what there is to say about the public table."""
+
+    @abstractmethod
+    def private_notes(self) -> Secret[tuple[Finding, ...]]:
+        """Return what there is to say about the private table, to its owner alone."""
+
+    def promise_notes(self) -> Secret[tuple[Finding, ...]]:
+        """Return those of them that say that the guarantee will not hold."""
+        return Secret(())
+
+    @abstractmethod
+    def look(self) -> Secret[Look | None]:
+        """Look at the private table, for its owner's terminal alone."""
+
+    def expected(self) -> tuple[Expected | None, float]:
+        """Rehearse a run on its labelled public rows: the accuracy to expect, and that of the commonest class."""
+        raise InvalidParameter("--rehearse plays votes of teachers; quorate plan rehearses the other methods")
+
+    @property
+    @abstractmethod
+    def published_table(self) -> tuple[Rows, ColumnKinds]:
+        """The public rows whose columns the published model takes, and what each column is read as."""
+
+    @abstractmethod
+    def pool_of_threshold(self) -> Any:
+        """Return public rows as the model takes them, on which a decision threshold is chosen; None where none are."""
+
+    @abstractmethod
+    def score_published(self, model: Any, tell: Callable[[str], None] | None) -> Score | None:
+        """Score the published model on the labelled public rows; None where there are none, or private ones are there.
+
+        `tell`: prints a line on the owner's terminal, and nowhere else.
+        """
+
+    @abstractmethod
+    def files(self, result: Any, facts: Facts) -> Mapping[str, str | bytes]:
+        """Return what the method publishes beside the model, by its name."""
+
+    @abstractmethod
+    def audit(self, **how: Any) -> RunAudit:
+        """Attack what a finished run released, without a look at private rows."""
+
+    @abstractmethod
+    def ask(self, asked: Any, *, watch: Watch | None = None) -> Asked:
+        """Answer questions from what was kept back, or say why there are none."""
+
+    @abstractmethod
+    def internal_facts(self) -> Secret[InternalFacts]:
+        """Gather what only the owner may see."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Keyed hash of the private data, to which the ledger is bound."""
+        return str(self.task.fingerprint)
+
     def charge_on(self, ledger: Ledger) -> Charge:
         """Return what the run asks of its ledger, or has asked."""
+        return self.method.charge(self.task, ledger)
 
     def published_model(self, model: Any, pool: Any) -> Any:
         """Return the model that predicts by ``[student] decision_threshold``; `pool`: public rows as it takes them."""

@@ -10,7 +10,7 @@ from quorate.errors import InvalidParameter, named
 from quorate.mechanisms import Mechanism
 from quorate.planning.vote_rows import KINDS, Grid
 from quorate.run.public_facts import PublicFacts
-from quorate.voting.models import TEACHER_MODELS
+from quorate.voting.models import DEFAULT_TEACHER, TEACHER_MODELS
 
 _NAMED = {kind.__name__: kind for kind in KINDS}
 
@@ -105,13 +105,14 @@ def models_of(given: object) -> tuple[str, ...] | None:
     if given is None:
         return None
     listed = tuple(dict.fromkeys(given)) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else None
+    names = [name for name in TEACHER_MODELS if name != DEFAULT_TEACHER]
     for each in (given,) if listed is None else listed:
-        if listed is None or each not in TEACHER_MODELS:
-            hint = nearest(each, TEACHER_MODELS) if isinstance(each, str) else ""
+        if listed is None or each not in names:
+            hint = nearest(each, names) if isinstance(each, str) else ""
             raise InvalidParameter(
                 parameter="models",
                 got=each,
-                expected=f"names of {', '.join(TEACHER_MODELS)}",
+                expected=f"names of {', '.join(names)}",
                 advice=hint.removeprefix("; "),
             )
     return listed

@@ -64,7 +64,7 @@ def opened(
     if settings.method.by == "direct":
         yield _direct(folder, settings, student, told, clock)
         return
-    run = load_run(root, settings=settings, rehearse=False)
+    run = load_run(root, settings=settings, try_models=False)
     with run.open_ledger(bind=True) as ledger:
         verified_at = _verified(ledger, clock)
         ensemble = open_run(run, ledger, watch)

@@ -44,13 +44,13 @@ from quorate.voting.inputs import Inputs, Views
 ROWS = 200  # enough for the folds and neighbours that a model may ask for
 FEW_ROUNDS = 10  # of boosting: more of the same classifier tell nothing more
 SAMPLES = 3  # of the size of a shard
-STREAM = 40  # points that a strategy rehearses on, or two for each class
+STREAM = 40  # points that a strategy is tried on, or two for each class
 NO_LABEL = "what it predicts is not one of its labels for each row"
 
 Result = TypeVar("Result")
 
 
-def rehearse_teacher(
+def try_teacher(
     teacher: Teacher, inputs: Inputs, views: Views, *, scores: Callable[[Any, Any], Any] | None = None
 ) -> None:
     """Fit one copy of the teacher on public rows as teachers see them, and have it predict them.
@@ -63,7 +63,7 @@ def rehearse_teacher(
     may be shown.
     """
     if isinstance(teacher, ChatTeacher):
-        _rehearse_prompts(teacher, inputs, views)
+        _try_prompts(teacher, inputs, views)
         return
     if (stage := _stage(inputs, views)) is None:
         return
@@ -106,11 +106,11 @@ def _classified(
     return ClassifierVoter(learner, order).vote(seen)
 
 
-def _rehearse_prompts(teacher: ChatTeacher, inputs: Inputs, views: Views) -> None:
+def _try_prompts(teacher: ChatTeacher, inputs: Inputs, views: Views) -> None:
     """Send a few prompts made of public rows alone: where no class comes back, none would on private rows."""
     rows = np.arange(min(max(teacher.shots, REHEARSED), n_rows(inputs.public)))
     seen = rows_alone(views.teacher(take(inputs.public, rows)), np.arange(len(rows)))
-    teacher.rehearse(seen, _made_up(inputs, views, rows, len(inputs.classes)))
+    teacher.try_prompt(seen, _made_up(inputs, views, rows, len(inputs.classes)))
 
 
 def says_one_class(teacher: Teacher, inputs: Inputs, views: Views, *, n_rows_each: int) -> bool | None:
@@ -179,7 +179,7 @@ def refuse_plain_student(student: Any) -> None:
             )
 
 
-def rehearse_student(
+def try_student(
     student: Student,
     mechanism: Mechanism,
     inputs: Inputs,
@@ -194,7 +194,7 @@ def rehearse_student(
     `inputs`, `views`: the pool, and how the student sees it. `n_teachers`: k. `declined`: what becomes of a query
     without an answer; in the trial every fifth has none where the mechanism may decline. Raises InvalidParameter if it
     raises, or predicts what is none of the classes. Privacy: a function of public rows alone, as
-    :func:`rehearse_teacher` is.
+    :func:`try_teacher` is.
     """
     if (stage := _stage(inputs, views)) is None:
         return
@@ -210,6 +210,7 @@ def rehearse_student(
         seed=0,
         declined=declined,
         one_unit=views.numbers.directions is not None,
+        prior=views.prior,
     )
     asks_how_sure = mechanism.takes == "votes and predictions"
     predicted = _tried("student", student.learner, partial(_taught, _brief(student), asks_how_sure), data.pool, data)
@@ -248,8 +249,8 @@ def _released(mechanism: Mechanism, codes: IntArray, *, n_teachers: int, n_class
     return Released(answers, declined, none, mechanism)
 
 
-def rehearse_strategy(strategy: Strategy, inputs: Inputs, views: Views) -> None:
-    """Have a strategy choose from a few public rows with made-up answers, as :func:`rehearse_teacher` does."""
+def try_strategy(strategy: Strategy, inputs: Inputs, views: Views) -> None:
+    """Have a strategy choose from a few public rows with made-up answers, as :func:`try_teacher` does."""
     if (stage := _stage(inputs, views)) is None:
         return
     n_classes = len(inputs.classes)

@@ -43,7 +43,7 @@ from quorate.run.facts import name_of
 from quorate.run.scores import score
 from quorate.students import Student, StudentData
 from quorate.types import IntArray, Secret, derive
-from quorate.voting.dry_run import rehearse_student
+from quorate.voting.dry_run import try_student
 from quorate.voting.facts import answers_of, is_constant
 from quorate.voting.inputs import Inputs, PrivateRows
 from quorate.voting.models import student_of
@@ -121,7 +121,7 @@ def combine(root: Path) -> Combined:
     side = public_side(PublicPool(queries.rows), classes, student=student)
     if ":" in settings.student.model:
         public = Inputs(private=Secret(PrivateRows.none()), public=side.pool, digests=(), classes=tuple(classes))
-        rehearse_student(student, made, public, side.views, n_teachers=votes.n_teachers)
+        try_student(student, made, public, side.views, n_teachers=votes.n_teachers)
     return Combined(
         settings=settings,
         statements=tuple(each.statement for each in taken),

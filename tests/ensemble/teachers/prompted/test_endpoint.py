@@ -176,7 +176,7 @@ def test_a_server_without_a_trusted_certificate_is_not_spoken_to() -> None:
 def rehearsed(url: str, **how: Any) -> str:
     """What is said of an endpoint that gives no class."""
     with pytest.raises(PreconditionFailed) as refused:
-        ChatTeacher(url, "toy", classes=["no", "yes"], **how).rehearse(ROWS, CODES)
+        ChatTeacher(url, "toy", classes=["no", "yes"], **how).try_prompt(ROWS, CODES)
     said = str(refused.value)
     assert "\n" not in said
     return said
@@ -251,7 +251,7 @@ def test_the_key_is_sent_and_kept_nowhere(monkeypatch: pytest.MonkeyPatch, caplo
         voter = teacher.train(ROWS, CODES, 1)
         there.manner = lambda handler, said: send(handler, reply(KEY), 200)
         with pytest.raises(PreconditionFailed) as refused:
-            teacher.rehearse(ROWS, CODES)
+            teacher.try_prompt(ROWS, CODES)
     said = [repr(teacher), repr(voter), repr(vars(teacher)), str(refused.value), caplog.text]
     assert not any(KEY in each for each in said)
     assert KEY.encode() not in pickle.dumps(voter)
@@ -297,7 +297,7 @@ def test_the_rehearsal_says_why_in_one_line_and_what_to_do(manner: str, remedy: 
         timeout = 0.3 if manner == "late" else 30.0  # what is not late must not be late on a busy machine
         teacher = ChatTeacher(there.url, "toy", classes=["no", "yes"], timeout=timeout)
         with pytest.raises(PreconditionFailed) as refused:
-            teacher.rehearse(ROWS, CODES)
+            teacher.try_prompt(ROWS, CODES)
     said = str(refused.value)
     assert "\n" not in said
     assert "perhaps" not in said

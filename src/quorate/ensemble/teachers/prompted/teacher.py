@@ -184,7 +184,7 @@ class ChatTeacher:
         sent = int.from_bytes(blake2b(b"sent", key=seed.to_bytes(8, "big"), digest_size=4).digest(), "big") >> 1
         return ChatVoter(self.endpoint, prompt, tuple(texts), tuple(codes.tolist()), self.choose, self.shots, sent)
 
-    def rehearse(self, X: Any, y: IntArray) -> None:
+    def try_prompt(self, X: Any, y: IntArray) -> None:
         """Ask about a few public rows, with others of them as examples, and refuse an endpoint that is of no use.
 
         Parameters

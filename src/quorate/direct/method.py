@@ -1,17 +1,22 @@
-"""What a task of the direct method would do and cost, from public facts alone: the same for a fit and for a run."""
+"""The direct method, whole: what a folder and an estimator do with it, and what a check says of it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from quorate.accounting import Event, epsilon, epsilon_of_zcdp, zcdp
 from quorate.accounting.budget_cautions import budget_cautions
 from quorate.accounting.figures import at_most
 from quorate.accounting.neighbouring import ONE_RECORD, Neighbouring
 from quorate.data.feature_maps import FittedTransformer
+from quorate.direct.facts import direct_draft, direct_facts
+from quorate.direct.flow import DirectResult, run_rounds
+from quorate.direct.prepare import prepare_direct
 from quorate.direct.task import DirectTask
 from quorate.findings import Finding
+from quorate.ledger import Ledger
+from quorate.release import Charge
 from quorate.run.check_result import unit_line
 from quorate.run.pool_cautions import (
     begun_without_marginals_caution,
@@ -20,9 +25,11 @@ from quorate.run.pool_cautions import (
     pool_cautions,
     unit_caution,
 )
+from quorate.run.stage_store import StageStore
+from quorate.types import Watch
 
 
-def foreseen(task: DirectTask) -> dict[str, Any]:
+def _foreseen(task: DirectTask) -> dict[str, Any]:
     """Return in plain values what a task would do and cost, with the reason of each choice."""
     plan = task.plan
     settings, coordinates = plan.settings, plan.coordinates
@@ -59,7 +66,7 @@ def foreseen(task: DirectTask) -> dict[str, Any]:
     }
 
 
-def steps_of(task: DirectTask, found: dict[str, Any]) -> list[tuple[str, str]]:
+def _steps(task: DirectTask, found: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the first lines of a check: a word and a line each."""
     kind = "public coordinates" if task.has_pool else "features"
     budget = f"ε = {at_most(found['price'], 6)}, δ = {at_most(found['delta'], 6)}"
@@ -107,3 +114,36 @@ def price_of(task: DirectTask, event: Event | None = None) -> float:
     """Return the ε of all rounds at the task's δ, as its ledger counts it; of those for another relation, if given."""
     event = task.event if event is None else event
     return epsilon(event, task.delta) if task.composition == "sum" else epsilon_of_zcdp(zcdp(event), task.delta)
+
+
+class Rounds:
+    """Noisy gradient rounds on the private rows themselves: a :class:`~quorate.run.method.Method`."""
+
+    prepare = staticmethod(prepare_direct)
+    draft = staticmethod(direct_draft)
+    facts = staticmethod(direct_facts)
+
+    def check(self, task: DirectTask) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        """Say what a task would do and cost."""
+        found = _foreseen(task)
+        return found, _steps(task, found)
+
+    def charge(self, task: DirectTask, ledger: Ledger, key: str | None = None) -> Charge:
+        """Return what a task asks of its ledger, or has asked; its key is that of the work alone."""
+        return task.charge_on(ledger)
+
+    def go(
+        self,
+        task: DirectTask,
+        ledger: Ledger,
+        *,
+        stages: StageStore | None = None,
+        key: str | None = None,
+        watch: Watch | None = None,
+    ) -> tuple[DirectTask, DirectResult]:
+        """Go the rounds."""
+        result = run_rounds(task, ledger, stages=stages, watch=watch)
+        return result.task, result
+
+
+ROUNDS: Final = Rounds()

@@ -1,19 +1,26 @@
-"""What a task of teachers would do and cost, before anything is fitted or charged: the same for a fit and for a run."""
+"""The method of votes, whole: what a folder and an estimator do with it, and what a check says of it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 from quorate.accounting.figures import at_most, several
+from quorate.ledger import Budget, Ledger
 from quorate.mechanisms.schedule import form_of, scale_of
+from quorate.release import Charge
+from quorate.report import Facts
 from quorate.run.check_result import unit_line
-from quorate.run.facts import name_of
-from quorate.voting.facts import told
+from quorate.run.facts import RunMetadata, name_of
+from quorate.run.stage_store import StageStore
+from quorate.types import Watch
+from quorate.voting.facts import draft, facts, told
+from quorate.voting.flow import RunResult, run_pipeline, schedule
 from quorate.voting.models import is_linear
+from quorate.voting.prepare import prepare
 from quorate.voting.task import Task
 
 
-def foreseen(task: Task) -> dict[str, Any]:
+def _foreseen(task: Task) -> dict[str, Any]:
     """Return in plain values what a task would do and cost, with the reason of each choice."""
     return {
         "method": "votes",
@@ -39,7 +46,7 @@ def foreseen(task: Task) -> dict[str, Any]:
     }
 
 
-def steps_of(task: Task, found: dict[str, Any]) -> list[tuple[str, str]]:
+def _steps(task: Task, found: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the first lines of a check: a word and a line each."""
     answers = found["n_queries"] + found["online_answers"]
     model = "" if is_linear(task.teacher) else f" ({name_of(task.teacher)})"
@@ -54,3 +61,40 @@ def steps_of(task: Task, found: dict[str, Any]) -> list[tuple[str, str]]:
         ("by", found["released_by"]),
         ("spend", f"{budget} for {task.neighbouring.any_one}"),
     ]
+
+
+class Votes:
+    """Teachers vote, a mechanism answers, a student is published: a :class:`~quorate.run.method.Method`."""
+
+    prepare = staticmethod(prepare)
+    facts = staticmethod(facts)
+
+    def check(self, task: Task) -> tuple[dict[str, Any], list[tuple[str, str]]]:
+        """Say what a task would do and cost."""
+        found = _foreseen(task)
+        return found, _steps(task, found)
+
+    def charge(self, task: Task, ledger: Ledger, key: str | None = None) -> Charge:
+        """Return what a task asks of any ledger."""
+        return schedule(task, task.content_key if key is None else key)
+
+    def draft(self, task: Task, budget: Budget, metadata: RunMetadata) -> tuple[Facts, None]:
+        """Gather what is known of a report before the charge; the student's form is not known then."""
+        return draft(task, budget, metadata), None
+
+    def go(
+        self,
+        task: Task,
+        ledger: Ledger,
+        *,
+        stages: StageStore | None = None,
+        key: str | None = None,
+        watch: Watch | None = None,
+    ) -> tuple[Task, RunResult]:
+        """Go the whole way."""
+        key = task.content_key if key is None else key
+        result = run_pipeline(task, ledger, stages=stages, key=key, watch=watch)
+        return result.task, result
+
+
+VOTES: Final = Votes()
