@@ -19,7 +19,7 @@ from quorate.accounting import calibrate_sigma
 from quorate.data.feature_maps.patches import PatchFeatures
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
 from quorate.experiments.mnist import upright
-from quorate.experiments.sources import found, mnist
+from quorate.experiments.sources import file_of, mnist
 from quorate.students.share_models import fit_process_shares
 from quorate.students.shares import fit_vote_shares
 
@@ -34,7 +34,7 @@ EPSILONS, DELTA, SEEDS, RECORD_TEACHERS = (0.5, 1.0, 2.0), 1e-5, (0, 1), 300
 def divided(folder: Path) -> tuple[list[Any], list[Any], list[Any]]:
     """Return patch features and classes of public, held-out and private images, and the writers of the last."""
     train, _ = mnist(folder)
-    with np.load(found(folder, "mnist/writers.npz")) as archive:
+    with np.load(file_of(folder, "mnist/writers.npz")) as archive:
         writers = archive["train"]
     order = np.random.default_rng(7).permutation(np.unique(writers))
     images = upright(train.X)

@@ -39,7 +39,7 @@ from quorate.data.rows import flat_images, image_shape
 from quorate.ensemble import as_teacher, count_votes, partition_rows, train_teachers
 from quorate.errors import PreconditionFailed
 from quorate.experiments.mnist import upright
-from quorate.experiments.sources import a9a, folder_of_files, found, imdb, mnist, mushroom, weighed_words
+from quorate.experiments.sources import a9a, file_of, folder_of_files, imdb, mnist, mushroom, weighed_words
 from quorate.labelling.release_log import ReleaseBuilder
 from quorate.mechanisms import ConfidentNoisyMax, GaussianNoisyMax, NoisyCounts, PermuteAndFlip
 from quorate.noise import SeededNoise
@@ -129,7 +129,7 @@ def digits(*, by_writer: bool) -> Parts:
     """MNIST, upright: training images are private, test images public."""
     folder = folder_of_files()
     train, test = mnist(folder)
-    writers = np.load(found(folder, "mnist/writers.npz")) if by_writer else None
+    writers = np.load(file_of(folder, "mnist/writers.npz")) if by_writer else None
     public = upright(test.X).reshape(-1, *IMAGE)
     parts = Parts(X=upright(train.X), codes=train.codes, public=(public, test.codes))
     return parts if writers is None else replace(parts, writers=writers["train"], public_writers=writers["test"])

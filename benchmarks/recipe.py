@@ -33,7 +33,7 @@ from quorate.accounting import calibrate_sigma
 from quorate.data import load_adult, load_mushroom, public_encoder
 from quorate.errors import PreconditionFailed
 from quorate.experiments.measurement import standard_error
-from quorate.experiments.sources import folder_of_files, found, mnist
+from quorate.experiments.sources import file_of, folder_of_files, mnist
 from quorate.labelling import Released
 from quorate.mechanisms import NoisyCounts
 from quorate.run.public_facts import PublicFacts
@@ -202,7 +202,7 @@ def mean(values: list[float]) -> str:
 def persons(splits: int) -> None:
     folder = folder_of_files()
     train, test = mnist(folder)
-    writers = np.load(found(folder, "mnist/writers.npz"))["train"]
+    writers = np.load(file_of(folder, "mnist/writers.npz"))["train"]
     units = len(np.unique(writers))
     print(f"mnist: {units} writers, {len(writers):,} private digits of 784 pixels, 5,000 public, 5,000 held out")
     for epsilon in EPSILONS:

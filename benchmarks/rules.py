@@ -36,7 +36,7 @@ from scipy.special import logit
 from benchmarks.recipe import adult, anes96, column_of, of_sklearn, packaged
 from quorate.data import take
 from quorate.errors import PreconditionFailed
-from quorate.experiments.sources import folder_of_files, found, weighed_words
+from quorate.experiments.sources import file_of, folder_of_files, weighed_words
 from quorate.mechanisms import NoisyCounts
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan_row import PlanRow
@@ -74,7 +74,7 @@ def newsgroups(groups: Callable[[int], int]) -> tuple[Any, Any]:
     """Word counts, and the group of a message: codes that `groups` makes of the twenty; those below 0 are left out."""
     from scipy.sparse import csr_matrix
 
-    kept = np.load(found(folder_of_files(), "newsgroups20/newsgroups20_hashed.npz"))
+    kept = np.load(file_of(folder_of_files(), "newsgroups20/newsgroups20_hashed.npz"))
     words = csr_matrix(
         (kept["data"].astype(float), kept["indices"].astype("int32"), kept["indptr"]), shape=tuple(kept["shape"])
     )

@@ -21,7 +21,7 @@ from quorate import PrivateClassifier, PublicPool
 from quorate.accounting.figures import several
 from quorate.errors import PreconditionFailed
 from quorate.experiments.measurement import standard_error
-from quorate.experiments.sources import Split, a9a, folder_of_files, found, imdb, mnist, mushroom, split
+from quorate.experiments.sources import Split, a9a, file_of, folder_of_files, imdb, mnist, mushroom, split
 
 EPSILONS = (0.5, 1.0, 2.0)
 BEFORE = {"teacher": LogisticRegression(C=100.0, max_iter=1_000), "student": LogisticRegression(max_iter=1_000)}
@@ -48,7 +48,7 @@ TABLES: dict[str, tuple[str, Callable[[int], Split], int]] = {
 
 
 def writers() -> Any:
-    return np.load(found(folder_of_files(), "mnist/writers.npz"))["train"]
+    return np.load(file_of(folder_of_files(), "mnist/writers.npz"))["train"]
 
 
 def measured(name: str, splits: int | None) -> None:

@@ -16,7 +16,7 @@ from quorate.folder.template import written
 PAGE = Path(__file__).parent / "reference" / "settings.md"
 HEAD = "| key | default | meaning |\n| --- | --- | --- |\n"
 SCHEMA = (
-    '| `[schema] COLUMN` | none | for `"direct"` '
+    '| `[schema] COLUMN` | none | for `"direct"` and `"votes"` '
     "[without public rows](../how-to/learn-directly.md#without-public-rows), "
     'in place of `[data] public`: two numbers or two dates that bound the column (`age = [0, 120]`), `"number"`, the '
     'list of its values (`sex = ["F", "M"]`), or `"drop"`. Of sparse rows, `columns` alone: their number |'

@@ -127,7 +127,7 @@ def named(parameter: str, *value: object) -> str:
     [said] = value
     if name.startswith("--"):
         return name if said is True else f"{name} {said}"
-    text = f'"{said}"' if isinstance(said, str) else repr(said)
+    text = f'"{said}"' if isinstance(said, str) else repr(said).replace("e-0", "e-")
     if name.startswith("["):
         return f"{name} = {text.lower() if isinstance(said, bool) else text}"
     return f"{name}={text}"

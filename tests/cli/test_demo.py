@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from quorate.cli import demo as demo_module
+from quorate.data import load_adult
+from quorate.data.declared_schema import Schema
 from quorate.folder import demo as inputs_module
 from quorate.folder import methods
+from quorate.folder.settings import read_settings
 
 FIELDS = {
     "accuracy", "balanced_accuracy", "non_private_accuracy", "epsilon", "delta", "n_teachers", "n_answers", "sigma",
@@ -29,6 +32,20 @@ class Once:
 
     facts: Any = None
     non_private: Any = None
+
+
+def test_the_demo_without_public_rows_declares_every_value_that_adult_has(tmp_path: Path) -> None:
+    inputs_module.write_inputs(tmp_path, public=False)
+    settings = read_settings(tmp_path / "quorate.toml")
+    assert settings.data.public is None
+    assert not (tmp_path / "public.csv").exists()
+    table = load_adult().test
+    schema = Schema.of(settings.schema)
+    assert {*schema.columns, *schema.dropped} == set(table.columns)
+    assert not any((held.codes(table[name]) < 0).any() for name, held in schema.columns.items())
+    direct = read_settings(inputs_module.write_direct(tmp_path, public=False) / "quorate.toml")
+    assert direct.schema == settings.schema
+    assert direct.method.feature_map == "auto"
 
 
 @pytest.mark.heavy

@@ -352,6 +352,26 @@ def test_without_a_public_table_the_first_line_tells_the_separator(tmp_path: Pat
     assert "encoding" not in data
 
 
+def test_without_a_public_table_each_column_is_a_question_that_check_names(tmp_path: Path, cli: Any) -> None:
+    (tmp_path / "private.csv").write_bytes(b"age,ward name,person,ill\n\xff rubbish")
+    options = ("--label", "ill", "--unit", "person", "--classes", "no,yes", "--epsilon", 1, "--n-records", 90, "--yes")
+    code, out, err = cli("init", tmp_path / "run", "--from", tmp_path / "private.csv", *options)
+    assert code == 0, err
+    assert "to fill in: [schema] (2 columns)" in out
+    assert "never what was read off private rows" in " ".join(out.split())
+    document = tomllib.loads((tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8"))
+    assert document["schema"] == {"age": "?", "ward name": "?"}
+    assert document["method"] == {"by": "direct"}
+    assert "public" not in document["data"]
+    for by in ("direct", "votes"):
+        settings = (tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8")
+        (tmp_path / "run" / "quorate.toml").write_text(settings.replace('by = "direct"', f'by = "{by}"'))
+        (tmp_path / "private.csv").write_text("age,ward name,person,ill\n54,north,P1,no\n")
+        code, _, err = cli("check", tmp_path / "run")
+        assert code == 2
+        assert "[schema]: still open: columns 'age', 'ward name'" in " ".join(err.split())
+
+
 def test_a_column_that_looks_like_an_id_of_persons_is_asked_about(tmp_path: Path, cli: Any) -> None:
     rows = PUBLIC.with_columns(ill=pl.lit("no"), key=pl.Series([f"P{place // 3:05d}" for place in range(30)]))
     rows = pl.concat([rows] * 3)

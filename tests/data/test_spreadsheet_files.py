@@ -156,6 +156,19 @@ def test_a_cell_that_the_library_fails_on_refuses_no_table(tmp_path: Path, insid
     assert cells.X.drop("age").equals(others.X.drop("age"))
 
 
+@pytest.mark.parametrize("memory", [None, 0])
+def test_ids_of_which_excel_lost_digits_make_no_two_persons_one(tmp_path: Path, memory: int | None) -> None:
+    rows: list[tuple[Any, ...]] = [("age", "id", "ill"), (39, 2**60, "no"), (40, 2**60 + 1, "yes"), (17, "P3", "no")]
+    path = excel(tmp_path / "t.xlsx", [*rows, (18, 4, "no"), (19, str(2**60), "no")])
+    table = read_cells(path, label="ill", unit="id", n_features=1, memory=memory)
+    ids = table.unit if memory is None else table.unit.to_list()  # type: ignore[union-attr]
+    assert ids == [None, None, "P3", "4", str(2**60)]
+    with pytest.raises(DataRefused, match=r"column 'id' holds numbers beyond 2⁵³ .* write ids as text"):
+        read_data(path, label="ill", unit="id")
+    whole = excel(tmp_path / "w.xlsx", [*rows[:1], (39, 2**53 - 1, "no")])
+    assert read_data(whole, label="ill", unit="id").unit == [str(2**53 - 1)]
+
+
 def test_a_cell_in_the_last_column_of_all_takes_no_memory(tmp_path: Path) -> None:
     path = excel(tmp_path / "t.xlsx", [NAMES, *ROWS])
     whole = read_cells(path, label="ill", n_features=5).X

@@ -5,8 +5,7 @@ import pytest
 from scipy import sparse
 
 from quorate.data.identity import is_same_object
-from quorate.data.rows import as_rows
-from quorate.data.summed_cells import summed_cells
+from quorate.data.rows import as_rows, summed_cells
 from quorate.run.schema import Schema
 
 WIDTH, PARTS = 6, 60

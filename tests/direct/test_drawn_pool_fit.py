@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import warnings
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -157,6 +158,32 @@ def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(
         blocks = reservation.blocks(GRADIENT_ROUND)
         assert [block.answers is None for block in blocks].count(True) == (0 if lost == "a level" else 1)
         assert len(reservation.blocks(MARGINAL_LEVEL)) == 1
+
+
+def test_a_fit_that_was_begun_when_rows_were_drawn_without_tails_goes_on_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from quorate.direct import descend, flow
+
+    rows, labels = patients(N, 1)
+    schema = {"age": (0, 120), "income": "drop", "seen": "drop", "ward": ["n", "s"]}
+    real = flow.draw_rows
+    with monkeypatch.context() as patch:
+
+        def dies(*_: Any) -> Any:
+            raise Killed
+
+        def as_before(schema: Any, released: Any, *how: Any) -> Any:
+            return real(schema, replace(released, without_tails=True), *how)
+
+        patch.setattr(flow, "draw_rows", as_before)
+        patch.setattr(descend, "noisy_sum", dies)
+        with pytest.raises(Killed):
+            estimator(ledger=tmp_path / "ledger.db").fit(rows, labels, schema=schema)
+    clf = estimator(ledger=tmp_path / "ledger.db").resume(rows, labels, schema=schema)
+    task = clf._kept.task
+    tails = real(task.drawn.before.declared, task.drawn.released, 1_200, task.drawn.key)
+    assert not clf.pool_.equals(tails)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from functools import partial
+from dataclasses import make_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,12 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PrivateClassif
     path = tmp_path_factory.mktemp("kept") / "ledger.db"
     clf = made(path).fit(X, Y, public=PUBLIC)
     return path, clf, clf.ask(ROWS[:3])
+
+
+def begun_with(**changes: bool) -> type[RunConfig]:
+    """The configuration as it was when something that is on by default now was not, or the other way round."""
+    changed = [(name, bool, value) for name, value in changes.items()]
+    return make_dataclass("Begun", changed, bases=(RunConfig,), frozen=True, kw_only=True, slots=True)
 
 
 def copied(kept: tuple[Path, PrivateClassifier, list[Any]], folder: Path) -> Path:
@@ -274,7 +280,7 @@ def test_a_fit_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(
     weights, labels = {0: 1, 1: 20}, np.asarray(classes)[Y]
     own = classifier(ledger=tmp_path / "ledger.db", classes=classes, teacher=LogisticRegression(class_weight=weights))
     with monkeypatch.context() as then:
-        then.setattr(private_classifier, "RunConfig", partial(RunConfig, classes_by_shard=True))
+        then.setattr(private_classifier, "RunConfig", begun_with(classes_by_shard=True))
         before = clone(own).fit(X, labels, public=PUBLIC)
     charged = entries(tmp_path / "ledger.db")
     again = clone(own).resume(X, labels, public=PUBLIC)
@@ -290,7 +296,7 @@ def test_a_fit_that_told_spellings_apart_goes_on_so(tmp_path: Path, monkeypatch:
     labels = (rows["age"] > 0).to_numpy().astype(int)
     own = classifier(ledger=tmp_path / "ledger.db")
     with monkeypatch.context() as then:
-        then.setattr(private_classifier, "RunConfig", partial(RunConfig, words_as_written=True))
+        then.setattr(private_classifier, "RunConfig", begun_with(words_as_written=True))
         before = clone(own).fit(rows, labels, public=pool)
     charged = entries(tmp_path / "ledger.db")
     with pytest.raises(BudgetExhausted, match="resume"):

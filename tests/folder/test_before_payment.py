@@ -43,7 +43,8 @@ MORE: list[tuple[Facts, Facts, str]] = [
 def tables(facts: Facts, wish: Facts) -> tuple[pl.DataFrame, pl.DataFrame, list[str], list[str] | None]:
     """Private rows, public rows, labels and ids of a set-up; numbers, as many columns as it says."""
     known = MUSHROOM | facts
-    n_teachers = wish.get("n_teachers") or recipe(PublicFacts(**known)).n_teachers
+    most = (recipe(PublicFacts(**known, tiny=tiny)).n_teachers for tiny in (False, True))
+    n_teachers = wish.get("n_teachers") or max(most)
     n, m = max(n_teachers, 20), known["n_public"]
     rng, columns = np.random.default_rng(0), [f"x{at}" for at in range(known["width"])]
     private, public = (pl.DataFrame(rng.normal(size=(rows, len(columns))).round(3), schema=columns) for rows in (n, m))

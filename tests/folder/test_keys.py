@@ -12,11 +12,26 @@ from quorate import PrivateClassifier, PublicPool
 from quorate.errors import QuorateError
 
 DECLARED: dict[str, Any] = {"data.n_records": 400}
+DIRECT: dict[str, Any] = {
+    "method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None, **DECLARED,
+}  # fmt: skip
 REFUSED = [
     ({"mechanism.queries": 9_000}, "[mechanism] queries = 9000 but the pool has 150 distinct points"),
     ({"teachers.count": 500, **DECLARED}, "Try [teachers] count = "),
     ({"teachers.count": 500, "data.n_records": 600}, "for which [data] n_records = 600 was declared"),
     ({"teachers.count": 500, "data.n_records": 600}, 'and take [teachers] count = "auto"'),
+    ({"mechanism.queries": 900, "mechanism.strategy": "margin"}, "Margin asks 900 queries ([mechanism] queries), but"),
+    (
+        {"mechanism.name": "StableSparseVector", "mechanism.cutoff": 200, "mechanism.queries": 100},
+        "[mechanism] cutoff must be at most the number of queries, which is 100, got 200; no more can be declined",
+    ),
+    (
+        {"teachers.prior_matching": True, "data.classes": ["no", "yes", "perhaps"]},
+        "[teachers] prior_matching is for two classes, and there are 3; leave it out",
+    ),
+    ({**DIRECT, "method.feature_map": "patches"}, '[method] feature_map = "patches" takes square grey images'),
+    ({**DIRECT, "budget.epsilon": 9_000.0}, "[budget] epsilon = 9000.0 is too large for [budget] delta = 1e-5: round"),
+    ({**DIRECT, "budget.epsilon": 9_000.0, "run.epsilon": 8_000.0}, "[run] epsilon = 8000.0 is too large for"),
     ({"budget.epsilon": 0.001, "run.allow_hopeless": None, **DECLARED}, "same: [run] allow_hopeless = true"),
 ]
 
@@ -29,6 +44,7 @@ def test_a_refusal_in_a_folder_names_keys_and_no_argument(
     code, _, err = cli("check", make_run(**changes))
     assert code in (2, 4)
     assert told in err
+    assert "\n" not in err.strip().partition("\n(QUO-")[0]
     assert not [name for name in ("queries=", "n_teachers", "n_records=", "allow_hopeless=") if name in err]
 
 

@@ -652,7 +652,7 @@ def test_audits_take_quorates_own_by_name_and_ask_for_its_noise(cli: Any) -> Non
         (f"{NAME}:Abstract", "mechanism Abstract lacks event, release_many"),
         (f"{NAME}:Sums", "mechanism Sums takes 'sums'"),
         (f"{NAME}:Undeclared", "mechanism Undeclared does not declare its sensitivity"),
-        (f"{NAME}:Insensitive", "sensitivity of mechanism Insensitive must be"),
+        (f"{NAME}:Insensitive", "mechanism Insensitive: sensitivity must be"),
         (f"{NAME}:Odd", "no task fills in the field 'weather'"),
         (f"{NAME}:Asking", "Asking needs depth"),
         (f"{NAME}:Unregistered", "mechanism Unregistered: its price is no event that a ledger can store"),

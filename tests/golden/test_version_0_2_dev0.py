@@ -26,6 +26,7 @@ CLAIMED = {
     "direct-fit": "add, remove or replace one record",
     "votes-strategy": "add, remove or replace one record",
     "votes-run": "add, remove or replace one record",
+    "votes-by-default": "add, remove or replace one record",
     "votes-command": "add, remove or replace one record",
     "direct-relation": "add or remove one record",
     "direct-default-map": "add or remove one record",

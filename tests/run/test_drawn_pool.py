@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -383,6 +384,26 @@ def released_of(frame: pl.DataFrame, mu: float = 0.3) -> ReleasedMarginals:
     marginals = NoisyMarginals(partitions_of(KINDS), mu=mu, neighbours="add-or-remove")
     counts = count_cells(KINDS, [frame], counted(len(frame), np.arange(len(frame))))
     return release_marginals(marginals, counts, reserved(marginals), SeededNoise(5))
+
+
+@pytest.mark.parametrize("wide", [1, 20])
+def test_tails_are_drawn_where_few_parts_of_a_range_can_be_told_apart(wide: int) -> None:
+    """Of counts from 3 σ alone a normal column comes out with half its spread; with tails, at more of it."""
+    rng, n, columns = np.random.default_rng(1), 6_600, 12
+    rows = rng.normal(size=(n, columns))
+    low, high = -5.0 * wide, 4.0 * wide
+    schema = Schema({str(place): (low, high) for place in range(columns)})
+    marginals = NoisyMarginals(partitions_of(schema), mu=0.0475 * np.sqrt(columns / 20), neighbours="add-or-remove")
+    frame = pl.DataFrame({str(place): rows[:, place] for place in range(columns)})
+    counts = count_cells(schema, [frame], counted(n, np.arange(n)))
+    released = release_marginals(marginals, counts, Unpaid(), SeededNoise(2))  # type: ignore[arg-type]
+    spread = [
+        draw_rows(schema, replace(released, without_tails=without), 2_000, KEY).to_numpy().std(axis=0)
+        for without in (False, True)
+    ]
+    off = [float(np.sqrt((np.log(column) ** 2).mean())) for column in spread]
+    assert off[0] < 0.8 * off[1]
+    assert 0.5 < np.median(spread[0]) < 1.5
 
 
 def test_drawn_rows_are_distributed_as_the_private_ones_column_by_column() -> None:

@@ -99,14 +99,20 @@ def test_what_stands_in_both_tables_and_what_the_pool_does_not_know_is_said() ->
     assert "but for case, for blanks" in said
 
 
-@pytest.mark.parametrize("marginals", [None, 0])
-def test_cells_that_a_schema_does_not_declare_are_counted_by_column(marginals: int | None) -> None:
+def voting(**how: Any) -> PrivateClassifier:
+    return PrivateClassifier(**SETTINGS, n_teachers=10, n_jobs=1, allow_hopeless=True, **how)
+
+
+@pytest.mark.parametrize(
+    "classifier", [direct(), direct(marginals=0), voting()], ids=["drawn", "no marginals", "votes"]
+)
+def test_cells_that_a_schema_does_not_declare_are_counted_by_column(classifier: Any) -> None:
     """Nothing else says so before the whole budget is spent on rows that say nothing."""
     rng, y = np.random.default_rng(3), labels(N)
     X = pd.DataFrame({"ward": rng.choice(["north", "south"], N), "age": rng.uniform(0, 90, N), "sex": ["F", "M"] * 200})
     X.loc[0, "sex"], X.loc[1, "age"] = "U", np.nan
     schema = {"ward": ["N", "S"], "age": (200, 300), "sex": ["f", "F", "M"]}
-    found = check(direct(marginals=marginals), X, y, schema=schema, look=True)
+    found = check(classifier, X, y, schema=schema, look=True)
     said = printed(found)
     for words in (
         "'ward': 400 of 400 can be used (400 with an entry that the schema does not list)",
@@ -116,10 +122,10 @@ def test_cells_that_a_schema_does_not_declare_are_counted_by_column(marginals: i
     ):
         assert words in said, said
     X["ward"], X["age"] = X["ward"].str[0].str.upper(), X["age"] + 200
-    said = printed(check(direct(marginals=marginals), X, y, schema=schema, look=True))
+    said = printed(check(classifier, X, y, schema=schema, look=True))
     assert "most cells" not in said
     assert "'ward'" in said.partition("all of 400")[0], "nothing is said of a column that fits"
-    plain = check(direct(marginals=marginals), X, y, schema=schema)
+    plain = check(classifier, X, y, schema=schema)
     assert found.to_json() == plain.to_json(), "no private cell is in what may be reported"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.errors import InvalidParameter, PreconditionFailed, naming
 from quorate.service.settings import ServiceSettings, read_service_settings
 
 
@@ -109,3 +109,15 @@ def test_the_earlier_prefix_is_read_with_a_warning_where_it_is_sure() -> None:
     with pytest.warns(FutureWarning, match="MAX_ROWS"):  # the new name goes before the earlier one
         found = read_service_settings(None, environment=both)
     assert found.max_rows == 6
+
+
+def test_a_setting_is_refused_under_the_name_by_which_it_was_given(tmp_path: Path) -> None:
+    path = tmp_path / "service.toml"
+    path.write_text("[service]\nmax_rows = 0\n")
+    with pytest.raises(InvalidParameter, match=r"^\[service\] max_rows must be a whole number >= 1, got 0"):
+        read_service_settings(path, environment={})
+    environment = {"QUORATE_SERVE_MAX_ROWS": "-4"}
+    with pytest.raises(InvalidParameter, match=r"^QUORATE_SERVE_MAX_ROWS must be a whole number >= 1, got -4"):
+        read_service_settings(path, environment=environment)
+    with naming({"max_rows": "--max-rows"}), pytest.raises(InvalidParameter, match=r"^--max-rows must be .*, got -5"):
+        read_service_settings(path, environment=environment, max_rows=-5)

@@ -202,7 +202,8 @@ def test_the_students_file_opens_for_a_stranger_with_nothing_to_trust(student, m
 
 def test_a_lesson_holds_public_rows_released_answers_and_public_facts_alone():
     assert {each.name for each in fields(StudentData)} == {
-        "pool", "points", "queries", "released", "classes", "n_teachers", "seed", "declined", "one_unit", "shared"
+        "pool", "points", "queries", "released", "classes", "n_teachers", "seed", "declined", "one_unit", "prior",
+        "shared",
     }  # fmt: skip
     assert {each.name for each in fields(SharedCoordinates)} == {"_known"}  # coordinates by a hash of the pool
     assert {each.name for each in fields(Released)} == {

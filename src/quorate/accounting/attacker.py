@@ -66,7 +66,7 @@ def miss_rate(epsilon: float, delta: float, false_alarm: float) -> float:
     """
     _check(epsilon, delta)
     if not 0 <= false_alarm <= 1:
-        raise InvalidParameter(f"false_alarm must be in [0, 1], got {false_alarm!r}")
+        raise InvalidParameter(parameter="false_alarm", got=false_alarm, expected="in [0, 1]")
     shrunk = exp(-epsilon)  # the first line is written with e^-ε too, so that a large ε does not overflow
     first = (1 - delta) - false_alarm / shrunk if shrunk > 0 and false_alarm <= shrunk else 0.0
     return max(0.0, first, shrunk * (1 - delta - false_alarm))
@@ -93,7 +93,7 @@ def worlds_told_apart(epsilon: float, delta: float, pairs: int = PAIRS) -> int:
     """
     _check(epsilon, delta)
     if isinstance(pairs, bool) or not isinstance(pairs, int) or pairs < 1:
-        raise InvalidParameter(f"pairs must be an integer >= 1, got {pairs!r}")
+        raise InvalidParameter(parameter="pairs", got=pairs, expected="an integer >= 1")
     shrunk = Fraction(nextafter(exp(-epsilon), 0.0)) if epsilon > 0 else Fraction(1)  # from below: the rest is exact
     right = (1 + Fraction(repr(delta)) * shrunk) / (1 + shrunk)  # = 1 - (1 - δ)/(1 + e^ε), falling in e^-ε
     return min(pairs, ceil(pairs * right))
@@ -114,9 +114,9 @@ def worlds_told_apart_by(delta_at_zero: float, pairs: int = PAIRS) -> int:
 
 def _check(epsilon: float, delta: float) -> None:
     if not (epsilon >= 0 and isfinite(epsilon)):
-        raise InvalidParameter(f"epsilon must be finite and >= 0, got {epsilon!r}")
+        raise InvalidParameter(parameter="epsilon", got=epsilon, expected="finite and >= 0")
     if not 0 <= delta <= 1:
-        raise InvalidParameter(f"delta must be in [0, 1], got {delta!r}")
+        raise InvalidParameter(parameter="delta", got=delta, expected="in [0, 1]")
 
 
 def closeness(neighbouring: Neighbouring, epsilon: float, delta: float, *, published: str = PUBLISHED) -> str:

@@ -111,7 +111,9 @@ def calibrate(
         cost, rule = spend.explain(_answers(sigma, n_answers, l2_sensitivity, noise), delta)
         return Calibration(sigma=sigma, epsilon=cost, delta=delta, epsilon_left=max(epsilon - cost, 0.0), rule=rule)
     if calibration != "tight":
-        raise InvalidParameter(f"calibration must be 'tight' or 'paper', got {calibration!r}; leave it out for 'tight'")
+        raise InvalidParameter(
+            parameter="calibration", got=calibration, expected="'tight' or 'paper'", advice="leave it out for 'tight'"
+        )
     epsilon_floor, delta_floor = _targets(epsilon, delta, n_answers, noise)
     target_epsilon, target_delta = epsilon_floor * (1 - _MARGIN), delta_floor * (1 - _MARGIN)
 
@@ -228,7 +230,9 @@ def answers_allowed(
 
 def _answers(sigma: float, n_answers: int, l2_sensitivity: float, noise: str) -> Event:
     if noise not in ("discrete", "continuous"):
-        raise InvalidParameter(f"noise must be 'discrete' or 'continuous', got {noise!r}; leave it out for 'discrete'")
+        raise InvalidParameter(
+            parameter="noise", got=noise, expected="'discrete' or 'continuous'", advice="leave it out for 'discrete'"
+        )
     kind = DiscreteGaussian if noise == "discrete" else Gaussian
     return Repeated(kind(sigma, l2_sensitivity), n_answers)
 

@@ -154,7 +154,9 @@ class Filter:
         if self.order is not None:
             order = real("order", self.order, above=0)
             if not order > 1:
-                raise InvalidParameter(f"order must be > 1, got {self.order!r}; pass a Rényi order such as 16")
+                raise InvalidParameter(
+                    parameter="order", got=self.order, expected="> 1", advice="pass a Rényi order such as 16"
+                )
             object.__setattr__(self, "order", order)
 
     @classmethod
@@ -162,7 +164,7 @@ class Filter:
         """Return the zCDP filter with the largest limit that is (ε, δ)-DP, rounded down."""
         epsilon, delta = real("epsilon", epsilon, above=0), real("delta", delta, at_least=0, below=1)
         if not delta > 0:
-            raise InvalidParameter(f"delta must be > 0, got {delta!r}; zCDP has no ε at δ = 0")
+            raise InvalidParameter(parameter="delta", got=delta, expected="> 0", advice="zCDP has no ε at δ = 0")
         low, high = 0.0, epsilon + 1.0
         while epsilon_of_zcdp(high, delta) <= epsilon:
             low, high = high, 2 * high
@@ -250,7 +252,7 @@ class Odometer:
         object.__setattr__(self, "rate", real("rate", self.rate, above=0))
         object.__setattr__(self, "delta", real("delta", self.delta, at_least=0, below=1))
         if not self.delta > 0:
-            raise InvalidParameter(f"delta must be > 0, got {self.delta!r}; pass for example 1e-6")
+            raise InvalidParameter(parameter="delta", got=self.delta, expected="> 0", advice="pass for example 1e-6")
         object.__setattr__(self, "spent", real("spent", self.spent, at_least=0))
 
     @classmethod

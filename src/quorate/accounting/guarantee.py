@@ -122,7 +122,9 @@ class Guarantee:
         for name in _TEXTS:
             text = getattr(self, name)
             if not isinstance(text, str) or not text.strip() or "\n" in text:
-                raise InvalidParameter(f"{name} must be one line of text, got {text!r}; say it in a phrase")
+                raise InvalidParameter(
+                    parameter=name, got=text, expected="one line of text", advice="say it in a phrase"
+                )
         caveats = self.caveats
         if not isinstance(caveats, tuple) or not all(isinstance(caveat, str) for caveat in caveats):
             raise InvalidParameter("caveats must be a tuple of texts; pass ('…',) or ()")

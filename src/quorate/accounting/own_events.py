@@ -88,8 +88,10 @@ def register_event(
     """
     if not isinstance(kind, str) or not _NAME.fullmatch(kind):
         raise InvalidParameter(
-            f'kind must be lower-case words with a dot between them, as in "staircase.vote", got {kind!r}; names '
-            "without a dot are quorate's"
+            parameter="kind",
+            got=kind,
+            expected='lower-case words with a dot between them, as in "staircase.vote"',
+            advice="names without a dot are quorate's",
         )
     if (priced_as is None) == (rdp is None) or (zcdp is not None and rdp is None):
         raise InvalidParameter(

@@ -52,16 +52,7 @@ class Law(Protocol):
 
 
 @dataclass(frozen=True)
-class DiscreteLaplaceLaw:
-    r""":math:`P(x) = \frac{1-r}{1+r} r^{|x|}`, :math:`r = e^{-1/scale}`.
-
-    Examples
-    --------
-    >>> law = DiscreteLaplaceLaw(2.0)
-    >>> float(np.exp(law.log_pmf(law.support())).sum().round(12))
-    1.0
-    """
-
+class _Scaled:
     scale: float
 
     def __post_init__(self) -> None:
@@ -71,6 +62,18 @@ class DiscreteLaplaceLaw:
     def width(self) -> float:
         """The scale."""
         return self.scale
+
+
+@dataclass(frozen=True)
+class DiscreteLaplaceLaw(_Scaled):
+    r""":math:`P(x) = \frac{1-r}{1+r} r^{|x|}`, :math:`r = e^{-1/scale}`.
+
+    Examples
+    --------
+    >>> law = DiscreteLaplaceLaw(2.0)
+    >>> float(np.exp(law.log_pmf(law.support())).sum().round(12))
+    1.0
+    """
 
     def log_pmf(self, x: ArrayLike) -> FloatArray:
         """Return log P(X = x)."""
@@ -96,7 +99,7 @@ class DiscreteLaplaceLaw:
 
 
 @dataclass(frozen=True)
-class GeometricLaw:
+class GeometricLaw(_Scaled):
     r""":math:`P(k) = (1-r) r^k` on 0, 1, 2, …, :math:`r = e^{-1/scale}`.
 
     Examples
@@ -104,16 +107,6 @@ class GeometricLaw:
     >>> float(np.exp(GeometricLaw(2.0).log_above(3)).round(6))  # e^{-4/2}
     0.135335
     """
-
-    scale: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", real("scale", self.scale, above=0))
-
-    @property
-    def width(self) -> float:
-        """The scale."""
-        return self.scale
 
     def log_pmf(self, x: ArrayLike) -> FloatArray:
         """Return log P(X = x)."""

@@ -155,8 +155,28 @@ class PlannedScan:
         return on_them.audit(audited, confidence, seed=seed, **how)
 
 
+class _Comparison:
+    """How answers are compared: not one by one, so that an attack's `delta` and `n_jobs` change nothing."""
+
+    __slots__ = ()
+    name: str
+
+    def compared(self, audited: Any, confidence: float, seed: int | None) -> GoodnessOfFit:
+        raise NotImplementedError
+
+    def audit(
+        self, audited: Any, confidence: float, *, seed: int | None = None, watch: Watch | None = None, **how: Any
+    ) -> GoodnessOfFit:
+        """Compare the answers of what :attr:`audited` made."""
+        see = watch or (lambda stage, done, total: None)
+        see(self.name, 0, 1)
+        result = self.compared(audited, confidence, seed)
+        see(self.name, 1, 1)
+        return replace(result, name=self.name)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PlannedPairs:
+class PlannedPairs(_Comparison):
     """A comparison of a run's answers to equal votes with each other.
 
     `name`: what is compared. `votes`: of every query; those of the second neighbour, since on a tie some mechanisms
@@ -178,27 +198,14 @@ class PlannedPairs:
             f"two answers of a run that always share it, or about {share:.0%} of those at one distance"
         )
 
-    def audit(
-        self,
-        audited: Any,
-        confidence: float,
-        *,
-        delta: float,
-        seed: int | None = None,
-        n_jobs: int = 1,
-        watch: Watch | None = None,
-    ) -> GoodnessOfFit:
-        """Compare the answers of what :attr:`audited` made; they have no `delta`, and one process makes them."""
-        see = watch or (lambda stage, done, total: None)
-        see(self.name, 0, 1)
+    def compared(self, audited: Any, confidence: float, seed: int | None) -> GoodnessOfFit:
+        """Compare the answers with each other."""
         noise, votes = source_of(seed).at("equal votes", 0), self.votes.neighbours[1]
-        result = audit_equal_votes(audited, votes, self.answers, confidence, self.runs, noise, name=self.name)
-        see(self.name, 1, 1)
-        return result
+        return audit_equal_votes(audited, votes, self.answers, confidence, self.runs, noise, name=self.name)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class PlannedComparison:
+class PlannedComparison(_Comparison):
     """A comparison of a sparse vector's answers with their exact distribution that is still to be made.
 
     `expected`: the stream, and the answers that it should get. `runs`: how often the stream is asked. `stages_spent`:
@@ -211,7 +218,7 @@ class PlannedComparison:
     sees: ClassVar[str] = "answers about the threshold, or after the cut-off, that come too often"
 
     @property
-    def name(self) -> str:
+    def name(self) -> str:  # type: ignore[override]
         """What the stream looks at, and how it is asked."""
         return f"{self.expected.name}, {'as one stream' if self.stages_spent is None else 'step by step'}"
 
@@ -220,22 +227,9 @@ class PlannedComparison:
         sparse = sparse_vector_of(mechanism)
         return sparse if self.stages_spent is None else StepByStep(sparse, self.stages_spent)  # type: ignore[arg-type]
 
-    def audit(
-        self,
-        audited: Any,
-        confidence: float,
-        *,
-        delta: float,
-        seed: int | None = None,
-        n_jobs: int = 1,
-        watch: Watch | None = None,
-    ) -> GoodnessOfFit:
-        """Compare the answers of what :attr:`audited` made; distances have no `delta`, and one process makes them."""
-        see = watch or (lambda stage, done, total: None)
-        see(self.name, 0, 1)
-        comparison = audit_answers(audited, self.expected, confidence, self.runs, seed=seed)
-        see(self.name, 1, 1)
-        return replace(comparison, name=self.name)
+    def compared(self, audited: Any, confidence: float, seed: int | None) -> GoodnessOfFit:
+        """Compare the answers with their distribution."""
+        return audit_answers(audited, self.expected, confidence, self.runs, seed=seed)
 
 
 Planned: TypeAlias = PlannedAttack | PlannedScan | PlannedPairs | PlannedComparison

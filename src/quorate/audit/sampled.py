@@ -159,7 +159,7 @@ def audit_mechanism(
     if not (hasattr(mechanism, "release") or hasattr(mechanism, "release_many")):
         raise InvalidParameter(f"mechanism must have release(counts, noise), got {type(mechanism).__name__}")
     if not hasattr(claimed, "lower_bound"):
-        raise InvalidParameter(f"claimed must be a PureClaim, ApproxClaim or GaussianClaim, got {claimed!r}")
+        raise InvalidParameter(parameter="claimed", got=claimed, expected="a PureClaim, ApproxClaim or GaussianClaim")
     source = source_of(seed)
     begun = clock()
     bits = (source.at("secret bits", 0).words(runs) & np.uint64(1)).astype(np.int64)

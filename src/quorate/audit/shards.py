@@ -411,7 +411,7 @@ def _checked_changes(changes: Sequence[Change] | None, partition: Partition) -> 
         one_of("partition", partition, ("hash", "balanced", "unit"))
         return ("replace",) if partition == "balanced" else CHANGES
     if isinstance(changes, str) or not changes:
-        raise InvalidParameter(f"changes must be a sequence of {', '.join(CHANGES)}, got {changes!r}")
+        raise InvalidParameter(parameter="changes", got=changes, expected=f"a sequence of {', '.join(CHANGES)}")
     for change in changes:
         one_of("changes", change, CHANGES)
     return tuple(changes)

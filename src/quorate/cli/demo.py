@@ -17,8 +17,12 @@ from quorate.run.progress import progress
 @click.option(
     "--out", type=click.Path(file_okay=False, path_type=Path), help="A new folder. [default: quorate-demo, or -2, …]"
 )
+@click.option(
+    "--no-public", is_flag=True, help="Without public rows: a schema says what the columns hold, and rows are drawn "
+    "from noisy counts, within the same budget."
+)  # fmt: skip
 @as_json
-def command(out: Path | None, as_json: bool) -> None:
+def command(out: Path | None, no_public: bool, as_json: bool) -> None:
     """Show the whole journey on real data (Adult, shipped with the package), in some ten seconds.
 
     32,561 rows play the private data, half of the 16,281 test rows the public pool, the other half is held out.
@@ -40,12 +44,14 @@ def command(out: Path | None, as_json: bool) -> None:
     if (folder / "quorate.toml").exists():
         raise PreconditionFailed(f"{folder} holds a run already; choose a new folder with --out")
     if not as_json:
-        click.echo("Adult: will somebody earn more than 50K? 32,561 private rows, 8,140 public ones, 8,141 held out.")
-    non_private = write_inputs(folder)
+        public = "no public ones" if no_public else "8,140 public ones"
+        click.echo(f"Adult: will somebody earn more than 50K? 32,561 private rows, {public}, 8,141 held out.")
+    how = {"public": False} if no_public else {}
+    non_private = write_inputs(folder, **how)
     batch = load_run(folder)
     with progress(quiet=as_json) as watch:
         facts = execute(batch, command="quorate demo", watch=watch, extra=Utility(non_private=non_private))
-        direct = execute(read_direct(write_direct(folder)), command="quorate demo", watch=watch)
+        direct = execute(read_direct(write_direct(folder, **how)), command="quorate demo", watch=watch)
     by_votes, by_rounds = facts.utility.student, direct.utility.student
     assert by_votes is not None  # noqa: S101 - the demo has an evaluation table
     assert by_rounds is not None  # noqa: S101

@@ -43,6 +43,7 @@ COMMANDS = {
     "run": "Train the teachers, release private labels, fit the student, write the report. Resumes.",
     "status": "Say how far a run is and what is left.",
     "ask": "Ask the teachers about new rows, from the answers kept back.",
+    "predict": "Classify a table of any size by the published model, for free.",
     "audit": "Attack a finished run's mechanism; compare what that proves with what was claimed.",
     "report": "Write the report again: public or internal edition.",
     "votes": "Release or analyse votes made elsewhere; no vote is ever printed.",

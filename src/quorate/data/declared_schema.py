@@ -28,7 +28,7 @@ from quorate.data.date_notation import time_number, time_reader
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.identity import as_column, as_list
 from quorate.data.number_notation import number_with_comma
-from quorate.errors import InvalidParameter
+from quorate.errors import InvalidParameter, named
 from quorate.stored_names import stored_as
 from quorate.types import BoolArray, FloatArray, IntArray
 
@@ -280,17 +280,15 @@ class Schema:
 
     def __post_init__(self) -> None:
         if not isinstance(self.declared, Mapping) or not self.declared:
-            raise InvalidParameter(
-                f"schema must name the columns of the table, got {self.declared!r}; for each column {_EXPECTED}"
-            )
+            raise _wrong(f" must name the columns of the table, got {self.declared!r}; for each column {_EXPECTED}")
         if bad := [name for name in self.declared if not isinstance(name, str)]:
-            raise InvalidParameter(f"schema: names of columns are texts, got {bad[0]!r}; rename the column")
+            raise _wrong(f": names of columns are texts, got {bad[0]!r}; rename the column")
         if undecided := [name for name, held in self.declared.items() if held == "?"]:
-            raise InvalidParameter(f"schema: still open: {in_words(undecided)}; {_EXPECTED}")
+            raise _wrong(f": still open: {in_words(undecided)}; {_EXPECTED}")
         columns = {name: _column(name, held) for name, held in self.declared.items()}
         read = {name: column for name, column in columns.items() if isinstance(column, DeclaredColumn)}
         if not read:
-            raise InvalidParameter("schema drops every column, so that nothing is left to learn from; declare one")
+            raise _wrong(" drops every column, so that nothing is left to learn from; declare one")
         object.__setattr__(self, "declared", MappingProxyType(dict(self.declared)))
         object.__setattr__(self, "columns", MappingProxyType(read))
         object.__setattr__(self, "dropped", tuple(name for name in columns if name not in read))
@@ -335,6 +333,11 @@ _WHOLE, _NUMBERS = (int, np.integer), (int, float, np.integer, np.floating)
 _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - instants without a zone are read as UTC
 
 
+def _wrong(words: str) -> InvalidParameter:
+    """Return the refusal of a schema, under the name that its owner knows it by."""
+    return InvalidParameter(f"{named('schema')}{words}")
+
+
 def _column(name: str, held: Any) -> DeclaredColumn | DroppedColumn:
     """Read what was declared of one column."""
     if isinstance(held, str):
@@ -343,8 +346,8 @@ def _column(name: str, held: Any) -> DeclaredColumn | DroppedColumn:
         if held == "number":
             return NumberColumn(None, None)
         if held in ("text", "image", "images"):
-            raise InvalidParameter(
-                f'schema: column {name!r} is declared as {held!r}, of which no rows can be drawn; write "drop" to '
+            raise _wrong(
+                f': column {name!r} is declared as {held!r}, of which no rows can be drawn; write "drop" to '
                 "leave it out, or give public rows in place of the schema"
             )
     if isinstance(held, (list, tuple)) and held:
@@ -353,22 +356,22 @@ def _column(name: str, held: Any) -> DeclaredColumn | DroppedColumn:
         bounds = _bounds(held)
         if bounds is not None:
             return bounds
-    raise InvalidParameter(f"schema: column {name!r} is declared as {reprlib.repr(held)}; {_EXPECTED}")
+    raise _wrong(f": column {name!r} is declared as {reprlib.repr(held)}; {_EXPECTED}")
 
 
 def _category(name: str, held: Sequence[Any]) -> CategoryColumn:
     truth = isinstance(held[0], bool) or text_reader(held) is truth_text
     texts = [(truth_text if truth else canonical_text)(value) or "" for value in held]
     if "" in texts:
-        raise InvalidParameter(
-            f"schema: column {name!r} lists a value without any text, which is a missing value and has a cell of its "
+        raise _wrong(
+            f": column {name!r} lists a value without any text, which is a missing value and has a cell of its "
             "own; leave it out"
         )
     if twice := [value for place, value in enumerate(texts) if value in texts[:place]]:
-        raise InvalidParameter(f"schema: column {name!r} lists the value {twice[0]!r} twice; list each value once")
+        raise _wrong(f": column {name!r} lists the value {twice[0]!r} twice; list each value once")
     if len(texts) > MOST_VALUES:
-        raise InvalidParameter(
-            f"schema: column {name!r} lists {len(texts):,} values, and at most {MOST_VALUES:,} are counted; join rare "
+        raise _wrong(
+            f": column {name!r} lists {len(texts):,} values, and at most {MOST_VALUES:,} are counted; join rare "
             'ones in the table, or write "drop"'
         )
     return CategoryColumn(tuple(texts), truth)

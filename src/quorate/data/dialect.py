@@ -45,28 +45,13 @@ _DATE_FORMAT = re.compile(r"(dd|mm|yyyy)([./-])(dd|mm|yyyy)\2(dd|mm|yyyy)")
 class Dialect:
     """How the owner says that tables are written; by default as CSV in UTF-8, and numbers and dates as they show it.
 
-    Attributes
-    ----------
-    separator : {"", ",", ";", tab, "|"}
-        Between cells; "" leaves it to the name of the file: a comma, or a tab where it ends in .tsv or .tab.
-    encoding : str
-        Of :data:`ENCODINGS`, by any of its names.
-    quote : str
-        Around cells that hold a separator; "" where there is none.
-    decimal : {"", ".", ","}
-        The decimal mark of all numbers; "" leaves it to each public column.
-    thousands : str
-        The mark between groups of three digits; "" where there is none.
-    date_format : str
-        The order of day, month and year: "dd.mm.yyyy", "mm/dd/yyyy". "" where dates are in ISO 8601, which is always
-        read.
-    missing : tuple of str
-        Cells that stand for no value, exactly as they are written.
-
-    Raises
-    ------
-    InvalidParameter
-        If one of them is none, or two contradict each other.
+    `separator`: between cells, one of , ; tab and |; "" leaves it to the name of the file: a comma, or a tab where it
+    ends in .tsv or .tab. `encoding`: of :data:`ENCODINGS`, by any of its names. `quote`: around cells that hold a
+    separator; "" where there is none. `decimal`: the decimal mark of all numbers; "" leaves it to each public column.
+    `thousands`: the mark between groups of three digits; "" where there is none. `date_format`: the order of day, month
+    and year: "dd.mm.yyyy", "mm/dd/yyyy"; "" where dates are in ISO 8601, which is always read. `missing`: cells that
+    stand for no value, exactly as they are written. Raises InvalidParameter if one of them is none, or two contradict
+    each other.
     """
 
     separator: str = ""

@@ -16,9 +16,8 @@ from quorate.data.column_kinds import ColumnKinds
 from quorate.data.columns import column, doubles, families, texts
 from quorate.data.digests import Tally, once, shared, tally_of_words, uncopied
 from quorate.data.identity import are_same_rows, hardly_repeats, is_part_of
-from quorate.data.rows import Rows, columns, is_frame, kind, n_rows, width
+from quorate.data.rows import Rows, columns, is_frame, kind, n_rows, summed_cells, width
 from quorate.data.stream import StreamedFrame
-from quorate.data.summed_cells import summed_cells
 from quorate.deferred import sparse, stats
 from quorate.errors import DataRefused
 from quorate.types import FloatArray, Secret, WordArray, derive

@@ -162,7 +162,8 @@ def read_cells(
         kept = [name for name in names if name not in (label, unit, *drop)]
         if frame is None or isinstance(frame, PartedFrame):
             return _parted(format_, place, frame, kept, label=label, unit=unit)
-        return Table(X=frame.select(kept), y=as_list(frame[label]), unit=None if unit is None else ids_of(frame[unit]))
+        ids = None if unit is None else ids_of(format_.ids(place, frame[unit], each=True))
+        return Table(X=frame.select(kept), y=as_list(frame[label]), unit=ids)
     if not isinstance(format_, ReadsEach):
         raise cannot_read_each_row(format_, path)
     return format_.read_each(_place(path), label=label, unit=unit, n_features=n_features)
@@ -191,7 +192,8 @@ def _parted(
     held = pl.concat(list(parts))
     if frame is None:
         frame = PartedFrame(partial(known.cell_parts, path), path=path, columns=kept, height=held.height)
-    return Table(X=frame.only(kept), y=held[label], unit=None if unit is None else held[unit])
+    ids = None if unit is None else known.ids(path, held[unit], each=True)
+    return Table(X=frame.only(kept), y=held[label], unit=ids)
 
 
 def read_table(

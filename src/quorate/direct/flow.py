@@ -106,6 +106,8 @@ def _with_drawn_pool(
     if not (stated and task.stored):
         if (pool := task.kept_pool(stages) if stated else None) is None:
             pool = draw_rows(before.declared, released, N_ROWS, drawn.key)
+            if stated and not task.on(pool).rests_on(reservation):  # begun when rows were drawn without tails
+                pool = draw_rows(before.declared, replace(released, without_tails=True), N_ROWS, drawn.key)
             stages.save(pool_stage(task.plan_key), task.plan_key, parquet_of(pool))
             pool = task.kept_pool(stages) if stages.keeps else pool  # what was read is the pool
         task = task.on(pool)

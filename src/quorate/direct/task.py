@@ -36,6 +36,7 @@ from quorate.release.target import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
 from quorate.run.drawn_pool import (
     STATEMENTS,
     state_coordinates,
+    stated_coordinates,
 )
 from quorate.run.drawn_rows import (
     pool_from,
@@ -276,6 +277,10 @@ class DirectTask:
         A pool is drawn behind the charge, so that no key can name them. Raises PreconditionFailed if they differ.
         """
         state_coordinates(reservation, self._plan_digest, refusal=_RECOMPUTED)
+
+    def rests_on(self, reservation: Reservation) -> bool:
+        """Tell whether the coordinates are those that were written down for the rounds of a reservation."""
+        return self._plan_digest in stated_coordinates(reservation)
 
     def may_score(self, rows: Any) -> bool:
         """Tell whether a score on labelled rows may be published: no more private ones are among them than by chance.

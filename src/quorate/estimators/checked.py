@@ -89,7 +89,7 @@ def check(
     >>> clf = PrivateClassifier(classes=[False, True], epsilon=1.0, delta=1e-5, n_records=3_000)
     >>> found = check(clf, X, X[:, 0] > 0, public=PublicPool(pool))
     >>> found.found["n_teachers"], found.sound
-    (283, True)
+    (600, True)
     >>> print(found)
     Everything fits. A fit would
       unit       one record: one row; a person may have several

@@ -13,6 +13,7 @@ from sklearn.base import ClassifierMixin
 from quorate.accounting import Guarantee
 from quorate.arguments import for_shell
 from quorate.data.columns import families
+from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.reading import has_named_columns
 from quorate.data.rows import is_frame
 from quorate.data.table_reader import TableReader
@@ -171,16 +172,26 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
         """Return rows as the student takes them: a table as the run reads its own."""
         self._fitted()
         X = _one_image_a_row(X)
+        return self._reader_for(X)(X)
+
+    def _reader_for(self, X: Any) -> TableReader:
         if self._reader is None:
             self._reader = self._reader_of_run() if self._is_run else self._reader_of_export(X)
-        return self._reader(X)
+        return self._reader
+
+    def table_reader(self) -> tuple[TableReader, Dialect]:
+        """Return what reads a table for :meth:`predict`, and how text tables of the run are written."""
+        self._fitted()
+        settings = self._root / "quorate.toml"
+        dialect = read_settings(settings).data.dialect if self._is_run and settings.exists() else PLAIN
+        return self._reader_for(None), dialect
 
     def _reader_of_export(self, X: Any) -> TableReader:
         """Return what reads tables by what was exported; an earlier version exported nothing about their columns."""
         file = self._facts.student_file
         if file is not None and file.columns is not None:
             return reader_of_columns(file.columns, self.student_)
-        if is_frame(X) and (dated := [name for name, held in families(X).items() if held == "time"]):
+        if X is not None and is_frame(X) and (dated := [name for name, held in families(X).items() if held == "time"]):
             raise DataRefused(
                 f"column {dated[0]!r} of X holds dates or times, and {self.path} does not say how the run read them: "
                 "an earlier version exported it. Run and export it again, or give load() the folder of the run"

@@ -99,10 +99,10 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
 
     Parameters
     ----------
-    teacher : estimator, default LogisticRegression(C=100), columns scaled
+    teacher : estimator, optional; by default as for :class:`quorate.PrivateClassifier`, columns scaled
         Any classifier with ``fit`` and ``predict``, or a Pipeline, unfitted: each teacher is a copy, fitted on its own
         shard. Or a function, or a :class:`quorate.ensemble.Teacher`.
-    student : estimator or student, default LogisticRegression(), columns scaled
+    student : estimator or student, optional; by default as for :class:`quorate.PrivateClassifier`, columns scaled
         Any scikit-learn classifier or Pipeline, unfitted, or a way to learn of :mod:`quorate.students`.
     classes : sequence of str, int or bool, or "public"
         Every label there may be, in the order of ``predict_proba``. "public" states that *which* labels occur in the
@@ -334,8 +334,10 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
             classes=self._declared(labels),
             epsilon=epsilon,
             delta=delta,
-            teacher=_or_logistic(self.teacher, "teacher", rows),
-            student=_or_logistic(self.student, "student", rows),
+            teacher=self.teacher,
+            student=self.student,
+            default_teacher=_or_logistic(None, "teacher", rows),
+            default_student=_or_logistic(None, "student", rows),
             n_teachers=self.n_teachers,
             queries=self.queries,
             mechanism=self.mechanism,
@@ -379,7 +381,9 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
             return self.classes
         if self.classes != "public":
             raise InvalidParameter(
-                f'classes must be a list of classes, or "public" where which occur is no secret, got {self.classes!r}'
+                parameter="classes",
+                got=self.classes,
+                expected='a list of classes, or "public" where which occur is no secret',
             )
         found = np.unique(labels)
         if len(found) < 2:

@@ -46,16 +46,18 @@ class PrivateClassifier(VotedClassifier):
 
     Parameters
     ----------
-    teacher : estimator, function or Teacher, default LogisticRegression(C=100)
+    teacher : estimator, function or Teacher, optional
         Any classifier with ``fit`` and ``predict``, or a Pipeline, unfitted: each teacher is a copy, fitted on its own
         shard. Or a function, called as :class:`quorate.ensemble.FunctionTeacher` has it. Or a
         :class:`quorate.ensemble.Teacher`, such as :class:`quorate.ensemble.CommandTeacher`, which trains on a shard
-        and votes in its own way. The default sees numbers in units of the public pool, where columns have units of
-        their own, and more than 256 columns in the 64 leading directions of the pool.
+        and votes in its own way. By default, where noisy votes are released and the pool is a dense table: many small
+        ridge regressions in coordinates of the pool (:mod:`quorate.ensemble.linear.tiny`); elsewhere logistic
+        regressions, which see numbers in units of the pool, and more than 256 columns in its 64 leading directions.
     student : estimator or student, optional
-        By default the model of the noisy votes itself, linear or curved, and of released classes a logistic
-        regression. Any scikit-learn classifier or Pipeline, unfitted; or a way to learn of :mod:`quorate.students`,
-        such as ``VoteShareStudent(shares="auto")``. It sees public points and released answers alone.
+        By default, of noisy votes, a share linear in coordinates of the pool (:mod:`quorate.students.evidence`), or
+        where a pool has none a model of the shares, linear or curved; of released classes a logistic regression. Any
+        scikit-learn classifier or Pipeline, unfitted; or a way to learn of :mod:`quorate.students`, such as
+        ``VoteShareStudent(shares="auto")``. It sees public points and released answers alone.
     classes : sequence of str, int or bool
         Every label there may be, in the order of ``predict_proba``. Required: the labels that happen to be in the
         data are private.
@@ -320,20 +322,20 @@ class PrivateClassifier(VotedClassifier):
         Models of a fit that was charged were tried before.
         """
         params = self.get_params(deep=False)
-        asked = {part.name: params[part.name] for part in fields(RunConfig) if part.name in params}
-        if not isinstance(scheduler := asked["scheduler"], DaskScheduler | None):
+        arguments = {part.name: params[part.name] for part in fields(RunConfig) if part.name in params}
+        if not isinstance(scheduler := arguments["scheduler"], DaskScheduler | None):
             got = type(scheduler).__name__
             raise InvalidParameter(
                 f'scheduler must be a DaskScheduler, got {got}; write scheduler=DaskScheduler("tls://host:8786", '
                 'folder="/shared/me"), from quorate.ensemble'
             )
-        asked |= {"allow_hopeless": truth("allow_hopeless", self.allow_hopeless), "try_models": try_models}
-        asked["schema"] = schema
+        arguments |= {"allow_hopeless": truth("allow_hopeless", self.allow_hopeless), "try_models": try_models}
+        arguments["schema"] = schema
 
         def prepared(beside: Secret[bytes]) -> Task:
             noise, key = noise_and_key(self.unsafe_noise_seed, fit_key(beside, nonce))
             task = prepare(
-                RunConfig(**asked),
+                RunConfig(**arguments),
                 X,
                 y,
                 public=public,

@@ -26,7 +26,9 @@ def question_of(function: Callable[..., Any], args: tuple[Any, ...] = (), *, nam
     packed = portable(function, args)
     if name is not None:
         if not isinstance(name, str) or not 0 < len(name) <= _LONGEST or not name.isprintable():
-            raise InvalidParameter(f"name must be 1 to {_LONGEST} printable characters on one line, got {name!r}")
+            raise InvalidParameter(
+                parameter="name", got=name, expected=f"1 to {_LONGEST} printable characters on one line"
+            )
         return f"name: {name}"
     digest = blake2b(packed, digest_size=16)
     code = getattr(function, "__code__", None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from itertools import chain
 from typing import TypeAlias
 
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed
@@ -90,17 +91,25 @@ def went_on(task: Task, ledger: Ledger, *, of: OfFit, verbose: bool) -> RunResul
 def by_fit(task: Task) -> OfFit:
     """Return what gives a task the key of a fit, by the number that names the fit; a seed makes the key alone.
 
-    Where words are read in another way than before, the task is given as it was read then as well.
+    After it comes what earlier versions made of the same arguments, prepared when it is first asked for.
     """
     tasks = [task]
 
     def of(nonce: str) -> Iterator[Task]:
-        if len(tasks) == 1 and task.respells:
-            tasks.append(task.as_written())
-        for read in tasks:
+        waiting = iter(tasks) if len(tasks) > 1 else chain(tasks[:], _kept(task.earlier(respells=task.respells), tasks))
+        for read in waiting:
             yield read if task.noise.seeded else replace(read, key=fit_key(task.fingerprint_key, nonce))
 
     return of
+
+
+def _kept(tasks: Iterator[Task], known: list[Task]) -> Iterator[Task]:
+    """Yield tasks that are prepared one after the other, and keep all of them at the end, for the next time."""
+    prepared = list[Task]()
+    for task in tasks:
+        prepared.append(task)
+        yield task
+    known += prepared
 
 
 def charged_before(refusal: BudgetExhausted, ledger: Ledger, of: OfFit) -> BudgetExhausted:

@@ -31,7 +31,7 @@ from quorate.report.notation import visible
 _DATABASE = re.compile(r"(sqlite|postgres(?:ql)?):/+", re.IGNORECASE)  # of a path, in which two slashes are one
 MOST_CLASSES = 100  # different labels of a public table, above which they are no classes
 QUESTIONS: Mapping[str, str] = {
-    "public": "Table of public rows, with the same feature columns (empty: fill it in later)",
+    "public": "Table of public rows, with the same feature columns (empty: there is none, or fill it in later)",
     "label": "Column to predict",
     "evaluation": "Table of public rows with labels, to score the student on (empty: none)",
     "classes": "Every label there may be, with commas between; it is published",
@@ -186,11 +186,11 @@ class Begun:
                 known[key] = os.path.relpath(known[key], folder)
         classes = self.classes or (classes_of(found) if (found := self.public_classes()) else ())
         delta = self.delta or (None if self.n_records is None else suggested_delta(self.n_records)[0])
-        by = "auto" if self.texts_alone else None
+        by = "auto" if self.texts_alone else "direct" if self.to_declare else None
         written = {key: getattr(self.dialect, key) or None for key in DIALECT}
         written = {key: value for key, value in written.items() if value != getattr(PLAIN, key)}
         likely = self.likely_units[0] if self.unit is None and self.likely_units else None
-        known["likely_unit"] = likely
+        known |= {"likely_unit": likely, "schema": self.to_declare}
         return Answers(**{**known, **written, "classes": classes, "drop": self.left_out, "delta": delta, "by": by})
 
     @property
@@ -220,6 +220,16 @@ class Begun:
         return tuple(name for name in likely_units(self._pool(self.public), others) if name != self.label)
 
     @property
+    def to_declare(self) -> tuple[str, ...]:
+        """Columns whose contents the owner has to declare: those of a table without a public one.
+
+        None where no name was seen to be a column, by the label: the first line may then be a row.
+        """
+        if self.public is not None or self.label is None:
+            return ()
+        return tuple(name for name in self.names if name not in (self.label, self.unit))
+
+    @property
     def left_out(self) -> tuple[str, ...]:
         """Columns that the public table does not have: nothing can be learned from them."""
         if self.public is None or self.label is None:
@@ -247,6 +257,13 @@ class Begun:
             ]
             if self.left_out:
                 told.append(f"left out, since {self.public.name} has no such column: {listed(self.left_out)}")
+        if self.to_declare:
+            told.append(
+                "there are no public rows: a part of the budget will pay for noisy counts of the columns, and rows "
+                "drawn from these stand for public ones. [schema] has a line for each column: write there what it "
+                "holds, whoever is in the table, and never what was read off private rows. Where there are public "
+                "rows, leave [schema] out and name them in [data] public"
+            )
         if self.unit is None and self.likely_units:
             one = self.likely_units[0]
             told.append(

@@ -69,7 +69,7 @@ class DataSettings:
     public: Source | None = setting(
         string,
         "unlabelled rows that may be shown, with the same feature columns. A `[schema]` may stand in its place with "
-        '`by = "direct"`',
+        '`by = "direct"` or `"votes"`',
         default_words="required", example="public.csv", written=True,
         required='Rows that may be shown. Example: public = "survey.csv"',
     )  # fmt: skip

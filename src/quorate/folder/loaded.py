@@ -33,6 +33,7 @@ from quorate.voting.config import RunConfig
 from quorate.voting.flow import RunResult, schedule
 from quorate.voting.look import look_at_votes
 from quorate.voting.method import VOTES
+from quorate.voting.models import EARLIER_TEACHER, teacher_named
 from quorate.voting.task import Task
 
 if TYPE_CHECKING:
@@ -83,6 +84,11 @@ class LoadedRun(PreparedRun):
     @one_thread()
     def expected(self) -> tuple[Expected | None, float]:
         """Rehearse a run on its labelled public rows: the accuracy to expect, and that of the commonest class."""
+        if self.task.draws_pool:
+            raise InvalidParameter(
+                "--rehearse plays on public rows, and [data] public names none: of rows that are drawn no accuracy can "
+                "be foretold. Leave it out: the run itself scores the student on [data] evaluation"
+            )
         if self.evaluation is None:
             raise InvalidParameter(
                 "--rehearse plays on public rows with labels; name a table of them: [data] evaluation"
@@ -146,14 +152,16 @@ class LoadedRun(PreparedRun):
 def earlier_configs(config: RunConfig, run: LoadedRun) -> list[RunConfig]:
     """Return what earlier versions made of the same settings, where something was begun in the folder.
 
-    Then a weight could not name a class, and an entry with blanks around it was another category.
+    Then a weight could not name a class, an entry with blanks around it was another category, and the teachers that
+    votes had by default were others.
     """
     if not _may_have_begun(run.folder):
         return []
-    by_shard = [_by_shard(config)] if run.task.names_classes else []
-    if not run.task.respells:
-        return by_shard
-    return [*by_shard, *(replace(c, words_as_written=True, try_models=False) for c in (config, *by_shard))]
+    configs = [config, *([_by_shard(config)] if run.task.names_classes else [])]
+    configs += [_with_earlier_defaults(earlier) for earlier in configs]
+    if run.task.respells:
+        configs += [replace(earlier, words_as_written=True, try_models=False) for earlier in configs]
+    return configs[1:]
 
 
 def named_as_begun(of: Callable[[RunConfig], LoadedRun], config: RunConfig, folder: RunFolder) -> LoadedRun:
@@ -169,7 +177,7 @@ def named_as_begun(of: Callable[[RunConfig], LoadedRun], config: RunConfig, fold
 
 def has_begun(run: LoadedRun) -> bool:
     """Whether the folder holds teachers of this very run, or its charge: their keys are made of all settings."""
-    key = stage_key(run.task.key, FIRST_TEACHERS, run.task.cache_inputs)
+    key = stage_key(run.task.key, FIRST_TEACHERS, run.task.stage_inputs)
     if FolderStages(run.folder.private).load(FIRST_TEACHERS, key) is not None:
         return True
     if not run.folder.may_have_begun:
@@ -183,6 +191,11 @@ def has_begun(run: LoadedRun) -> bool:
 
 def _may_have_begun(folder: RunFolder) -> bool:
     return folder.may_have_begun or any(folder.private.glob("*.stage"))
+
+
+def _with_earlier_defaults(config: RunConfig) -> RunConfig:
+    teacher = teacher_named(EARLIER_TEACHER) if config.teacher is None else config.teacher
+    return replace(config, earlier_defaults=True, teacher=teacher, try_models=False)
 
 
 def _by_shard(config: RunConfig) -> RunConfig:

@@ -33,7 +33,7 @@ from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Plan
 from quorate.planning.planned import plan
 from quorate.run.relation import ChosenRelation, choose_relation
-from quorate.voting.models import model_of, student_of
+from quorate.voting.models import student_of, teacher_of
 
 _BY_OF_FIRST = {"direct": "direct", "votes": "auto"}  # what has a run go the way of the first row
 TAKES_A_WHILE = "Rehearsing on public rows: this takes up to half a minute, and with thousands of images longer."
@@ -183,7 +183,7 @@ def models_of(settings: Settings, root: Path) -> dict[str, Any]:
         )
     own = ":" in teacher or ":" in student.model  # where nothing is, models see what a run shows quorate's own
     return {
-        "teacher": model_of(teacher, "teacher", folder=root) if own else teacher,
+        "teacher": teacher_of(teacher, {}, folder=root) if own else teacher,
         "student": student_of(student.model, method=student.method, shares=student.shares, folder=root),
         "online_answers": settings.mechanism.online_answers,
     }
@@ -231,8 +231,9 @@ def _public(settings: Settings) -> PublicPool:
     data = settings.data
     if data.public is None:
         raise InvalidParameter(
-            "a plan compares methods on public rows, and [data] public names none; without any, quorate.plan in "
-            "Python takes their number"
+            "a plan compares methods on public rows, and [data] public names none; of rows that are drawn no accuracy "
+            "can be foretold. quorate check says what the run would release and cost; quorate.plan in Python takes the "
+            "number of public rows"
         )
     if not data.public.exists():
         raise PreconditionFailed(f"[data] public names {data.public}, and there is no such file")

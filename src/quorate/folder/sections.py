@@ -62,10 +62,10 @@ class MethodSettings:
         'private rows themselves; or `"auto"`, the first row of `quorate plan`. `"direct"` goes [noisy gradient '
         'rounds](../how-to/learn-directly.md). `"auto"` is kept by `quorate run` in `chosen-method.json`, and leaves '
         "`[teachers] count` and `[mechanism] name`, `queries` and `strategy` to the planner, and `[teachers] model` "
-        'where it is `"logistic"` and the plan compares it with trees (their defaults, as `quorate init` writes them, '
-        'may stay). With `"direct"` keys of `[teachers]`, `[mechanism]` and `[student]` that stand as `quorate init` '
-        "writes them, and `[data] n_rows`, say nothing; changed ones (but for `decision_threshold`), `[run] n_jobs`, "
-        "`[run] memory`, `[run] scheduler` and `[run] allow_hopeless` are errors",
+        'where it is `"auto"` and the plan compares its teachers with trees (their defaults, as `quorate init` writes '
+        'them, may stay). With `"direct"` keys of `[teachers]`, `[mechanism]` and `[student]` that stand as `quorate '
+        "init` writes them, and `[data] n_rows`, say nothing; changed ones (but for `decision_threshold`), `[run] "
+        "n_jobs`, `[run] memory`, `[run] scheduler` and `[run] allow_hopeless` are errors",
         default="votes", example="votes", written=True, argument="method",
     )  # fmt: skip
     feature_map: str | Path = setting(
@@ -100,8 +100,9 @@ class MethodSettings:
         'for `"direct"`, for which change of one unit ε is: `"add-or-remove"` or `"replace"`, which takes about twice '
         'the noise at the same ε ([why](../theory/neighbours.md)). `"auto"`: add or remove where `[data] n_records` is '
         "declared, replace where the number is read; where the ledger has a relation from an earlier charge, that one. "
-        'One that is asked for is charged at the ledger\'s. With `by = "auto"` the plan compares at it; votes have one '
-        "price for both",
+        'One that is asked for is charged at the ledger\'s. With `by = "auto"` the plan compares at it. Votes on '
+        "public rows have one price for both, and with a `[schema]` their noisy counts have noise enough "
+        "for each by default",
         default="auto", example="auto",
     )  # fmt: skip
 
@@ -152,10 +153,13 @@ class TeacherSettings:
 
     model: str = setting(
         string,
-        '`"logistic"`, `"tree"` (a decision tree grown in full), `"forest"`, `"boosting"`, `"xgboost"` and '
+        '`"auto"`: many teachers of a few rows each, in [coordinates of the public rows]'
+        "(../decisions/0072-many-tiny-teachers.md), where noisy votes are released and the public rows are a table of "
+        "numbers and categories, and logistic regressions elsewhere. "
+        'Or `"logistic"`, `"tree"` (a decision tree grown in full), `"forest"`, `"boosting"`, `"xgboost"` and '
         '`"lightgbm"` (with the [extra](../how-to/boosting-libraries.md) of that name), or '
         '[your own](../how-to/bring-your-own-teacher.md) as `"package.module:factory"`',
-        default=DEFAULT_TEACHER, example="logistic", written=True, argument="teacher",
+        default=DEFAULT_TEACHER, example=DEFAULT_TEACHER, written=True, argument="teacher",
     )  # fmt: skip
     count: int | Auto = setting(
         whole_number("auto", at_least=1), "K, the number of teachers; by default the [recipe](../theory/recipe.md)'s",
@@ -350,9 +354,9 @@ class StudentSettings:
 
     model: str = setting(
         partial(built_in_or_own, built_in=STUDENT_MODELS),
-        'as for teachers; or `"auto"`, the model of vote shares itself, linear or curved, where noisy votes are '
-        'released, and a logistic regression elsewhere. `"shares"` is the model of vote shares itself, for `"values"` '
-        'and `"noisy-labels"`',
+        'as for teachers; or `"auto"`, where noisy votes are released a vote share linear in coordinates of the public '
+        "rows, or, where they have none, the model of vote shares that predicts best, linear or curved; a logistic "
+        'regression elsewhere. `"shares"` is the model of vote shares itself, for `"values"` and `"noisy-labels"`',
         default="auto", example="auto", written=True, argument="student",
     )  # fmt: skip
     method: str = setting(

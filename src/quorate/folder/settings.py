@@ -37,6 +37,7 @@ from quorate.folder.sections import (
     check_teachers,
 )
 from quorate.students.decision_threshold import DecisionThreshold, check_decision_threshold, require_pool
+from quorate.voting.models import EARLIER_TEACHER
 
 DECISION_THRESHOLD = "[student] decision_threshold"
 SECTIONS: Final[Mapping[str, type]] = MappingProxyType(  # in the order of a new file
@@ -50,6 +51,7 @@ SECTIONS: Final[Mapping[str, type]] = MappingProxyType(  # in the order of a new
         "run": RunSettings,
     }
 )
+_WRITTEN_BEFORE = {("teachers", "model"): EARLIER_TEACHER}  # by an earlier `init`
 _OF_EITHER = {"votes": ("by",), "auto": ("by", "neighbours")}  # keys of [method] that need not be the direct one's
 _OF_DRAWN_POOLS = ("marginals", "neighbours")  # keys that votes have, too, where [schema] stands for public rows
 _OF_THE_PLANNER = {"teachers": ("count",), "mechanism": ("name", "queries", "strategy")}
@@ -89,7 +91,7 @@ def keys_of(settings: Settings) -> dict[str, str]:
 def _keys_by_argument() -> dict[str, str]:
     """Return the keys by what they are called in Python; where two are called so, the one whose section comes first."""
     names = {argument: f"[{section}] {key}" for argument, (section, key) in _places_of_arguments().items()}
-    return {**names, "n_queries": names["queries"]}
+    return {**names, "n_queries": names["queries"], "schema": "[schema]"}
 
 
 def _places_of_arguments() -> dict[str, tuple[str, str]]:
@@ -278,7 +280,7 @@ def _changed_for_teachers(document: Mapping[str, Any]) -> list[str]:
         f"[{section}] {key}"
         for section in _SECTIONS_OF_TEACHERS
         for key, value in document.get(section, {}).items()
-        if key not in _OF_BOTH and value != written[section].get(key)
+        if key not in _OF_BOTH and value not in (written[section].get(key), _WRITTEN_BEFORE.get((section, key)))
     ]
     return [*others, *(f"[run] {key}" for key in _RUN_OF_TEACHERS if key in document.get("run", {}))]
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
+from quorate.accounting.figures import several
 from quorate.errors import InvalidParameter
 from quorate.folder.section import settings_of_section
 from quorate.folder.settings import SECTIONS
@@ -31,6 +32,7 @@ class Answers:
 
     `private`, `public`, `evaluation`: paths, relative to the folder. `label`, `unit`: names of columns. `classes`: in
     order. `drop`: columns to leave out. `likely_unit`: a column that may be the unit, for a line to uncomment.
+    `schema`: columns that are to be declared, where there are no public rows.
     `separator` to `missing`: how tables are written. `by`: how the run learns, where that is not left as it stands.
     """
 
@@ -42,6 +44,7 @@ class Answers:
     classes: tuple[Any, ...] = ()
     drop: tuple[str, ...] = ()
     likely_unit: str | None = None
+    schema: tuple[str, ...] = ()
     separator: str | None = None
     encoding: str | None = None
     quote: str | None = None
@@ -59,10 +62,11 @@ class Answers:
     def lacking(self) -> list[str]:
         """Keys without which there is no run, and which nobody has given."""
         needed = {
-            "[data] public": self.public, "[data] label": self.label, "[data] classes": self.classes,
+            "[data] public": self.public or self.schema, "[data] label": self.label, "[data] classes": self.classes,
             "[budget] epsilon": self.epsilon, "[budget] delta": self.delta,
         }  # fmt: skip
-        return [key for key, value in needed.items() if value is None or value == ()]
+        lacking = [key for key, value in needed.items() if value is None or value == ()]
+        return [*lacking, *[f"[schema] ({several(len(self.schema), 'column')})"] * bool(self.schema)]
 
 
 def template() -> str:
@@ -85,7 +89,10 @@ def filled(answers: Answers) -> str:
         if (value := getattr(answers, key)) is not None and value != ()
     }
     likely, lines = known.pop("likely_unit", None), [HEAD.rstrip()]
+    declared = known.pop("schema", ())
     for section, shape in SECTIONS.items():
+        if section == "method" and declared:
+            lines += ["", *schema_of(declared)]
         lines += ["", f"[{section}]"]
         for key, setting in settings_of_section(shape).items():
             if setting.example is None:
@@ -102,6 +109,26 @@ def filled(answers: Answers) -> str:
             lines += _commented(f"{'' if is_line else '# '}{key} = {written(value)}", comment)
         lines += _commented(*_MORE[section]) if section in _MORE else []
     return "\n".join(lines) + "\n"
+
+
+def schema_of(names: Sequence[str]) -> list[str]:
+    """Return the lines of a ``[schema]`` that is to be filled in: a question for each column.
+
+    Examples
+    --------
+    >>> schema_of(["age"])[-1]
+    'age = "?"                      # bounds [0, 120], a list ["F", "M"], "number" or "drop"'
+    """
+    keys = [name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else written(name) for name in names]
+    questions = (
+        f'{key} = "?"'.ljust(_COMMENT - 1) + ' # bounds [0, 120], a list ["F", "M"], "number" or "drop"' for key in keys
+    )
+    return [
+        "[schema]                       # there are no public rows: what each column holds, whoever is in the table.",
+        "#                              # Write what is known of the column; what was read off private rows, as by",
+        "#                              # df.x.unique() or df.x.min(), must not stand here",
+        *questions,
+    ]
 
 
 def _example(key: str) -> Any:
@@ -184,7 +211,9 @@ def classes_of(words: Sequence[str]) -> tuple[Any, ...]:
     """
     names = [word.strip() for word in words if word.strip()]
     if len(set(names)) < max(2, len(names)):
-        raise InvalidParameter(f"classes must be two different ones or more, got {', '.join(names)!r}. Example: no,yes")
+        raise InvalidParameter(
+            parameter="classes", got=", ".join(names), expected="two different ones or more", advice="Example: no,yes"
+        )
     if all(name.lstrip("-").isdigit() for name in names):
         return tuple(int(name) for name in names)
     if all(name in ("true", "false") for name in names):

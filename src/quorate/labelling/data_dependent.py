@@ -95,7 +95,10 @@ class DataDependentRelease:
         object.__setattr__(self, "delta", real("delta", self.delta, above=0, below=1))
         if release_rdp(self.order, self.beta, self.multiplier) == math.inf:
             raise InvalidParameter(
-                f"beta must be so small that order * (1 - exp(-2 beta)) < 1, got {self.beta!r}; lower it"
+                parameter="beta",
+                got=self.beta,
+                expected="so small that order * (1 - exp(-2 beta)) < 1",
+                advice="lower it",
             )
 
     @property

@@ -74,7 +74,7 @@ class BudgetUnits:
         for name in ("epsilon_e9", "delta_e18", "rho_e9"):
             value = getattr(self, name)
             if type(value) is not int or value < 0:
-                raise InvalidParameter(f"{name} must be an integer >= 0, got {value!r}")
+                raise InvalidParameter(parameter=name, got=value, expected="an integer >= 0")
 
     def __add__(self, other: BudgetUnits) -> BudgetUnits:
         return BudgetUnits(

@@ -28,7 +28,7 @@ def whole(smallest: int) -> Callable[[str, object], int]:
 
     def check(name: str, value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, Integral) or not smallest <= int(value) < 2**63:
-            raise InvalidParameter(f"{name} must be an integer >= {smallest}, got {value!r}")
+            raise InvalidParameter(parameter=name, got=value, expected=f"an integer >= {smallest}")
         return int(value)
 
     return check

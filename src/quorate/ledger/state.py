@@ -89,7 +89,7 @@ class ReservationState:
         """Return how many answers of a purpose are left."""
         if purpose not in self.drawn:
             known = ", ".join(map(repr, self.drawn))
-            raise InvalidParameter(f"purpose must be one of the reservation's ({known}), got {purpose!r}")
+            raise InvalidParameter(parameter="purpose", got=purpose, expected=f"one of the reservation's ({known})")
         return self.reserved.purposes[purpose] - self.drawn[purpose]
 
 

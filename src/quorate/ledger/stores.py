@@ -45,7 +45,7 @@ def register_store(scheme: str, opener: Opener) -> None:
     False
     """
     if not isinstance(scheme, str) or not _SCHEME.fullmatch(f"{scheme}://"):
-        raise InvalidParameter(f'scheme must be small letters and digits, such as "shelf", got {scheme!r}')
+        raise InvalidParameter(parameter="scheme", got=scheme, expected='small letters and digits, such as "shelf"')
     if scheme in _BY_SCHEME or scheme == _POSTGRES:
         raise InvalidParameter(f"the scheme {scheme!r} is taken by another store; choose another")
     _BY_SCHEME[scheme] = opener

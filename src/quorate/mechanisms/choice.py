@@ -218,7 +218,10 @@ class PermuteAndFlip(CandidateChoice):
         CandidateChoice.__post_init__(self)
         if not self._scale <= MAX_SCALE:
             raise InvalidParameter(
-                f"epsilon must be at least 2^-39 times the sensitivity, got {self.epsilon!r}; use a coarser grid"
+                parameter="epsilon",
+                got=self.epsilon,
+                expected="at least 2^-39 times the sensitivity",
+                advice="use a coarser grid",
             )
 
     @property

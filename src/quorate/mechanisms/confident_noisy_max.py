@@ -243,7 +243,9 @@ class InteractiveNoisyMax(_TestedNoisyMax):
         self._check_noise()
         object.__setattr__(self, "n_teachers", count("n_teachers", self.n_teachers, at_least=1))
         if self.n_teachers > MAX_SCALE:
-            raise InvalidParameter(f"n_teachers must be at most 2^40, got {self.n_teachers!r}; it is a number of votes")
+            raise InvalidParameter(
+                parameter="n_teachers", got=self.n_teachers, expected="at most 2^40", advice="it is a number of votes"
+            )
         object.__setattr__(self, "confidence", real("confidence", self.confidence, above=0, below=1))
 
     def release(self, counts: IntArray, noise: NoiseSource, prediction: FloatArray | None = None) -> int | None:

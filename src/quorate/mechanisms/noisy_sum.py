@@ -122,7 +122,7 @@ class NoisySum(QueryMechanism):
         wanted = Fraction(repr(real("epsilon", epsilon, above=0)))
         floored = wanted // EPSILON_STEP * EPSILON_STEP
         if not floored > 0:
-            raise InvalidParameter(f"epsilon must be at least 1e-9, got {epsilon!r}; raise it")
+            raise InvalidParameter(parameter="epsilon", got=epsilon, expected="at least 1e-9", advice="raise it")
         return cls((1 if form == "single" else 2) / float(floored) * _UPWARD, grid=grid, form=form)
 
     @property

@@ -107,23 +107,10 @@ def mechanism_for(
 ) -> Mechanism:
     """Make a mechanism of this kind, with the least noise that the budget allows where none was given.
 
-    Parameters
-    ----------
-    kind : type
-        The mechanism's class.
-    given : mapping
-        The fields that the user gave.
-    n_classes, n_teachers, answers : int
-        C, K, and all answers together.
-    epsilon, delta : float
-        What they may cost together.
-    beside : Event, optional
-        What is charged with them, within the same ε and δ, and has its noise already.
-
-    Raises
-    ------
-    InvalidParameter
-        If a field is unknown, missing or out of range, or only a part of the noise was given.
+    `kind`: the mechanism's class. `given`: the fields that the user gave. `n_classes`, `n_teachers`, `answers`: C, K,
+    and all answers together. `epsilon`, `delta`: what they may cost together. `beside`: what is charged with them,
+    within the same ε and δ, and has its noise already. Raises InvalidParameter if a field is unknown, missing or out of
+    range, or only a part of the noise was given.
     """
     name, noise, allowed = kind.__name__, noise_fields(kind), user_fields(kind)
     for field in given:

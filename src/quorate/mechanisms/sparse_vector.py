@@ -84,7 +84,9 @@ class DistanceToInstability(QueryMechanism):
         object.__setattr__(self, "epsilon", real("epsilon", self.epsilon, above=0))
         object.__setattr__(self, "delta", real("delta", self.delta, above=0, below=1))
         if self.epsilon < 2 / MAX_SCALE:
-            raise InvalidParameter(f"epsilon must be at least 2^-39, got {self.epsilon!r}; the noise would be too wide")
+            raise InvalidParameter(
+                parameter="epsilon", got=self.epsilon, expected="at least 2^-39", advice="the noise would be too wide"
+            )
 
     @property
     def event(self) -> ApproxDP:

@@ -38,7 +38,7 @@ class NoiseSource(Protocol):
 
 def _checked_address(purpose: object, index: object) -> tuple[str, int]:
     if not isinstance(purpose, str) or not purpose:
-        raise InvalidParameter(f"purpose must be a non-empty string, got {purpose!r}")
+        raise InvalidParameter(parameter="purpose", got=purpose, expected="a non-empty string")
     return purpose, count("index", index)
 
 
@@ -142,7 +142,7 @@ def checked_scale(name: str, value: object) -> float:
     """Return `value` as a float, or refuse it unless it is a number in ``(0, 2**40]``."""
     scale = real(name, value, above=0)
     if scale > MAX_SCALE:
-        raise InvalidParameter(f"{name} must be at most 2^40 votes, got {value!r}; use a coarser unit")
+        raise InvalidParameter(parameter=name, got=value, expected="at most 2^40 votes", advice="use a coarser unit")
     return scale
 
 

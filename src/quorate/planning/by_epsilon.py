@@ -85,9 +85,12 @@ def _at(facts: PublicFacts, epsilon: float, first: PlanRow, expect: Expectation)
     """The way of the first row at another ε, with the teachers of the grid nearest the recipe's."""
     there, row = replace(facts, epsilon=epsilon), first
     if first.way == "votes" and first.mechanism is not None and not first.cannot:
-        middle = numbers_of_teachers(there)
+        there, kind = replace(there, tiny=there.tiny and not first.model), first.mechanism
+        middle = numbers_of_teachers(there, kind)
         wanted = middle[len(middle) // 2]
-        n_teachers = min(numbers_of_teachers(facts), key=lambda n: abs(math.log(n / wanted)))
+        n_teachers = min(
+            numbers_of_teachers(replace(facts, tiny=there.tiny), kind), key=lambda n: abs(math.log(n / wanted))
+        )
         queries = [first.n_queries or 1]
         (row,) = vote_rows(there, Grid(mechanisms=[type(first.mechanism)], n_teachers=[n_teachers], queries=queries))
         row = replace(row, model=first.model)

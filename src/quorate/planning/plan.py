@@ -164,7 +164,7 @@ def _crossings(facts: PublicFacts) -> tuple[Crossing, ...]:
     task: dict[str, Any] = {"n_classes": facts.n_classes, "epsilon": facts.epsilon, "delta": facts.delta}
     return tuple(
         sparse_vector_from(n_teachers=n_teachers, margin=margin, **task)
-        for n_teachers in numbers_of_teachers(facts)[-2:]
+        for n_teachers in numbers_of_teachers(facts, None)[-2:]
         for margin in AGREEMENTS
     )
 
@@ -236,7 +236,7 @@ def _balance(facts: PublicFacts, row: PlanRow, rows: Sequence[PlanRow]) -> float
         return 10.0 if _mostly_ahead(facts) == "votes" else 0.0
     if row.share_noise is None or row.n_teachers is None or getattr(row.mechanism, "may_decline", False):
         return 100.0 - (row.answered or 0.0)
-    middle = numbers_of_teachers(facts)
+    middle = numbers_of_teachers(replace(facts, tiny=facts.tiny and not row.model), row.mechanism)
     default = middle[len(middle) // 2]
     best = min(
         (each.share_noise * each.n_teachers / default

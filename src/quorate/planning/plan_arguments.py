@@ -10,7 +10,7 @@ from quorate.errors import InvalidParameter, named
 from quorate.mechanisms import Mechanism
 from quorate.planning.vote_rows import KINDS, Grid
 from quorate.run.public_facts import PublicFacts
-from quorate.voting.models import TEACHER_MODELS
+from quorate.voting.models import DEFAULT_TEACHER, TEACHER_MODELS
 
 _NAMED = {kind.__name__: kind for kind in KINDS}
 
@@ -72,7 +72,7 @@ def word_for_unit(unit: object) -> str:
     quorate.errors.InvalidParameter: unit must be a word such as "person", got 5
     """
     if not isinstance(unit, str) or not unit.strip() or not unit.isprintable():
-        raise InvalidParameter(f'unit must be a word such as "person", got {unit!r}')
+        raise InvalidParameter(parameter="unit", got=unit, expected='a word such as "person"')
     return unit
 
 
@@ -105,13 +105,14 @@ def models_of(given: object) -> tuple[str, ...] | None:
     if given is None:
         return None
     listed = tuple(dict.fromkeys(given)) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else None
+    names = [name for name in TEACHER_MODELS if name != DEFAULT_TEACHER]
     for each in (given,) if listed is None else listed:
-        if listed is None or each not in TEACHER_MODELS:
-            hint = nearest(each, TEACHER_MODELS) if isinstance(each, str) else ""
+        if listed is None or each not in names:
+            hint = nearest(each, names) if isinstance(each, str) else ""
             raise InvalidParameter(
                 parameter="models",
                 got=each,
-                expected=f"names of {', '.join(TEACHER_MODELS)}",
+                expected=f"names of {', '.join(names)}",
                 advice=hint.removeprefix("; "),
             )
     return listed
@@ -147,5 +148,7 @@ def _mechanism(given: Any) -> type[Mechanism] | Mechanism:
 def _listed(name: str, given: object, example: str) -> tuple[Any, ...]:
     listed = tuple(given) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else ()
     if not listed:
-        raise InvalidParameter(f"{name} must be a list of at least one, got {given!r}. Example: {example}")
+        raise InvalidParameter(
+            parameter=name, got=given, expected="a list of at least one", advice=f"Example: {example}"
+        )
     return listed

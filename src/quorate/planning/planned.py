@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Literal
 
 from quorate.ambient import one_thread
@@ -24,7 +24,15 @@ from quorate.planning.plan_arguments import (
     word_for_unit,
 )
 from quorate.planning.plan_row import PlanRow
-from quorate.planning.public_side import Models, PublicSide, notes_of, public_side, rehearsals_as_hard, rehearsals_of
+from quorate.planning.public_side import (
+    Models,
+    PublicSide,
+    in_coordinates_of,
+    notes_of,
+    public_side,
+    rehearsals_as_hard,
+    rehearsals_of,
+)
 from quorate.planning.rehearsal.as_hard import MANY, AsHard
 from quorate.planning.rehearsal.made_up import MeanOf
 from quorate.planning.rehearsal.rehearsal import Rehearsal
@@ -150,7 +158,7 @@ def plan(
     >>> import quorate
     >>> made = quorate.plan(n_records=6_000, n_public=1_000, width=111, n_classes=2, epsilon=1.0, delta=1e-5)
     >>> made.first.name, made.first.n_teachers, made.first.noise
-    ('NoisyCounts', 184, 'σ = 117.9 votes')
+    ('NoisyCounts', 545, 'σ = 117.9 votes')
     >>> [row.name for row in made.rows if row.cannot][-1]
     'GenericLearner'
     """
@@ -169,6 +177,10 @@ def plan(
         neighbours=neighbours,
         **dict[str, Any](zip(("epsilon", "delta"), floor_budget(epsilon, delta), strict=True)),
     )
+    if side is None:
+        facts = replace(facts, tiny=teacher_named(teacher) is None and student is None)
+    else:
+        side, facts = in_coordinates_of(side, facts, Models(teacher, student))
     commonest, curve = _share_of_commonest(commonest, facts.n_classes), _curve(learning_curve, facts.n_classes)
     used = Models(teacher, student, feature_map, models_of(models))
     judged = Judged(scoring=check_scoring(scoring), shares=check_class_shares(class_shares, told or ()))

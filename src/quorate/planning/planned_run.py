@@ -100,11 +100,12 @@ def rehearsed(
         scoring="accuracy" if judged is None else judged.by(codes, len(task.inputs.classes)),
         shares=None if judged is None else judged.shares,
         one_unit=see.numbers.directions is not None,
+        prior=see.prior,
     )
     facts = task.facts
     if facts.rows is None:
         return None, material.commonest
-    costly = bool(getattr(task.student, "compares_models", False))
+    costly = see.prior is None and bool(getattr(task.student, "compares_models", False))
     effort = replace(Effort.of(facts.n_public, facts.width, facts.n_classes, costly=costly), every_row=True)
     (told,) = Rehearsal(material=material, facts=facts, effort=effort)(facts, [row])
     return told.expected, material.commonest

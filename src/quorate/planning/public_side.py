@@ -35,11 +35,13 @@ from quorate.run.expected import BASES, Basis
 from quorate.run.pool_cautions import few_rows_caution
 from quorate.run.public_facts import PublicFacts
 from quorate.run.schema import Schema
-from quorate.students import as_student
+from quorate.students import AutoStudent, as_student
 from quorate.students.scores import Judged
 from quorate.types import IntArray, Secret
+from quorate.voting.coordinates import in_coordinates, pool_for_votes
 from quorate.voting.inputs import Inputs, PrivateRows, Views, directions_of_images, look
-from quorate.voting.models import DEFAULT_TEACHER, default_teacher, is_linear, teacher_named
+from quorate.voting.models import DEFAULT_TEACHER, EARLIER_TEACHER, default_teacher, is_linear, teacher_named
+from quorate.voting.recipe import recipe
 
 REHEARSE = ("auto", "labels", "rules", "synthetic", "no")
 
@@ -71,6 +73,7 @@ class PublicSide:
     `n_distinct`: points that can be asked.
     `default_teacher`: who votes where nothing is said.
     `own_map`: feature map of the direct method, where nothing is said.
+    `plain`: how models see the rows where classes are released, if that is otherwise.
     `patches`: of public images, which teachers, student and the direct method are told by.
     """
 
@@ -80,6 +83,7 @@ class PublicSide:
     n_distinct: int
     default_teacher: Any
     own_map: FeatureMapName = "auto"
+    plain: PublicSide | None = field(default=None, repr=False)
     patches: SharedPatches = field(default_factory=SharedPatches, repr=False)
     _direct: dict[FeatureMapName, PlannedBudgets] = field(default_factory=dict, repr=False)
     _seen: list[Seen] = field(default_factory=list, repr=False)
@@ -128,7 +132,8 @@ def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, stu
     patches = SharedPatches()
     digests, images = row_digests(pool), directions_of_images(given, patches=patches)
     own = teacher is None or isinstance(teacher, str)
-    teacher = default_teacher(images=images is not None) if teacher is None else teacher_named(teacher)
+    teacher = teacher_named(teacher)
+    teacher = default_teacher(images=images is not None) if teacher is None else teacher
     nobody = PrivateRows(pool, np.empty(0, dtype=np.int64), [], [])  # the views are told by the pool alone
     views = look(
         Inputs(
@@ -153,6 +158,20 @@ def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, stu
         own_map=feature_map_of(given),
         patches=patches,
     )
+
+
+def in_coordinates_of(side: PublicSide, facts: PublicFacts, models: Models) -> tuple[PublicSide, PublicFacts]:
+    """Let default teachers and students see coordinates of the pool, as in a run; the facts say whether they do."""
+    open_ = as_student(models.student) == AutoStudent()
+    pool = pool_for_votes(side.pool, side.views, None) if open_ and facts.rows is not None else None
+    if pool is None:
+        return side, facts
+    facts = replace(facts, tiny=teacher_named(models.teacher) is None)
+    made = recipe(facts)
+    views, teacher = in_coordinates(
+        pool, side.views, side.pool, facts, n_teachers=made.n_teachers, n_queries=made.n_queries
+    )
+    return replace(side, views=views, default_teacher=teacher or side.default_teacher, plain=side, _seen=[]), facts
 
 
 def rehearsals_of(
@@ -236,17 +255,19 @@ def _by_rules(
 
 
 def _effort(facts: PublicFacts, models: Models) -> Effort:
-    return Effort.of(facts.n_public, facts.width, facts.n_classes, costly=_compares_models(models.student))
+    return Effort.of(facts.n_public, facts.width, facts.n_classes, costly=_compares_models(models.student, facts))
 
 
 def _synthetic(facts: PublicFacts, classes: Sequence[Any], models: Models) -> PublicSide:
     rows = synthetic_rows(min(facts.n_public, MOST_SYNTHETIC), facts.width, 0)
-    return public_side(rows, classes, teacher=models.teacher, student=models.student)
+    return in_coordinates_of(public_side(rows, classes, teacher=models.teacher, student=models.student), facts, models)[
+        0
+    ]
 
 
-def _compares_models(student: Any) -> bool:
-    """Whether a student compares models of the votes, which takes many fits."""
-    return bool(getattr(as_student(student), "compares_models", False))
+def _compares_models(student: Any, facts: PublicFacts) -> bool:
+    """Whether a student compares models of the votes, which takes many fits; in coordinates there is one model."""
+    return not facts.tiny and bool(getattr(as_student(student), "compares_models", False))
 
 
 def labelled_material(
@@ -277,6 +298,10 @@ def labelled_material(
     else:
         made = _material(side, (*side.shown(rows), side.schema.parsed(rows)[0]), codes, None, **told)
     judged = judged or Judged(scoring="accuracy")
+    if side.plain is not None:
+        how: dict[str, Any] = {"y_public": y_public, "evaluation": evaluation}
+        plain = labelled_material(side.plain, classes, models._replace(compared=()), judged=judged, **how)
+        made = replace(made, plain=plain)
     made = replace(made, groups=groups, scoring=judged.by(codes, len(classes)), shares=judged.shares)
     names = _compared_by_default(side, models.teacher) if models.compared is None else models.compared
     own = DEFAULT_TEACHER if models.teacher is None else models.teacher  # which is compared with others, not itself
@@ -287,12 +312,12 @@ def _compared_by_default(side: PublicSide, teacher: Any) -> tuple[str, ...]:
     """Return whom the default teachers are compared with: trees, where columns are numbers and categories."""
     kinds = side.views.teacher.kinds
     mixed = bool(kinds.of("number")) and bool(kinds.of("category"))
-    return ("tree",) if mixed and teacher in (None, DEFAULT_TEACHER) else ()
+    return ("tree",) if mixed and teacher in (None, DEFAULT_TEACHER, EARLIER_TEACHER) else ()
 
 
 def _with_teachers(material: Material, side: PublicSide, rows: Rows, name: str) -> Material:
     """Return the same rows as teachers of a model of quorate's own see them, and these teachers."""
-    teacher, see = teacher_named(name), side.views.teacher
+    teacher, see = teacher_named(name), (side.plain or side).views.teacher
     if not is_linear(teacher):
         see = replace(see, directions=None)  # as in a run: those are for linear models
     return replace(
@@ -314,7 +339,9 @@ def ruled_material(
     """Repeat the rows of the pool with labels by a rule: as many as teachers and rounds need."""
     one_unit = side.views.numbers.directions is not None
     at, codes = ruled_labels(side.seen.numbers, len(classes), MOST_RULED, rule, seed, one_unit=one_unit)
-    return pool_material(side, at, codes, basis=basis, classes=classes, models=models)
+    told: dict[str, Any] = {"basis": basis, "classes": classes, "models": models}
+    plain = None if side.plain is None else pool_material(side.plain, at, codes, **told)
+    return replace(pool_material(side, at, codes, **told), plain=plain)
 
 
 def pool_material(
@@ -335,22 +362,21 @@ def _material(
     classes: Sequence[Any],
     models: Models,
 ) -> Material:
+    given = teacher_named(models.teacher)
     return Material(
         pool=(side.seen.teacher, side.seen.student),
         points=side.seen.numbers,
         rows=rows,
         codes=codes,
         in_pool=in_pool,
-        teacher=as_teacher(
-            side.default_teacher if models.teacher is None else with_classes(teacher_named(models.teacher), classes),
-            classes=classes,
-        ),
+        teacher=as_teacher(side.default_teacher if given is None else with_classes(given, classes), classes=classes),
         student=as_student(models.student),
         classes=tuple(classes),
         basis=basis,
         schema=side.schema,
         direct=side.direct(models.feature_map),
         one_unit=side.views.numbers.directions is not None,
+        prior=side.views.prior,
     )
 
 

@@ -66,19 +66,27 @@ def vote_rows(facts: PublicFacts, grid: Grid | None = None) -> tuple[PlanRow, ..
     Raises InvalidParameter if a number is out of range, or the number of units is needed and not known.
     """
     grid, calibrated = grid or Grid(), _Calibrated(facts)
-    numbers = numbers_of_teachers(facts) if grid.n_teachers is None else grid.n_teachers
-    rows = tuple(
-        _row(facts, calibrated, kind, n_teachers, n_queries)
-        for kind in (KINDS if grid.mechanisms is None else grid.mechanisms)
-        for n_teachers in numbers
-        for n_queries in grid.queries or _numbers_of_queries(facts, kind)
-    )
-    compared = [row for row in rows if row.name == NoisyCounts.__name__] or rows
+
+    def rows_of(facts: PublicFacts) -> tuple[PlanRow, ...]:
+        return tuple(
+            _row(facts, calibrated, kind, n_teachers, n_queries)
+            for kind in (KINDS if grid.mechanisms is None else grid.mechanisms)
+            for n_teachers in grid.n_teachers or numbers_of_teachers(facts, kind)
+            for n_queries in grid.queries or _numbers_of_queries(facts, kind)
+        )
+
+    rows, of_others = rows_of(facts), rows_of(replace(facts, tiny=False)) if grid.models else ()
+    compared = [row for row in of_others if row.name == NoisyCounts.__name__] or of_others
     return (*rows, *(replace(row, model=model) for model in grid.models for row in compared))
 
 
-def numbers_of_teachers(facts: PublicFacts) -> tuple[int, ...]:
-    """Return the recipe's number of teachers, half and twice as many; never more than there are units."""
+def numbers_of_teachers(facts: PublicFacts, kind: type[Mechanism] | Mechanism | None = NoisyCounts) -> tuple[int, ...]:
+    """Return the recipe's number of teachers, half and twice as many; never more than there are units.
+
+    `kind`: the mechanism, or its class: values may come from teachers of another size than classes.
+    """
+    values = kind is not None and kind.releases_values
+    facts = replace(facts, tiny=facts.tiny and values)
     middle = recipe(facts, n_queries=1, mechanism=NoisyCounts(sigma=1.0, form=_form(facts))).n_teachers
     most = facts.n_records or middle
     return tuple(sorted({min(most, max(1, round(factor * middle))) for factor in FACTORS}))

@@ -97,7 +97,7 @@ def render_html(
             )
         return _page(facts, (), stamps=_stamps(facts))
     if edition != "internal":
-        raise InvalidParameter(f'edition must be "public" or "internal", got {edition!r}')
+        raise InvalidParameter(parameter="edition", got=edition, expected='"public" or "internal"')
     if not isinstance(internal, Secret):
         raise InvalidParameter(f"internal must be a Secret of InternalFacts, got {type(internal).__name__}")
     of_owner = internal.reveal()

@@ -60,7 +60,7 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
         ``width`` is not an integer of at least 40.
     """
     if isinstance(width, bool) or not isinstance(width, int) or width < NARROWEST:
-        raise InvalidParameter(f"width must be an integer >= {NARROWEST} columns, got {width!r}")
+        raise InvalidParameter(parameter="width", got=width, expected=f"an integer >= {NARROWEST} columns")
     outputs = outputs or Outputs()
     one_row = facts.guarantee.neighbouring.whose_rows
     rows = [

@@ -12,16 +12,8 @@ from quorate.report.plain import Plain, require
 class ChosenScore(Plain):
     """The score that a run is judged by, where that is not accuracy.
 
-    Parameters
-    ----------
-    scoring : str
-        scikit-learn's name of it.
-    value : float
-        What it is on the scored rows.
-    low, high : float
-        A 95 % interval.
-    baseline : float
-        What it is for always saying the commonest class.
+    `scoring`: scikit-learn's name of it. `value`: what it is on the scored rows. `low`, `high`: a 95 % interval.
+    `baseline`: what it is for always saying the commonest class.
     """
 
     scoring: str
@@ -39,18 +31,9 @@ class ChosenScore(Plain):
 class OperatingPoint(Plain):
     """What a two-class model does at one threshold of the probability of the rarer class.
 
-    Parameters
-    ----------
-    threshold : float
-        Rows with at least this probability are flagged: called the rarer class.
-    flagged : float
-        Share of all rows that are flagged.
-    precision : float
-        Share of the flagged rows that are of the class.
-    recall : float
-        Share of the rows of the class that are flagged.
-    false_alarms : float
-        Share of the other rows that are flagged.
+    `threshold`: rows with at least this probability are flagged: called the rarer class. `flagged`: share of all rows
+    that are flagged. `precision`: share of the flagged rows that are of the class. `recall`: share of the rows of the
+    class that are flagged. `false_alarms`: share of the other rows that are flagged.
     """
 
     threshold: float
@@ -68,20 +51,9 @@ class OperatingPoint(Plain):
 class Ranking(Plain):
     """How a two-class model orders rows, by its probability of the rarer class.
 
-    Parameters
-    ----------
-    positive : int
-        That class, by its place in ``Setup.classes``.
-    roc_auc, average_precision : float
-        scikit-learn's, in [0, 1].
-    share : float
-        Share of the scored rows that are of the class.
-    curve : tuple of OperatingPoint
-        From the strictest threshold to the loosest.
-    thresholds : tuple of OperatingPoint
-        A few of all thresholds, for a table.
-    in_use : OperatingPoint
-        What ``predict`` does.
+    `positive`: that class, by its place in ``Setup.classes``. `roc_auc`, `average_precision`: scikit-learn's, in [0,
+    1]. `share`: share of the scored rows that are of the class. `curve`: points from the strictest threshold to the
+    loosest. `thresholds`: a few of all thresholds, for a table. `in_use`: what ``predict`` does.
     """
 
     positive: int

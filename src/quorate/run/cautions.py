@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 
 from quorate.accounting.budget_cautions import budget_cautions
-from quorate.accounting.figures import at_least, plural, several
+from quorate.accounting.figures import at_least, several
 from quorate.findings import Finding, Outcome, Severity, caution
 from quorate.mechanisms import Mechanism, StreamMechanism
 from quorate.run.expected import Expected
@@ -246,7 +246,7 @@ def _beside(expected: Expected, commonest: float) -> str:
 
 
 def rows_caution(facts: PublicFacts) -> Finding:
-    """Look whether units that have ids were taken for single rows, since nobody says how many rows there are.
+    """Look whether nobody says how many rows units with ids have, so that each has a teacher.
 
     Examples
     --------
@@ -256,9 +256,9 @@ def rows_caution(facts: PublicFacts) -> Finding:
     """
     return caution(
         ROWS_ARE_UNKNOWN,
-        Severity.WARNING,
-        f"how many private rows there are is not declared, so each {facts.unit} counted as one row; where "
-        f"{plural(facts.unit)} have several, declare n_rows, and there will be more teachers and less noise"
+        Severity.NOTE,
+        f"how many private rows there are is not declared, so nothing is known of how many each {facts.unit} has; "
+        "where n_rows may be published, declare it, and the teachers and their coordinates will be made for it"
         if facts.n_rows is None
         else None,
     )

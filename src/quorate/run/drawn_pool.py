@@ -127,11 +127,13 @@ class ReleasedMarginals:
 
     `marginals`: what released them. `levels`: the nodes of each level with their noisy counts, column by column.
     `lost`: the level that was drawn and not stored, which counts as zeros and ended the trees; None where none was.
+    `without_tails`: whether rows are drawn as in runs begun before, from no count below three standard deviations.
     """
 
     marginals: NoisyMarginals
     levels: tuple[tuple[MarginalLevel, tuple[IntArray, ...]], ...] = field(repr=False)
     lost: int | None = None
+    without_tails: bool = False
 
 
 def release_marginals(

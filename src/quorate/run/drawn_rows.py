@@ -31,8 +31,9 @@ def most_distinct(schema: Schema, n_rows: int) -> int:
 def draw_rows(schema: Schema, released: ReleasedMarginals | None, n_rows: int, key: Secret[bytes]) -> pl.DataFrame:
     """Draw rows from released marginals, each column by itself: ``(n_rows + added, n_columns)``, free of charge.
 
-    A count that noise explains is 0 (below σ of a list of at most 50 values, below 3 σ elsewhere). A list is drawn in
-    proportion to its counts; a number by going down its tree, and evenly within the last part that was looked into.
+    A count that noise explains is 0: below σ of a list of at most 50 values, below 3 σ elsewhere, and below 1.5 σ where
+    a number's count is the tail of what is beside it. A list is drawn in proportion to its counts; a number by going
+    down its tree, and evenly within the last part that was looked into.
     Where all counts are 0, every listed value, and every part of the grid, is as likely as another. For each value of a
     list of at most 50 that no row has, one row with that value is added.
 
@@ -119,33 +120,67 @@ def _weights(held: DeclaredColumn, released: ReleasedMarginals | None, place: in
 
 def _parts(held: NumberColumn, released: ReleasedMarginals | None, place: int) -> tuple[IntArray, IntArray, FloatArray]:
     """Return the parts of a number's range that are drawn from: first leaf, the leaf behind the last, probability."""
-    levels = [] if released is None else released.levels
-    least = 0.0 if released is None else THRESHOLD * released.marginals.sigma(released.marginals.partitions[place])
+    families = [] if released is None else _families(released, place)
     nodes, shares, ended = np.zeros(1, dtype=np.int64), np.ones(1), []  # the root, which has no count
     depth = 0
-    for level, noisy in levels:
-        counted, counts = level.nodes[place], np.where(noisy[place] >= least, noisy[place], 0)
-        if not len(counted):
-            break
-        family = 3 if level.number == 1 else 2  # what is missing is counted beside the halves
-        children, weights = counted.reshape(-1, family), counts.reshape(-1, family).astype(np.float64)
+    for number, (children, believed) in enumerate(families, start=1):
+        parents, weights = children[:, 0] >> 1, believed
         totals = weights.sum(axis=1)
-        opened = np.isin(nodes, children[:, 0][totals > 0] >> 1)
+        opened = np.isin(nodes, parents[totals > 0])
         ended.append((nodes[~opened], depth, shares[~opened]))
         if not opened.any():
             nodes, shares = nodes[:0], shares[:0]
             break
-        below = np.searchsorted(children[:, 0] >> 1, nodes[opened])
+        below = np.searchsorted(parents, nodes[opened])
         shares = (shares[opened, None] * weights[below] / totals[below, None]).ravel()
-        nodes, depth = children[below].ravel(), level.number
-        if family == 3:
+        nodes, depth = children[below].ravel(), number
+        if number == 1:
             ended.append((nodes[2:], depth, shares[2:]))
             nodes, shares = nodes[:2], shares[:2]
         nodes, shares = nodes[shares > 0], shares[shares > 0]
     ended.append((nodes, depth, shares))
     first = np.concatenate([ends << (held.depth - at) for ends, at, _ in ended])
     behind = np.concatenate([(ends + 1) << (held.depth - at) for ends, at, _ in ended])
-    return first, behind, np.concatenate([each for _, _, each in ended])
+    return first, behind, np.concatenate([probability for *_, probability in ended])
+
+
+def _families(released: ReleasedMarginals, place: int) -> list[tuple[IntArray, FloatArray]]:
+    """Return the halves of each part that was looked into, level by level, and what is believed to be in each.
+
+    At level 1 what is missing stands behind the halves. A half is believed from three standard deviations of the noise,
+    and from half of that beside a sibling that is, and that is not narrowed down to one of its own halves: then a small
+    count is the tail of what is there, and not noise far away from it.
+    """
+    sigma = released.marginals.sigma(released.marginals.partitions[place])
+    families: list[tuple[IntArray, FloatArray]] = []
+    known, counts, variance = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0)  # of the level above
+    for level, noisy in released.levels:
+        if not len(level.nodes[place]):
+            break
+        size = 3 if level.number == 1 else 2
+        children, estimates = level.nodes[place].reshape(-1, size), noisy[place].reshape(-1, size).astype(np.float64)
+        variances = np.ones(len(children))
+        if (
+            len(known) and not released.without_tails
+        ):  # the halves and their whole are three measurements of two numbers: the best estimate of each
+            above = np.searchsorted(known, children[:, 0] >> 1)
+            gain = 1 / (variance[above] + size)
+            estimates += (gain * (counts[above] - estimates.sum(axis=1)))[:, None]
+            variances -= gain
+        families.append((children, estimates))
+        known, counts, variance = children.ravel(), estimates.ravel(), np.repeat(variances, size)
+    narrowed = [
+        (children[:, 0] >> 1)[(estimates[:, :2] < THRESHOLD / 2 * sigma).any(axis=1)]
+        for children, estimates in families[1:]
+    ]
+    believed = []
+    for (children, estimates), ones in zip(families, [*narrowed, np.zeros(0, dtype=np.int64)], strict=True):
+        siblings, least = children[:, 1::-1], np.full(estimates.shape, float(THRESHOLD))
+        beside = (estimates[:, 1::-1] >= THRESHOLD * sigma) & ~np.isin(siblings, ones)
+        if not released.without_tails:
+            least[:, :2][beside] = THRESHOLD / 2
+        believed.append((children, np.where(estimates >= least * sigma, estimates, 0.0)))
+    return believed
 
 
 def _chosen(weights: IntArray | FloatArray, shares: FloatArray) -> IntArray:

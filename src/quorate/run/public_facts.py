@@ -37,6 +37,8 @@ class PublicFacts:
         For which change of one unit ε is; "auto" is add or remove, since the number of units is declared in a plan.
     why_neighbours : str
         The reason, as part of a sentence, where it is none of these two.
+    tiny : bool
+        Whether teachers of votes that are released as values are tiny ones, in coordinates of the public rows.
 
     Raises
     ------
@@ -61,6 +63,7 @@ class PublicFacts:
     unit: str = "record"
     neighbours: Literal["auto", "add-or-remove", "replace"] = "auto"
     why_neighbours: str = ""
+    tiny: bool = False
 
     @property
     def relation(self) -> Relation:

@@ -29,9 +29,8 @@ from quorate.data.encoding import indicator_blocks, refuse_without_text
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import as_list
 from quorate.data.number_notation import number, number_with_comma
-from quorate.data.rows import Rows, with_text_names
+from quorate.data.rows import Rows, summed_cells, with_text_names
 from quorate.data.schema_encoder import declared_columns, declared_kinds, encoder_of, kinds_of
-from quorate.data.summed_cells import summed_cells
 from quorate.deferred import sparse
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.run.cells import as_numbers, as_the_column, finite_rows, frame_like, real

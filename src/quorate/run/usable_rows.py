@@ -19,9 +19,8 @@ from quorate.data.canonical import row_digests
 from quorate.data.cell_text import is_missing
 from quorate.data.columns import families
 from quorate.data.digests import PackedDigests, pack
-from quorate.data.rows import Rows, columns, n_rows
+from quorate.data.rows import Rows, columns, n_rows, summed_cells
 from quorate.data.stream import PartedFrame
-from quorate.data.summed_cells import summed_cells
 from quorate.data.unit_ids import usable_slots
 from quorate.data.unit_keys import ListedKeys, as_unit_keys
 from quorate.deferred import sparse

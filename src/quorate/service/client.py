@@ -141,7 +141,7 @@ class Client:
             )
         except httpx.InvalidURL:
             raise InvalidParameter(
-                f"url must be where the service is, such as http://127.0.0.1:8470, got {url!r}"
+                parameter="url", got=url, expected="where the service is, such as http://127.0.0.1:8470"
             ) from None
         self._url, self._retries, self._sleep = url, retries, sleep
         self.answers_left: int | None = None

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from quorate.arguments import count, nearest, one_of, real
-from quorate.errors import InvalidParameter, PreconditionFailed
+from quorate.errors import InvalidParameter, PreconditionFailed, named, naming
 
 FILE: Final = "service.toml"
 LARGEST_PORT: Final = 65_535
@@ -72,20 +72,20 @@ class ServiceSettings:
             count(name, getattr(self, name))
         for name in ("port", "metrics_port"):
             if getattr(self, name) > LARGEST_PORT:
-                raise InvalidParameter(
-                    f"{name} must be a whole number from 0 to {LARGEST_PORT}, got {getattr(self, name)}"
-                )
+                expected = f"a whole number from 0 to {LARGEST_PORT}"
+                raise InvalidParameter(parameter=name, got=getattr(self, name), expected=expected)
         for name in ("max_body", "max_rows", "max_waiting", "max_connections"):
             count(name, getattr(self, name), at_least=1)
         for name in ("body_seconds", "shutdown_seconds"):
             real(name, getattr(self, name), above=0)
         one_of("after_budget", self.after_budget, ("student", "refuse"))
         if (self.tls_cert is None) != (self.tls_key is None):
-            raise InvalidParameter("tls_cert and tls_key go together; give both or neither")
+            raise InvalidParameter(f"{named('tls_cert')} and {named('tls_key')} go together; give both or neither")
         if not (self.on_loopback or self.tls_cert or self.behind_proxy):
             raise InvalidParameter(
-                f"host {self.host!r} can be reached from other machines, and keys would travel in the clear: give "
-                "tls_cert and tls_key, or behind_proxy (--behind-proxy) where a proxy ends TLS, or host 127.0.0.1"
+                f"{named('host', self.host)} can be reached from other machines, and keys would travel in the clear: "
+                f"give {named('tls_cert')} and {named('tls_key')}, or {named('behind_proxy')} where a proxy ends TLS, "
+                f"or {named('host', '127.0.0.1')}"
             )
 
     @property
@@ -108,10 +108,13 @@ def read_service_settings(
     is not TOML. Warns FutureWarning if a variable has the earlier prefix ``QUORATE_SERVICE_``. It is read, but for HOST
     and PORT where Kubernetes may have set them.
     """
-    found: dict[str, Any] = {} if path is None else _of_file(path)
-    found |= _of_environment(environment)
-    found |= {name: value for name, value in given.items() if value is not None}
-    return ServiceSettings(**found)
+    in_file: dict[str, Any] = {} if path is None else _of_file(path)
+    in_environment = _of_environment(environment)
+    typed = {name: value for name, value in given.items() if value is not None}
+    names = {name: f"[service] {name}" for name in in_file}
+    names |= {name: f"{PREFIX}{name.upper()}" for name in in_environment}
+    with naming({name: called for name, called in names.items() if name not in typed}):
+        return ServiceSettings(**{**in_file, **in_environment, **typed})
 
 
 def _of_file(path: Path) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -24,6 +24,9 @@ from quorate.mechanisms import Mechanism
 from quorate.stored_names import stored_as
 from quorate.students.declared import fit_student
 from quorate.types import IntArray
+
+if TYPE_CHECKING:
+    from quorate.students.evidence import LinearPrior
 
 #: A query that was declined is left out, or gets a uniformly random class (BTT18 Alg. 3).
 Declined: TypeAlias = Literal["drop", "random"]
@@ -89,6 +92,9 @@ class StudentData:
     one_unit : bool
         Whether columns of `points` have one common unit, so that none is put in a unit of its own: directions of
         public images.
+    prior : LinearPrior, optional
+        What is known of shares as functions of the rows of `pool`, where these are coordinates of length one; by
+        default they are not.
     shared : SharedCoordinates
         What several students of one pool share; by default nothing.
 
@@ -120,6 +126,7 @@ class StudentData:
     seed: int
     declined: Declined = "drop"
     one_unit: bool = False
+    prior: LinearPrior | None = None
     shared: SharedCoordinates = field(default_factory=SharedCoordinates, repr=False)
 
     def __post_init__(self) -> None:

@@ -18,6 +18,7 @@ from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, as_numbe
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import Mechanism
 from quorate.stored_names import stored_as
+from quorate.students.evidence import linear_share_student
 from quorate.students.share_models import ProcessShares, TreeShares, fit_process_shares, fit_tree_shares
 from quorate.students.shares import VoteShares, fit_on_vote_shares, fit_vote_shares
 from quorate.students.student import EstimatorStudent, LabelStudent, Student, StudentData
@@ -218,9 +219,10 @@ class AutoStudent(EstimatorStudent):
     Parameters
     ----------
     estimator : estimator, optional
-        Any scikit-learn classifier. By default the model of the vote shares that predicts noisy votes best, linear or
-        curved (``shares="smooth"`` of :class:`VoteShareStudent`), and where no votes were released a logistic
-        regression.
+        Any scikit-learn classifier. By default, where noisy votes were released, a share linear in public coordinates
+        and shrunk by the known noise (:mod:`quorate.students.evidence`); where the pool has no such coordinates, the
+        model of the vote shares that predicts noisy votes best, linear or curved (``shares="smooth"`` of
+        :class:`VoteShareStudent`); and where no votes were released a logistic regression.
 
     Examples
     --------
@@ -236,7 +238,8 @@ class AutoStudent(EstimatorStudent):
 
     def settled(self, data: StudentData) -> EstimatorStudent:
         """Return what learns from answers like these, with the model that it would choose by them."""
-        if self.estimator is None and data.released.holds_values and len(data.answered) > 0:
+        open_ = self.estimator is None and data.prior is None
+        if open_ and data.released.holds_values and len(data.answered) > 0:
             return VoteShareStudent(shares="smooth").settled(data)
         return self
 
@@ -245,6 +248,9 @@ class AutoStudent(EstimatorStudent):
         values = data.released.holds_values and len(data.answered) > 0
         if not values:
             return LabelStudent(self.learner).fit(data)
+        if self.estimator is None and data.prior is not None:
+            noise = data.released.share_noise(data.n_teachers)
+            return linear_share_student(*_answers(data, data.pool), data.prior, noise_sd=noise, classes=data.classes)
         if self.estimator is None:
             return VoteShareStudent(shares="smooth").fit(data)
         return VoteShareStudent(self.estimator).fit(data)

@@ -12,6 +12,7 @@ from quorate.ensemble import (
     check_unfitted,
     not_looked_into,
 )
+from quorate.ensemble.linear.tiny import TinyTeacher
 from quorate.errors import PreconditionFailed
 from quorate.findings import Finding, Outcome
 from quorate.ledger import Ledger
@@ -93,6 +94,16 @@ def preprocessing(task: Task) -> Finding:
             evidence="Teachers are prompts, and nothing is fitted: rows of one shard stand in each. What the model "
             "behind the endpoint learned from, and what it keeps between prompts, quorate cannot see.",
             remedy="See that it learned from no private row, and that a reply depends on its prompt alone.",
+        )
+    if isinstance(task.teacher, TinyTeacher):
+        check_unfitted(task.student.learner)
+        return Finding(
+            code="preprocessing",
+            words=question,
+            outcome=Outcome.PASSED,
+            evidence="Teachers and student are quorate's own, and no step of them comes fitted. Each teacher is solved "
+            "from its own shard; the coordinates that rows are seen in are fitted on public rows.",
+            ran=name_of(check_unfitted),
         )
     if not isinstance(task.trainer, ClassifierTeacher | PriorMatchingTeacher):
         return Finding(

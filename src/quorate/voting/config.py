@@ -6,15 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from quorate.arguments import count
+import numpy as np
+
+from quorate.arguments import count, one_of, truth
 from quorate.data.dialect import PLAIN, Dialect
-from quorate.ensemble import (
-    DaskScheduler,
-    Partition,
-    Preprocessing,
-)
+from quorate.ensemble import ClassifierTeacher, DaskScheduler, Partition, Preprocessing, PriorMatchingTeacher
+from quorate.ensemble.linear.tiny import TinyTeacher
 from quorate.errors import InvalidParameter, named
 from quorate.labelling.active import Strategy
+from quorate.mechanisms import Mechanism, check_declared, for_runs, is_own
+from quorate.mechanisms.schedule import check_mechanism
 from quorate.students import Declined
 
 
@@ -52,6 +53,9 @@ class RunConfig:
     classes_were_read: bool = False  # the class list was read off the labels, and is treated as public
     try_models: bool = True  # whether models of the user's own are tried on public rows, as before anything is charged
     classes_by_shard: bool = False  # parameters name classes by their numbers in a shard, as in earlier runs
+    default_teacher: Any = None  # who votes where `teacher` is None and no coordinates of the pool are seen
+    default_student: Any = None  # likewise
+    earlier_defaults: bool = False  # the models and numbers of teachers that runs had before tiny teachers
     words_as_written: bool = False  # an entry with blanks around it is another category, as in earlier runs
     caveats: tuple[str, ...] = ()  # what the guarantee rests on beside, as the estimator knows it
     left_out: tuple[str, ...] = ()  # columns that are no features, and that the public rows do not have
@@ -92,3 +96,48 @@ def check_declared_rows(config: RunConfig, *, grouped: bool) -> None:
             parameter="n_rows",
             got=rows,
         )
+
+
+def mechanism_asked_for(
+    wish: Any, given: Mapping[str, Any], *, n_classes: int
+) -> Mechanism | type[Mechanism] | str | None:
+    """A mechanism as it is; the name or the class of one; or None where the recipe is to choose."""
+    if isinstance(wish, type) and issubclass(wish, Mechanism):
+        return check_declared(wish) if is_own(wish) else one_of("mechanism", wish.__name__, for_runs())
+    if isinstance(wish, Mechanism) and wish.takes != "sums":
+        if is_own(wish):
+            check_declared(type(wish))
+        check_mechanism(wish, n_classes=n_classes)
+        return wish
+    name = one_of("mechanism", wish, ("auto", *for_runs()), hint="A mechanism of quorate.mechanisms is taken too")
+    if name != "auto":
+        return name
+    return "NoisyCounts" if given else None
+
+
+def matches_priors(wish: Any, teacher: Any, *, n_classes: int) -> bool:
+    """Whether teachers match priors; refused where there are other than two classes, or teachers have no scores."""
+    matching = truth("prior_matching", wish)
+    if matching and n_classes != 2:
+        raise InvalidParameter(
+            f"{named('prior_matching')} is for two classes, and there are {n_classes}; leave it out",
+            parameter="prior_matching",
+            got=matching,
+        )
+    if matching and not isinstance(teacher, TinyTeacher):
+        PriorMatchingTeacher(ClassifierTeacher(teacher), np.zeros((1, 1)))  # refuses a teacher without scores
+    return matching
+
+
+def queries_asked_for(wish: Any, n_public: int) -> int | None:
+    """How many of so many distinct points are asked; None where the recipe is to choose."""
+    if wish in ("auto", "all"):
+        return None if wish == "auto" else n_public
+    asked = count("queries", wish, at_least=1, hint='A number, "all", "auto", or a strategy such as Margin(300)')
+    if asked > n_public:
+        raise InvalidParameter(
+            f"{named('queries', asked)} but the pool has {n_public:,} distinct points; ask at most that many",
+            parameter="queries",
+            got=asked,
+        )
+    return asked

@@ -210,6 +210,7 @@ def try_student(
         seed=0,
         declined=declined,
         one_unit=views.numbers.directions is not None,
+        prior=views.prior,
     )
     asks_how_sure = mechanism.takes == "votes and predictions"
     predicted = _tried("student", student.learner, partial(_taught, _brief(student), asks_how_sure), data.pool, data)

@@ -263,7 +263,7 @@ def votes(
 ) -> tuple[Ensemble | None, Secret[Any]]:
     """Return the teachers (where they are needed later) and what a mechanism is to look at: :func:`asked_of`."""
     stage = "scores" if task.recipe.mechanism.takes == "scores" else "votes"
-    key = stage_key(task.key, stage, task.cache_inputs)
+    key = stage_key(task.key, stage, task.stage_inputs)
     stored = stages.load(stage, key)
     if stored is not None and not task.recipe.online_answers:
         return None, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
@@ -347,8 +347,8 @@ def teachers(task: Task, stages: StageStore, see: Watch, *, shards: Secret[IntAr
     n_shards, seeds = task.number_of_shards(shards), _seeds(task, shards)
     chunks: dict[int, list[Secret[tuple[Voter, ...]]]] = {}
     wanted: dict[int, range] = {}
-    cache_inputs = task.cache_inputs
-    keys = {start: stage_key(task.key, _stage(start), cache_inputs) for start in range(0, n_shards, CHUNK)}
+    made_from = task.stage_inputs
+    keys = {start: stage_key(task.key, _stage(start), made_from) for start in range(0, n_shards, CHUNK)}
     for start, key in keys.items():
         stored = stages.load(_stage(start), key)
         if stored is None:
@@ -403,4 +403,5 @@ def student_data_of(task: Task, queries: IntArray, released: Released, *, purpos
         seed=int.from_bytes(derive(task.key, purpose), "big"),
         declined=task.declined,
         one_unit=task.views.numbers.directions is not None,
+        prior=task.views.prior,
     )

@@ -40,6 +40,7 @@ from quorate.data.feature_checks import refuse_larger
 from quorate.data.feature_maps import PoolDirections, PoolScale, SharedPatches
 from quorate.data.feature_maps.directions import OF_IMAGES, is_wide
 from quorate.data.feature_maps.patches import has_patches
+from quorate.data.feature_maps.unit_coordinates import UnitCoordinates
 from quorate.data.fixed_types import absent_marks, fixed_types
 from quorate.data.labels import Label
 from quorate.data.rows import Rows, texts_like
@@ -47,6 +48,7 @@ from quorate.data.schema_encoder import encoder_of
 from quorate.ensemble.ensemble import largest_number
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.run.usable_rows import PrivateTable
+from quorate.students.evidence import LinearPrior
 from quorate.students.student import EstimatorStudent, Student
 from quorate.types import IntArray, Secret
 
@@ -165,7 +167,7 @@ class View:
     fixed: bool = False
     reads_frames: bool = False
     kinds: ColumnKinds = field(default_factory=ColumnKinds)
-    directions: PoolDirections | None = None
+    directions: PoolDirections | UnitCoordinates | None = None
     marks: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __call__(self, rows: Rows) -> Any:
@@ -185,7 +187,7 @@ class View:
 
         steps = [] if self.encoder is None else [("encoder", FrozenEstimator(self.encoder))]
         if self.directions is not None:
-            some = take(pool, np.arange(min(2, n_rows(pool))))
+            some = self.kinds(take(pool, np.arange(min(2, n_rows(pool)))))
             shown = self.directions.transformer(some if self.encoder is None else self.encoder.transform(some))
             steps.append(("directions", FrozenEstimator(shown)))
         return Pipeline([*of_arrays(steps), ("student", student)])
@@ -210,13 +212,14 @@ class Views:
     """The teachers' view, the student's, and the pool as numbers; one encoder serves all.
 
     `teacher`, `student`, `numbers`: who sees rows how. `width`: number of columns of the pool as numbers, whatever
-    directions stand in for them.
+    directions stand in for them. `prior`: of a student that sees coordinates of length one; None of any other.
     """
 
     teacher: View
     student: View
     numbers: View
     width: int
+    prior: LinearPrior | None = None
 
 
 def directions_of_images(public: Any, *, patches: SharedPatches | None = None) -> PoolDirections | None:
@@ -290,7 +293,7 @@ def look(
     if images is not None and isinstance(student, EstimatorStudent) and student.estimator is None:
         views["student"] = replace(views["student"], directions=images)
     as_they_are = replace(numbers, directions=None)
-    return Views(**views, numbers=numbers, width=int(as_they_are(take(inputs.public, [0])).shape[1]))
+    return Views(views["teacher"], views["student"], numbers, width=int(as_they_are(take(inputs.public, [0])).shape[1]))
 
 
 def _reads_frames(model: Any) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from quorate.data.unit_keys import as_unit_keys
-from quorate.run.look import CountedCells, Look, Names, compared_with_pool
+from quorate.findings import Finding
+from quorate.run.look import CountedCells, Look, Names, compared_with_pool, compared_with_schema
 from quorate.run.schema import Schema
 from quorate.run.usable_rows import PrivateTable
 from quorate.types import Secret
@@ -24,6 +25,11 @@ def look_at_votes(task: Task, *, names: Names | None = None) -> Secret[Look | No
     counted = CountedCells.of(table, compared=compared)
     pool = table.schema.parsed(inputs.public)[0] if compared else None
     n = len(private.codes)
+    notes: tuple[Finding, ...] = ()
+    if pool is not None:
+        notes = compared_with_pool(counted, inputs.records(), pool, names)
+    elif task.draws_pool:
+        notes = compared_with_schema(counted, n, names)
     return Secret(
         Look(
             names=names,
@@ -32,6 +38,6 @@ def look_at_votes(task: Task, *, names: Names | None = None) -> Secret[Look | No
             ids=n if as_unit_keys(private.unit_keys).named else None,
             rows=None,
             cells=tuple(counted.cells),
-            notes=compared_with_pool(counted, inputs.records(), pool, names) if compared else (),
+            notes=notes,
         )
     )

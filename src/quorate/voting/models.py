@@ -22,8 +22,9 @@ if TYPE_CHECKING:
 Role = Literal["teacher", "student"]
 
 #: Models of ``[teachers] model`` by name.
-DEFAULT_TEACHER = "logistic"
-TEACHER_MODELS = ("logistic", "tree", "forest", "boosting", "xgboost", "lightgbm")
+DEFAULT_TEACHER = "auto"
+EARLIER_TEACHER = "logistic"  # which was the default before
+TEACHER_MODELS = ("auto", "logistic", "tree", "forest", "boosting", "xgboost", "lightgbm")
 #: The extra that brings a library, by what is imported.
 EXTRAS = {"xgboost": "xgboost", "lightgbm": "lightgbm", "torch": "torch", "skorch": "torch"}
 
@@ -67,26 +68,30 @@ def built_in(name: str, role: Role) -> Any:
 
 
 def default_teacher(*, images: bool) -> Any:
-    """Return the unfitted classifier that votes where nothing is said; of `images`, it sees directions of patches.
+    """Return the classifier that votes where nothing is said and rows are seen in no coordinates of length one.
+
+    Of `images` it sees directions of patches.
 
     With a handful of images of each class, squares of ten targets are learned better than a softmax of ten scores: on
     training images of MNIST by .014 where a teacher has one writer's 111 digits (``benchmarks/image_votes.py``).
     """
     if not images:
-        return built_in(DEFAULT_TEACHER, "teacher")
+        return built_in(EARLIER_TEACHER, "teacher")
     from sklearn.linear_model import RidgeClassifier
 
     return RidgeClassifier(alpha=IMAGES_ALPHA)
 
 
 def teacher_named(given: Any) -> Any:
-    """Return the teacher that a name stands for; anything else as it is.
+    """Return the teacher that a name stands for, None for "auto"; anything else as it is.
 
     Examples
     --------
     >>> teacher_named("logistic")
     LogisticRegression(C=100.0, max_iter=1000)
     """
+    if given == DEFAULT_TEACHER:
+        return None
     return built_in(given, "teacher") if isinstance(given, str) else given
 
 
@@ -136,7 +141,7 @@ def model_of(name: str, role: Role, *, folder: Path) -> Any:
 
 
 def teacher_of(name: str, given: Mapping[str, Any], *, folder: Path) -> Any:
-    """Return the teacher that ``[teachers]`` stands for.
+    """Return the teacher that ``[teachers]`` stands for; None where that is left open.
 
     `name`: that of a model, as :func:`model_of` has it; where teachers are prompts, the model's name at the endpoint.
     `given`: what a :class:`~quorate.ensemble.ChatTeacher` is made with beside, or a
@@ -144,7 +149,7 @@ def teacher_of(name: str, given: Mapping[str, Any], *, folder: Path) -> Any:
     files that lie here are found too; a command's files lie on its private side.
     """
     if not given:
-        return model_of(name, "teacher", folder=folder)
+        return None if name == DEFAULT_TEACHER else model_of(name, "teacher", folder=folder)
     if "command" in given:
         from quorate.ensemble import CommandTeacher
 

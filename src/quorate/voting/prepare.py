@@ -5,26 +5,22 @@ arguments → tables → how models see them → a rehearsal on public rows → 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from quorate.accounting.figures import plural, several
 from quorate.accounting.neighbouring import LABELS_OF, ONE_RECORD
 from quorate.ambient import one_thread
-from quorate.arguments import count, one_of, real, truth
-from quorate.data import check_classes, n_rows
+from quorate.arguments import count, one_of, truth
+from quorate.data import check_classes
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.feature_maps import PoolDirections
 from quorate.data.unit_keys import count_units
 from quorate.ensemble import (
     ChatTeacher,
-    ClassifierTeacher,
     Partition,
-    PriorMatchingTeacher,
     Teacher,
     as_teacher,
     check_unfitted,
@@ -34,21 +30,21 @@ from quorate.ensemble.teachers.unfitted import may_have
 from quorate.ensemble.workers.pool import refuse_daemon
 from quorate.errors import DataRefused, InvalidParameter, named, naming
 from quorate.labelling.active import Strategy
-from quorate.mechanisms import Mechanism, check_declared, check_own, for_runs, is_own
-from quorate.mechanisms.schedule import check_mechanism
+from quorate.mechanisms import Mechanism, check_own
 from quorate.noise import NoiseSource
 from quorate.release.session import LedgerTerms
 from quorate.release.target import floor_budget
 from quorate.run.cautions import constant_teachers_caution, rows_caution
 from quorate.run.hopeless import refuse_hopeless
-from quorate.run.pool_cautions import coarse_marginals_caution, few_rows_caution, pool_cautions, unit_caution
+from quorate.run.pool_cautions import coarse_marginals_caution, pool_cautions, unit_caution
 from quorate.run.public_facts import PublicFacts
 from quorate.run.resources import allowed_memory, processes
 from quorate.run.unit import unit_of
-from quorate.students import Student, as_student
+from quorate.students import AutoStudent, Student, as_student
 from quorate.students.student import EstimatorStudent
 from quorate.types import Secret
-from quorate.voting.config import RunConfig, check_declared_rows
+from quorate.voting.config import RunConfig, check_declared_rows, matches_priors, mechanism_asked_for, queries_asked_for
+from quorate.voting.coordinates import PoolForVotes, in_coordinates, pool_for_votes
 from quorate.voting.dry_run import (
     refuse_plain_student,
     says_one_class,
@@ -58,10 +54,15 @@ from quorate.voting.dry_run import (
 )
 from quorate.voting.inputs import Inputs, Views, check_inputs, directions_of_images, look
 from quorate.voting.models import default_teacher, is_linear, scores_asked_for
-from quorate.voting.recipe import Recipe, recipe
-from quorate.voting.recipe_notes import with_directions_told, with_requests_told
+from quorate.voting.recipe import MOST_TEACHERS, Recipe, recipe
+from quorate.voting.recipe_notes import (
+    with_directions_told,
+    with_public_rows_counted,
+    with_requests_told,
+    with_strategy_told,
+)
 from quorate.voting.task import Task
-from quorate.voting.without_pool import declared_inputs, n_public_of, relation_of
+from quorate.voting.without_pool import declared_inputs, n_public_of, refuse_of_drawn_pools, relation_of, share_of
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -99,7 +100,6 @@ def prepare(
     Raises InvalidParameter if an argument is of the wrong kind or out of range, or a model of the user's own fails on
     public rows; DataRefused if a table is wrong as a whole.
     """
-    before = replace(config, words_as_written=True, try_models=False)  # its models were tried when it was begun
     how: dict[str, Any] = {"public": public, "groups": groups, "key": key, "fingerprint_key": fingerprint_key}
     grouped = groups is not None
     images = directions_of_images(public)
@@ -107,7 +107,12 @@ def prepare(
     inputs = _inputs(config, asked, X, y, public=public, groups=groups)
     views = _tried(config, asked, inputs, _views(config, asked, inputs, images))
     facts = _public_facts(config, asked, inputs, views, grouped=grouped)
+    pool = None if images is not None else _pool_for_votes(config, asked, inputs, views, facts)
+    tiny = pool is not None and config.teacher is None
+    facts = replace(facts, tiny=tiny)
     made, partition = _recipe(config, asked, inputs, views, facts, grouped=grouped)
+    if pool is not None:
+        asked, views, made = _in_coordinates(asked, views, made, facts, pool, inputs)
     return Task(
         inputs=inputs,
         views=views,
@@ -121,7 +126,7 @@ def prepare(
         partition=partition,
         declined=config.declined,
         preprocessing=config.preprocessing,
-        prior_matching=_prior_matching(config.prior_matching, asked.teacher, n_classes=len(inputs.classes)),
+        prior_matching=matches_priors(config.prior_matching, asked.teacher, n_classes=len(inputs.classes)),
         batched=config.batched,
         classes_by_shard=config.classes_by_shard,
         labels_only=config.labels_only,
@@ -134,21 +139,54 @@ def prepare(
         memory=allowed_memory(config.memory),
         scheduler=config.scheduler,
         strategy=asked.strategy,
-        as_written=partial(prepare, before, X, y, noise=noise, **how),
+        earlier=partial(_earlier, config, X, y, noise=noise, **how),
         relation=relation_of(config, partition, terms, n_was_read=_reads_units(config, asked), unit=asked.unit),
         seen=partial(_views, config, asked, images=None),
     )
+
+
+def _earlier(config: RunConfig, X: Any, y: Any, *, respells: bool, **how: Any) -> Iterator[Task]:
+    """Yield the task as earlier versions prepared it, in which a fit may have been begun.
+
+    `respells`: whether words are read in another way than then.
+    """
+    before = replace(config, try_models=False)  # its models were tried when it was begun
+    for words in (False, True) if respells else (False,):
+        for defaults in (False, True):
+            if words or defaults:
+                yield prepare(replace(before, words_as_written=words, earlier_defaults=defaults), X, y, **how)
+
+
+def _pool_for_votes(
+    config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts
+) -> PoolForVotes | None:
+    """Return what coordinates of the pool follow from; None where models see rows in another way.
+
+    They are for a student that is left open, on public rows and queries that are fixed beforehand; and how many rows
+    there are has to be known.
+    """
+    open_ = (config.student is None or asked.student == AutoStudent()) and config.schema is None
+    if config.earlier_defaults or not open_ or asked.strategy is not None or facts.rows is None:
+        return None
+    return pool_for_votes(inputs.public, views, asked.mechanism)
+
+
+def _in_coordinates(
+    asked: _Arguments, views: Views, made: Recipe, facts: PublicFacts, pool: PoolForVotes, inputs: Inputs
+) -> tuple[_Arguments, Views, Recipe]:
+    """Let the student see coordinates of the pool, and tiny teachers as well."""
+    numbers = {"n_teachers": made.n_teachers, "n_queries": made.n_queries}
+    views, teacher = in_coordinates(pool, views, inputs.public, facts, **numbers)
+    views.student.wrapped(None, inputs.public)  # what is published would fail after the charge otherwise
+    asked = replace(asked, teacher=asked.teacher if teacher is None else teacher, student=AutoStudent())
+    return asked, views, with_directions_told(made, views)
 
 
 def _inputs(config: RunConfig, asked: _Arguments, X: Any, y: Any, *, public: Any, groups: Any) -> Inputs:
     """Check the tables against each other; or the private one against the schema that was declared for it."""
     if config.schema is not None:
         return declared_inputs(config, X, y, teacher=asked.teacher, public=public, groups=groups)
-    if config.neighbours != "auto":
-        raise InvalidParameter(
-            f"{named('neighbours', config.neighbours)} is for where there are no public rows: votes on public rows "
-            "have one price for adding, removing and replacing; leave it out"
-        )
+    refuse_of_drawn_pools(config)
     return check_inputs(
         X,
         y,
@@ -167,7 +205,13 @@ def _reads_units(config: RunConfig, asked: _Arguments) -> bool:
 
 
 def _recipe(
-    config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts, *, grouped: bool
+    config: RunConfig,
+    asked: _Arguments,
+    inputs: Inputs,
+    views: Views,
+    facts: PublicFacts,
+    *,
+    grouped: bool,
 ) -> tuple[Recipe, Partition]:
     """Fill in what was left open, try the student, and refuse what can answer nothing; return the partition as well."""
     made = _fill_in(config, asked, facts, declared=inputs.declared, grouped=grouped)
@@ -175,7 +219,9 @@ def _recipe(
     partition = _partition(config, made, facts, grouped=grouped)
     if partition != "unit":
         _refuse_too_many_teachers(made, inputs, config.n_records, facts)
-    made = _with_shards_looked_at(config, with_directions_told(made, views), inputs, views, facts)
+    made = _with_shards_looked_at(
+        config, made if facts.tiny else with_directions_told(made, views), inputs, views, facts
+    )
     made = with_requests_told(asked.teacher, _with_pool_looked_at(config, made, inputs, views, facts), facts)
     refuse_hopeless(() if config.allow_hopeless else made.considered)
     return made, partition
@@ -200,8 +246,9 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
         )
     one_of("preprocessing", config.preprocessing, ("inside", "public"))
     check_declared_rows(config, grouped=grouped)
-    teacher = default_teacher(images=images) if config.teacher is None else config.teacher
-    student = as_student(config.student)
+    given = config.default_teacher if config.teacher is None else config.teacher
+    teacher = default_teacher(images=images) if given is None else given
+    student = as_student(config.default_student if config.student is None else config.student)
     with naming({"model": named("teacher")}):
         as_teacher(teacher, preprocessing=config.preprocessing)  # refuses what cannot be one
     truth("batched", config.batched)
@@ -213,12 +260,15 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
             "classes= is required. Reading the label set from the data can reveal that a rare label is present. "
             'Example: classes=["no", "yes"]'
         )
+    len(check_classes(config.classes))
     return _Arguments(
         epsilon=epsilon,
         delta=delta,
         teacher=teacher,
         student=student,
-        mechanism=_mechanism(config.mechanism, config.mechanism_fields, n_classes=len(check_classes(config.classes))),
+        mechanism=mechanism_asked_for(
+            config.mechanism, config.mechanism_fields, n_classes=len(check_classes(config.classes))
+        ),
         online_answers=count("online_answers", config.online_answers),
         n_teachers=None
         if config.n_teachers == "auto"
@@ -230,7 +280,7 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
 
 def _views(config: RunConfig, asked: _Arguments, inputs: Inputs, images: PoolDirections | None) -> Views:
     """Look at the pool for how models are to see rows; quorate's own linear teachers see directions of a wide one."""
-    built_in = config.built_in or config.teacher is None
+    built_in = config.built_in or (config.teacher is None and config.default_teacher is None)
     directed = built_in and is_linear(asked.teacher)
     return look(
         inputs, teacher=asked.teacher, student=asked.student, built_in=built_in, directed=directed, images=images
@@ -263,8 +313,8 @@ def _teacher(config: RunConfig, model: Any, inputs: Inputs) -> Teacher:
 def _with_tried_student(config: RunConfig, asked: _Arguments, made: Recipe, inputs: Inputs, views: Views) -> Recipe:
     """Try a student that teaches a classifier of the user's, or that is the user's own, on answers like the run's."""
     student = asked.student
-    of_quorate = config.built_in or (isinstance(student, EstimatorStudent) and student.estimator is None)
-    if config.try_models and not of_quorate:
+    left_open = config.student is None or (isinstance(student, EstimatorStudent) and student.estimator is None)
+    if config.try_models and not (config.built_in or left_open):
         try_student(student, made.mechanism, inputs, views, n_teachers=made.n_teachers, declined=config.declined)
     return made
 
@@ -290,16 +340,17 @@ def _fill_in(
 ) -> Recipe:
     """Choose what was left open, and refuse a mechanism that does not go with the student or the strategy."""
     strategy, student = asked.strategy, asked.student
+    each_unit = config.partition == "unit" or _knows_no_rows(config, asked, facts, grouped=grouped)
     made = recipe(
         facts,
-        n_teachers=facts.n_records if config.partition == "unit" else asked.n_teachers,
-        n_queries=_n_queries(config.queries, facts.n_public) if strategy is None else strategy.n,
+        n_teachers=facts.n_records if each_unit else asked.n_teachers,
+        n_queries=queries_asked_for(config.queries, facts.n_public) if strategy is None else strategy.n,
         mechanism=asked.mechanism,
         fields=config.mechanism_fields,
         declared=declared,
-        share=None if config.marginals is None else real("marginals", config.marginals, above=0, below=1),
+        share=share_of(config),
     )
-    if config.partition == "unit":
+    if each_unit:
         made = replace(made, why=(*made.why, f"{several(made.n_teachers, 'teacher')}, one for each {facts.unit}"))
     answers = made.n_queries + made.online_answers
     check_own(made.mechanism, n_teachers=made.n_teachers, n_classes=facts.n_classes, answers=answers)
@@ -312,7 +363,13 @@ def _fill_in(
         )
     if grouped and asked.n_teachers is None:
         made = replace(made, considered=(*made.considered, rows_caution(facts)))
-    return made if strategy is None else _told_of(strategy, made, width=facts.width)
+    return made if strategy is None else with_strategy_told(strategy, made, width=facts.width)
+
+
+def _knows_no_rows(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, grouped: bool) -> bool:
+    """Whether nothing is known of how many rows a unit has, so that each unit is to have a teacher, where all can."""
+    unknown = grouped and asked.n_teachers is None and facts.n_rows is None and config.partition == "auto"
+    return unknown and not config.earlier_defaults and (facts.n_records or 0) <= MOST_TEACHERS
 
 
 def _partition(config: RunConfig, made: Recipe, facts: PublicFacts, *, grouped: bool) -> Partition:
@@ -335,7 +392,8 @@ def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, view
 
 def _with_pool_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views: Views, facts: PublicFacts) -> Recipe:
     """Add how many public rows there are, and of which columns the encoder makes nothing, where a model is given it."""
-    made = _with_public_rows_counted(config, made, inputs, facts)
+    if not (config.labels_only or inputs.declared is not None):
+        made = with_public_rows_counted(made, inputs.public, facts)
     if facts.unit == ONE_RECORD and not config.labels_only:
         likely = unit_caution(inputs.public, left_out=config.left_out)
         made = replace(made, considered=(*made.considered, likely))
@@ -347,22 +405,6 @@ def _with_pool_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views:
     return replace(
         made, considered=(*made.considered, *pool_cautions(inputs.public, config.pool_name, kinds=inputs.kinds))
     )
-
-
-def _with_public_rows_counted(config: RunConfig, made: Recipe, inputs: Inputs, facts: PublicFacts) -> Recipe:
-    """Say how many public rows repeat others, and whether there are too few of them; a pool of its own is meant."""
-    if config.labels_only or inputs.declared is not None:
-        return made
-    few = few_rows_caution(facts.n_public, facts.n_classes, learns="the student learns from their noisy answers alone")
-    made = replace(made, considered=(*made.considered, few))
-    repeats = n_rows(inputs.public) - facts.n_public
-    if not repeats:
-        return made
-    told = (
-        f"{repeats:,} of {several(n_rows(inputs.public), 'public row')} {'repeat' if repeats > 1 else 'repeats'} "
-        f"others and {'are' if repeats > 1 else 'is'} left out: {several(facts.n_public, 'different row')}"
-    )
-    return replace(made, why=(*made.why, told))
 
 
 def _refuse_too_many_teachers(made: Recipe, inputs: Inputs, declared: Any, facts: PublicFacts) -> None:
@@ -379,48 +421,6 @@ def _refuse_too_many_teachers(made: Recipe, inputs: Inputs, declared: Any, facts
         )
 
 
-def _told_of(strategy: Strategy, made: Recipe, *, width: int) -> Recipe:
-    """Add to a recipe what is to be said of a strategy; refuse a mechanism that needs its queries beforehand."""
-    if made.mechanism.takes == "votes and predictions":
-        raise InvalidParameter(
-            f"{type(made.mechanism).__name__} asks a student about queries that are fixed beforehand; "
-            f"give a number of {named('queries')}, or take ConfidentNoisyMax"
-        )
-    name = type(strategy).__name__
-    why = f"{name} chooses the queries from released answers, and may stop early: noise and price are those of its cap"
-    if not strategy.learns:
-        why = f"{name} chooses at most {strategy.n:,} queries from public rows alone"
-    return replace(made, why=(*made.why, why), considered=(*made.considered, *strategy.cautions(width=width)))
-
-
-def _mechanism(wish: Any, given: Mapping[str, Any], *, n_classes: int) -> Mechanism | type[Mechanism] | str | None:
-    """A mechanism as it is; the name or the class of one; or None where the recipe is to choose."""
-    if isinstance(wish, type) and issubclass(wish, Mechanism):
-        return check_declared(wish) if is_own(wish) else one_of("mechanism", wish.__name__, for_runs())
-    if isinstance(wish, Mechanism) and wish.takes != "sums":
-        if is_own(wish):
-            check_declared(type(wish))
-        check_mechanism(wish, n_classes=n_classes)
-        return wish
-    name = one_of("mechanism", wish, ("auto", *for_runs()), hint="A mechanism of quorate.mechanisms is taken too")
-    if name != "auto":
-        return name
-    return "NoisyCounts" if given else None
-
-
-def _prior_matching(wish: Any, teacher: Any, *, n_classes: int) -> bool:
-    matching = truth("prior_matching", wish)
-    if matching and n_classes != 2:
-        raise InvalidParameter(
-            f"{named('prior_matching')} is for two classes, and there are {n_classes}; leave it out",
-            parameter="prior_matching",
-            got=matching,
-        )
-    if matching:
-        PriorMatchingTeacher(ClassifierTeacher(teacher), np.zeros((1, 1)))  # refuses a teacher without scores
-    return matching
-
-
 def _n_records(declared: int | None, inputs: Inputs, *, needed: bool) -> int | None:
     if declared is not None:
         return count("n_records", declared, at_least=1)
@@ -431,16 +431,3 @@ def _reads_rows(config: RunConfig, asked: _Arguments, *, grouped: bool) -> bool:
     """Whether the number of rows is read: where the number of units is read too, and neither was declared."""
     declared = config.n_records is not None or config.n_rows is not None
     return grouped and asked.n_teachers is None and not declared
-
-
-def _n_queries(wish: Any, n_public: int) -> int | None:
-    if wish in ("auto", "all"):
-        return None if wish == "auto" else n_public
-    asked = count("queries", wish, at_least=1, hint='A number, "all", "auto", or a strategy such as Margin(300)')
-    if asked > n_public:
-        raise InvalidParameter(
-            f"{named('queries', asked)} but the pool has {n_public:,} distinct points; ask at most that many",
-            parameter="queries",
-            got=asked,
-        )
-    return asked

@@ -27,6 +27,19 @@ many teachers as units: :math:`K = \min(n/r, \text{units})`.
 
 The factor 1/4 was fitted on Adult, a9a and Mushroom, two classes each; accuracy is flat within a factor 1.4 of it on
 either side. How r depends on C was held against tables of 7 to 20 classes (``benchmarks/recipe.py``).
+
+**Tiny teachers.** The default teachers of tables see coordinates of length one in which no direction is longer than
+another, and the student is of the same form (:mod:`quorate.voting.coordinates`). There a vote tells less than a half
+times :math:`\sqrt r` of what the truth is, and its share of the noise grows like r: signal to noise falls like
+:math:`1/\sqrt r`, so that a teacher is as small as its bias allows. With :math:`x = \mu n`,
+
+.. math:: r = x/150 \text{ within } [3, 30] \text{ for two classes}, \qquad
+          r = x/(300\sqrt{C - 1}) \text{ within } [2, 30] \text{ for more},
+
+rounded, and never more than 10,000 teachers. Accuracy is flat within a factor 1.5 on either side.
+
+Where units have ids, their number is declared and that of their rows is not, nothing is known of how many rows a unit
+has: each unit has a teacher.
 """
 
 from __future__ import annotations
@@ -58,6 +71,9 @@ WIDTH_CAP = 1_000  # columns beyond this are taken as redundant: words, pixels
 QUERY_CAP = 10_000  # more answers change the run time and nothing else
 ANSWERS_PER_COLUMN = 10  # where classes are released and not votes, more answers mean more noise in each
 FEWEST_ROWS = 4  # two of each of two classes: with fewer, teachers are constants
+TINY = {True: (150.0, 3), False: (300.0, 2)}  # x for each row of a tiny teacher, and its fewest rows; two classes, more
+MOST_TINY = 30  # rows of a tiny teacher
+MOST_TEACHERS = 10_000  # tiny ones: more take memory and time, and tell nothing more
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -165,17 +181,18 @@ def recipe(
     (441, 8140, NoisyCounts(sigma=336.584856, form='binary'))
     """
     why = []
-    if n_teachers is None:
-        n_teachers, reason = _teachers(facts)
-        why.append(reason)
-    else:
-        _refuse_too_many(n_teachers, facts)
     if mechanism is None:
         mechanism = DEFAULT
         why.append("noisy vote counts cost no more privacy than the winning class alone, and carry more information")
     if isinstance(mechanism, str):
         mechanism = for_runs()[one_of("mechanism", mechanism, for_runs())]
     kind = mechanism if isinstance(mechanism, type) else type(mechanism)
+    tiny = facts.tiny and kind.releases_values
+    if n_teachers is None:
+        n_teachers, reason = _teachers(facts, tiny=tiny)
+        why.insert(0, reason)
+    else:
+        _refuse_too_many(n_teachers, facts, tiny=tiny)
     if n_queries is None:
         n_queries, reason = _queries(kind, facts)
         why.append(reason)
@@ -225,26 +242,28 @@ def recipe(
     )
 
 
-def _teachers(facts: PublicFacts) -> tuple[int, str]:
+def _teachers(facts: PublicFacts, *, tiny: bool) -> tuple[int, str]:
     """K, and why: as many teachers as there are shards of :func:`rows_per_teacher` rows, and units to fill them."""
     units = _known(facts)
-    rows, total = rows_per_teacher(facts), facts.rows or units
+    rows, total = tiny_rows(facts) if tiny else rows_per_teacher(facts), facts.rows or units
     n_teachers = max(1, min(units, round(total / rows)))
     told = f"{several(n_teachers, 'teacher')} of about {several(round(total / n_teachers), 'row')} each"
     if total == units:
-        told = f"{several(n_teachers, 'teacher')} of about {several(round(min(rows, units)), facts.unit)} each"
+        told = f"{several(n_teachers, 'teacher')} of about {several(round(total / n_teachers), facts.unit)} each"
     elif n_teachers == units:
         return (
             n_teachers,
             f"{told}, as many as there are {plural(facts.unit)}: each {facts.unit} goes to one teacher, whole",
         )
+    if tiny:
+        return n_teachers, f"{told}: small ones, since what a vote adds to the noise grows faster than what it tells"
     return n_teachers, f"{told}, chosen to balance the noise against the error of small teachers"
 
 
-def _refuse_too_many(n_teachers: int, facts: PublicFacts) -> None:
+def _refuse_too_many(n_teachers: int, facts: PublicFacts, *, tiny: bool) -> None:
     n_records = facts.n_records or n_teachers
     if count("n_teachers", n_teachers, at_least=1) > n_records:
-        suggested, _ = _teachers(facts)
+        suggested, _ = _teachers(facts, tiny=tiny)
         raise InvalidParameter(
             f"too many teachers: {several(n_records, facts.unit)} / {several(n_teachers, 'teacher')} is less than one "
             f"{facts.unit} each. Try {named('n_teachers', suggested)}",
@@ -284,6 +303,25 @@ def rows_per_teacher(facts: PublicFacts) -> float:
     mu = mu_of_gaussian(facts.epsilon, facts.delta)
     width = min(max(facts.width, 1), WIDTH_CAP) / (facts.n_classes - 1)
     return max(ROWS_FACTOR * math.sqrt(mu * (facts.rows or _known(facts)) * math.sqrt(width)), FEWEST_ROWS)
+
+
+def tiny_rows(facts: PublicFacts) -> float:
+    """Return how many rows a tiny teacher gets, at least two.
+
+    Examples
+    --------
+    >>> facts = PublicFacts(n_records=32_561, n_public=8_140, n_classes=2, width=100, epsilon=1.0, delta=1e-5)
+    >>> round(tiny_rows(facts))
+    30
+    >>> from dataclasses import replace
+    >>> tiny_rows(replace(facts, n_records=6_000, n_classes=10))
+    2
+    """
+    rows = facts.rows or _known(facts)
+    x = mu_of_gaussian(facts.epsilon, facts.delta) * rows
+    each, fewest = TINY[facts.n_classes == 2]
+    wanted = min(max(round(x / (each * math.sqrt(facts.n_classes - 1))), fewest), MOST_TINY)
+    return max(wanted, rows / MOST_TEACHERS)
 
 
 def _known(facts: PublicFacts) -> int:

@@ -5,8 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from quorate.accounting.figures import several
+from quorate.data.rows import Rows, n_rows
 from quorate.ensemble import ChatTeacher
+from quorate.errors import InvalidParameter, named
+from quorate.labelling.active import Strategy
 from quorate.run.cautions import shown_rows_caution
+from quorate.run.pool_cautions import few_rows_caution
 from quorate.run.public_facts import PublicFacts
 from quorate.voting.inputs import Views
 from quorate.voting.prompted import requests
@@ -33,4 +38,32 @@ def with_directions_told(made: Recipe, views: Views) -> Recipe:
     who = "teachers and student see" if views.student.directions is seen else "teachers see"
     what = "patches of the public images" if seen.of_patches else "the public pool"
     told = f"{who} the {seen.n_directions} leading directions of {what} in place of {views.width:,} columns"
+    return replace(made, why=(*made.why, told))
+
+
+def with_strategy_told(strategy: Strategy, made: Recipe, *, width: int) -> Recipe:
+    """Add to a recipe what is to be said of a strategy; refuse a mechanism that needs its queries beforehand."""
+    if made.mechanism.takes == "votes and predictions":
+        raise InvalidParameter(
+            f"{type(made.mechanism).__name__} asks a student about queries that are fixed beforehand; "
+            f"give a number of {named('queries')}, or take ConfidentNoisyMax"
+        )
+    name = type(strategy).__name__
+    why = f"{name} chooses the queries from released answers, and may stop early: noise and price are those of its cap"
+    if not strategy.learns:
+        why = f"{name} chooses at most {strategy.n:,} queries from public rows alone"
+    return replace(made, why=(*made.why, why), considered=(*made.considered, *strategy.cautions(width=width)))
+
+
+def with_public_rows_counted(made: Recipe, public: Rows, facts: PublicFacts) -> Recipe:
+    """Say how many public rows repeat others, and whether there are too few of them."""
+    few = few_rows_caution(facts.n_public, facts.n_classes, learns="the student learns from their noisy answers alone")
+    made = replace(made, considered=(*made.considered, few))
+    repeats = n_rows(public) - facts.n_public
+    if not repeats:
+        return made
+    told = (
+        f"{repeats:,} of {several(n_rows(public), 'public row')} {'repeat' if repeats > 1 else 'repeats'} "
+        f"others and {'are' if repeats > 1 else 'is'} left out: {several(facts.n_public, 'different row')}"
+    )
     return replace(made, why=(*made.why, told))

@@ -16,6 +16,7 @@ from quorate.ensemble import (
     not_looked_into,
     shared_shards,
 )
+from quorate.ensemble.linear.tiny import TinyTeacher
 from quorate.errors import InvalidParameter
 from quorate.ledger import GuaranteeScope
 from quorate.mechanisms import Mechanism, own_statement
@@ -67,7 +68,7 @@ def scope_of(task: Task) -> GuaranteeScope:
 def _of_teacher(task: Task) -> tuple[str, ...]:
     """What the isolation of teachers rests on, where quorate does not fit them itself or cannot look inside."""
     trainer = task.trainer
-    if isinstance(trainer, ClassifierTeacher | PriorMatchingTeacher):
+    if isinstance(trainer, ClassifierTeacher | PriorMatchingTeacher | TinyTeacher):
         held = not_looked_into(task.teacher, task.student.learner)
         return () if held is None else (HELD_IS_STATED.format(held=held),)
     stated = getattr(trainer, "caveats", ())

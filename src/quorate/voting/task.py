@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -15,6 +15,7 @@ from quorate.accounting import Event, Neighbouring
 from quorate.accounting.neighbouring import ONE_LABEL, ONE_RECORD
 from quorate.data import fingerprint, public_digest
 from quorate.data.digests import pack
+from quorate.data.feature_maps.unit_coordinates import UnitCoordinates
 from quorate.data.rows import Rows, n_rows
 from quorate.ensemble import (
     ClassifierTeacher,
@@ -27,6 +28,7 @@ from quorate.ensemble import (
     change_of_one_teacher,
 )
 from quorate.ensemble.linear.equivalent import is_equivalent
+from quorate.ensemble.linear.tiny import TinyTeacher
 from quorate.errors import PreconditionFailed
 from quorate.labelling import distinct
 from quorate.labelling.active import Strategy
@@ -51,7 +53,7 @@ from quorate.voting.recipe import Recipe
 VOTES_AS_OF = "0.1.0"
 
 
-def _nothing_else() -> Task:
+def _nothing_else(**_: bool) -> Iterator[Task]:
     raise PreconditionFailed("the private rows of this fit are gone; give them again")
 
 
@@ -84,7 +86,8 @@ class Task:
     `memory`: bytes that rows on their way to the teachers may take, roughly.
     `scheduler`: whose workers train the teachers; None for processes of this machine. The teachers are the same.
     `strategy`: what chooses the queries from released answers; None where they are fixed before the first answer.
-    `as_written`: prepares the same task with words as they are written, as runs begun before read them.
+    `earlier`: prepares the same task as earlier versions did, one after the other; told whether words are read in
+        another way than then.
     `relation`: where a pool is drawn and a change of one unit was asked for: for which its noisy counts are.
     `released`: the noisy counts that the pool was drawn from; None before that, and where there are public rows.
     `seen`: how teachers and student see rows, of other inputs.
@@ -115,7 +118,7 @@ class Task:
     strategy: Strategy | None = None
     rows_were_read: bool = False
     classes_by_shard: bool = False
-    as_written: Callable[[], Task] = field(default=_nothing_else, repr=False, compare=False)
+    earlier: Callable[..., Iterator[Task]] = field(default=_nothing_else, repr=False, compare=False)
     relation: ChosenRelation | None = None
     released: ReleasedMarginals | None = field(default=None, repr=False, compare=False)
     seen: Callable[[Inputs], Views] | None = field(default=None, repr=False, compare=False)
@@ -189,7 +192,8 @@ class Task:
             return as_teacher(
                 self.teacher, preprocessing=self.preprocessing, batched=self.batched, classes=self._classes_to_name
             )
-        return PriorMatchingTeacher(self.classifier, self.views.teacher(self.inputs.public))
+        classifier = self.teacher if isinstance(self.teacher, TinyTeacher) else self.classifier
+        return PriorMatchingTeacher(classifier, self.views.teacher(self.inputs.public))
 
     @property
     def classifier(self) -> ClassifierTeacher:
@@ -204,6 +208,8 @@ class Task:
     @property
     def names_classes(self) -> bool:
         """Whether a parameter of the classifier names a class, so that teachers are fitted on the declared labels."""
+        if isinstance(self.teacher, TinyTeacher):
+            return False
         teacher = self.classifier if self.prior_matching else self.trainer
         return isinstance(teacher, ClassifierTeacher) and teacher.classes is not None
 
@@ -215,13 +221,23 @@ class Task:
     def without_private_rows(self) -> Task:
         """The same task once the private rows are no longer needed."""
         inputs = replace(self.inputs, private=Secret(PrivateRows.none()))
-        return replace(self, inputs=inputs, as_written=_nothing_else)
+        return replace(self, inputs=inputs, earlier=_nothing_else)
 
     @cached_property
     def fingerprint(self) -> str:
         """Keyed hash of the private data set, to which its ledger is bound."""
         private = self.inputs.private.reveal()
         return fingerprint(private.X, private.codes, private.unit_keys, self.fingerprint_key, digests=private.digests)
+
+    @cached_property
+    def stage_inputs(self) -> dict[str, Any]:
+        """What stored teachers and votes are a function of: beside :attr:`cache_inputs`, coordinates to the last bit.
+
+        The charge is for the same coordinates on any machine. Teachers of a machine that rounds otherwise are trained
+        again, so that all of one ensemble, and its queries, see rows alike.
+        """
+        seen = self.views.teacher.directions
+        return {**self.cache_inputs, **({"coordinates": seen.digest} if isinstance(seen, UnitCoordinates) else {})}
 
     @cached_property
     def order(self) -> str:

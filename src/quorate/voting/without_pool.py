@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from quorate.arguments import count
+from quorate.arguments import count, one_of, real
 from quorate.data import check_classes, encode_labels, row_digests, slot_bytes
 from quorate.data.declared_schema import LARGEST, NumberColumn
 from quorate.data.declared_schema import Schema as DeclaredSchema
@@ -15,7 +15,7 @@ from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.labelling.active import Strategy
 from quorate.release.session import LedgerTerms
 from quorate.run.drawn_rows import EVENLY, draw_rows, most_distinct
-from quorate.run.relation import ChosenRelation, choose_relation
+from quorate.run.relation import NEIGHBOURS, ChosenRelation, choose_relation
 from quorate.run.schema import Schema
 from quorate.run.usable_rows import PrivateTable
 from quorate.types import Secret
@@ -100,6 +100,25 @@ def rows_to_draw(config: RunConfig, declared: DeclaredSchema) -> int:
 def n_public_of(config: RunConfig, inputs: Inputs) -> int:
     """Return how many different public rows there are, or are to be drawn."""
     return len(set(inputs.digests)) if inputs.declared is None else rows_to_draw(config, inputs.declared)
+
+
+def share_of(config: RunConfig) -> float | None:
+    """Return the share of the budget for noisy counts, where one was given."""
+    return None if config.marginals is None else real("marginals", config.marginals, above=0, below=1)
+
+
+def refuse_of_drawn_pools(config: RunConfig) -> None:
+    """Refuse what is said of noisy counts where there are public rows; raises InvalidParameter."""
+    if share_of(config) is not None:
+        raise InvalidParameter(
+            f"{named('marginals', config.marginals)} is for where a schema stands in the place of public rows, and a "
+            "pool is drawn; leave it out"
+        )
+    if one_of("neighbours", config.neighbours, NEIGHBOURS) != "auto":
+        raise InvalidParameter(
+            f"{named('neighbours', config.neighbours)} is for where there are no public rows: votes on public rows "
+            "have one price for adding, removing and replacing; leave it out"
+        )
 
 
 def relation_of(

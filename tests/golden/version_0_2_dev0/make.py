@@ -80,6 +80,9 @@ BY_DEFAULT = {
     "direct-default-map": ({"data": DECLARED, "epsilon": 1.0, "method": 'by = "direct"\nrounds = 5', "run": ""}, 3)
 }
 
+#: The same, of a run that said nothing but what its data and its budget are: by votes, of logistic teachers.
+SAYS_NOTHING = {"votes-by-default": ({"data": DECLARED, "epsilon": 12.0, "method": "", "run": ""}, 1)}
+
 AT_A_BLOCK = """
 import os, signal, sys
 from quorate.ledger import Reservation
@@ -173,7 +176,7 @@ if __name__ == "__main__":
     from quorate import PrivateLogisticRegression
 
     stated = "neighbours" in inspect.signature(PrivateLogisticRegression).parameters
-    for name, (settings, block) in ({**STATED, **BY_DEFAULT} if stated else RUNS).items():
+    for name, (settings, block) in ({**STATED, **BY_DEFAULT, **SAYS_NOTHING} if stated else RUNS).items():
         with TemporaryDirectory() as place:
             Path(place, "run").mkdir()
             folder(Path(place, "run"), settings)

@@ -138,7 +138,7 @@ def test_trees_see_columns_where_linear_teachers_see_directions() -> None:
     wide = rng.normal(size=(150, 300))
     side = public_side(wide, (0, 1))
     material = labelled_material(side, (0, 1), Models(compared=("tree", "logistic")), y_public=np.arange(150) % 2)
-    assert set(material.others) == {"tree"}  # the default is compared with others, and not with itself
+    assert set(material.others) == {"tree", "logistic"}
     assert material.pool[0].shape == (150, 64)
     assert material.others["tree"].pool[0].shape == material.others["tree"].rows[0].shape == (150, 300)
     assert isinstance(material.others["tree"].teacher.estimator, DecisionTreeClassifier)  # type: ignore[attr-defined]

@@ -49,7 +49,9 @@ def checked_noise(noise: object) -> Noise:
         return "continuous"
     if noise == "discrete":
         return "discrete"
-    raise InvalidParameter(f"noise must be 'continuous' or 'discrete', got {noise!r}; releases use 'discrete'")
+    raise InvalidParameter(
+        parameter="noise", got=noise, expected="'continuous' or 'discrete'", advice="releases use 'discrete'"
+    )
 
 
 def gaps_to_the_top(counts: IntArray) -> FloatArray:

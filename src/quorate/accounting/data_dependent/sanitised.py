@@ -89,7 +89,9 @@ def release_rdp(order: float, beta: float, multiplier: float) -> float:
     """
     a, beta, m = float(checked_orders([order])[0]), real("beta", beta, above=0), real("multiplier", multiplier, above=0)
     if not m >= _LEAST_MULTIPLIER:
-        raise InvalidParameter(f"multiplier must be at least {_LEAST_MULTIPLIER:g}, got {multiplier!r}; raise it")
+        raise InvalidParameter(
+            parameter="multiplier", got=multiplier, expected=f"at least {_LEAST_MULTIPLIER:g}", advice="raise it"
+        )
     if not decay_is_allowed(a, beta):
         return inf
 
@@ -174,7 +176,7 @@ def largest_total(multiplier: float, step: float) -> float:
     """
     step, multiplier = real("step", step, above=0), real("multiplier", multiplier, above=0)
     if multiplier > MAX_SCALE / 2:
-        raise InvalidParameter(f"multiplier must be at most 2^39, got {multiplier!r}; lower it")
+        raise InvalidParameter(parameter="multiplier", got=multiplier, expected="at most 2^39", advice="lower it")
     return (MAX_SCALE / multiplier - 1) * step * (1 - 2.0**-50)
 
 

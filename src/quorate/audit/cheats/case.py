@@ -2,12 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
+
+import numpy as np
 
 from quorate.audit.claims import Claim
 from quorate.audit.sampled import AuditResult, Releases, audit_mechanism
+from quorate.noise import NoiseSource
 from quorate.types import IntArray
+
+
+class ByRow:
+    """Answers one query, or one stream, as it answers a batch of one."""
+
+    __slots__ = ()
+
+    def release(self, counts: IntArray, noise: NoiseSource) -> Any:
+        """Answer one query or one stream."""
+        answer = self.release_many(np.asarray(counts)[None], noise)[0]
+        return answer if np.ndim(answer) else int(answer)
+
+    def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
+        """Answer each row, or each stream."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -42,3 +60,7 @@ class Case:
         return audit_mechanism(
             self.mechanism, self.neighbours, self.claimed, confidence, self.runs, seed=seed, **options
         )
+
+    def broken(self, name: str, source: str, mechanism: Releases, runs: int | None = None) -> Case:
+        """Return a broken twin of this correct case: on the same votes, with the same claim."""
+        return replace(self, name=name, source=source, mechanism=mechanism, runs=runs or self.runs)

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from quorate.audit.cheats.case import Case
+from quorate.audit.cheats.case import ByRow, Case
 from quorate.audit.cheats.noisy_max import NoisyHistogram, NoisyMax
 from quorate.audit.claims import GaussianClaim
 from quorate.noise import NoiseSource, discrete_gaussian
@@ -23,7 +23,7 @@ _STOPPED = -2
 
 
 @dataclass(frozen=True, slots=True)
-class Streams:
+class Streams(ByRow):
     """The correct noisy max on streams ``(n_queries, n_classes)``, with independent noise everywhere."""
 
     sigma: float
@@ -31,10 +31,6 @@ class Streams:
 
     def _noise(self, shape: tuple[int, ...], noise: NoiseSource) -> IntArray:
         return np.asarray(discrete_gaussian(self.sigma, shape, noise))
-
-    def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
-        """Answer one stream."""
-        return np.asarray(self.release_many(np.asarray(counts)[None], noise)[0])
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each of ``(n_streams, n_queries, n_classes)``."""
@@ -109,106 +105,84 @@ _LAST_QUERY = (
     np.where(np.arange(_QUERIES)[:, None] == _QUERIES - 1, [51, 49], [52, 48]),
 )
 
+_OWN_DRAWS = Case(
+    name="independent draws, every second query changes",
+    source="PATE18 GNMax: each query has noise of its own.",
+    mechanism=Streams(_SIGMA),
+    neighbours=_EVERY_SECOND,
+    claimed=GaussianClaim(sqrt(2 * _QUERIES / 2) / _SIGMA),
+    runs=20_000,
+)
+_ALL_ANSWERED = Case(
+    name="answers that end with the queries",
+    source="PATE18 GNMax: the number of answers is fixed beforehand.",
+    mechanism=Streams(_SIGMA),
+    neighbours=_LAST_QUERY,
+    claimed=GaussianClaim(sqrt(2) / _SIGMA),
+    runs=20_000,
+)
+_EVERY_CLASS = Case(
+    name="noise on every class",
+    source="PATE18 GNMax: √2/σ-GDP whichever two classes tie.",
+    mechanism=NoisyMax(_SIGMA),
+    neighbours=_LAST_TIE,
+    claimed=GaussianClaim(sqrt(2) / _SIGMA),
+    runs=20_000,
+)
+_BY_INDEX = Case(
+    name="ties by class index",
+    source="PATE18 GNMax on integers: a tie between noisy counts goes to the lowest class index.",
+    mechanism=NoisyMax(_SMALL),
+    neighbours=_LEAD_TURNS,
+    claimed=GaussianClaim(_LATTICE * sqrt(2) / _SMALL),
+    runs=200_000,
+)
+_EVERY_INTEGER = Case(
+    name="noise on every integer, as far as it reaches",
+    source="The discrete Gaussian mechanism on a histogram: √2/σ-GDP, with no end and no parity.",
+    mechanism=NoisyHistogram(_SIGMA),
+    neighbours=_NEAR_TIE,
+    claimed=GaussianClaim(sqrt(2) / _SIGMA),
+    runs=400_000,
+)
 CHEATS = (
-    Case(
-        name="one draw for two queries",
-        source="Noise is drawn in blocks of half the length and repeated; consecutive answers share it.",
-        mechanism=SharedDraw(_SIGMA),
-        neighbours=_EVERY_SECOND,
-        claimed=GaussianClaim(sqrt(2 * _QUERIES / 2) / _SIGMA),
+    _OWN_DRAWS.broken(
+        "one draw for two queries",
+        "Noise is drawn in blocks of half the length and repeated; consecutive answers share it.",
+        SharedDraw(_SIGMA),
+    ),
+    _EVERY_INTEGER.broken(
+        "even noise",
+        "Noise is drawn on a coarser lattice than the counts; their parity is released as it is.",
+        EvenNoise(_SIGMA),
         runs=20_000,
     ),
-    Case(
-        name="even noise",
-        source="Noise is drawn on a coarser lattice than the counts; their parity is released as it is.",
-        mechanism=EvenNoise(_SIGMA),
-        neighbours=_NEAR_TIE,
-        claimed=GaussianClaim(sqrt(2) / _SIGMA),
-        runs=20_000,
+    _EVERY_CLASS.broken(
+        "noise on one class",
+        "The noise of a binary form, one number, is added to a histogram; the other counts stay exact.",
+        NoiseOnOneClass(_SIGMA),
     ),
-    Case(
-        name="noise on one class",
-        source="The noise of a binary form, one number, is added to a histogram; the other counts stay exact.",
-        mechanism=NoiseOnOneClass(_SIGMA),
-        neighbours=_LAST_TIE,
-        claimed=GaussianClaim(sqrt(2) / _SIGMA),
-        runs=20_000,
+    _BY_INDEX.broken(
+        "ties by true counts",
+        "A tie between noisy integers is broken by the true votes, as if that were post-processing.",
+        TiesByTrueCounts(_SMALL),
     ),
-    Case(
-        name="ties by true counts",
-        source="A tie between noisy integers is broken by the true votes, as if that were post-processing.",
-        mechanism=TiesByTrueCounts(_SMALL),
-        neighbours=_LEAD_TURNS,
-        claimed=GaussianClaim(_LATTICE * sqrt(2) / _SMALL),
-        runs=200_000,
+    _ALL_ANSWERED.broken(
+        "data-dependent stop",
+        "Labelling ends where the true votes no longer agree; the number of answers is not noisy.",
+        StopsAtATie(_SIGMA),
     ),
-    Case(
-        name="data-dependent stop",
-        source="Labelling ends where the true votes no longer agree; the number of answers is not noisy.",
-        mechanism=StopsAtATie(_SIGMA),
-        neighbours=_LAST_QUERY,
-        claimed=GaussianClaim(sqrt(2) / _SIGMA),
-        runs=20_000,
-    ),
-    Case(
-        name="clipped noise",
-        source="Noise is cut at three standard deviations so that no count looks absurd; the ends give the count away.",
-        mechanism=ClippedNoise(_SIGMA),
-        neighbours=_NEAR_TIE,
-        claimed=GaussianClaim(sqrt(2) / _SIGMA),
-        runs=400_000,
+    _EVERY_INTEGER.broken(
+        "clipped noise",
+        "Noise is cut at three standard deviations so that no count looks absurd; the ends give the count away.",
+        ClippedNoise(_SIGMA),
     ),
 )
 
 HONEST = (
-    Case(
-        name="independent draws, every second query changes",
-        source="PATE18 GNMax: each query has noise of its own.",
-        mechanism=Streams(_SIGMA),
-        neighbours=_EVERY_SECOND,
-        claimed=GaussianClaim(sqrt(2 * _QUERIES / 2) / _SIGMA),
-        runs=20_000,
-    ),
-    Case(
-        name="answers that end with the queries",
-        source="PATE18 GNMax: the number of answers is fixed beforehand.",
-        mechanism=Streams(_SIGMA),
-        neighbours=_LAST_QUERY,
-        claimed=GaussianClaim(sqrt(2) / _SIGMA),
-        runs=20_000,
-    ),
-    Case(
-        name="noise on every class",
-        source="PATE18 GNMax: √2/σ-GDP whichever two classes tie.",
-        mechanism=NoisyMax(_SIGMA),
-        neighbours=_LAST_TIE,
-        claimed=GaussianClaim(sqrt(2) / _SIGMA),
-        runs=20_000,
-    ),
-    Case(
-        name="ties by class index",
-        source="PATE18 GNMax on integers: a tie between noisy counts goes to the lowest class index.",
-        mechanism=NoisyMax(_SMALL),
-        neighbours=_LEAD_TURNS,
-        claimed=GaussianClaim(_LATTICE * sqrt(2) / _SMALL),
-        runs=200_000,
-    ),
-    Case(
-        name="noise on every integer, as far as it reaches",
-        source="The discrete Gaussian mechanism on a histogram: √2/σ-GDP, with no end and no parity.",
-        mechanism=NoisyHistogram(_SIGMA),
-        neighbours=_NEAR_TIE,
-        claimed=GaussianClaim(sqrt(2) / _SIGMA),
-        runs=400_000,
-    ),
+    _OWN_DRAWS,
+    _ALL_ANSWERED,
+    _EVERY_CLASS,
+    _BY_INDEX,
+    _EVERY_INTEGER,
 )
-
-#: Which correct case stands on the same votes, with the same claim, as a broken one.
-TWINS = {
-    "one draw for two queries": "independent draws, every second query changes",
-    "even noise": "noise on every integer, as far as it reaches",
-    "noise on one class": "noise on every class",
-    "ties by true counts": "ties by class index",
-    "data-dependent stop": "answers that end with the queries",
-    "clipped noise": "noise on every integer, as far as it reaches",
-}

@@ -12,7 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from quorate.audit.cheats.case import Case
+from quorate.audit.cheats.case import ByRow, Case
 from quorate.audit.claims import GaussianClaim
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.types import FloatArray, IntArray
@@ -25,15 +25,11 @@ LONG = 3_000  # entries of the unit that is replaced: three times longer than th
 
 
 @dataclass(frozen=True, slots=True)
-class GradientRounds:
+class GradientRounds(ByRow):
     """Correct rounds on units ``(n_units, 2)``; told are all noisy sums, one after another."""
 
     sigma: float = SIGMA
     takes_streams: ClassVar[bool] = True
-
-    def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
-        """Go all rounds on one table."""
-        return np.asarray(self.release_many(np.asarray(counts)[None], noise)[0])
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Go all rounds on each of ``(n_tables, n_units, 2)``."""
@@ -72,35 +68,33 @@ class DrawnTwice(GradientRounds):
 
 
 _UNITS = np.array([[400, -100], [-300, 500], [0, 800]])
-_NEIGHBOURS = tuple(np.vstack([_UNITS, [[sign * LONG, sign * LONG]]]) for sign in (1, -1))
 
+_CORRECT = Case(
+    name="noisy gradient rounds",
+    source="Each unit is cut off, and the noise is made for replacing one.",
+    mechanism=GradientRounds(),
+    neighbours=(np.vstack([_UNITS, [[LONG, LONG]]]), np.vstack([_UNITS, [[-LONG, -LONG]]])),
+    claimed=GaussianClaim(MU),
+    runs=20_000,
+)
 
-def _case(name: str, source: str, mechanism: GradientRounds) -> Case:
-    return Case(
-        name=name,
-        source=source,
-        mechanism=mechanism,
-        neighbours=(_NEIGHBOURS[0], _NEIGHBOURS[1]),
-        claimed=GaussianClaim(MU),
-        runs=20_000,
-    )
-
-
-CHEATS: tuple[Case, ...] = (
-    _case("a clip that does not clip", "Gradients are summed as they are, so nothing bounds one unit.", NoClip()),
-    _case(
+CHEATS = (
+    _CORRECT.broken(
+        "a clip that does not clip", "Gradients are summed as they are, so nothing bounds one unit.", NoClip()
+    ),
+    _CORRECT.broken(
         "a norm by the wrong axis",
         "Each coordinate is cut off by itself, so that a unit of d coordinates is √d times too long.",
         WrongAxis(),
     ),
-    _case("a round drawn twice", "A resumed round draws its noise again, and both sums are seen.", DrawnTwice()),
-    _case(
+    _CORRECT.broken(
+        "a round drawn twice", "A resumed round draws its noise again, and both sums are seen.", DrawnTwice()
+    ),
+    _CORRECT.broken(
         "neighbouring sums half as far apart",
         "The noise is made for a unit that comes or goes, and a unit may be replaced.",
         GradientRounds(SIGMA / 2),
     ),
 )
 
-HONEST: tuple[Case, ...] = (
-    _case("noisy gradient rounds", "Each unit is cut off, and the noise is made for replacing one.", GradientRounds()),
-)
+HONEST = (_CORRECT,)

@@ -7,24 +7,20 @@ from math import sqrt
 
 import numpy as np
 
-from quorate.audit.cheats.case import Case
+from quorate.audit.cheats.case import ByRow, Case
 from quorate.audit.claims import GaussianClaim, PureClaim
 from quorate.noise import NoiseSource, SeededNoise, discrete_gaussian, discrete_laplace
 from quorate.types import IntArray
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyMax:
+class NoisyMax(ByRow):
     """The correct one: independent discrete Gaussian noise of standard deviation `sigma` on every count."""
 
     sigma: float
 
     def _noisy(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         return np.asarray(counts + discrete_gaussian(self.sigma, counts.shape, noise))
-
-    def release(self, counts: IntArray, noise: NoiseSource) -> int:
-        """Answer one query."""
-        return int(self.release_many(np.asarray(counts)[None], noise)[0])
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each row."""
@@ -62,24 +58,16 @@ class ReusedSeed(NoisyMax):
 class NoisyHistogram(NoisyMax):
     """The correct noisy counts: the whole vector is released."""
 
-    def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:  # type: ignore[override]
-        """Answer one query."""
-        return np.asarray(self.release_many(np.asarray(counts)[None], noise)[0])
-
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each row."""
         return self._noisy(counts, noise)
 
 
 @dataclass(frozen=True, slots=True)
-class BinaryNoisyMax:
+class BinaryNoisyMax(ByRow):
     """The correct binary form: noise on half the lead of class 1, an integer of sensitivity 1."""
 
     sigma: float
-
-    def release(self, counts: IntArray, noise: NoiseSource) -> int:
-        """Answer one query."""
-        return int(self.release_many(np.asarray(counts)[None], noise)[0])
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each row."""
@@ -88,14 +76,10 @@ class BinaryNoisyMax:
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceMax:
+class LaplaceMax(ByRow):
     """The correct Laplace noisy max of scale b: 2/b-DP."""
 
     laplace_scale: float
-
-    def release(self, counts: IntArray, noise: NoiseSource) -> int:
-        """Answer one query."""
-        return int(self.release_many(np.asarray(counts)[None], noise)[0])
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each row."""
@@ -108,29 +92,39 @@ _NEAR_TIE = (np.array([50, 50, 20]), np.array([49, 51, 20]))
 _LEADS = np.arange(-20, 21)
 _STAIRCASE = (np.stack([60 - _LEADS, 60 + _LEADS], axis=1), np.stack([59 - _LEADS, 61 + _LEADS], axis=1))
 
+_GAUSSIAN = Case(
+    name="Gaussian noisy max",
+    source="PATE18 GNMax: √2/σ-GDP.",
+    mechanism=NoisyMax(_SIGMA),
+    neighbours=_NEAR_TIE,
+    claimed=GaussianClaim(sqrt(2) / _SIGMA),
+    runs=200_000,
+)
+_MANY_QUERIES = Case(
+    name="Gaussian noisy max, many queries",
+    source="PATE18 GNMax on 41 queries that one teacher changes all at once.",
+    mechanism=NoisyMax(_SIGMA),
+    neighbours=_STAIRCASE,
+    claimed=GaussianClaim(sqrt(2 * len(_LEADS)) / _SIGMA),
+    runs=10_000,
+)
 CHEATS = (
-    Case(
-        name="noise shared by all classes",
-        source="A broadcasting slip: the noise has shape (n_queries, 1) instead of (n_queries, n_classes).",
-        mechanism=SharedNoise(_SIGMA),
-        neighbours=_NEAR_TIE,
-        claimed=GaussianClaim(sqrt(2) / _SIGMA),
+    _GAUSSIAN.broken(
+        "noise shared by all classes",
+        "A broadcasting slip: the noise has shape (n_queries, 1) instead of (n_queries, n_classes).",
+        SharedNoise(_SIGMA),
         runs=20_000,
     ),
-    Case(
-        name="sigma used as variance",
-        source="Samplers disagree on their parameter: N(0, σ²) in papers, a standard deviation in numpy.",
-        mechanism=SigmaAsVariance(_SIGMA),
-        neighbours=_NEAR_TIE,
-        claimed=GaussianClaim(sqrt(2) / _SIGMA),
+    _GAUSSIAN.broken(
+        "sigma used as variance",
+        "Samplers disagree on their parameter: N(0, σ²) in papers, a standard deviation in numpy.",
+        SigmaAsVariance(_SIGMA),
+        runs=100_000,
     ),
-    Case(
-        name="half the noise",
-        source="A budget split between two answers, where the second forgets to double its noise.",
-        mechanism=HalfTheNoise(_SIGMA),
-        neighbours=_NEAR_TIE,
-        claimed=GaussianClaim(sqrt(2) / _SIGMA),
-        runs=200_000,
+    _GAUSSIAN.broken(
+        "half the noise",
+        "A budget split between two answers, where the second forgets to double its noise.",
+        HalfTheNoise(_SIGMA),
     ),
     Case(
         name="sensitivity 1 instead of √2",
@@ -140,33 +134,16 @@ CHEATS = (
         claimed=GaussianClaim(1 / 3.0),
         runs=200_000,
     ),
-    Case(
-        name="a seed reused per query",
-        source="random_state=0 passed down to where the noise is drawn, as scikit-learn users are taught to do.",
-        mechanism=ReusedSeed(_SIGMA),
-        neighbours=_STAIRCASE,
-        claimed=GaussianClaim(sqrt(2 * len(_LEADS)) / _SIGMA),
-        runs=10_000,
+    _MANY_QUERIES.broken(
+        "a seed reused per query",
+        "random_state=0 passed down to where the noise is drawn, as scikit-learn users are taught to do.",
+        ReusedSeed(_SIGMA),
     ),
 )
 
 HONEST = (
-    Case(
-        name="Gaussian noisy max",
-        source="PATE18 GNMax: √2/σ-GDP.",
-        mechanism=NoisyMax(_SIGMA),
-        neighbours=_NEAR_TIE,
-        claimed=GaussianClaim(sqrt(2) / _SIGMA),
-        runs=200_000,
-    ),
-    Case(
-        name="Gaussian noisy max, many queries",
-        source="PATE18 GNMax on 41 queries that one teacher changes all at once.",
-        mechanism=NoisyMax(_SIGMA),
-        neighbours=_STAIRCASE,
-        claimed=GaussianClaim(sqrt(2 * len(_LEADS)) / _SIGMA),
-        runs=10_000,
-    ),
+    _GAUSSIAN,
+    _MANY_QUERIES,
     Case(
         name="Gaussian noisy max, binary form",
         source="LZCW21 Alg. 1: one integer of sensitivity 1, 1/σ-GDP.",

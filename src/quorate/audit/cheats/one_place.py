@@ -84,80 +84,64 @@ _NEARLY_ALL = (np.array([54, 6]), np.array([53, 7]))
 _ONE_VOTE_LESS = (np.array([60, 0]), np.array([59, 0]))
 _AHEAD = (np.array([52, 48]), np.array([51, 49]))
 
+_OWN_DRAWS = Case(
+    name="independent draws, the second half changes",
+    source="PATE18 GNMax: each query of a batch has noise of its own.",
+    mechanism=RunAsBatch(NoisyMax(_SIGMA)),
+    neighbours=_HALF_CHANGES,
+    claimed=GaussianClaim(sqrt(2 * _QUERIES / 2) / _SIGMA),
+    runs=6_000,
+)
+_NEAR_UNANIMITY = Case(
+    name="noise however many agree",
+    source="PATE18 GNMax: the noise is the same whatever the votes are.",
+    mechanism=NoisyMax(_WIDE),
+    neighbours=_NEARLY_ALL,
+    claimed=GaussianClaim(sqrt(2) / _WIDE),
+    runs=20_000,
+)
+_ABSTAINS = Case(
+    name="one vote less",
+    source="PATE18 GNMax: a teacher that abstains changes one count by one.",
+    mechanism=NoisyMax(_SIGMA),
+    neighbours=_ONE_VOTE_LESS,
+    claimed=GaussianClaim(sqrt(2) / _SIGMA),
+    runs=20_000,
+)
+_EVERY_LEAD = Case(
+    name="noise at every lead",
+    source="PATE18 GNMax: the noise is the same whatever the lead is.",
+    mechanism=NoisyMax(_SIGMA),
+    neighbours=_AHEAD,
+    claimed=GaussianClaim(sqrt(2) / _SIGMA),
+    runs=20_000,
+)
 CHEATS = (
-    Case(
-        name="halves of a batch share noise",
-        source="Noise is drawn for half of a batch and used twice; answers half a batch apart share it.",
-        mechanism=RunAsBatch(HalvesShareNoise(_SIGMA)),
-        neighbours=_HALF_CHANGES,
-        claimed=GaussianClaim(sqrt(2 * _QUERIES / 2) / _SIGMA),
-        runs=6_000,
+    _OWN_DRAWS.broken(
+        "halves of a batch share noise",
+        "Noise is drawn for half of a batch and used twice; answers half a batch apart share it.",
+        RunAsBatch(HalvesShareNoise(_SIGMA)),
     ),
-    Case(
-        name="no noise near unanimity",
-        source="A clear vote is answered as it is, as if noise could not have changed it anyway.",
-        mechanism=BareNearUnanimity(_WIDE),
-        neighbours=_NEARLY_ALL,
-        claimed=GaussianClaim(sqrt(2) / _WIDE),
-        runs=20_000,
+    _NEAR_UNANIMITY.broken(
+        "no noise near unanimity",
+        "A clear vote is answered as it is, as if noise could not have changed it anyway.",
+        BareNearUnanimity(_WIDE),
     ),
-    Case(
-        name="turned by the parity of votes cast",
-        source="What is answered depends on how many teachers voted, which one teacher changes by abstaining.",
-        mechanism=TurnedByParity(_SIGMA),
-        neighbours=_ONE_VOTE_LESS,
-        claimed=GaussianClaim(sqrt(2) / _SIGMA),
-        runs=20_000,
+    _ABSTAINS.broken(
+        "turned by the parity of votes cast",
+        "What is answered depends on how many teachers voted, which one teacher changes by abstaining.",
+        TurnedByParity(_SIGMA),
     ),
-    Case(
-        name="exact at one lead",
-        source="A special case for one lead skips the noise; a tie, on which such code is tested, has it.",
-        mechanism=ExactAtOneLead(_SIGMA),
-        neighbours=_AHEAD,
-        claimed=GaussianClaim(sqrt(2) / _SIGMA),
-        runs=20_000,
+    _EVERY_LEAD.broken(
+        "exact at one lead",
+        "A special case for one lead skips the noise; a tie, on which such code is tested, has it.",
+        ExactAtOneLead(_SIGMA),
     ),
 )
 
 HONEST = (
-    Case(
-        name="independent draws, the second half changes",
-        source="PATE18 GNMax: each query of a batch has noise of its own.",
-        mechanism=RunAsBatch(NoisyMax(_SIGMA)),
-        neighbours=_HALF_CHANGES,
-        claimed=GaussianClaim(sqrt(2 * _QUERIES / 2) / _SIGMA),
-        runs=6_000,
-    ),
-    Case(
-        name="noise however many agree",
-        source="PATE18 GNMax: the noise is the same whatever the votes are.",
-        mechanism=NoisyMax(_WIDE),
-        neighbours=_NEARLY_ALL,
-        claimed=GaussianClaim(sqrt(2) / _WIDE),
-        runs=20_000,
-    ),
-    Case(
-        name="one vote less",
-        source="PATE18 GNMax: a teacher that abstains changes one count by one.",
-        mechanism=NoisyMax(_SIGMA),
-        neighbours=_ONE_VOTE_LESS,
-        claimed=GaussianClaim(sqrt(2) / _SIGMA),
-        runs=20_000,
-    ),
-    Case(
-        name="noise at every lead",
-        source="PATE18 GNMax: the noise is the same whatever the lead is.",
-        mechanism=NoisyMax(_SIGMA),
-        neighbours=_AHEAD,
-        claimed=GaussianClaim(sqrt(2) / _SIGMA),
-        runs=20_000,
-    ),
+    _OWN_DRAWS,
+    _NEAR_UNANIMITY,
+    _ABSTAINS,
+    _EVERY_LEAD,
 )
-
-#: Which correct case stands on the same votes, with the same claim, as a broken one.
-TWINS = {
-    "halves of a batch share noise": "independent draws, the second half changes",
-    "no noise near unanimity": "noise however many agree",
-    "turned by the parity of votes cast": "one vote less",
-    "exact at one lead": "noise at every lead",
-}

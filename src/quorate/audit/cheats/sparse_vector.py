@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from quorate.audit.cheats.case import Case
+from quorate.audit.cheats.case import ByRow, Case
 from quorate.audit.claims import ApproxClaim, PureClaim
 from quorate.noise import NoiseSource, discrete_laplace, geometric
 from quorate.types import IntArray
@@ -24,7 +24,7 @@ STOPPED = -2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SparseVector:
+class SparseVector(ByRow):
     """Say 1 for each value above a noisy threshold and 0 for the others; stop after `cutoff` times 1.
 
     `threshold_scale`, `query_scale`: laplace scales in votes; 0 for no noise. `cutoff`: how many times 1 ends the
@@ -39,10 +39,6 @@ class SparseVector:
     tells_value: bool = False
     threshold: int = 0
     takes_streams: ClassVar[bool] = True
-
-    def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
-        """Answer one stream ``(n_queries, 2)``."""
-        return np.asarray(self.release_many(np.asarray(counts)[None], noise)[0])
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each of ``(n_streams, n_queries, 2)``."""
@@ -91,7 +87,7 @@ def _dist(counts: IntArray) -> IntArray:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StabilityTest:
+class StabilityTest(ByRow):
     """The correct test (BTT18 Alg. 1): answer exactly where dist + Lap(1/ε) passes log(1/δ)/ε."""
 
     epsilon: float
@@ -99,10 +95,6 @@ class StabilityTest:
 
     def _stability(self, counts: IntArray) -> IntArray:
         return _dist(counts)
-
-    def release(self, counts: IntArray, noise: NoiseSource) -> int:
-        """Answer one query."""
-        return int(self.release_many(np.asarray(counts)[None], noise)[0])
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each row."""
@@ -118,17 +110,13 @@ class RawMargin(StabilityTest):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OneSidedStage:
+class OneSidedStage(ByRow):
     """A correct stage of sparse vector with one-sided geometric noise: above is free, the first below ends it."""
 
     threshold_scale: float
     query_scale: float
     threshold: int
     takes_streams: ClassVar[bool] = True
-
-    def release(self, counts: IntArray, noise: NoiseSource) -> IntArray:
-        """Answer one stream ``(n_queries, n_classes)``."""
-        return np.asarray(self.release_many(np.asarray(counts)[None], noise)[0])
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each of ``(n_streams, n_queries, n_classes)``; −1 is ⊥, −2 what follows it."""
@@ -141,6 +129,29 @@ class OneSidedStage:
 
 EPSILON = 1.0
 
+_CUTOFF_3 = Case(
+    name="sparse vector",
+    source="LSL17 Alg. 1 with a cut-off of 3: Lap(2/ε) on the threshold, Lap(4c/ε) on the queries.",
+    mechanism=SparseVector(threshold_scale=2.0, query_scale=12.0, cutoff=3),
+    neighbours=_pair(([0], [0] * 3)),
+    claimed=PureClaim(EPSILON),
+)
+_CUTOFF_1 = Case(
+    name="sparse vector, cut-off 1",
+    source="LSL17 Alg. 1 with a cut-off of 1: exactly ε-DP, and tight.",
+    mechanism=SparseVector(threshold_scale=1.0, query_scale=2.0, cutoff=1),
+    neighbours=_pair(([0] * 4, [1])),
+    claimed=PureClaim(2.0),
+    runs=200_000,
+)
+_RESET = Case(
+    name="sparse vector, reset threshold",
+    source="Dwork and Roth (2014), Sparse: two stages of ε/2, a new threshold after each answer above.",
+    mechanism=SparseVector(threshold_scale=1.0, query_scale=2.0, cutoff=2, resets=True),
+    neighbours=_pair(([0] * 3, [1]), ([0] * 3, [1])),
+    claimed=PureClaim(4.0),
+    runs=200_000,
+)
 CHEATS = (
     Case(
         name="Lyu Alg. 3",
@@ -150,12 +161,10 @@ CHEATS = (
         claimed=PureClaim(EPSILON),
         runs=400_000,
     ),
-    Case(
-        name="Lyu Alg. 4",
-        source="LSL17 Alg. 4 (Lee and Clifton 2014): the query noise does not grow with the cut-off; (1 + 6c)/4 ε.",
-        mechanism=SparseVector(threshold_scale=4.0, query_scale=4 / 3, cutoff=3),
-        neighbours=_pair(([0], [0] * 3)),
-        claimed=PureClaim(EPSILON),
+    _CUTOFF_3.broken(
+        "Lyu Alg. 4",
+        "LSL17 Alg. 4 (Lee and Clifton 2014): the query noise does not grow with the cut-off; (1 + 6c)/4 ε.",
+        SparseVector(threshold_scale=4.0, query_scale=4 / 3, cutoff=3),
     ),
     Case(
         name="Lyu Alg. 5",
@@ -186,20 +195,15 @@ CHEATS = (
         claimed=PureClaim(EPSILON),
         runs=400_000,
     ),
-    Case(
-        name="missing factor 2",
-        source="Query noise Lap(λ) in place of Lap(2λ), as if a query moved only one way; the loss is 1.5 ε.",
-        mechanism=SparseVector(threshold_scale=1.0, query_scale=1.0, cutoff=1),
-        neighbours=_pair(([0] * 4, [1])),
-        claimed=PureClaim(2.0),
-        runs=200_000,
+    _CUTOFF_1.broken(
+        "missing factor 2",
+        "Query noise Lap(λ) in place of Lap(2λ), as if a query moved only one way; the loss is 1.5 ε.",
+        SparseVector(threshold_scale=1.0, query_scale=1.0, cutoff=1),
     ),
-    Case(
-        name="missing factor 2, reset threshold",
-        source="The same slip where each answer above draws a new threshold (LSL17 Alg. 2): 1.5 ε in sum.",
-        mechanism=SparseVector(threshold_scale=1.0, query_scale=1.0, cutoff=2, resets=True),
-        neighbours=_pair(([0] * 3, [1]), ([0] * 3, [1])),
-        claimed=PureClaim(4.0),
+    _RESET.broken(
+        "missing factor 2, reset threshold",
+        "The same slip where each answer above draws a new threshold (LSL17 Alg. 2): 1.5 ε in sum.",
+        SparseVector(threshold_scale=1.0, query_scale=1.0, cutoff=2, resets=True),
         runs=1_000_000,
     ),
     Case(
@@ -212,29 +216,9 @@ CHEATS = (
 )
 
 HONEST = (
-    Case(
-        name="sparse vector",
-        source="LSL17 Alg. 1 with a cut-off of 3: Lap(2/ε) on the threshold, Lap(4c/ε) on the queries.",
-        mechanism=SparseVector(threshold_scale=2.0, query_scale=12.0, cutoff=3),
-        neighbours=_pair(([0], [0] * 3)),
-        claimed=PureClaim(EPSILON),
-    ),
-    Case(
-        name="sparse vector, cut-off 1",
-        source="LSL17 Alg. 1 with a cut-off of 1: exactly ε-DP, and tight.",
-        mechanism=SparseVector(threshold_scale=1.0, query_scale=2.0, cutoff=1),
-        neighbours=_pair(([0] * 4, [1])),
-        claimed=PureClaim(2.0),
-        runs=200_000,
-    ),
-    Case(
-        name="sparse vector, reset threshold",
-        source="Dwork and Roth (2014), Sparse: two stages of ε/2, a new threshold after each answer above.",
-        mechanism=SparseVector(threshold_scale=1.0, query_scale=2.0, cutoff=2, resets=True),
-        neighbours=_pair(([0] * 3, [1]), ([0] * 3, [1])),
-        claimed=PureClaim(4.0),
-        runs=200_000,
-    ),
+    _CUTOFF_3,
+    _CUTOFF_1,
+    _RESET,
     Case(
         name="distance to instability",
         source="BTT18 Alg. 1 with the distance that moves by 1.",

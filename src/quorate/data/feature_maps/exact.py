@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from quorate.data.summed_cells import summed_cells
+from quorate.data.rows import summed_cells
 from quorate.deferred import sparse
 from quorate.types import FloatArray
 

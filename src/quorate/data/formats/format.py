@@ -133,6 +133,13 @@ class TableFormat(ABC):
         """
         raise cannot_read_each_row(self, path)
 
+    def ids(self, path: Path, column: pl.Series, *, each: bool) -> pl.Series:
+        """Return a column that was read as the unit ids that it holds, where the format can lose digits of them.
+
+        `each`: whether what is wrong with one id leaves it out, and refuses nothing.
+        """
+        return column
+
     def cell_parts(self, path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the chosen columns of :meth:`cells`, some rows at once; by default all of them."""
         yield self.cells(path).select(columns)
@@ -194,8 +201,7 @@ class TableFormat(ABC):
         held = set(self.names(path)) if text else set()
         return [*([] if unit is None else [unit]), *(name for name in text if name in held and name != unit)]
 
-    @staticmethod
-    def _parted(frame: Any, path: Path, label: str | None, unit: str | None, drop: Sequence[str]) -> Table:
+    def _parted(self, frame: Any, path: Path, label: str | None, unit: str | None, drop: Sequence[str]) -> Table:
         for name in (label, unit):
             if name is not None:
                 require_column(name, frame.columns, path)
@@ -212,7 +218,7 @@ class TableFormat(ABC):
         return Table(
             X=frame.select(kept),
             y=None if label is None else _labels(frame[label]),
-            unit=None if unit is None else ids_of(frame[unit]),
+            unit=None if unit is None else ids_of(self.ids(path, frame[unit], each=False)),
         )
 
 

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 SUFFIXES = (".xlsx", ".xlsm")
+_EXACT = 2**53  # below it, every whole number is a float of its own
 _OF_A_BYTE = 60  # bytes in memory, of a byte in the file, which is packed
 _ROW = re.compile(rb"<(?:\w+:)?row\b.*?</(?:\w+:)?row>", re.DOTALL)
 _CELL = rb"<(?P<ns>(?:\w+:)?)c\b(?P<attributes>[^>]*)"
@@ -79,6 +80,20 @@ class Spreadsheet(TableFormat):
             {name: [self._text(row[place]) for row in rows] for place, name in enumerate(names)},
             schema=dict.fromkeys(names, pl.String),
         )
+
+    def ids(self, path: Path, column: pl.Series, *, each: bool) -> pl.Series:
+        """Return the ids without numbers of which Excel has lost digits, so that many persons would be one."""
+        import polars as pl
+
+        names, rows = _sheet(path)
+        place = names.index(column.name)
+        lost = pl.Series([isinstance(row[place], (int, float)) and abs(row[place]) >= _EXACT for row in rows])
+        if lost.any() and not each:
+            raise DataRefused(
+                f"{path}: column {column.name!r} holds numbers beyond 2⁵³ as ids, of which Excel keeps 15 digits; "
+                "write ids as text"
+            )
+        return column.set(lost, None) if len(lost) else column
 
     def names(self, path: Path) -> list[str]:
         """Return the names in the first row, on which no other row decides."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from quorate.data.rows import n_rows
+from quorate.ensemble.linear.tiny import TinyTeacher
 from quorate.ensemble.teachers.classifier import ClassifierTeacher, ClassifierVoter
 from quorate.ensemble.teachers.teacher import ABSTAINED, AbstainingVoter, ConstantVoter, Voter, by_halves
 from quorate.ensemble.teachers.unfitted import may_have
@@ -31,8 +32,8 @@ class PriorMatchingTeacher:
 
     Parameters
     ----------
-    classifier : ClassifierTeacher
-        Whose estimator has ``decision_function`` or ``predict_proba``.
+    classifier : ClassifierTeacher or TinyTeacher
+        Of the first, the estimator has ``decision_function`` or ``predict_proba``.
     pool : array, CSR matrix or frame, (n_public, n_features)
         Public points, at least one, as the teachers see them.
 
@@ -57,12 +58,13 @@ class PriorMatchingTeacher:
     (np.int64(0), np.int64(2))
     """
 
-    classifier: ClassifierTeacher
+    classifier: ClassifierTeacher | TinyTeacher
     pool: Any = field(repr=False)
 
     def __post_init__(self) -> None:
-        estimator = self.classifier.estimator
-        if not (may_have(estimator, "decision_function") or may_have(estimator, "predict_proba")):
+        estimator = getattr(self.classifier, "estimator", None)  # a tiny teacher has scores
+        scored = estimator is None or may_have(estimator, "decision_function") or may_have(estimator, "predict_proba")
+        if not scored:
             raise InvalidParameter(
                 f"prior matching needs scores, and the teacher ({type(estimator).__name__}) has neither "
                 "decision_function nor predict_proba; choose another teacher, or leave prior matching out"
@@ -90,7 +92,12 @@ class PriorMatchingTeacher:
             raise  # as in the classifier's own training
         except Exception:  # noqa: BLE001 - to stop, or to say why, would be an output that depends on private rows
             return AbstainingVoter()
-        return MatchedVoter(voter.estimator, voter.codes, threshold)
+        if not isinstance(self.classifier, TinyTeacher):
+            return MatchedVoter(voter.estimator, voter.codes, threshold)
+        if np.isinf(threshold):
+            return ConstantVoter(int(threshold < 0))
+        voter.estimator.intercept_ = voter.estimator.intercept_ - threshold  # it is counted with the other linear ones
+        return voter
 
 
 @stored_as("quorate.ensemble.prior_matching.MatchedVoter")

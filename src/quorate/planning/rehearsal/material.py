@@ -12,9 +12,11 @@ from quorate.data.rows import n_rows
 from quorate.direct.budgets import PlannedBudgets
 from quorate.ensemble import Teacher
 from quorate.errors import InvalidParameter
+from quorate.planning.plan_row import PlanRow
 from quorate.run.expected import Basis
 from quorate.run.schema import Schema
 from quorate.students import Student
+from quorate.students.evidence import LinearPrior
 from quorate.students.scores import ScoredRows, rarer
 from quorate.students.student import SharedCoordinates
 from quorate.types import FloatArray, IntArray
@@ -40,6 +42,9 @@ class Material:
     `direct`: what the direct method would do at a budget; None as `schema`.
     `one_unit`: whether columns of `points` have one common unit (:class:`~quorate.students.StudentData`).
     `coordinates`: how models of the shares measure the pool, which all students here share.
+    `prior`: of a student that sees coordinates of length one (:class:`~quorate.students.StudentData`).
+    `plain`: the same rows as models see them where classes are released, and not values; None where that is no
+        different.
     `scoring`: what students are judged by. `shares`: of the classes, as declared; by default those of `codes`.
     `others`: the same rows as teachers of another model see them, with these teachers, by the name of the model.
     """
@@ -56,6 +61,8 @@ class Material:
     schema: Schema | None = field(repr=False)
     direct: PlannedBudgets | None = field(default=None, repr=False)
     one_unit: bool = False
+    prior: LinearPrior | None = None
+    plain: Material | None = field(default=None, repr=False)
     groups: IntArray | None = field(default=None, repr=False)
     coordinates: SharedCoordinates = field(default_factory=SharedCoordinates, repr=False)
     scoring: str = "accuracy"
@@ -69,6 +76,12 @@ class Material:
                 f"a rehearsal takes {FEWEST} labelled public rows or more, got {len(self.codes)}; without them give "
                 "learning_curve=, or leave the rehearsal out"
             )
+
+    def of_row(self, row: PlanRow) -> Material:
+        """Return these rows as the models of a plan's row see them."""
+        values = row.mechanism is None or row.mechanism.releases_values
+        here = self if values or self.plain is None else self.plain
+        return self.others.get(row.model, here) if row.model else here
 
     @property
     def n_public(self) -> int:

@@ -85,7 +85,7 @@ class Rehearsal:
     facts: PublicFacts
     effort: Effort
     seed: int = 0
-    _votes: dict[tuple[int, int, str], SampledVotes | None] = field(default_factory=dict)
+    _votes: dict[tuple[int, int, int], SampledVotes | None] = field(default_factory=dict)
     _outlines: dict[float, tuple[Outline, FloatArray]] = field(default_factory=dict)
     _plays: dict[tuple[Any, ...], tuple[Any, Played | None]] = field(default_factory=dict)
     _alone: dict[int, float] = field(default_factory=dict)
@@ -149,16 +149,17 @@ class Rehearsal:
 
     def _play_votes(self, facts: PublicFacts, row: PlanRow, fold: int, repeat: int) -> Played | None:
         assert row.mechanism is not None and row.n_teachers is not None and row.n_queries is not None  # noqa: S101, PT018
-        sampled = self._sampled(row.n_teachers, fold, row.model)
+        material = self.material.of_row(row)
+        sampled = self._sampled(row.n_teachers, fold, material)
         if sampled is None:
             return None
         _, held = self._divided(fold, self.effort.folds)
         asked, mechanism = self._asked(row.n_queries, row.mechanism)
         voters = Shards.of(self.facts, row.n_teachers).voters
         how: dict[str, Any] = {"n_teachers": row.n_teachers, "voters": voters, "seed": self._seed(fold, repeat)}
-        told = [released_data(self.material, shares, mechanism, asked, **how) for shares in sampled.ensembles]
-        student = settled(self.material.student, told[0])  # the halves learn as the whole does, and need not choose
-        said = [said_by_student(self.material, student, each, held) for each in told]
+        told = [released_data(material, shares, mechanism, asked, **how) for shares in sampled.ensembles]
+        student = settled(material.student, told[0])  # the halves learn as the whole does, and need not choose
+        said = [said_by_student(material, student, each, held) for each in told]
         return Played(
             hits=np.stack([part.predicted == part.truth for part in said]),
             values=self._values(said),
@@ -184,12 +185,12 @@ class Rehearsal:
             mechanism = replace(mechanism, sigma=noise.scale * (len(asked) / n_queries) ** 0.5)
         return asked, mechanism
 
-    def _sampled(self, n_teachers: int, fold: int, model: str = "") -> SampledVotes | None:
-        key = (n_teachers, fold, model)
+    def _sampled(self, n_teachers: int, fold: int, material: Material) -> SampledVotes | None:
+        key = (n_teachers, fold, id(material))  # which the rehearsal's own material holds
         if key not in self._votes:
             trained_on, held = self._divided(fold, self.effort.folds)
             self._votes[key] = sample_votes(
-                self.material.others.get(model, self.material),
+                material,
                 trained_on,
                 held,
                 shards=Shards.of(self.facts, n_teachers),
@@ -204,12 +205,13 @@ class Rehearsal:
         `n_teachers`: one of so many, as they are sampled for a row of votes; None for one of `n_rows` rows by itself.
         `n_rows`: as many, or as many as there are. Returns: none where a shard is larger than what there is.
         """
+        plain = self.material.plain or self.material
         if n_teachers is not None:
-            sampled = self._sampled(n_teachers, 0)
+            sampled = self._sampled(n_teachers, 0, plain)
             return None if sampled is None else sampled.right
         if n_rows not in self._alone:
             trained_on, held = self._divided(0, self.effort.folds)
-            self._alone[n_rows] = right_alone(self.material, trained_on, held, n_rows, seed=self._seed(0, 0))
+            self._alone[n_rows] = right_alone(plain, trained_on, held, n_rows, seed=self._seed(0, 0))
         return self._alone[n_rows]
 
     @property

@@ -222,6 +222,7 @@ def released_data(
         n_teachers=n_teachers,
         seed=seed,
         one_unit=material.one_unit,
+        prior=material.prior,
         shared=material.coordinates,
     )
 

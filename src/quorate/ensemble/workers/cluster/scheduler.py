@@ -209,7 +209,7 @@ def check_address(address: str, *, plain_tcp: bool, name: str = "scheduler") -> 
     found = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
     if found is None or found["how"] not in ("tls", "tcp"):
         raise InvalidParameter(
-            f'{name} must be the address of a Dask scheduler, such as "tls://host:8786", got {address!r}'
+            parameter=name, got=address, expected='the address of a Dask scheduler, such as "tls://host:8786"'
         )
     if found["how"] == "tcp" and not plain_tcp and not _is_loopback(found["host"].strip("[]")):
         raise InvalidParameter(

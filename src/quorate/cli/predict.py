@@ -1,0 +1,43 @@
+"""``quorate predict``: the published model over a table of any size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from quorate.arguments import for_shell
+from quorate.cli.options import as_json, print_json
+from quorate.run.progress import progress
+
+
+@click.command(name="predict")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.argument("table", type=click.Path(path_type=Path))
+@click.option(
+    "--out", type=click.Path(path_type=Path), required=True, help="A new .parquet or .csv file for the predictions."
+)
+@click.option("--keep", multiple=True, metavar="COLUMN", help="A column of TABLE to write beside them, such as an id.")
+@as_json
+def command(run: Path, table: Path, out: Path, keep: tuple[str, ...], as_json: bool) -> None:
+    """Classify the rows of TABLE by the published model of RUN, a run's folder or an exported one; free for ever.
+
+    TABLE is a file with named columns (Parquet, Arrow, CSV) or a folder of Parquet files, read some rows at a time.
+    --out gets a class a row and, where the model has them, a probability of each class, in the order of the rows. Other
+    columns than those of the model are not read. Nothing is written where a file lacks a column or cannot be read.
+    """
+    from quorate.accounting.figures import several
+    from quorate.estimators.finished_run import load
+    from quorate.estimators.predicted_table import predict_table
+
+    finished = load(run)
+    with progress(quiet=as_json) as watch:
+        n_rows = predict_table(finished, table, out, keep=keep, watch=watch)
+    seeded = finished.facts().seeded
+    if as_json:
+        print_json({"out": str(out), "rows": n_rows, "classes": finished.classes_.tolist(), "seeded": seeded})
+        return
+    click.echo(f"{out}: {several(n_rows, 'row')}")
+    click.echo(f"for ONNX runtime: quorate export {for_shell(run)} --to outbox --model onnx", err=True)
+    if seeded:
+        click.echo("seeded noise: reproducible, therefore not private, so no promise holds", err=True)

@@ -1,0 +1,68 @@
+r"""The student of public coordinates: a vote share linear in them, shrunk by the known noise, in closed form.
+
+With u the coordinates of a point, of length one, and :math:`e_j` the effect of a direction (its mean square over the
+pool, in (0, 1]), the share of class c is :math:`1/C + \gamma_c^T u` with :math:`\gamma_{cj} \sim N(0, v e_j)`. Noisy
+shares are seen through :math:`N(0, \tau^2)` noise of known standard deviation. With :math:`u_i \sqrt e = U S V^T` over
+the points that were answered, the data enter by :math:`q_c = U^T (y_c - 1/C)` alone, v is the most likely one,
+
+.. math:: v = \arg\max \sum_{c, j} \log N(q_{cj};\, 0,\, v s_j^2 + \tau^2),
+
+one for all classes, and :math:`\gamma_c = \sqrt e\, V\, \frac{v s}{v s^2 + \tau^2}\, q_c`. One decomposition, and
+nothing to tune: with much noise v is small, and the share is everywhere about 1/C.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from quorate.arguments import real
+from quorate.deferred import optimize
+from quorate.students.shares import check_shares, logistic_of
+from quorate.types import FloatArray
+
+_LOG_VARIANCES = (-14.0, 10.0)  # of γ along a direction of effect 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearPrior:
+    """What is known of vote shares in coordinates of length one, before any answer; public.
+
+    `effects`: e above, ``(n_directions,)``. `sharpness`: by how much the log odds of a class grow with its share: a
+    teacher of few rows is right a little more often than not where the truth is plain.
+    """
+
+    effects: FloatArray = field(repr=False)
+    sharpness: float
+
+
+def fit_linear_shares(u: FloatArray, shares: FloatArray, *, noise_sd: float, effects: FloatArray) -> FloatArray:
+    r"""Return γ, ``(n_classes, n_directions)``.
+
+    `u`: the public points that were answered, ``(n_queries, n_directions)``. `shares`: ``(n_queries, n_classes)``,
+    unbiased, with noise; NaN never. `noise_sd`: τ > 0. `effects`: e, ``(n_directions,)``. Raises InvalidParameter if
+    `shares` has not one finite row for each point, or `noise_sd` is not > 0.
+    """
+    check_shares(u, shares)
+    noise = real("noise_sd", noise_sd, above=0) ** 2
+    left, lengths, right = np.linalg.svd(u * np.sqrt(effects), full_matrices=False)
+    q = left.T @ (shares - 1 / shares.shape[1])
+    squares, of_classes = lengths**2, np.sum(q**2, axis=1)
+
+    def cost(log_variance: float) -> float:
+        spread = np.exp(log_variance) * squares + noise
+        return float(np.sum(shares.shape[1] * np.log(spread) + of_classes / spread))
+
+    v = float(np.exp(optimize.minimize_scalar(cost, bounds=_LOG_VARIANCES, method="bounded").x))
+    gain = v * lengths / (v * squares + noise)
+    return np.asarray(((right.T * gain) @ q).T * np.sqrt(effects))
+
+
+def linear_share_student(
+    u: FloatArray, shares: FloatArray, prior: LinearPrior, *, noise_sd: float, classes: Any
+) -> Any:
+    """Return the student as a fitted logistic regression of coordinates."""
+    weights = prior.sharpness * fit_linear_shares(u, shares, noise_sd=noise_sd, effects=prior.effects)
+    return logistic_of(weights, np.zeros(len(weights)), classes)

@@ -1,0 +1,108 @@
+"""``quorate predict``: what the published model says of a table is the same however the table lies and is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from tests.folder.conftest import visits, write_run
+
+import quorate
+from quorate.estimators import predicted_table
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
+
+N = 60
+ROWS = visits(N, seed=9)[0].with_row_index("id")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = write_run(tmp_path_factory.mktemp("runs") / "run")
+    execute(load_run(root), command="quorate run")
+    return root
+
+
+def parts_of(folder: Path) -> Path:
+    """Write the table as a folder of files, one of them without rows."""
+    folder.mkdir()
+    for number, (first, n) in enumerate(((0, 25), (25, 0), (25, N - 25))):
+        ROWS.slice(first, n).write_parquet(folder / f"{number}.parquet")
+    return folder
+
+
+@pytest.mark.parametrize("end", ["parquet", "csv"])
+def test_a_table_of_any_form_is_predicted_as_it_is_in_memory(
+    end: str, run: Path, cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(predicted_table, "AT_ONCE", 7)
+    loaded = quorate.load(run)
+    rows = ROWS.drop("id")
+    expected = pl.DataFrame({"id": ROWS["id"], "label": loaded.predict(rows)}).with_columns(
+        pl.Series(f"probability_{name}", loaded.predict_proba(rows)[:, place])
+        for place, name in enumerate(loaded.classes_.tolist())
+    )
+    ROWS.write_parquet(tmp_path / "rows.parquet")
+    ROWS.write_csv(tmp_path / "rows.csv")
+    parts_of(tmp_path / "parts")
+    for table in ("rows.parquet", "rows.csv", "parts"):
+        out = tmp_path / f"{table}.out.{end}"
+        code, said, advice = cli("predict", run, tmp_path / table, "--out", out, "--keep", "id")
+        assert (code, f"{N} rows" in said, "--model onnx" in advice) == (0, True, True)
+        found = pl.read_parquet(out) if end == "parquet" else pl.read_csv(out)
+        assert found.columns == expected.columns
+        assert [str(id_) for id_ in found["id"]] == [str(id_) for id_ in expected["id"]]  # a cell of CSV is a text
+        assert found["label"].to_list() == expected["label"].to_list()
+        for name in expected.columns[2:]:
+            assert (found[name] - expected[name]).abs().max() < 1e-9
+    assert not list(tmp_path.glob(".predictions-*"))
+
+
+@pytest.mark.parametrize(
+    ("table", "out", "more", "code", "said"),
+    [
+        ("nowhere.csv", "out.csv", (), 4, "there is no file or folder"),
+        ("rows.csv", "out.json", (), 2, "expected a file that ends in .parquet or .csv"),
+        ("rows.csv", "rows.csv", (), 4, "is there already, and is not replaced"),
+        ("rows.csv", "no folder/out.csv", (), 4, "there is no folder"),
+        ("rows.csv", "out.csv", ("--keep", "ie"), 4, "there is no column 'ie'"),
+        ("wrong.csv", "out.csv", (), 4, "column 'age' of wrong.csv: a number is expected"),
+        ("rows.svm", "out.csv", (), 2, "expected a table with named columns"),
+        ("empty", "out.csv", (), 4, "holds no .parquet file"),
+    ],
+)
+def test_what_is_wrong_is_one_line_and_nothing_is_written(
+    table: str,
+    out: str,
+    more: tuple[str, ...],
+    code: int,
+    said: str,
+    run: Path,
+    cli: Callable[..., Any],
+    tmp_path: Path,
+) -> None:
+    ROWS.write_csv(tmp_path / "rows.csv")
+    ROWS.with_columns(age=pl.lit("ancient")).write_csv(tmp_path / "wrong.csv")
+    (tmp_path / "rows.svm").write_text("1 1:2\n")
+    (tmp_path / "empty").mkdir()
+    before = {path.name for path in tmp_path.iterdir()}
+    ended, shown, told = cli("predict", run, tmp_path / table, "--out", tmp_path / out, *more)
+    assert said in " ".join(told.split()), told
+    assert (ended, shown) == (code, "")
+    assert {path.name for path in tmp_path.iterdir()} == before
+    assert "ancient" not in told
+
+
+def test_of_a_folder_each_file_that_does_not_fit_is_one_line(
+    run: Path, cli: Callable[..., Any], tmp_path: Path
+) -> None:
+    folder = parts_of(tmp_path / "parts")
+    ROWS.drop("age").write_parquet(folder / "3.parquet")
+    (folder / "4.parquet").write_bytes(b"no file of this kind")
+    code, _, told = cli("predict", run, folder, "--out", tmp_path / "out.csv")
+    assert code == 4
+    assert ["3.parquet" in told, "4.parquet" in told, "0.parquet" in told] == [True, True, False]
+    assert not (tmp_path / "out.csv").exists()
