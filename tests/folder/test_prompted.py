@@ -23,7 +23,7 @@ from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
 from quorate.folder.paid_estimate import estimate_for_plan
 from quorate.ledger import Ledger
-from quorate.service.answers import Answered, Asked
+from quorate.service.answers import Answered, LabelRequest
 from quorate.service.open_run import opened
 from quorate.service.problems import Problem
 from quorate.service.settings import ServiceSettings
@@ -181,7 +181,7 @@ def test_a_service_and_the_command_line_draw_nothing_while_the_endpoint_is_gone(
     assert "has stopped answering" in (said := capsys.readouterr().err)
     assert "nothing was charged" in said
 
-    known, other = (Asked("me", ((row,),)) for row in ("good fun film 5", "dull bad film 6"))
+    known, other = (LabelRequest("me", ((row,),)) for row in ("good fun film 5", "dull bad film 6"))
     with opened(root, ServiceSettings()) as served:
         before = served.answers.standing
         replies = served.answers.answer([other, known])

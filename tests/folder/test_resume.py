@@ -18,11 +18,11 @@ from tests.preloaded import Forked
 
 from quorate.errors import PreconditionFailed
 from quorate.folder.batch import load_run
-from quorate.folder.loaded import LoadedRun
 from quorate.folder.methods import execute
 from quorate.ledger import Ledger, Reservation, Totals
 from quorate.ledger.ledger_files import AnchorFile
 from quorate.ledger.stores import store_at
+from quorate.voting.task import Task
 
 CLI = "from quorate.cli import main; main()"
 TEN_KILLS = 10
@@ -208,7 +208,7 @@ def test_a_run_without_a_seed_keeps_the_same_promises(make_run: Any) -> None:
 @pytest.mark.heavy
 def test_the_check_catches_a_run_that_charges_under_a_fresh_key(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     root = make_run(m=600, **ROOM_FOR_TWO)
-    monkeypatch.setattr(LoadedRun, "charge_key", property(lambda self: secrets.token_hex(8)))
+    monkeypatch.setattr(Task, "content_key", property(lambda self: secrets.token_hex(8)))
     assert "charged twice" in breaches(killed_and_resumed(root), n_queries=len(label_rows(root)))
 
 
@@ -219,7 +219,7 @@ def test_the_check_catches_a_run_that_draws_its_labels_again(make_run: Any, monk
     perform_killed(root, after=3, in_flight=False)
     first = label_rows_in_ledger(root)
     with monkeypatch.context() as patch:
-        patch.setattr(LoadedRun, "charge_key", property(lambda self: secrets.token_hex(8)))
+        patch.setattr(Task, "content_key", property(lambda self: secrets.token_hex(8)))
         execute(load_run(root), command="quorate run")
     assert label_rows_in_ledger(root) != first
     assert breaches([Snapshot.of(root)], n_queries=len(label_rows(root))) == [
