@@ -327,7 +327,7 @@ def test_a_table_format_says_what_is_wrong_and_quotes_no_row(follow: Any, cli: A
     )
     assert told in " ".join(said.split())
     assert "secret" not in said
-    with pytest.raises(DataRefused, match="there is no column"):
+    with pytest.raises(DataRefused, match="has no column"):
         module.PIPES.read(root / "public.pipes", label="ill", unit=None, drop=(), n_features=None)
 
 

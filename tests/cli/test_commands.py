@@ -42,7 +42,7 @@ def test_init_writes_settings_that_the_reader_takes_as_they_stand(cli: Any, tmp_
     code, out, _ = cli("init", tmp_path / "new")
     assert code == 0
     assert "next: edit it, then quorate check" in out
-    assert "to fill in: [data], [budget] epsilon, [budget] delta" in out
+    assert "check [data]; fill in epsilon and delta under [budget], which have no default" in out
     path = tmp_path / "new" / "quorate.toml"
     with pytest.raises(InvalidParameter, match="epsilon is required"):
         read_settings(path)
@@ -258,7 +258,7 @@ def test_a_link_to_a_ledger_is_refused_in_one_line(finished: Path, cli: Any, tmp
 def test_a_ledger_that_is_not_there_is_not_made(cli: Any, tmp_path: Path) -> None:
     code, _, said = cli("ledger", "show", tmp_path)
     assert code == 4
-    assert "no ledger at" in said
+    assert "there is no ledger at" in said
     assert list(tmp_path.iterdir()) == []
 
 
@@ -284,7 +284,7 @@ def test_export_copies_what_may_leave_and_refuses_a_second_time(finished: Path, 
     assert cli("export", finished, "--to", tmp_path / "outbox")[0] == 0
     code, _, said = cli("export", finished, "--to", tmp_path / "outbox")
     assert code == 4
-    assert "is not empty; choose a new folder" in said
+    assert "is not empty; name a new folder" in said
 
 
 @pytest.mark.heavy

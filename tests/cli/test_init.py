@@ -77,7 +77,7 @@ def test_no_private_row_is_read(tables: Path, cli: Any) -> None:
     assert document["budget"] == {"delta": 1e-5}
     assert "at most a tenth of 1/6,000" in out
     assert "text      'notes'" in out
-    assert "to fill in: [budget] epsilon; there is no default" in out
+    assert "fill in epsilon under [budget], which has no default" in out
 
 
 def test_that_test_catches_one_that_reads_on(tables: Path) -> None:
@@ -147,7 +147,7 @@ def test_a_first_line_that_would_go_on_into_rows_is_refused(tables: Path, cli: A
     [
         ((), "give --yes"),
         (("--yes", "--label", "name", "--unit", "name"), "two columns"),
-        (("--yes", "--label", "note"), "there is no column 'note'"),
+        (("--yes", "--label", "note"), "has no column 'note'"),
         (("--yes", "--classes", "no"), "two different ones or more"),
         (("--yes", "--epsilon", "-1"), "epsilon"),
         (("--yes", "--n-rows", "9"), "n_rows goes with unit"),
@@ -215,7 +215,7 @@ def test_what_is_left_to_fill_in_says_no_more_than_what_is_left(tables: Path, cl
     options = ("--label", "ill", "--classes", "no,yes", "--public", tables / "public.csv", "--epsilon", "1", "--yes")
     code, out, err = cli("init", tables / "run", "--from", tables / "private.csv", *options)
     assert code == 0, err
-    assert "to fill in: [budget] delta\n" in out
+    assert "fill in delta under [budget], which has no default\n" in out
 
 
 def test_options_about_a_table_need_one(tables: Path, cli: Any) -> None:
@@ -357,7 +357,7 @@ def test_without_a_public_table_each_column_is_a_question_that_check_names(tmp_p
     options = ("--label", "ill", "--unit", "person", "--classes", "no,yes", "--epsilon", 1, "--n-records", 90, "--yes")
     code, out, err = cli("init", tmp_path / "run", "--from", tmp_path / "private.csv", *options)
     assert code == 0, err
-    assert "to fill in: [schema] (2 columns)" in out
+    assert "fill in [schema] (2 columns)" in out
     assert "never what was read off private rows" in " ".join(out.split())
     document = tomllib.loads((tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8"))
     assert document["schema"] == {"age": "?", "ward name": "?"}

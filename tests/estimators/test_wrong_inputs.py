@@ -419,7 +419,7 @@ TYPED: dict[str, Typed] = {
     "a section misspelled": (
         ("[teachers]", "[teacher]"),
         ("check", "{root}"),
-        ("unknown section [teacher]", '"teachers"'),
+        ("has no section [teacher]", "[teachers]"),
     ),
     "no TOML": (("[teachers]", "[teachers"), ("check", "{root}"), ("is not valid TOML", "line")),
     "epsilon as a text": (
@@ -486,7 +486,7 @@ TYPED: dict[str, Typed] = {
         ("export", "{root}", "--to", "{root}/out"),
         ("has no finished run yet", "quorate run"),
     ),
-    "a ledger before the run": (None, ("ledger", "show", "{root}"), ("no ledger at", "a run opens one")),
+    "a ledger before the run": (None, ("ledger", "show", "{root}"), ("no ledger at", "opens one")),
 }
 
 

@@ -257,7 +257,7 @@ def test_an_export_takes_no_file_along_that_a_crash_left_half_written(finished: 
 def test_an_export_into_a_folder_that_holds_something_is_refused(finished: Path, tmp_path: Path) -> None:
     (tmp_path / "outbox").mkdir()
     (tmp_path / "outbox" / "notes.txt").write_text("mine")
-    with pytest.raises(PreconditionFailed, match="is not empty; choose a new folder"):
+    with pytest.raises(PreconditionFailed, match="is not empty; name a new folder"):
         export_files(finished, tmp_path / "outbox")
 
 

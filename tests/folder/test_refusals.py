@@ -83,7 +83,7 @@ VALUES = [
     ("no jobs", {"run.n_jobs": 0}, 2, "n_jobs must be a whole number >= 1"),
     ("a seed in words", {"run.unsafe_noise_seed": "one"}, 2, "unsafe_noise_seed must be a whole number"),
     ("an unknown key names the nearest", {"data.clases": "x"}, 2, "no key 'clases'; did you mean \"classes\"?"),
-    ("an unknown section", {"bugdet.epsilon": 1}, 2, 'unknown section [bugdet]; did you mean "budget"?'),
+    ("an unknown section", {"bugdet.epsilon": 1}, 2, 'has no section [bugdet]; did you mean [budget]?'),
 ]  # fmt: skip
 
 
@@ -241,7 +241,7 @@ def test_settings_that_are_missing_or_no_toml_are_one_line(make_run: Any, cli: A
         assert expected in one_line(said)
         assert code == 4
     code, _, said = cli("run", tmp_path / "nowhere")
-    assert "write one with: quorate init" in one_line(said)
+    assert "write one: quorate init" in one_line(said)
     assert code == 4
 
 

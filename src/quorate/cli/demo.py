@@ -23,7 +23,7 @@ from quorate.run.progress import progress
 )  # fmt: skip
 @as_json
 def command(out: Path | None, no_public: bool, as_json: bool) -> None:
-    """Show the whole journey on real data (Adult, shipped with the package), in some ten seconds.
+    """Show the whole journey on real data (Adult, shipped with the package), in about ten seconds.
 
     32,561 rows play the private data, half of the 16,281 test rows the public pool, the other half is held out.
     """

@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 COMMANDS = {
-    "demo": "Show the whole journey on real data (Adult), in some ten seconds.",
+    "demo": "Show the whole journey on real data (Adult), in about ten seconds.",
     "init": "Write a commented quorate.toml to fill in.",
     "check": "Read the files and say what a run would do and cost; nothing is fitted or charged.",
     "plan": "Compare what a budget would buy, from public facts and public rows alone; nothing is spent.",
-    "run": "Train the teachers, release private labels, fit the student, write the report. Resumes.",
+    "run": "Train the teachers, release private labels, fit the student, write the report. A stopped run goes on.",
     "status": "Say how far a run is and what is left.",
     "ask": "Ask the teachers about new rows, from the answers kept back.",
     "predict": "Classify a table of any size by the published model, for free.",

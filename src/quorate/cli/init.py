@@ -66,8 +66,14 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
     write_atomically(path, text.encode(), mode=0o644)
     click.echo(f"wrote {path}")
     if left:
-        decision = "; there is no default for epsilon, it is your decision" * ("[budget] epsilon" in left)
-        click.echo(f"to fill in: {', '.join(left)}{decision}")
+        lacking = [key for key in left if key.startswith("[budget] ")]
+        steps = [f"fill in {key}" for key in left if key not in lacking and key != "[data]"]
+        if "[data]" in left:
+            steps.insert(0, "check [data]")
+        if lacking:
+            keys = " and ".join(key.removeprefix("[budget] ") for key in lacking)
+            steps.append(f"fill in {keys} under [budget], which {'have' if len(lacking) > 1 else 'has'} no default")
+        click.echo("; ".join(steps))
     click.echo(f"next: {'edit it, then ' if left else ''}quorate {following} {for_shell(folder)}")
 
 

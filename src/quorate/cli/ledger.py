@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from quorate.arguments import for_shell
 from quorate.cli.options import as_json, number, print_json, run_folder, whole
 from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed
 
@@ -314,7 +315,7 @@ def _place_of(place: Path) -> Path:
     folder = RunFolder(path.parent)
     gone = path == folder.ledger and folder.has_ledger  # of a run that had one: opening it says that it was there
     if not (gone or path.exists() or path.is_symlink() or path.with_name(f"{path.name}.anchor").exists()):
-        raise PreconditionFailed(f"no ledger at {path}; a run opens one: quorate run")
+        raise PreconditionFailed(f"there is no ledger at {path} yet; quorate run {for_shell(path.parent)} opens one")
     return path
 
 

@@ -122,7 +122,7 @@ def refuse_filled(destination: Path) -> None:
     """
     if os.path.lexists(destination) and (not destination.is_dir() or any(destination.iterdir())):
         what = "is not empty" if destination.is_dir() else "is there already, and is no folder"
-        raise PreconditionFailed(f"{destination} {what}; choose a new folder, so that nothing else leaves with it")
+        raise PreconditionFailed(f"--to {destination} {what}; name a new folder, so that nothing else leaves with it")
 
 
 def published_files(root: Path, *, unverified: bool = False) -> dict[str, bytes]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import MISSING, dataclass, field, fields
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar
@@ -78,6 +79,13 @@ def settings_of_section(section: type) -> dict[str, Setting]:
     }
 
 
+def no_section(name: str, sections: Collection[str]) -> str:
+    """Say that quorate.toml has no such section, and which one may be meant."""
+    near = get_close_matches(name, sorted(sections), n=1, cutoff=0.5)
+    hint = f"; did you mean [{near[0]}]?" if near else f"; its sections are {', '.join(sorted(sections))}"
+    return f"quorate.toml has no section [{name}]{hint}"
+
+
 def read_section(
     name: str, given: Mapping[str, Any], section: type[S], folder: Path, *, more: Collection[str] = (), **values: Any
 ) -> S:
@@ -91,7 +99,8 @@ def read_section(
     allowed = [*settings, *more]
     for key in given:
         if key not in allowed:
-            raise InvalidParameter(f"[{name}] has no key {key!r}{nearest(key, allowed)}", parameter=key)
+            near = nearest(key, allowed) or f"; its keys are {', '.join(sorted(allowed))}"
+            raise InvalidParameter(f"[{name}] has no key {key!r}{near}", parameter=key)
     for key, known in settings.items():
         if key in given and key not in values:
             value = known.check(f"[{name}] {key}", given[key])

@@ -97,7 +97,7 @@ class MethodSettings:
     )  # fmt: skip
     neighbours: Literal["auto", "add-or-remove", "replace"] = setting(
         choice("auto", "add-or-remove", "replace"),
-        'for `"direct"`, for which change of one unit ε is: `"add-or-remove"` or `"replace"`, which takes about twice '
+        'for `"direct"`: which change of one unit ε covers, `"add-or-remove"` or `"replace"`, which takes about twice '
         'the noise at the same ε ([why](../theory/neighbours.md)). `"auto"`: add or remove where `[data] n_records` is '
         "declared, replace where the number is read; where the ledger has a relation from an earlier charge, that one. "
         'One that is asked for is charged at the ledger\'s. With `by = "auto"` the plan compares at it. Votes on '
@@ -118,7 +118,7 @@ class BudgetSettings:
     )  # fmt: skip
     delta: float = setting(
         partial(real, above=0, below=1), "lifetime δ, below 1 / number of units", example=1e-6,
-        required="There is no default: below 1/n. Example: delta = 1e-6",
+        required="There is no default: choose it below 1 / number of records. Example: delta = 1e-6",
     )  # fmt: skip
     composition: Literal["sum", "zcdp"] = setting(
         choice("sum", "zcdp"),
@@ -187,8 +187,8 @@ class TeacherSettings:
     )  # fmt: skip
     endpoint: str | None = setting(
         string,
-        "teachers are [prompts](../how-to/teachers-by-prompt.md) to the language model `model` at this URL, which "
-        "speaks the chat-completions protocol",
+        "teachers are [prompts](../how-to/teachers-by-prompt.md) to a language model, which `model` names, "
+        "at this URL, which speaks the chat-completions protocol",
         default=None, example="http://127.0.0.1:8000/v1",
     )  # fmt: skip
     shots: int | None = setting(

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
-from quorate.arguments import for_shell, nearest
+from quorate.arguments import for_shell
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.choice import with_kept_choice
 from quorate.folder.data_settings import (
@@ -26,7 +26,7 @@ from quorate.folder.data_settings import (
     source,
 )
 from quorate.folder.folder import RunFolder
-from quorate.folder.section import read_section, require, settings_of_section, written_by_init
+from quorate.folder.section import no_section, read_section, require, settings_of_section, written_by_init
 from quorate.folder.sections import (
     BudgetSettings,
     MechanismSettings,
@@ -122,7 +122,9 @@ def read_settings(path: Path) -> Settings:
     try:
         text = path.read_text(encoding="utf-8-sig")  # Notepad of Windows begins with a mark
     except FileNotFoundError:
-        raise PreconditionFailed(f"no quorate.toml in {path.parent}; write one with: quorate init") from None
+        raise PreconditionFailed(
+            f"there is no quorate.toml in {path.parent}; write one: quorate init {for_shell(path.parent)}"
+        ) from None
     except PermissionError:
         raise PreconditionFailed(f"no permission to read {path}; ask its owner for it") from None
     except (OSError, UnicodeDecodeError):
@@ -180,7 +182,7 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
         )
     for name, section in document.items():
         if name not in sections:
-            raise InvalidParameter(f"quorate.toml: unknown section [{name}]{nearest(name, sections)}")
+            raise InvalidParameter(no_section(name, sections))
         if not isinstance(section, Mapping):
             raise InvalidParameter(f"quorate.toml: [{name}] must be a section, got {section!r}")
 
@@ -232,8 +234,7 @@ def _public(
     if "public" in data:
         if "schema" in document:
             raise InvalidParameter(
-                "[schema] is for where there are no public rows to tell what columns hold; leave out [schema] or "
-                "[data] public"
+                "[schema] takes the place of public rows, and [data] public names some; leave out one of them"
             )
         return source(data, "public", folder)
     if not document.get("schema"):

@@ -239,8 +239,8 @@ def check_answers_left(reservation: ReservationState, purpose: str, count: int) 
     if (left := reservation.remaining(purpose)) >= count:
         return
     total = reservation.reserved.purposes[purpose]
-    message = f"{count:,} new rows for {purpose!r}, {left:,} of {total:,} answers left; " + (
-        f"ask about {left:,} rows at most" if left else "ask no new row, or the student, which answers for free"
+    message = f"{count:,} of these rows are new, and {left:,} answers are left for {purpose!r}; " + (
+        f"ask about {left:,} new rows at most" if left else "ask no new row, or the student, which answers for free"
     )
     raise BudgetExhausted(message, spent=total - left, requested=count, limit=total, unit="answers")
 

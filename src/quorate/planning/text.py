@@ -239,7 +239,7 @@ def epsilons_in_words(plan: Plan) -> tuple[str, ...]:
     """Say between which ε anything changes."""
     said = []
     if plan.nothing_changes_above is not None and plan.nothing_changes_above < plan.by_epsilon[-1].epsilon:
-        said.append(f"no gain above ε = {plan.nothing_changes_above:g}")
+        said.append(f"no clear gain above ε = {plan.nothing_changes_above:g}")
     if plan.nothing_is_learned_below is not None:
         said.append(f"nothing is learned below ε = {plan.nothing_is_learned_below:g}")
     return tuple(said)

@@ -163,10 +163,14 @@ def _cannot(mechanism: Mechanism, n_teachers: int) -> str:
     """Say in a clause why nothing can be answered; the whole sentence is that of a refusal."""
     test = mechanism.test
     if test is not None and test.largest(n_teachers) < test.threshold:
-        what = "votes" if test.statistic == "largest count" else "votes of distance to a tie"
+        teachers = f"{several(n_teachers, 'teacher')} who all agree"
+        if test.statistic == "largest count":
+            return (
+                f"it takes {test.threshold:,.0f} votes for one class, and {teachers} give {test.largest(n_teachers):,}"
+            )
         return (
-            f"it takes {test.threshold:,.0f} {what}, and where all of "
-            f"{several(n_teachers, 'teacher')} agree there are {test.largest(n_teachers):,}"
+            f"it answers only {test.threshold:,.0f} votes away from a tie, and {teachers} are "
+            f"{test.largest(n_teachers):,} away"
         )
     if test is not None:
         return f"where all of {several(n_teachers, 'teacher')} agree, their class comes out less often than not"

@@ -81,9 +81,13 @@ def spending_of(
 
 
 def name_of(model: Any) -> str:
-    """Class name of a model; the steps of a Pipeline in their order; how a student learned in brackets."""
+    """Name of a model, by default its class; the steps of a Pipeline in order; how a student learned in brackets."""
     if isinstance(model, Student):
         taught = name_of(model.learner)
         return taught if isinstance(model, AutoStudent) else f"{taught} ({type(model).__name__})"
     steps = getattr(model, "steps", None)
-    return " → ".join(type(step).__name__ for _, step in steps) if steps else type(model).__name__
+    return (
+        " → ".join(type(step).__name__ for _, step in steps)
+        if steps
+        else getattr(type(model), "called_in_prose", type(model).__name__)
+    )

@@ -415,7 +415,7 @@ def test_where_to_export_is_looked_at_before_anything_is_charged(
     for check in ([], ["--check"]):
         assert quorate("votes", "combine", root, "--to", tmp_path / "outbox", *check) == 4
         said = capsys.readouterr().err
-        assert "choose a new folder" in said
+        assert "name a new folder" in said
         assert "nothing was charged" in said
         assert not (root / "ledger.db").exists()
 
@@ -433,7 +433,7 @@ def test_what_is_in_the_way_of_an_export_after_the_charge_says_that_it_was_charg
     monkeypatch.setattr(combined, "_taught", taught)
     assert quorate("votes", "combine", root, "--to", tmp_path / "outbox") == 4
     said = capsys.readouterr().err
-    assert "choose a new folder" in said
+    assert "name a new folder" in said
     assert "the release was charged, once" in said
     assert "nothing was charged" not in said
 
@@ -586,7 +586,7 @@ def test_corrected_votes_of_a_site_are_other_data_for_the_ledger(
         (lambda toml: toml.replace('promised_by = "the agreement of May"', ""), "promised_by is required"),
         (lambda toml: toml.replace("ed25519:", "rsa:", 1), "must be its public key"),
         (lambda toml: toml.replace("round =", "rond ="), "did you mean"),
-        (lambda toml: toml + "[teachers]\ncount = 3\n", "unknown section"),
+        (lambda toml: toml + "[teachers]\ncount = 3\n", "has no section"),
     ],
 )
 def test_wrong_settings_are_refused(

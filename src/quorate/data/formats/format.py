@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 import numpy as np
 
 from quorate.ambient import unwarned
-from quorate.data.columns import names_columns
+from quorate.data.columns import listed, names_columns
 from quorate.data.database import DatabaseQuery
 from quorate.data.identity import as_list
 from quorate.data.rows import Rows, columns, kind, width
@@ -246,14 +246,15 @@ def require_column(name: str, names: Sequence[str], path: object, *, public: Seq
     --------
     >>> require_column("incom", ["age", "income"], "adult.csv", public=["age"])
     Traceback (most recent call last):
-    quorate.errors.DataRefused: adult.csv: there is no column 'incom'; did you mean 'income'?
+    quorate.errors.DataRefused: adult.csv has no column 'incom'; did you mean 'income'?
     """
     if name not in names:
-        missing = "; the first line must name the columns, and is not quoted since it may be a row"
+        missing = "; its first line must name the columns (it is not shown, since it may be a row)"
         if _is_query(path):
             missing = "; have the query return it (… as name)"
-        hint = nearly(name, names) if names_columns(names, public) else ""
-        raise DataRefused(f"{path}: there is no column {name!r}{hint or missing}")
+        if names_columns(names, public):
+            missing = nearly(name, names) or f"; its columns are {listed(names)}"
+        raise DataRefused(f"{path} has no column {name!r}{missing}")
 
 
 def _is_query(path: object) -> bool:

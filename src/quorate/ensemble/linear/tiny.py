@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -56,6 +56,8 @@ class TinyTeacher:
 
     penalty: float
     n_classes: int
+
+    called_in_prose: ClassVar[str] = "linear"  # nobody chose it by the name of its class
 
     @property
     def keeps_no_global_state(self) -> bool:

@@ -9,13 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from quorate.arguments import nearest, real
+from quorate.arguments import real
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.folder.section import (
     Label,
     built_in_or_own,
     flag,
     labels,
+    no_section,
     path,
     read_section,
     setting,
@@ -49,7 +50,9 @@ class SitesBudget:
     """``[budget]``."""
 
     epsilon: float = setting(_EPSILON, required=_NO_DEFAULT)
-    delta: float = setting(_DELTA, required="There is no default: below 1/n. Example: delta = 1e-6")
+    delta: float = setting(
+        _DELTA, required="There is no default: choose it below 1 / number of records. Example: delta = 1e-6"
+    )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -127,15 +130,15 @@ def read_sites_settings(root: Path) -> SitesSettings:
     try:
         document = tomllib.loads(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        raise PreconditionFailed(f"no quorate.toml in {root} that lists the sites") from None
+        raise PreconditionFailed(f"there is no quorate.toml in {root} that lists the sites") from None
     except (OSError, ValueError) as error:
         raise PreconditionFailed(f"{file} cannot be read as TOML: {error}") from None
     names = {part.name for part in fields(SitesSettings)}
     for name, section in document.items():
         if name not in names:
             raise InvalidParameter(
-                f"quorate.toml: unknown section [{name}]{nearest(name, names)}. Where votes of sites are combined, "
-                "there is no private table and there are no teachers"
+                f"{no_section(name, names).rstrip('?')}. Where votes of sites are combined, there is no private "
+                "table and there are no teachers"
             )
         if not isinstance(section, list if name == "sites" else Mapping):
             told = "[[sites]]" if name == "sites" else f"[{name}]"
