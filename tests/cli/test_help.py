@@ -84,6 +84,7 @@ def test_a_command_that_looks_at_a_run_loads_nothing_that_makes_one(make_run: An
         pass
     looking = {
         *LOOKING,
+        "findings",
         "labelling",
         "students",
         "run",
