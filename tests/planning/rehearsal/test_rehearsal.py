@@ -324,7 +324,7 @@ def test_teachers_of_persons_get_whole_persons_where_it_is_known_whose_rows_are(
         given = (X, y, [f"writer {each}" for each in groups]) if known else (X, y)
         material = labelled_material(side, (0, 1), Models(), evaluation=given)
         rehearsal, told = played(persons, material, n_teachers=[300])
-        right[known] = rehearsal._votes[300, 0, ""].right  # type: ignore[union-attr]
+        right[known] = rehearsal._votes[300, 0, id(rehearsal.material)].right  # type: ignore[union-attr]
         assert rehearsal.mixed is not known
         assert any("whose the labelled public rows are" in note for note in notes_of((rehearsal,))) is not known
         trained_on, held = rehearsal._divided(0, 2)

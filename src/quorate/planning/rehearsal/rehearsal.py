@@ -290,5 +290,5 @@ class Rehearsal:
     @property
     def constant(self) -> tuple[int, ...]:
         """Numbers of teachers at which every sampled teacher says one class whatever it is asked."""
-        own = [(n, votes) for (n, _, model), votes in self._votes.items() if not model]
+        own = [(n, votes) for (n, _, material), votes in self._votes.items() if material == id(self.material)]
         return tuple(sorted({n for n, votes in own if votes is not None and votes.one_class}))
