@@ -141,9 +141,6 @@ GIVEN: dict[str, dict[str, Fit]] = {
         "shards": of(SubsampleAggregate, {"n_shards": 100, "cutoff": 1, "n_queries": 9, "delta": 1e-5, **LARGE}, X),
         **{name: learner(name, **LARGE) for name in LEARNERS},
     },
-    "rows-per-unit-unknown": {
-        "votes": of(votes, {"n_records": N // 2}, X, Y, public=POOL, groups=np.arange(N) // 2),
-    },
     "column-that-may-be-the-unit": {
         "votes": of(votes, {}, VISITS[:N], Y, public=PublicPool(VISITS[N:])),
         "direct": of(direct, {}, VISITS[:N], Y, public=PublicPool(VISITS[N:])),

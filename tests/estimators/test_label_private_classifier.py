@@ -76,7 +76,7 @@ def test_features_that_serve_as_the_pool_beat_a_small_pool_of_other_rows() -> No
     settings = {"classes": list(mushroom.classes), "epsilon": 0.5, "delta": 1e-5, "n_jobs": 1, "unsafe_noise_seed": 1}
     ours = LabelPrivateClassifier(**settings).fit(X[train], y[train]).score(X[test], y[test])
     theirs = PrivateClassifier(**settings, n_records=4_000).fit(X[train], y[train], public=PublicPool(X[pool]))
-    assert ours > theirs.score(X[test], y[test]) + 0.02
+    assert ours > theirs.score(X[test], y[test]) + 0.01
 
 
 def task_of(X: np.ndarray, y: np.ndarray, groups: Any = None) -> Any:

@@ -89,7 +89,7 @@ def test_it_asks_the_teachers_as_the_command_does_and_the_next_one_remembers(
     assert entries(root) == after
     NEW[:4].write_csv(tmp_path / "new.csv")
     assert ask(load_run(root), tmp_path / "new.csv").answers == told  # the command's own way
-    with pytest.raises(BudgetExhausted, match="ask about 2 rows at most"):
+    with pytest.raises(BudgetExhausted, match="ask about 2 new rows at most"):
         again.ask(NEW[10:20])
     with pytest.raises(DataRefused, match="lacks the column"):
         again.ask(NEW.drop("ward"))

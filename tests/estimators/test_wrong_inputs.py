@@ -304,7 +304,7 @@ WRONG: dict[str, tuple[Callable[[Place], Any], tuple[str, ...]]] = {
     ),
     "ask more than is left": (
         lambda p: p.done.ask(X[:9]),
-        ("9 new rows", "2 of 2 answers left", "ask about 2 rows at most"),
+        ("9 of these rows are new", "2 answers are left", "ask about 2 new rows at most"),
     ),
     "ask with a missing value": (lambda p: p.done.ask(nan_at(X[:1], 0)), ("X: Input contains NaN", "GaussianNB")),
     "ask a direct model": (lambda p: DIRECT.ask(X[:1]), ("has no teachers", "predict()")),

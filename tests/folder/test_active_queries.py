@@ -182,7 +182,7 @@ def test_what_was_left_unasked_answers_later_questions_at_the_same_noise(rows: A
 
 @pytest.mark.heavy
 def test_a_strategy_that_reached_its_cap_leaves_nothing_to_ask(rows: Any) -> None:
-    with pytest.raises(PreconditionFailed, match="no answers are left"):
+    with pytest.raises(BudgetExhausted, match="0 answers are left"):
         fitted(rows, Random(60)).ask(rows[0][2_400:2_401])
 
 

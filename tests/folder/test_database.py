@@ -488,7 +488,7 @@ def test_a_query_is_told_of_as_a_query_and_not_as_a_file(make_run: Any, cli: Any
     private = "quorate: the query of [data] private"
     assert f"{private}: it returns no row; at" in said("check", "a", "select * from v where age > 99 order by age")
     told = said("check", "b", "select age, bmi, ward from v order by age")
-    assert f"{private} has no column 'ill'; have the query return it" in told
+    assert f"{private} has no column 'ill'; its columns are 'age', 'bmi', 'ward'" in told
     told = said("check", "c", "select * from v order by age", **DIRECT)
     assert "Compare classes with column 'ill' of what your query returns before the run" in told
 

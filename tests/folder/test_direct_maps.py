@@ -119,7 +119,7 @@ def test_a_run_without_public_rows_goes_by_a_declared_schema(make_run: Any, cli:
     ("changes", "told"),
     [
         ({"schema.age": None, "schema.bmi": None}, "public is required, or a [schema]"),
-        ({"data.public": "public.csv"}, "leave out [schema] or"),
+        ({"data.public": "public.csv"}, "[schema] takes the place of public rows"),
         ({"schema.ward": ["north", 3]}, "'ward'"),
         ({"schema.height": [0, 300], **WARD}, "height"),
         ({"method.feature_map": "trees", **WARD}, "feature_map"),

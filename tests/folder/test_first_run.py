@@ -118,8 +118,8 @@ def test_too_many_new_rows_say_how_many_may_be_asked(make_run: Any, cli: Any) ->
     pl.read_csv(root / "evaluation.csv").head(9).write_csv(root / "new.csv")
     code, _, said = cli("ask", root, root / "new.csv")
     assert code == 3
-    assert "9 new rows" in said
-    assert "5 of 5 answers left; ask about 5 rows at most" in said
+    assert "9 of these rows are new, and 5 answers are left" in said
+    assert "ask about 5 new rows at most" in said
     pl.read_csv(root / "new.csv").drop("bmi").write_csv(root / "new.csv")
     assert "new.csv lacks the column 'bmi'" in cli("ask", root, root / "new.csv")[2]
 

@@ -160,7 +160,7 @@ class TableReader:
         wanted = [feature for feature in self.families if feature in needed or feature in features]
         if set(features) != set(wanted):
             words, _ = other_columns(features, wanted, called=(name, "the public pool"))
-            raise DataRefused(f"{words}. Give the columns of the public pool")
+            raise DataRefused(f"{words}. Give the columns of the public pool. Nothing was charged")
         X = self._without_marks(check_features(X[wanted], name))
         held, as_held = families(X), kind(X) == self.container
         kept = {feature for feature in wanted if as_given and as_held and held[feature] == self.families[feature]}
@@ -196,14 +196,14 @@ class TableReader:
             if words := [name for name, family in families(rows).items() if family in ("text", "time")]:
                 raise DataRefused(
                     f"{name}: {in_words(words)} hold{'s' * (len(words) == 1)} no numbers, and the public pool is an "
-                    "array of numbers; give numbers alone"
+                    "array of numbers; give numbers alone. Nothing was charged"
                 )
             rows = np.column_stack([doubles(column(rows, place)) for place in range(width(rows))])
             refuse_infinite(rows, name)
         if width(rows) != self.width:
             raise DataRefused(
                 f"{name} has {width(rows)} features, but PublicPool is expecting {self.width} features as input; give "
-                "the columns of the public pool"
+                "the columns of the public pool. Nothing was charged"
             )
         if kind(rows) == self.container:
             return rows

@@ -321,8 +321,7 @@ class PrivateClassifier(VotedClassifier):
 
         Models of a fit that was charged were tried before.
         """
-        params = self.get_params(deep=False)
-        arguments = {part.name: params[part.name] for part in fields(RunConfig) if part.name in params}
+        arguments = {part.name: getattr(self, part.name) for part in fields(RunConfig) if hasattr(self, part.name)}
         if not isinstance(scheduler := arguments["scheduler"], DaskScheduler | None):
             got = type(scheduler).__name__
             raise InvalidParameter(

@@ -16,7 +16,6 @@ from quorate.data import kind, n_rows, take, width
 from quorate.data.fixed_types import fixed_types
 from quorate.data.stream import StreamedFrame, cannot_hold
 from quorate.types import IntArray, Secret
-from quorate.voting.inputs import View
 from quorate.voting.task import Task
 
 _SHARE = 8  # of the allowed memory, for one group: on their way to the workers the same rows are there several times
@@ -54,7 +53,7 @@ def rows_by_teacher(task: Task, shards: Secret[IntArray], wanted: list[range]) -
         return np.sort(order[edges[first.start] : edges[last.stop]])
 
     group_rows = [rows_of(parts[0], parts[-1]) for parts in groups]
-    for rows, parts, X in zip(group_rows, groups, _each_group(private.X, task.views.teacher, group_rows), strict=True):
+    for rows, parts, X in zip(group_rows, groups, _each_group(private.X, task, group_rows), strict=True):
         for numbers in parts:
             mine = rows_of(numbers, numbers)
             seen = X if len(parts) == 1 else take(X, np.searchsorted(rows, mine))
@@ -95,19 +94,28 @@ def _groups(parts: list[range], sizes: IntArray, most: int) -> list[list[range]]
     return groups
 
 
-def _each_group(X: Any, view: View, group_rows: list[IntArray]) -> Iterator[Any]:
+def _each_group(X: Any, task: Task, group_rows: list[IntArray]) -> Iterator[Any]:
     """Yield the rows of each group as the teachers see them."""
+    view = task.views.teacher
     if not isinstance(X, StreamedFrame):
         for rows in group_rows:
-            yield view(X) if len(rows) == n_rows(X) else view(take(X, rows))
+            if len(rows):
+                yield view(X) if len(rows) == n_rows(X) else view(take(X, rows))
+            else:
+                yield _no_rows(task)
         return
     files = _put_aside(X, group_rows)
     for parts in files:
         import polars as pl
 
-        yield view(pl.concat([pl.read_ipc(part) for part in parts]))
+        yield view(pl.concat([pl.read_ipc(part) for part in parts])) if parts else _no_rows(task)
         for part in parts:
             part.unlink()
+
+
+def _no_rows(task: Task) -> Any:
+    """Return no row as the teachers see rows: an encoder takes one or more, and these teachers have none."""
+    return take(task.views.teacher(take(task.inputs.public, np.arange(1))), np.arange(0))
 
 
 def _put_aside(X: StreamedFrame, group_rows: list[IntArray]) -> list[list[Any]]:

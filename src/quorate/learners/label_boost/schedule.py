@@ -55,7 +55,7 @@ def relabelling(price: Price, *, epsilon_0: float, changed: Changed = "labelled"
 def bns15_lemma_4_1(price: Price, *, epsilon_0: float = 1.0) -> Price:
     r"""Return the same price as BNS15's proof has it: :math:`(\varepsilon_A + \varepsilon_0 + \log 4, 4e^{\varepsilon_0}\delta_A)`.
 
-    At the paper's :math:`\varepsilon_0 = 1` the lemma rounds 2.386 up to 3. It holds for permute-and-flip too.
+    BNS15, Lemma 4.1: at its :math:`\varepsilon_0 = 1` it rounds 2.386 up to 3. It holds for permute-and-flip too.
 
     Raises InvalidParameter if a number is out of range.
     """  # noqa: E501  a doctest's message is one line
