@@ -278,7 +278,7 @@ def import_graph() -> dict[str, set[str]]:
     graph = {}
     for path in modules():
         if path != FRONT_DOOR:
-            found = (name.removeprefix("quorate.") for name in named_in(path))
+            found = (name.removeprefix("quorate.") for name in named_in(path) if name.startswith("quorate."))
             graph[name_of(path)] = {name if name in names else name.rpartition(".")[0] for name in found} & names - {
                 name_of(path)
             }

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from quorate.students.evidence import LinearPrior, fit_linear_shares, linear_share_student
+from quorate.students.evidence import fit_linear_shares, linear_share_student
+from quorate.students.student import LinearPrior
 
 RNG = np.random.default_rng(0)
 M, D, C, NOISE = 60, 12, 3, 0.05

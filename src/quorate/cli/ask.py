@@ -22,12 +22,12 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
     code 3). Where the mechanism closes on the way, the rows that follow are printed as "never asked".
     """
     from quorate.accounting.figures import several
-    from quorate.folder.methods import read_run
+    from quorate.folder import methods
     from quorate.run.cautions import ONE_ANSWER_IS_UNSURE
 
     with progress(quiet=as_json) as watch:
-        read = read_run(run, try_models=False)
-        asked = read.ask(rows, watch=watch)
+        read = methods.read_run(run, try_models=False)
+        asked = methods.ask(read, rows, watch=watch)
     seeded = read.settings.run.unsafe_noise_seed is not None
     if as_json:
         print_json({"answers": asked.answers, "statuses": asked.status, "answers_left": asked.left, "seeded": seeded})

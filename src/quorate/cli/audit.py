@@ -84,7 +84,7 @@ def command(
         _show_sizes(sizes, measure, as_json)
         return
     from quorate.folder.audited import RUNS, publish_audit
-    from quorate.folder.methods import read_run
+    from quorate.folder.methods import audit, read_run
     from quorate.folder.published import read_facts
 
     how: dict[str, Any] = {
@@ -101,7 +101,7 @@ def command(
     facts = read_facts(run)
     read = read_run(run)
     with progress(quiet=as_json) as watch:
-        found = read.audit(watch=watch, **how)
+        found = audit(read, watch=watch, **how)
     publish_audit(read.folder, facts, found)
     if as_json:
         print_json(found.tree())

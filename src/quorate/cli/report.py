@@ -27,7 +27,7 @@ def command(run: Path, edition: Literal["public", "internal"], as_json: bool) ->
     its owner alone; it reads the private rows again.
     """
     from quorate.folder.folder import RunFolder
-    from quorate.folder.methods import read_run
+    from quorate.folder.methods import internal_facts, read_run
     from quorate.folder.published import publish_files, read_facts
     from quorate.release.file_writing import write_atomically
     from quorate.report import render_html, render_json
@@ -45,7 +45,7 @@ def command(run: Path, edition: Literal["public", "internal"], as_json: bool) ->
         publish_files(folder, {path.name: render_html(facts).encode()})
     else:
         path = folder.private / "report-internal.html"
-        internal = read_run(run, try_models=False).internal_facts()
+        internal = internal_facts(read_run(run, try_models=False))
         page = render_html(facts, edition="internal", internal=internal)
         write_atomically(path, page.encode(), mode=0o600)
     click.echo(f"wrote {path}")

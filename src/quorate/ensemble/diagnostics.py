@@ -18,6 +18,7 @@ import numpy as np
 
 from quorate.arguments import count, real
 from quorate.data.rows import n_rows, take
+from quorate.ensemble.linear.tiny import TinyTeacher
 from quorate.ensemble.teachers.classifier import ClassifierTeacher, ClassifierVoter
 from quorate.ensemble.teachers.teacher import ConstantVoter, Voter
 from quorate.errors import InvalidParameter
@@ -259,7 +260,7 @@ class AverageStability:
 
 
 def average_stability(
-    teacher: ClassifierTeacher,
+    teacher: ClassifierTeacher | TinyTeacher,
     X: Any,
     y_codes: IntArray,
     points: Any,
@@ -273,7 +274,7 @@ def average_stability(
 
     Parameters
     ----------
-    teacher : ClassifierTeacher
+    teacher : ClassifierTeacher or TinyTeacher
         What is trained, with the same seed before and after an exchange.
     X : (n_rows, n_features)
         Rows to draw from: private ones, whence the Secret, or public or synthetic ones.

@@ -50,7 +50,7 @@ from quorate.folder.tables import (
 )
 from quorate.release.keys import fingerprint_key
 from quorate.release.target import noise_and_key
-from quorate.report import Facts, InternalFacts, Score
+from quorate.report import Facts, Score
 from quorate.run.drawn_rows import parquet_of
 from quorate.run.look import Look, Names
 from quorate.run.method import Method
@@ -60,8 +60,7 @@ from quorate.run.usable_rows import PrivateTable, UsableRows
 from quorate.types import Secret, Watch
 
 if TYPE_CHECKING:
-    from quorate.folder.audited import RunAudit
-    from quorate.voting.ask import Asked
+    pass
 
 NOTHING_TO_ASK = (
     'there is nothing to ask: [method] by = "direct" has no teachers. Its model is published, and every prediction is '
@@ -130,23 +129,6 @@ class DirectRun(PreparedRun):
     def files(self, result: DirectResult, facts: Facts) -> Mapping[str, str | bytes]:
         """Return the pool, where one was drawn."""
         return {POOL: parquet_of(self.task.schema.pool)} if self.task.drawn is not None else {}
-
-    def audit(self, **how: Any) -> RunAudit:
-        """Attack the rounds on public rows with made-up labels."""
-        from quorate.folder.audited_rounds import audit_direct
-
-        return audit_direct(self, **how)
-
-    def ask(self, asked: Any, *, watch: Watch | None = None) -> Asked:
-        """Refuse a question, and say why there is none."""
-        raise PreconditionFailed(NOTHING_TO_ASK)
-
-    def internal_facts(self) -> Secret[InternalFacts]:
-        """Refuse the internal edition: it shows margins and teachers, and there are none."""
-        raise PreconditionFailed(
-            'there is no internal edition of this report: [method] by = "direct" has no votes, margins or teachers to '
-            "show there. The public one says all there is"
-        )
 
 
 def read_direct(

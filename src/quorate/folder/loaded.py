@@ -21,14 +21,14 @@ from quorate.folder.settings import keys_of
 from quorate.folder.stages import FolderStages
 from quorate.planning.planned_run import expected_of
 from quorate.release import Charge
-from quorate.report import Facts, InternalFacts, Score
+from quorate.report import Facts, Score
 from quorate.run.drawn_rows import parquet_of
 from quorate.run.expected import Expected
 from quorate.run.look import Look, Names
 from quorate.run.method import Method
 from quorate.run.stage_store import FIRST_TEACHERS, stage_key
 from quorate.students import PromptStudent
-from quorate.types import Secret, Watch
+from quorate.types import Secret
 from quorate.voting.config import RunConfig
 from quorate.voting.flow import RunResult, schedule
 from quorate.voting.look import look_at_votes
@@ -37,8 +37,7 @@ from quorate.voting.models import EARLIER_TEACHER, teacher_named
 from quorate.voting.task import Task
 
 if TYPE_CHECKING:
-    from quorate.folder.audited import RunAudit
-    from quorate.voting.ask import Asked
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,24 +128,6 @@ class LoadedRun(PreparedRun):
                 text=teacher.text,
             ).to_json()
         return more
-
-    def audit(self, **how: Any) -> RunAudit:
-        """Attack the mechanism, and the teacher pipeline on public rows."""
-        from quorate.folder.audited import audit_run
-
-        return audit_run(self, **how)
-
-    def ask(self, asked: Any, *, watch: Watch | None = None) -> Asked:
-        """Ask the ensemble about the rows of a file or a table."""
-        from quorate.folder.online import ask
-
-        return ask(self, asked, watch=watch)
-
-    def internal_facts(self) -> Secret[InternalFacts]:
-        """Gather what only the owner may see."""
-        from quorate.folder.internal import internal_facts
-
-        return internal_facts(self)
 
 
 def earlier_configs(config: RunConfig, run: LoadedRun) -> list[RunConfig]:

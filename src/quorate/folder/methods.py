@@ -10,24 +10,29 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quorate.ambient import one_thread
 from quorate.arguments import for_shell, shown
 from quorate.errors import PreconditionFailed, naming
 from quorate.folder.batch import load_run
 from quorate.folder.choice import NOTHING_CHOSEN
-from quorate.folder.direct_run import read_direct
+from quorate.folder.direct_run import NOTHING_TO_ASK, DirectRun, read_direct
+from quorate.folder.loaded import LoadedRun
 from quorate.folder.prepared import PreparedRun, explain_settings_change, publish_run, readers_of, write_draft
 from quorate.folder.settings import Settings, keys_of, settings_of
 from quorate.folder.stages import FolderStages
 from quorate.folder.student_rows import published_columns, student_file
-from quorate.report import Facts, Utility
+from quorate.report import Facts, InternalFacts, Utility
 from quorate.run.check_result import CheckResult, Words
 from quorate.run.facts import RunMetadata
 from quorate.run.look import NO_LOOK
 from quorate.run.method import check_of
-from quorate.types import Watch
+from quorate.types import Secret, Watch
+
+if TYPE_CHECKING:
+    from quorate.folder.audited import RunAudit
+    from quorate.voting.ask import Asked
 
 #: What reads a run: from its folder, whether it begins, its settings, whether models are tried, and who is told.
 METHODS: Mapping[str, Callable[[Path, bool, Settings, bool, Watch | None], PreparedRun]] = {
@@ -115,6 +120,40 @@ def execute(
             method.facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
         )
     return publish(run, result, model, facts)
+
+
+def audit(run: PreparedRun, **how: Any) -> RunAudit:
+    """Attack what a finished run released, by public rows alone."""
+    from quorate.folder.audited import audit_run
+    from quorate.folder.audited_rounds import audit_direct
+
+    return audit_direct(run, **how) if isinstance(run, DirectRun) else audit_run(_voted(run), **how)
+
+
+def ask(run: PreparedRun, rows: Any, *, watch: Watch | None = None) -> Asked:
+    """Ask the ensemble about the rows of a file or a table. Raises PreconditionFailed if a run has none."""
+    from quorate.folder import online
+
+    if isinstance(run, DirectRun):
+        raise PreconditionFailed(NOTHING_TO_ASK)
+    return online.ask(_voted(run), rows, watch=watch)
+
+
+def internal_facts(run: PreparedRun) -> Secret[InternalFacts]:
+    """Gather what only the owner may see. Raises PreconditionFailed if a run has no votes, margins or teachers."""
+    from quorate.folder import internal
+
+    if isinstance(run, DirectRun):
+        raise PreconditionFailed(
+            'there is no internal edition of this report: [method] by = "direct" has no votes, margins or teachers to '
+            "show there. The public one says all there is"
+        )
+    return internal.internal_facts(_voted(run))
+
+
+def _voted(run: PreparedRun) -> LoadedRun:
+    assert isinstance(run, LoadedRun)  # noqa: S101 - the other method's runs were taken before
+    return run
 
 
 def publish(run: PreparedRun, result: Any, model: Any, facts: Facts) -> Facts:

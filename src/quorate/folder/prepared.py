@@ -30,7 +30,6 @@ from quorate.release.file_writing import write_atomically, write_beside
 from quorate.release.target import floor_budget
 from quorate.report import (
     Facts,
-    InternalFacts,
     Outputs,
     Score,
     StudentFile,
@@ -43,11 +42,10 @@ from quorate.run.look import Look
 from quorate.run.method import Method
 from quorate.run.scores import score, with_decision
 from quorate.students.decision_threshold import with_threshold
-from quorate.types import Secret, Watch
+from quorate.types import Secret
 
 if TYPE_CHECKING:
-    from quorate.folder.audited import RunAudit
-    from quorate.voting.ask import Asked
+    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,18 +117,6 @@ class PreparedRun(ABC):
     @abstractmethod
     def files(self, result: Any, facts: Facts) -> Mapping[str, str | bytes]:
         """Return what the method publishes beside the model, by its name."""
-
-    @abstractmethod
-    def audit(self, **how: Any) -> RunAudit:
-        """Attack what a finished run released, without a look at private rows."""
-
-    @abstractmethod
-    def ask(self, asked: Any, *, watch: Watch | None = None) -> Asked:
-        """Answer questions from what was kept back, or say why there are none."""
-
-    @abstractmethod
-    def internal_facts(self) -> Secret[InternalFacts]:
-        """Gather what only the owner may see."""
 
     @property
     def fingerprint(self) -> str:

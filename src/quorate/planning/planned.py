@@ -177,14 +177,10 @@ def plan(
         neighbours=neighbours,
         **dict[str, Any](zip(("epsilon", "delta"), floor_budget(epsilon, delta), strict=True)),
     )
-    if side is None:
-        facts = replace(facts, tiny=teacher_named(teacher) is None and student is None)
-    else:
-        side, facts = in_coordinates_of(side, facts, Models(teacher, student))
+    side, facts = _as_default_models_see(side, facts, Models(teacher, student))
     commonest, curve = _share_of_commonest(commonest, facts.n_classes), _curve(learning_curve, facts.n_classes)
     used = Models(teacher, student, feature_map, models_of(models))
-    judged = Judged(scoring=check_scoring(scoring), shares=check_class_shares(class_shares, told or ()))
-    labels = {"y_public": y_public, "evaluation": evaluation, "judged": judged}
+    labels = {"y_public": y_public, "evaluation": evaluation, "judged": _judged(scoring, class_shares, told or ())}
     rehearsals = _rehearsals(facts, side, told, used, curve, how=rehearse, commonest=commonest, **labels)
     made = plan_votes(
         facts,
@@ -196,6 +192,17 @@ def plan(
     )
     basis = _notes_of_curve(curve, rehearsals, made.first, side, how=rehearse) if curve else notes_of(rehearsals)
     return _printed(made, [*basis, *_no_gain(made), *_few_rows(facts, "rules" if curve else rehearse)], teacher)
+
+
+def _judged(scoring: Any, class_shares: Any, classes: Sequence[Any]) -> Judged:
+    return Judged(scoring=check_scoring(scoring), shares=check_class_shares(class_shares, classes))
+
+
+def _as_default_models_see(side: Any, facts: PublicFacts, models: Models) -> tuple[Any, PublicFacts]:
+    """Say whether teachers are tiny, and give the public side their coordinates, where there is one."""
+    if side is not None:
+        return in_coordinates_of(side, facts, models)
+    return side, replace(facts, tiny=teacher_named(models.teacher) is None and models.student is None)
 
 
 def _rehearsals(

@@ -13,7 +13,6 @@ nothing to tune: with much noise v is small, and the share is everywhere about 1
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -21,21 +20,10 @@ import numpy as np
 from quorate.arguments import real
 from quorate.deferred import optimize
 from quorate.students.shares import check_shares, logistic_of
+from quorate.students.student import LinearPrior
 from quorate.types import FloatArray
 
 _LOG_VARIANCES = (-14.0, 10.0)  # of γ along a direction of effect 1
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class LinearPrior:
-    """What is known of vote shares in coordinates of length one, before any answer; public.
-
-    `effects`: e above, ``(n_directions,)``. `sharpness`: by how much the log odds of a class grow with its share: a
-    teacher of few rows is right a little more often than not where the truth is plain.
-    """
-
-    effects: FloatArray = field(repr=False)
-    sharpness: float
 
 
 def fit_linear_shares(u: FloatArray, shares: FloatArray, *, noise_sd: float, effects: FloatArray) -> FloatArray:

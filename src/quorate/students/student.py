@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
@@ -23,10 +23,7 @@ from quorate.labelling import Released
 from quorate.mechanisms import Mechanism
 from quorate.stored_names import stored_as
 from quorate.students.declared import fit_student
-from quorate.types import IntArray
-
-if TYPE_CHECKING:
-    from quorate.students.evidence import LinearPrior
+from quorate.types import FloatArray, IntArray
 
 #: A query that was declined is left out, or gets a uniformly random class (BTT18 Alg. 3).
 Declined: TypeAlias = Literal["drop", "random"]
@@ -64,6 +61,19 @@ def _digest(points: Any) -> bytes:
     for part in parts:
         hashed.update(np.ascontiguousarray(part).tobytes())
     return hashed.digest()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LinearPrior:
+    """What is known of vote shares in coordinates of length one, before any answer; public.
+
+    `effects`: e, the mean square of each coordinate over the pool, ``(n_directions,)``. `sharpness`: by
+    how much the log odds of a class grow with its share: a teacher of few rows is right a little more often than not
+    where the truth is plain.
+    """
+
+    effects: FloatArray = field(repr=False)
+    sharpness: float
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

@@ -32,7 +32,7 @@ from quorate.deferred import special
 from quorate.ensemble.linear.tiny import DITHER, PENALTY, TinyTeacher
 from quorate.mechanisms import for_runs
 from quorate.run.public_facts import PublicFacts
-from quorate.students.evidence import LinearPrior
+from quorate.students.student import LinearPrior
 from quorate.voting.inputs import Views
 
 MOST_ROWS = 8_192  # of the pool that coordinates are read off

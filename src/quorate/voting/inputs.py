@@ -48,8 +48,7 @@ from quorate.data.schema_encoder import encoder_of
 from quorate.ensemble.ensemble import largest_number
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.run.usable_rows import PrivateTable
-from quorate.students.evidence import LinearPrior
-from quorate.students.student import EstimatorStudent, Student
+from quorate.students.student import EstimatorStudent, LinearPrior, Student
 from quorate.types import IntArray, Secret
 
 

@@ -196,24 +196,10 @@ def recipe(
     if n_queries is None:
         n_queries, reason = _queries(kind, facts)
         why.append(reason)
-    elif count("n_queries", n_queries, at_least=1) > facts.n_public:
-        raise InvalidParameter(
-            f"{named('n_queries', n_queries)} but there are {facts.n_public:,} distinct public points; ask at most "
-            "that many",
-            parameter="n_queries",
-            got=n_queries,
-        )
+    else:
+        _refuse_more_than_pool(n_queries, facts)
     answers = n_queries + facts.online_answers
-    pool = None
-    if declared is not None:
-        pool = plan_pool(
-            declared,
-            mu_of_gaussian(facts.epsilon, facts.delta),
-            n_units=_known(facts),
-            neighbours="add-or-remove" if facts.neighbours == "add-or-remove" else "replace",
-            share=share,
-            n_rows=facts.n_public,
-        )
+    pool = None if declared is None else _drawn_pool(declared, facts, share)
     if isinstance(mechanism, type):
         mechanism = mechanism_for(
             mechanism,
@@ -239,6 +225,28 @@ def recipe(
         why=tuple(why),
         considered=considered(facts, mechanism, n_teachers=n_teachers, n_queries=n_queries),
         pool=pool,
+    )
+
+
+def _refuse_more_than_pool(n_queries: int, facts: PublicFacts) -> None:
+    if count("n_queries", n_queries, at_least=1) > facts.n_public:
+        raise InvalidParameter(
+            f"{named('n_queries', n_queries)} but there are {facts.n_public:,} distinct public points; ask at most "
+            "that many",
+            parameter="n_queries",
+            got=n_queries,
+        )
+
+
+def _drawn_pool(declared: Schema, facts: PublicFacts, share: float | None) -> PoolPlan:
+    """Plan the pool that is drawn where there are no public rows."""
+    return plan_pool(
+        declared,
+        mu_of_gaussian(facts.epsilon, facts.delta),
+        n_units=_known(facts),
+        neighbours="add-or-remove" if facts.neighbours == "add-or-remove" else "replace",
+        share=share,
+        n_rows=facts.n_public,
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from quorate.accounting.figures import several
+from quorate.data.feature_maps.unit_coordinates import UnitCoordinates
 from quorate.data.rows import Rows, n_rows
 from quorate.ensemble import ChatTeacher
 from quorate.errors import InvalidParameter, named
@@ -37,7 +38,10 @@ def with_directions_told(made: Recipe, views: Views) -> Recipe:
         return made
     who = "teachers and student see" if views.student.directions is seen else "teachers see"
     what = "patches of the public images" if seen.of_patches else "the public pool"
-    told = f"{who} the {seen.n_directions} leading directions of {what} in place of {views.width:,} columns"
+    told = f"the {seen.n_directions} leading directions of {what}"
+    if isinstance(seen, UnitCoordinates):
+        told = f"{seen.n_directions} coordinates that {what} defines, linear ones and those of two kernels,"
+    told = f"{who} {told} in place of {views.width:,} columns"
     return replace(made, why=(*made.why, told))
 
 

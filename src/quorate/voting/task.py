@@ -192,12 +192,13 @@ class Task:
             return as_teacher(
                 self.teacher, preprocessing=self.preprocessing, batched=self.batched, classes=self._classes_to_name
             )
-        classifier = self.teacher if isinstance(self.teacher, TinyTeacher) else self.classifier
-        return PriorMatchingTeacher(classifier, self.views.teacher(self.inputs.public))
+        return PriorMatchingTeacher(self.classifier, self.views.teacher(self.inputs.public))
 
     @property
-    def classifier(self) -> ClassifierTeacher:
+    def classifier(self) -> ClassifierTeacher | TinyTeacher:
         """How a classifier is trained on a shard, whatever votes are matched to."""
+        if isinstance(self.teacher, TinyTeacher):
+            return self.teacher
         teacher = ClassifierTeacher(self.teacher, preprocessing=self.preprocessing, batched=self.batched)
         return teacher if self._classes_to_name is None else teacher.with_classes(self._classes_to_name)
 
@@ -208,8 +209,6 @@ class Task:
     @property
     def names_classes(self) -> bool:
         """Whether a parameter of the classifier names a class, so that teachers are fitted on the declared labels."""
-        if isinstance(self.teacher, TinyTeacher):
-            return False
         teacher = self.classifier if self.prior_matching else self.trainer
         return isinstance(teacher, ClassifierTeacher) and teacher.classes is not None
 

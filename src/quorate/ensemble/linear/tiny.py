@@ -72,12 +72,15 @@ class TinyTeacher:
         return ClassifierVoter(_logistic(weights, constants, self.n_classes), np.arange(self.n_classes))
 
     def _regression(self, X: FloatArray, y: IntArray) -> tuple[FloatArray, FloatArray]:
-        matrix = X @ X.T
-        matrix.reshape(-1)[:: len(y) + 1] += self.penalty
-        _, solved, failed = linalg.lapack.dposv(matrix, np.where(y == 1, 1.0, -1.0))
+        signs = np.where(y == 1, 1.0, -1.0)
+        few = len(y) <= X.shape[1]  # of n rows and d coordinates the smaller system: one weight a row, or a coordinate
+        matrix = X @ X.T if few else X.T @ X
+        matrix.reshape(-1)[:: len(matrix) + 1] += self.penalty
+        _, solved, failed = linalg.lapack.dposv(matrix, signs if few else X.T @ signs)
         if failed:
             raise ValueError  # as other failures; nobody is told of it
-        return np.reshape(solved, (1, -1)) @ X, np.zeros(1)
+        weights = np.reshape(solved, (1, -1))
+        return weights @ X if few else weights, np.zeros(1)
 
     def _sums(self, X: FloatArray, y: IntArray, seed: int) -> tuple[FloatArray, FloatArray]:
         weights = np.zeros((self.n_classes, X.shape[1]))

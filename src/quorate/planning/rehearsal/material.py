@@ -16,9 +16,8 @@ from quorate.planning.plan_row import PlanRow
 from quorate.run.expected import Basis
 from quorate.run.schema import Schema
 from quorate.students import Student
-from quorate.students.evidence import LinearPrior
 from quorate.students.scores import ScoredRows, rarer
-from quorate.students.student import SharedCoordinates
+from quorate.students.student import LinearPrior, SharedCoordinates
 from quorate.types import FloatArray, IntArray
 
 FEWEST = 40  # labelled public rows below which nothing is rehearsed
