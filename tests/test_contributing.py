@@ -453,7 +453,7 @@ def test_a_name_that_two_packages_declare_is_refused_and_both_are_named(
 
 @pytest.mark.heavy
 def test_a_command(follow: Any, cli: Any, tmp_path: Path) -> None:
-    assert "size" not in cli("--help")[1]
+    assert "Say how large" not in cli("--help")[1]
     follow("A command")
     del sys.modules["toy_command"]
     code, said, _ = cli("--help")

@@ -106,12 +106,9 @@ def test_rows_of_persons_are_read_only_where_their_number_is_said_to_be_public()
         unknown = {each.code: each.applies for each in made.recipe_.considered}[ROWS_ARE_UNKNOWN]
         told[name] = [each in made.guarantee_.caveats for each in (N_IS_PUBLIC, ROWS_ARE_PUBLIC)], unknown
         assert made.facts().setup.n_rows == declared.get("n_rows")
-        assert made.recipe_.n_teachers == recipe(
-            PublicFacts(
-                n_records=75, n_rows=None if name == "units" else 300, n_public=60, n_classes=2, width=3, epsilon=20.0,
-                delta=1e-5,
-            )
-        ).n_teachers  # fmt: skip
+        facts = PublicFacts(n_records=75, n_rows=300, n_public=60, n_classes=2, width=3, epsilon=20.0, delta=1e-5)
+        each_unit = 75  # has a teacher, where nothing is known of its rows
+        assert made.recipe_.n_teachers == (each_unit if name == "units" else recipe(facts).n_teachers)
     assert told == {"none": ([True, True], False), "units": ([False, False], True), "both": ([False, False], False)}
 
 

@@ -75,7 +75,7 @@ def template() -> str:
     Examples
     --------
     >>> print(template().partition("[student]")[2].splitlines()[1])
-    model = "auto"  ...  # as for teachers; or "auto", the model of vote shares itself, linear or curved...
+    model = "auto"  ...  # as for teachers; or "auto", where noisy votes are released a vote share linear in...
     """
     return filled(Answers(private=_example("private"), public=_example("public"), label=_example("label"),
                           classes=tuple(_example("classes"))))  # fmt: skip

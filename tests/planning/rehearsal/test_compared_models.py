@@ -53,7 +53,7 @@ def votes(made: Any) -> dict[str, float]:
 @pytest.mark.heavy
 def test_trees_are_first_where_a_linear_model_fails_and_a_run_then_has_what_was_expected() -> None:
     pool, labelled = drawn(M, 1)[0], drawn(LABELLED, 2)
-    made = quorate.plan(pool, evaluation=labelled, **TASK, **VOTES)
+    made = quorate.plan(pool, evaluation=labelled, teacher="logistic", **TASK, **VOTES)
     expected = votes(made)
     assert expected["tree"] > expected[""] + 0.15
     first = next(row for row in made.rows if row.way == "votes")
@@ -62,7 +62,7 @@ def test_trees_are_first_where_a_linear_model_fails_and_a_run_then_has_what_was_
     assert made.tree()["rows"][made.rows.index(first)]["model"] == "tree"
     (X, y), (unseen, truth) = drawn(N, 3), drawn(TEST, 4)
     for model in ("", "tree"):
-        teacher = built_in(model, "teacher") if model else None
+        teacher = built_in(model or "logistic", "teacher")
         clf = PrivateClassifier(teacher=teacher, n_teachers=120, n_jobs=1, unsafe_noise_seed=1, **TASK)
         measured = float((clf.fit(X, y, public=PublicPool(pool)).predict(unseen) == truth).mean())
         assert abs(measured - expected[model]) < (0.06 if model else 0.12)  # a coin is hard to tell from a worse one
@@ -119,7 +119,7 @@ def test_a_plan_says_who_votes_where_it_is_not_the_default() -> None:
     said = "where no model stands beside a way, teachers are DecisionTreeClassifier"
     assert said in quorate.plan(teacher="tree", **how).notes
     assert not any(
-        "teachers are" in note for teacher in (None, "logistic") for note in quorate.plan(teacher=teacher, **how).notes
+        "teachers are" in note for teacher in (None, "auto") for note in quorate.plan(teacher=teacher, **how).notes
     )
 
 
