@@ -93,8 +93,8 @@ def check(
     >>> print(found)
     Everything fits. A fit would
       unit       one record: one row; a person may have several
-      train      283 teachers; adding, removing or replacing one record changes
-                 exactly one teacher
+      train      600 teachers (linear); adding, removing or replacing one record
+                 changes exactly one teacher
       ...
     Nothing was charged.
     """

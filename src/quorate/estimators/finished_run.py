@@ -126,11 +126,11 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
                 "its votes were made elsewhere" if self._is_run else "it was exported: teachers and ledger stay behind"
             )
             raise PreconditionFailed(f"{self.path} has no teachers to ask, since {why}. predict() is free")
-        from quorate.folder.methods import read_run
+        from quorate.folder import methods
 
         if self._asked is None:
-            self._asked = read_run(self._root)
-        self.asked_ = self._asked.ask(X)
+            self._asked = methods.read_run(self._root)
+        self.asked_ = methods.ask(self._asked, X)
         self._show(read_facts(self._root))
         return list(self.asked_.answers)
 

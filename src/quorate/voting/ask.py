@@ -21,6 +21,7 @@ from quorate.labelling import Memo, OnlineAnswers, Released, stored_adaptively, 
 from quorate.ledger import Reservation
 from quorate.mechanisms import DECLINED
 from quorate.release import NEVER_ASKED
+from quorate.stored_names import stored_as
 from quorate.types import IntArray, Secret
 from quorate.voting.flow import answering_purposes, answers_left, asked_of
 from quorate.voting.inputs import Inputs, View, refuse_asked
@@ -31,6 +32,7 @@ from quorate.voting.without_pool import as_declared
 _STATUS = {DECLINED: "declined", NEVER_ASKED: "never asked"}
 
 
+@stored_as("quorate.voting.ask.Asked")
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What became of the rows of one question.
