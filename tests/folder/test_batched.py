@@ -39,6 +39,8 @@ def run(root: Path) -> tuple[int, str]:
 @pytest.mark.heavy
 def test_a_new_run_solves_its_teachers_and_the_other_way_is_another_release(tmp_path: Path) -> None:
     root = write(tmp_path / "run")
+    text = (root / "quorate.toml").read_text(encoding="utf-8")
+    (root / "quorate.toml").write_text(text.replace("[teachers]", '[teachers]\nmodel = "logistic"'), encoding="utf-8")
     assert run(root)[0] == 0
     assert load_run(root).task.solves
     before = charges(root)

@@ -35,7 +35,7 @@ class UnitCoordinates:
 
     Examples
     --------
-    >>> from quorate.data.feature_maps.linear import LinearMap
+    >>> from quorate.data.feature_maps import LinearMap
     >>> pool = np.random.default_rng(0).normal(size=(50, 2))
     >>> coordinates = UnitCoordinates.of(LinearMap.fit(pool), np.eye(3), np.full(3, 0.5))
     >>> seen = coordinates.transform(pool)
