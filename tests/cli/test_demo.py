@@ -105,7 +105,7 @@ def test_the_demo_shows_everything_that_was_promised_about_it(
     facts = Once.facts
     assert code == 0
     assert max(map(len, out.splitlines()[1:])) <= 80
-    assert f"{facts.setup.n_teachers} · one record → exactly one teacher; checked" in out  # K
+    assert f"{facts.setup.n_teachers:,} · one record → exactly one teacher; checked" in out  # K
     assert f"{facts.setup.n_queries:,} asked · {facts.answers.answered:,} answered" in out  # ℓ, labels released
     assert "σ = " in out
     assert "spent       ε " in out

@@ -55,7 +55,7 @@ def test_too_few_rows_are_refused_and_too_few_for_a_shard_are_told(clf: PrivateC
 def test_without_a_number_of_records_nothing_is_rehearsed_and_the_plan_says_nothing_of_it() -> None:
     made = PrivateClassifier(classes=[0, 1], epsilon=2.0, delta=1e-5, n_teachers=100, n_jobs=1, unsafe_noise_seed=0)
     private, public, (X, y) = drawn(3_000, 0), PublicPool(drawn(150, 1)[0]), drawn(800, 2)
-    with pytest.raises(InvalidParameter, match=r"rehearsing needs the number of records; give n_records=$"):
+    with pytest.raises(InvalidParameter, match=r"rehearsing needs the number of records; declare n_records=$"):
         check(made, *private, public=public, evaluation=(X, y))
     plan = made.fit(*private, public=public).plan_
     assert plan.row.rows_each is None
