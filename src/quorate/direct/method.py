@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from quorate.accounting import Event, epsilon, epsilon_of_zcdp, zcdp
-from quorate.accounting.budget_cautions import budget_cautions
+from quorate.accounting.attacker import budget_cautions
 from quorate.accounting.figures import at_most
 from quorate.accounting.neighbouring import ONE_RECORD, Neighbouring
 from quorate.data.feature_maps import FittedTransformer

@@ -14,7 +14,6 @@ from quorate.data.feature_maps.named import default_map_before, feature_map_for
 from quorate.data.labels import codes_of
 from quorate.data.rows import without_columns
 from quorate.direct.before_pool import BeforePool, DrawnPool, before_pool, feature_map_of, plan_on
-from quorate.direct.begun import BegunRun, FoundPlan
 from quorate.direct.config import (
     DirectConfig,
     charge_beginning,
@@ -25,7 +24,7 @@ from quorate.direct.config import (
     with_images,
 )
 from quorate.direct.plan import DirectPlan, plan_direct, plan_without_pool
-from quorate.direct.stored import load_plan
+from quorate.direct.stored import BegunRun, FoundPlan, load_plan
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.ledger.failures import reason_of
 from quorate.ledger.ledger_files import keep_owner
-from quorate.release.file_writing import write_atomically
+from quorate.ledger.store import reason_of
+from quorate.release.keys import write_atomically
 
 Scope: TypeAlias = Literal["ask", "read", "admin"]
 SCOPES: Final[tuple[Scope, ...]] = ("ask", "read", "admin")
