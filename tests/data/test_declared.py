@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 from quorate.data.rows import take
-from quorate.data.schema_encoder import declared_columns
+from quorate.data.schema_encoder import declared_columns, declared_kinds
 from quorate.deferred import skops
 from quorate.errors import InvalidParameter
 
@@ -33,6 +33,14 @@ def test_rows_are_encoded_by_what_was_declared_each_by_itself(frame: Any) -> Non
     assert np.allclose(together, expected)
     assert (np.vstack([encoder.transform(take(rows, [i])) for i in range(3)]) == together).all()
     assert skops.io.get_untrusted_types(data=skops.io.dumps(encoder)) == []
+
+
+def test_a_list_of_truth_values_is_read_as_what_they_say() -> None:
+    _, encoder = declared_columns({"smokes": [True, False]})
+    kinds = declared_kinds({"smokes": [True, False]})
+    for cells in ([True, False], ["1", "0"], [1, 0], ["True", "False"]):
+        rows = kinds(pl.DataFrame({"smokes": cells}))
+        assert encoder.transform(rows).tolist() == [[1.0, 0.0], [0.0, 1.0]]
 
 
 @pytest.mark.default_cases(4)

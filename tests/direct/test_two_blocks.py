@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import sparse
 from scipy.optimize import brentq
@@ -46,6 +47,30 @@ def ridge_of(features: Any, dimension: float) -> float:
     """κ with an effective dimension, by all singular values of the features."""
     values = np.linalg.svd(features, compute_uv=False) ** 2 / len(features)
     return float(brentq(lambda ridge: (values / (values + ridge)).sum() - dimension, 1e-12, 1e3))
+
+
+@pytest.mark.parametrize("name", ["kernels", "linear"])
+def test_a_public_row_that_is_repeated_adds_no_dimension(name: Any) -> None:
+    rows = POOL[:24]
+    few, often = (
+        settings_for(PoolMoments.of_map(feature_map_for(name, pool), pool), n_classes=2, n_units=100_000, mu=1.0)
+        for pool in (rows, np.repeat(rows, 40, axis=0))
+    )
+    moments = PoolMoments.of_map(feature_map_for(name, np.repeat(rows, 40, axis=0)), np.repeat(rows, 40, axis=0))
+    assert moments.n_distinct == 24
+    assert moments.effective_dimension(often) <= 24  # of 960 rows: 12 of each block at most
+    assert few.rounds == pytest.approx(often.rounds, abs=8)
+
+
+def test_between_the_whole_numbers_of_a_pool_a_model_is_what_it_is_on_them() -> None:
+    """A map of half as many dimensions as public rows goes through each of few points, and swings in between."""
+    rng, n = np.random.default_rng(5), 6_000
+    a, ward = rng.normal(50, 10, n), rng.choice(["u", "v"], n)
+    y = np.where(a + 10 * (ward == "u") > 55, "yes", "no")
+    frame = pd.DataFrame({"a": a, "ward": ward})
+    clf = PrivateLogisticRegression(classes=["no", "yes"], epsilon=1.0, delta=1e-5, n_records=n, unsafe_noise_seed=0)
+    clf.fit(frame, y, schema={"a": (0, 120), "ward": ["u", "v"]})  # whole numbers, to those who write them so
+    assert clf.score(frame, y) > 0.95
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

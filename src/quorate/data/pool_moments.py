@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.data.canonical import row_digests
 from quorate.data.feature_maps.coordinates import FeatureMap, Spectrum, dual_eigenpairs, public_features
 from quorate.data.feature_maps.directions import leading_spectrum
 from quorate.data.feature_maps.residual import ResidualMap
@@ -21,6 +22,7 @@ ALL_DIRECTIONS = 1_500  # sparse public rows, or columns, up to which all direct
 ONE_FOLD_FROM = 700  # public rows from which one tenth is held out, once
 MOST_OF_RESIDUAL = 250  # dimensions of the residual block
 MOST_EIGENPAIRS = 800  # of a block
+ENOUGH_DISTINCT = 2 * ALL_DIRECTIONS  # public rows that differ, from which their number bounds no dimension
 LEAST_PART = 0.02  # of an effective dimension below which a direction is left out
 
 
@@ -77,9 +79,18 @@ class PoolMoments:
         return cls(features[:, :n], linear, None, residual=second)
 
     @property
-    def n_public(self) -> int:
-        """Public rows."""
-        return int(self.features.shape[0])
+    def n_distinct(self) -> int:
+        """Public rows that differ, counted as far as a number of dimensions can depend on it.
+
+        Where few rows are repeated many times (whole numbers in two columns), functions of as many dimensions as half
+        of all rows would go through each of them and swing in between.
+        """
+        digests: set[bytes] = set()
+        for first in range(0, self.features.shape[0], ENOUGH_DISTINCT):
+            digests.update(row_digests(self.features[first : first + ENOUGH_DISTINCT]))
+            if len(digests) >= ENOUGH_DISTINCT:
+                break
+        return len(digests)
 
     @property
     def values(self) -> FloatArray:

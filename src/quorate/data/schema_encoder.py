@@ -18,7 +18,7 @@ from quorate.errors import InvalidParameter
 
 Declared = Mapping[str, Sequence[Any]]
 
-_EXPECTED = 'expected bounds of a number ([0, 120]) or the list of its values (["F", "M"])'
+_EXPECTED = 'expected bounds of a number ([0, 120]), or the list of its values, texts or truth values (["F", "M"])'
 
 
 def declared_columns(declared: Any) -> tuple[Any, Any]:
@@ -45,7 +45,8 @@ def declared_kinds(declared: Declared, dialect: Dialect = PLAIN) -> ColumnKinds:
 
     `dialect`: how numbers are written, where the owner says so.
     """
-    words = {name: PublicWords.of(held) for name, held in declared.items() if isinstance(held[0], str)}
+    lists = {name: _listed(held) for name, held in declared.items()}
+    words = {name: PublicWords.of(texts) for name, texts in lists.items() if texts is not None}
     commas = frozenset() if dialect.declares_numbers else frozenset(declared.keys() - words.keys())
     return ColumnKinds(commas=commas, words=words, dialect=dialect)
 
@@ -77,14 +78,21 @@ def _name(name: Any) -> str:
 def _column(name: Any, held: Any) -> list[Any]:
     """Return the two bounds as floats, or the texts."""
     if isinstance(held, list | tuple) and held:
-        texts = [value for value in held if isinstance(value, str)]
-        if len(texts) == len(held) and len(set(texts)) == len(texts):
+        texts = _listed(held)
+        if texts is not None and len(set(texts)) == len(texts):
             return texts
         if len(held) == 2 and all(isinstance(value, int | float) and isfinite(value) for value in held):
             low, high = float(held[0]), float(held[1])
             if low < high and isfinite(high - low):
                 return [low, high]
     raise InvalidParameter(f"schema: column {name!r} is declared as {held!r}; {_EXPECTED}, each value once")
+
+
+def _listed(held: Sequence[Any]) -> list[str] | None:
+    """Return the values of a list of texts or truth values as a column of texts holds them; None for anything else."""
+    if all(isinstance(value, bool) for value in held):
+        return [str(value) for value in held]
+    return list(held) if all(isinstance(value, str) for value in held) else None
 
 
 def encoded_width(schema: Schema) -> int:

@@ -81,9 +81,10 @@ def settings_for(moments: PoolMoments, *, n_classes: int, n_units: int, mu: floa
     replacing one unit, > 0.
     """
     two = n_classes == 2
-    target = wanted_dimension(moments.n_public, n_classes, n_units, mu)
+    n_distinct = moments.n_distinct
+    target = wanted_dimension(n_distinct, n_classes, n_units, mu)
     if moments.residual is not None:
-        return _of_two_blocks(moments, moments.residual, target, two=two, mu_n=mu * n_units)
+        return _of_two_blocks(moments, moments.residual, target, n_distinct, two=two, mu_n=mu * n_units)
     ridge = moments.spectrum.ridge_for(target)
     ratio = moments.spectrum.effective_dimension(ridge) / (mu * n_units)
     length = max(float(np.median(moments.lengths(ridge))), 1e-6)
@@ -92,7 +93,10 @@ def settings_for(moments: PoolMoments, *, n_classes: int, n_units: int, mu: floa
 
 
 def wanted_dimension(n_public: int, n_classes: int, n_units: int, mu: float) -> float:
-    """Return the effective dimension that coordinates should have, where the pool's features have as many."""
+    """Return the effective dimension that coordinates should have, where the pool's features have as many.
+
+    `n_public`: public rows that differ, or how many there will be at most.
+    """
     return min(RHO[n_classes == 2] * mu * n_units, most_dimensions(n_units), MOST_DIMENSIONS, n_public / 2)
 
 
@@ -125,11 +129,11 @@ def _clip_share(ratio: float) -> float:
 
 
 def _of_two_blocks(
-    moments: PoolMoments, residual: PoolMoments, target: float, *, two: bool, mu_n: float
+    moments: PoolMoments, residual: PoolMoments, target: float, n_distinct: int, *, two: bool, mu_n: float
 ) -> DirectSettings:
     ridge = moments.spectrum.ridge_for(OF_LINEAR[two] * target)
     own = moments.spectrum.effective_dimension(ridge)
-    residual_ridge = residual.spectrum.ridge_for(_of_residual(target, own, moments.n_public))
+    residual_ridge = residual.spectrum.ridge_for(_of_residual(target, own, n_distinct))
     ratio = (own + residual.spectrum.effective_dimension(residual_ridge)) / mu_n
     middles = (float(np.median(part.lengths(at))) for part, at in ((moments, ridge), (residual, residual_ridge)))
     length = max(hypot(*middles), 1e-6)

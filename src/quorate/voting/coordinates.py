@@ -102,12 +102,13 @@ class PoolForVotes:
 
     def _ridges(self, n_classes: int, mu_n: float) -> _Ridges:
         moments, two = self.moments, n_classes == 2
-        wanted = min(_OF_ROOT[two] * sqrt(mu_n), _MOST_DIMENSIONS, moments.n_public / 2)
+        half = moments.n_distinct / 2
+        wanted = min(_OF_ROOT[two] * sqrt(mu_n), _MOST_DIMENSIONS, half)
         if moments.residual is None:
             return _Ridges(moments.spectrum.ridge_for(wanted), None)
         ridge = moments.spectrum.ridge_for(_OF_LINEAR[two] * wanted)
         own = moments.spectrum.effective_dimension(ridge)
-        rest = min(1.5 * max(wanted - own, wanted / 2), moments.n_public / 2, MOST_OF_RESIDUAL)
+        rest = min(1.5 * max(wanted - own, wanted / 2), half, MOST_OF_RESIDUAL)
         return _Ridges(ridge, moments.residual.spectrum.ridge_for(rest))
 
 
