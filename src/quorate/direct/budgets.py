@@ -148,4 +148,4 @@ class PlannedBudgets:
         new = np.setdiff1d(at, list(self._known))
         if len(new):
             self._known.update(zip(new.tolist(), self.along(take(self.pool, new)), strict=True))
-        return np.stack([self._known[each] for each in at.tolist()])
+        return np.stack([self._known[place] for place in at.tolist()])

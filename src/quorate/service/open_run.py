@@ -65,8 +65,8 @@ def predictor(model: Any, kinds: ColumnKinds) -> Callable[[Rows], list[Any]]:
     """Return what gives a class, as JSON has it, for each row; `kinds` say what its columns are read as."""
 
     def predict(rows: Rows) -> list[Any]:
-        found: list[Any] = np.asarray(model.predict(kinds(rows))).tolist()
-        return found
+        labels: list[Any] = np.asarray(model.predict(kinds(rows))).tolist()
+        return labels
 
     return predict
 
@@ -138,13 +138,13 @@ def opened(
             "seeded noise: this run is reproducible, therefore not private, and is not served. Remove unsafe_noise_seed"
         )
     student = open_student(folder, trusted=service.trusted_types)
-    told = {
+    common = {
         "title": shown(folder.root.resolve().name),
         "classes": settings.data.classes,
         "guarantee": json.loads(facts.guarantee.to_json()),
     }
     if settings.method.by == "direct":
-        yield _direct(folder, settings, student, told, clock)
+        yield _direct(folder, settings, student, common, clock)
         return
     run = load_run(root, settings=settings, try_models=False)
     with run.open_ledger(bind=True) as ledger:
@@ -169,14 +169,14 @@ def opened(
             digests=ensemble.keys,
             view=ensemble.view,
         )
-        told |= {"verified_at": verified_at, "history": history}
-        yield Served(method="votes", answers=answers, features=features, **told)
+        common |= {"verified_at": verified_at, "history": history}
+        yield Served(method="votes", answers=answers, features=features, **common)
         if ledger.healthy and ledger.head.sequence > before:
             tell(run, ledger, online.reservation)
 
 
 def _direct(
-    folder: RunFolder, settings: Settings, student: Any, told: dict[str, Any], clock: Callable[[], datetime]
+    folder: RunFolder, settings: Settings, student: Any, common: dict[str, Any], clock: Callable[[], datetime]
 ) -> Served:
     """Verify the ledger of a direct run and let go of it: predicting charges nothing."""
     with folder.open_ledger() as ledger:
@@ -198,8 +198,8 @@ def _direct(
         pool, reader=reader, encoder=encoder_of(student), complete=settings.method.text, largest=largest
     )
     answers = ModelAnswers(predictor(student, reader.kinds), features, standing)
-    told |= {"verified_at": verified_at, "history": history}
-    return Served(method="direct", answers=answers, features=features, **told)
+    common |= {"verified_at": verified_at, "history": history}
+    return Served(method="direct", answers=answers, features=features, **common)
 
 
 def _verified(ledger: Ledger, clock: Callable[[], datetime]) -> str:

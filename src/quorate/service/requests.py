@@ -62,10 +62,10 @@ def _refuse_deep(text: str) -> None:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    fields = dict(pairs)
+    if len(fields) < len(pairs):
         raise Problem("duplicate-name")
-    return found
+    return fields
 
 
 def _whole(text: str) -> int | float:
@@ -181,15 +181,15 @@ def question_of(
         raise Problem("no-rows", field="/rows")
     if len(rows) > max_rows:
         raise Problem("too-many-rows", f"at most {max_rows} rows a request", field="/rows")
-    given = headers.get("idempotency-key")
-    if given is not None and not _IDEMPOTENCY_KEY.fullmatch(given):
+    idempotency_key = headers.get("idempotency-key")
+    if idempotency_key is not None and not _IDEMPOTENCY_KEY.fullmatch(idempotency_key):
         raise Problem("bad-idempotency-key")
     return (
         LabelRequest(
             client=key.client,
             rows=tuple(features.parse(rows, "/row" if one else "/rows/{}")),
             quota=key.quota,
-            key=given,
+            key=idempotency_key,
             body=sha256(body).hexdigest(),
         ),
         one,
