@@ -32,11 +32,7 @@ from quorate.types import Watch
 
 @dataclass(frozen=True, kw_only=True)
 class DirectResult:
-    """What came of the rounds. All of it may be published.
-
-    `task`: what was done, with the pool where one was drawn. `model`: encoder, feature map and linear classifier.
-    `n_rounds`: stored rounds that it rests on. `charge`: what was charged. `reservation`: where the rounds are kept.
-    """
+    """What came of the rounds; all of it may be published. The task has the pool, where one was drawn."""
 
     task: DirectTask
     model: Any
@@ -49,12 +45,11 @@ class DirectResult:
 def run_rounds(
     task: DirectTask, ledger: Ledger, *, stages: StageStore | None = None, watch: Watch | None = None
 ) -> DirectResult:
-    """Go the whole way, or on from where a killed process stopped.
+    """Go the whole way, or on from where a killed process stopped; `stages` keeps the plan.
 
-    `task`: what to do. `ledger`: what it is charged to. `stages`: where the plan is kept for a resumed run. `watch`:
-    ``watch(stage, done, total)``. Raises LedgerMismatch if the ledger belongs to other data; BudgetExhausted if the
-    rounds do not fit what is left; nothing is drawn or charged then; PreconditionFailed if contributions are not what
-    the price rests on, on this machine; or the ledger holds the same rounds in coordinates of other bits.
+    Raises LedgerMismatch if the ledger belongs to other data; BudgetExhausted if the rounds do not fit what is left;
+    nothing is drawn or charged then; PreconditionFailed if contributions are not what the price rests on, on this
+    machine; or the ledger holds the same rounds in coordinates of other bits.
     """
     stages, see = stages or NoStages(), watch or (lambda stage, done, total: None)
     ledger.bind(task.fingerprint)

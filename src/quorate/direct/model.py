@@ -17,11 +17,9 @@ _TRIED = 3  # public rows
 
 
 def published_model(plan: DirectPlan, schema: Schema, weights: FloatArray, classes: tuple[Any, ...]) -> Any:
-    """Return a Pipeline: encoder (where there is one), feature map, linear classifier.
+    """Return a Pipeline of scikit-learn's own parts: encoder (where there is one), feature map, linear classifier.
 
-    `plan`: of the run. `schema`: columns and encoder of the pool. `weights`: released. `classes`: the declared classes.
-    Its parts are scikit-learn's own, so that it opens without quorate. It takes features as they are and not as
-    integers on a grid, so that scores differ from those of the rounds by rounding alone.
+    It takes features as they are and not as integers on a grid: its scores differ from those of the rounds by rounding.
     """
     from sklearn.frozen import FrozenEstimator
     from sklearn.linear_model import LogisticRegression

@@ -133,11 +133,9 @@ class AnyLabels(TransformedLearner, Generic[Split], metaclass=ABCMeta):
 @stored_as("quorate.learners.agnostic.AgnosticPlan")
 @dataclass(frozen=True, kw_only=True)
 class AgnosticPlan(Plan):
-    """The calibrated parameters of one AgnosticLearner.
+    """The calibrated parameters of one AgnosticLearner: its price, and its base learner at a share of the budget.
 
-    `price`: how many rows are relabelled, and how the budget is split. `excess`: what is proven: the error beyond the
-    best concept's is at most this, but for a probability β; no bound above 1. `base`: the base learner, at its share of
-    the budget. `base_fit`: how it is run.
+    `excess`: the error beyond the best concept's is at most this, but for a probability β; no bound above 1.
     """
 
     price: AgnosticPrice

@@ -39,11 +39,9 @@ _CHOICES = tuple(np.geomspace(0.02, 8.0, 24).tolist())
 @stored_as("quorate.learners.subsampled_agnostic.SubsampledSplit")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SubsampledSplit:
-    """One way to spend the budget: how many rows are kept, and on what.
+    """One way to spend the budget: s rows are kept, ε₀ relabels them, and the rest is for the base learner on them.
 
-    `n_kept`: s, the rows of the sample. `epsilon_0`: of the exponential mechanism that relabels them.
-    `learner_epsilon`, `learner_delta`: of the base learner on them. `excess`: the error beyond the best concept's that
-    is proven, but for a probability β.
+    `excess`: the error beyond the best concept's that is proven, but for a probability β.
     """
 
     n_kept: int
