@@ -32,6 +32,8 @@ from quorate.findings import Finding, Outcome, Severity, caution
 DELTA_GIVES_AWAY_A_UNIT = "delta-gives-away-a-unit"
 DELTA_NOT_COMPARED = "delta-was-not-compared"
 EPSILON_PROMISES_LITTLE = "epsilon-promises-little"
+#: What whoever reads the guarantee has to know; every other caution is for the owner of a run.
+OF_BUDGETS = (DELTA_GIVES_AWAY_A_UNIT, DELTA_NOT_COMPARED, EPSILON_PROMISES_LITTLE)
 
 LARGEST_EPSILON = 10.0  # beyond it an observer may be right in more than 999 of 1,000 cases
 
