@@ -37,8 +37,7 @@ from quorate.learners.agnostic.price import (
     rows_for,
     short_of,
 )
-from quorate.learners.base.choice_bound import growth_of
-from quorate.learners.base.exponential import MECHANISMS, Selection, check_labelled
+from quorate.learners.base.exponential import MECHANISMS, Selection, check_labelled, growth_of
 from quorate.learners.concepts.protocol import Concept, Points
 from quorate.learners.fit_charge import Plan, RowsNeeded
 from quorate.learners.private_learner import PrivateLearner

@@ -24,8 +24,7 @@ from quorate.accounting import ApproxDP, PureDP
 from quorate.arguments import count, real
 from quorate.errors import DataRefused, InvalidParameter, QuorateError
 from quorate.learners.amplification import largest_count, random_arrangement, smallest_count
-from quorate.learners.base.choice_bound import chosen, growth_of
-from quorate.learners.base.exponential import MECHANISMS, Selection
+from quorate.learners.base.exponential import MECHANISMS, Selection, chosen, growth_of
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.mechanisms import Exponential, PermuteAndFlip
 from quorate.noise import NoiseSource

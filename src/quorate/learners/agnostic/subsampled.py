@@ -17,8 +17,7 @@ from quorate.learners.agnostic.bound import (
 )
 from quorate.learners.agnostic.learner import AnyLabels
 from quorate.learners.amplification import Price, largest_count, random_arrangement, without_replacement
-from quorate.learners.base.choice_bound import growth_of
-from quorate.learners.base.exponential import check_labelled
+from quorate.learners.base.exponential import check_labelled, growth_of
 from quorate.learners.concepts.protocol import Concept, Points
 from quorate.learners.fit_charge import Plan
 from quorate.learners.label_boost.learner import relabelled
