@@ -571,7 +571,20 @@ def test_all_that_is_for_the_other_method_is_named_at_once(make_direct: Any, cli
 
 
 def test_a_direct_run_speaks_of_the_unit_that_its_ids_name(make_direct: Any, cli: Any) -> None:
-    out = cli("check", make_direct(**{"data.unit": "patient_id", "data.n_records": None}))[1]
+    root = make_direct(**{"data.unit": "patient_id", "data.n_records": None})
+    out = cli("check", root)[1]
+    settings = (root / "quorate.toml").read_text()
+    (root / "quorate.toml").write_text(settings.replace("[data]", '[data]\nunit_name = "spa guest"'))
+    assert "divided by the number of spa guests n₀" in " ".join(cli("check", root)[1].split())
+    for refused in ("record", "guest's labels", "<b>"):
+        (root / "quorate.toml").write_text(settings.replace("[data]", f'[data]\nunit_name = "{refused}"'))
+        code, _, said = cli("check", root)
+        assert (code, "Traceback" in said) == (2, False)
+        assert "[data] unit_name must be a word" in said
+    (root / "quorate.toml").write_text(
+        settings.replace("[data]", '[data]\nunit_name = "guest"').replace('unit = "patient_id"\n', "")
+    )
+    assert "[data] unit is missing" in cli("check", root)[2]
     out = " ".join(out.split())
     assert "one patient adds a vector of length" in out
     assert "divided by the number of patients n₀" in out

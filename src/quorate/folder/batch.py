@@ -22,7 +22,6 @@ from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun, earlier_configs, has_begun, named_as_begun
 from quorate.folder.prepared import (
     Evaluation,
-    unit_word,
 )
 from quorate.folder.published import is_finished, read_facts
 from quorate.folder.sections import MechanismSettings, RunSettings
@@ -151,7 +150,7 @@ def _config(settings: Settings, folder: RunFolder) -> RunConfig:
         queries=queries_of(settings.mechanism),
         mechanism=mechanism_of(settings.mechanism.name, folder=root),
         mechanism_fields=settings.mechanism.fields,
-        unit=None if data.unit is None else unit_word(data.unit),
+        unit=data.whose,
         memory=None if settings.run.memory is None else int(settings.run.memory * 1e9),
         scheduler=_scheduler(settings.run, folder),
         built_in=not settings.teachers.fields

@@ -34,7 +34,6 @@ from quorate.folder.notes import direct_notes, notes_on_ids
 from quorate.folder.prepared import (
     Evaluation,
     PreparedRun,
-    unit_word,
 )
 from quorate.folder.published import POOL
 from quorate.folder.settings import Settings, arguments_of, settings_of
@@ -162,7 +161,7 @@ def read_direct(
             DirectConfig(**arguments_of(settings, DirectConfig)),
             feature_map=_feature_map(settings.method.feature_map),
             schema=declared,
-            unit=None if data.unit is None else unit_word(data.unit),
+            unit=data.whose,
             dialect=data.dialect,
         ),
         private.X,

@@ -18,7 +18,6 @@ from quorate.errors import InvalidParameter, PreconditionFailed, naming
 from quorate.folder.choice import chosen, in_words, keep_choice
 from quorate.folder.data_settings import DataSettings, declared_shares
 from quorate.folder.folder import RunFolder
-from quorate.folder.prepared import unit_word
 from quorate.folder.settings import (
     Settings,
     keys_of,
@@ -75,7 +74,7 @@ def plan_folder(
     by_labels = rehearse in ("auto", "labels") and data.evaluation is not None
     if before is not None and (by_labels or learning_curve is not None or rehearse in ("rules", "synthetic")):
         before(TAKES_A_WHILE)
-    unit = "record" if data.unit is None else unit_word(data.unit)
+    unit = data.whose or "record"
     relation = _relation(RunFolder(root), settings, unit)
     public, evaluation = _public(settings), _evaluation(settings) if rehearse in ("auto", "labels") else None
     names = keys_of(settings)
