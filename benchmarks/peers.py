@@ -53,6 +53,7 @@ class Contestant:
     """A way to learn: a model of peer_models.py, where it is installed, and its settings, its own default first.
 
     `environment`: None for the one that runs this. `public`: whether it reads the pool in its default setting.
+    `two_classes`, `most_columns`: tables that it is not asked about have more.
     """
 
     name: str
@@ -61,6 +62,11 @@ class Contestant:
     settings: tuple[Mapping[str, Any], ...]
     public: bool = False
     two_classes: bool = False
+    most_columns: int = 10_000
+
+    def takes(self, columns: int, classes: int) -> bool:
+        """Tell whether it is asked about a table of this size."""
+        return columns <= self.most_columns and not (self.two_classes and classes > 2)
 
     @property
     def ours(self) -> bool:
@@ -89,7 +95,7 @@ CONTESTANTS: tuple[Contestant, ...] = (
         "diffprivlib", "diffprivlib", "diffprivlib",
         ({}, {"C": 0.01}, {"model": "bayes"}, {"model": "forest"}, POOL),
     ),
-    Contestant("MST and boosting", "marginals", "mbi", ({}, {"bins": 8})),
+    Contestant("MST and boosting", "marginals", "mbi", ({}, {"bins": 8}), most_columns=40),
     Contestant("noisy gradient descent", "descent", None, ({}, {"steps": 30}, POOL)),
 )  # fmt: skip
 
@@ -257,7 +263,7 @@ def plan(
                             for epsilon in some
                             for setting in (range(len(contestant.settings))[1:] if grid else range(1))
                         ]
-                        if cells and not (contestant.two_classes and len(table(name).shares) > 2):
+                        if cells and contestant.takes(len(table(name).columns), len(table(name).shares)):
                             yield cells
 
 

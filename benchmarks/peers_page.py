@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.peer_tables import TABLES
 from benchmarks.peers import CONTESTANTS, ENVIRONMENTS, Cell, Contestant, Data, table
 from quorate.report import Axis, Chart
 
@@ -19,6 +20,8 @@ Figures = dict[str, Any]
 BEGIN, END = "<!-- measured -->", "<!-- end of what was measured -->"
 SCORES = {"roc_auc": "ROC-AUC", "balanced_accuracy": "balanced accuracy", "accuracy": "accuracy"}
 ALLOWED = {True: 0.005, False: 0.01}  # how far behind the first, by whether the pool is read
+
+VOTES_BEHIND = {True: 0.02, False: 0.05}  # how far votes may be behind the direct method, by whether classes are two
 
 
 def collect(names: Sequence[str], splits: int = 10, epsilons: Sequence[float] = (0.5, 1.0, 3.0)) -> Figures:
@@ -197,12 +200,30 @@ def sentences(figures: Figures, epsilon: float, name: str, reasons: Mapping[str,
         if judged is None or judged.mean >= 0:
             continue
         how = "by default" if judged.first.setting == 0 else "in the best setting of its grid"
-        limit = "within" if judged.holds else "**beyond**"
+        limit = "within the limit" if judged.holds else "**beyond the limit**"
+        if len(judged.paired) == 1:
+            limit += ", of one split, whose error is not known"
         reason = f" {reasons[table_name]}" if table_name in reasons else ""
         said.append(
             f"- {table_name}: {judged.first.contestant.name} {how} is first, {number(judged.first.mean)} for "
-            f"{number(judged.ours.mean)} ({judged.written()}, {limit} the limit).{reason}"
+            f"{number(judged.ours.mean)} ({judged.written()}, {limit}).{reason}"
         )
+    return said
+
+
+def votes_below(figures: Figures, epsilon: float) -> list[str]:
+    """One sentence for each table where votes are further behind the direct method than they should be."""
+    said = []
+    for name, held in figures.items():
+        measured = {line.contestant.name: line for line in lines(held, epsilon)}
+        if "votes" in measured and "direct" in measured:
+            paired = difference(measured["votes"], measured["direct"])
+            aim = VOTES_BEHIND[held["facts"]["classes"] == 2]
+            if paired and np.mean(paired) < -aim:
+                said.append(
+                    f"- {name}: votes {measured['votes'].written()}, the direct method {measured['direct'].written()} "
+                    f"({signed(paired)}; the aim is {number(aim)})."
+                )
     return said
 
 
@@ -266,6 +287,27 @@ def codes_of(figures: Figures) -> dict[str, int]:
     return codes
 
 
+def whole(figures: Figures, splits: int = 10, epsilons: int = 3) -> str:
+    """Return how many fits of these tables there are yet, of how many, and what all would take, in one sentence."""
+    have = planned = 0
+    hours = 0.0
+    for contestant in CONTESTANTS:
+        seconds = []
+        tables = 0
+        for held in figures.values():
+            tables += contestant.takes(held["facts"]["columns"], held["facts"]["classes"])
+            for key, cells in held["cells"].items():
+                if key.rsplit(", ", 2)[0] == contestant.name:
+                    seconds += [cell[2] for cell in cells.values()]
+        fits = tables * len(contestant.settings) * splits * epsilons
+        have, planned = have + len(seconds), planned + fits
+        hours += fits * float(np.mean(seconds or [0])) / 3_600
+    return (
+        f"{have:,} of {planned:,} fits ({splits} splits, {epsilons} values of ε, all grids) are measured; at their "
+        f"pace all would take about {hours:.0f} hours of one core, beside the start of processes."
+    )
+
+
 def refusals_of(figures: Figures) -> list[str]:
     """Fits that ended in an error, by contestant and what it said."""
     said: dict[str, int] = {}
@@ -284,7 +326,7 @@ def measured_part(figures: Figures, epsilons: Sequence[float], reasons: Mapping[
     codes = ", ".join(f"`{name}` ({count} cells)" for name, count in codes_of(figures).items())
     versions = ", ".join(f"{package}" for name in ENVIRONMENTS for package in ENVIRONMENTS[name] if name != "tables")
     parts = [
-        f"Looked at on {', '.join(days)}. Source of quorate: {codes}. Versions: {versions}.",
+        f"Looked at on {', '.join(days)}. Source of quorate: {codes}. Versions: {versions}. {whole(figures)}",
         "", *tables_of(figures),
     ]  # fmt: skip
     for epsilon in epsilons:
@@ -298,6 +340,13 @@ def measured_part(figures: Figures, epsilons: Sequence[float], reasons: Mapping[
         ):  # fmt: skip
             if said := sentences(figures, epsilon, name, reasons):
                 parts += ["", f"Where somebody else is before the direct method, {title}:", "", *said]
+        if said := votes_below(figures, epsilon):
+            parts += [
+                "",
+                "Where votes are further behind the direct method than they should be, with the pool:",
+                "",
+                *said,
+            ]
     if figures:
         parts += ["", "### Cost", "", *costs_of(figures, 1.0), "", "![Differences](figures/peers.svg)"]
     if refused := refusals_of(figures):
@@ -317,6 +366,7 @@ def write_page(folder: Path, names: Sequence[str], epsilons: Sequence[float]) ->
         before = figures.get(name, {"cells": {}})["cells"]
         cells = {key: before.get(key, {}) | held["cells"].get(key, {}) for key in {**before, **held["cells"]}}
         figures[name] = {"facts": held["facts"], "cells": cells}
+    figures = {name: figures[name] for name in TABLES if name in figures}
     file.write_text(json.dumps(figures, ensure_ascii=False, separators=(",", ":")) + "\n", encoding="utf-8")
     (folder / "figures" / "peers.svg").write_text(picture(figures, 1.0), encoding="utf-8")
     page = folder / "peers.md"

@@ -51,7 +51,7 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for module in (peers, peers_page):
         monkeypatch.setattr(module, "CONTESTANTS", (OURS, SHARP, BROKEN, MORE))
         monkeypatch.setattr(module, "table", tables.__getitem__)
-    monkeypatch.setattr(peers, "TABLES", tables)
+        monkeypatch.setattr(module, "TABLES", tables)
     monkeypatch.setattr(peer_models, "MODELS", {"quorate": sign, "sharp": sign, "broken": refuse})
     (tmp_path / "figures").mkdir()
     (tmp_path / "peers.md").write_text(f"before\n{peers_page.BEGIN}\n{peers_page.END}\nafter\n")
@@ -73,7 +73,7 @@ def test_a_page_names_who_is_first_and_by_how_much_split_by_split(toys: Path, mo
     paired = direct - best
     figure, spread = f"{paired.mean():.3f}".replace("-0", "−"), f"{paired.std(ddof=1) / 2:.3f}".removeprefix("0")
     means = f"1.000 for {direct.mean():.3f}".replace(" 0.", " .")
-    assert f"two classes alone by default is first, {means} ({figure} ± {spread}, **beyond** the limit)" in page
+    assert f"two classes alone by default is first, {means} ({figure} ± {spread}, **beyond the limit**)" in page
     assert f"| even | accuracy | 4 | {means.split()[-1]} ± " in page
     assert page.startswith("before\n")
     assert page.endswith("after\n")
