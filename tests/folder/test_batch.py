@@ -20,7 +20,8 @@ from quorate.folder import published
 from quorate.folder.batch import load_run
 from quorate.folder.folder import RunFolder
 from quorate.folder.methods import check, execute, publish
-from quorate.folder.prepared import outputs, unit_word
+from quorate.folder.prepared import outputs
+from quorate.folder.settings import unit_word
 from quorate.ledger import Ledger
 from quorate.report import Facts
 from quorate.run.facts import RunMetadata

@@ -229,7 +229,7 @@ def test_a_setting_of_the_direct_method_is_refused_where_teachers_vote() -> None
     document = {
         "data": {"private": "a.csv", "public": "b.csv", "label": "y", "classes": [0, 1]},
         "budget": {"epsilon": 1.0, "delta": 1e-5},
-        "method": {"clip": 2.0},
+        "method": {"by": "votes", "clip": 2.0},
     }
     with pytest.raises(InvalidParameter, match="direct method"):
         settings_from(document, folder=Path())

@@ -22,11 +22,10 @@ from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun, earlier_configs, has_begun, named_as_begun
 from quorate.folder.prepared import (
     Evaluation,
-    unit_word,
 )
 from quorate.folder.published import is_finished, read_facts
 from quorate.folder.sections import MechanismSettings, RunSettings
-from quorate.folder.settings import DECISION_THRESHOLD, Settings, arguments_of, settings_of
+from quorate.folder.settings import DECISION_THRESHOLD, Settings, arguments_of, settings_of, unit_word
 from quorate.folder.stages import FolderStages
 from quorate.folder.tables import (
     pool_of,

@@ -34,10 +34,9 @@ from quorate.folder.notes import direct_notes, notes_on_ids
 from quorate.folder.prepared import (
     Evaluation,
     PreparedRun,
-    unit_word,
 )
 from quorate.folder.published import POOL
-from quorate.folder.settings import Settings, arguments_of, settings_of
+from quorate.folder.settings import Settings, arguments_of, settings_of, unit_word
 from quorate.folder.stages import FolderStages
 from quorate.folder.tables import (
     pool_of,
@@ -63,8 +62,9 @@ if TYPE_CHECKING:
     pass
 
 NOTHING_TO_ASK = (
-    'there is nothing to ask: [method] by = "direct" has no teachers. Its model is published, and every prediction is '
-    "free: load public/student.skops with skops, and call predict"
+    "there is nothing to ask: the direct method has no teachers. Its model is published, and every prediction is free: "
+    "quorate predict. A run whose teachers can be asked has online_answers = 100, or another number, under [mechanism] "
+    "before it begins"
 )
 LARGE_FILE = 1 << 24  # bytes, from which it is said how long a run takes
 _OF_A_CELL = 3  # bytes in a file, where no public file of its kind tells

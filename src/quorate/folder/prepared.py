@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -207,14 +206,6 @@ def budget_of(settings: Settings) -> Budget:
     """Return the budget that ``quorate.toml`` asks for, rounded down to the units that ledgers count in."""
     asked = settings.budget
     return Budget(*floor_budget(asked.epsilon, asked.delta), composition=asked.composition)
-
-
-def unit_word(column: str) -> str:
-    """The word for whose data it is, from the name of the id column."""
-    word = re.sub(r"([_\-\s]+[iI][dD]|(?<=[a-z])I[dD]|^[iI][dD])$", "", column.strip()).strip("_- ").lower()
-    if word == "record":  # the word for rows known by their position
-        return "record id"
-    return word or "person"
 
 
 @contextmanager
