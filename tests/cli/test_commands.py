@@ -11,6 +11,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -273,6 +274,21 @@ def test_the_internal_report_is_for_its_owner_alone(finished: Path, cli: Any) ->
     assert cli("report", finished)[1].strip().endswith("public/report.html")
 
 
+@pytest.mark.heavy
+def test_a_report_in_another_language_is_published_beside_the_first_and_follows_it(cli, finished, tmp_path):
+    for language in ("de", "fr"):
+        assert cli("report", finished, "--language", language)[1].strip().endswith(f"public/report.{language}.html")
+    german = (finished / "public" / "report.de.html").read_text(encoding="utf-8")
+    assert 'lang="de"' in german
+    assert cli("export", finished, "--format", "tre", "--to", tmp_path / "package.zip")[0] == 0
+    assert cli("check-export", tmp_path / "package.zip")[0] == 0
+    assert {"report.html", "report.de.html", "report.fr.html"} <= set(ZipFile(tmp_path / "package.zip").namelist())
+    (finished / "public" / "report.de.html").write_text("what the owner did not see")
+    assert cli("run", finished)[0] == 0  # which publishes again what there is
+    again = (finished / "public" / "report.de.html").read_text(encoding="utf-8")
+    assert again.partition("<details>")[0][:20_000] == german[:20_000]  # further on it says when it ran
+
+
 def test_a_report_of_a_run_that_has_not_finished_says_how_to_finish_it(make_run: Any, cli: Any) -> None:
     root = make_run()
     code, _, said = cli("report", root)
@@ -404,7 +420,7 @@ def test_a_refusal_of_the_machine_says_what_to_do_about_it(
     def refused(*_: Any, **__: Any) -> None:
         raise OSError(number, os.strerror(number), str(tmp_path / "there"))
 
-    monkeypatch.setattr("quorate.release.file_writing.write_atomically", refused)
+    monkeypatch.setattr("quorate.release.keys.write_atomically", refused)
     code, _, said = cli("init", tmp_path / "new")
     assert code == 4
     assert f"the machine refused at {tmp_path / 'there'}: {remedy}" in said

@@ -13,15 +13,17 @@ import polars as pl
 import pytest
 
 from quorate.accounting import Guarantee
+from quorate.accounting.attacker import OF_BUDGETS
 from quorate.deferred import skops
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused, act
 from quorate.export.package import export_files
 from quorate.folder import published
 from quorate.folder.batch import load_run
+from quorate.folder.data_settings import unit_word
 from quorate.folder.folder import RunFolder
+from quorate.folder.internal import internal_facts
 from quorate.folder.methods import check, execute, publish
 from quorate.folder.prepared import outputs
-from quorate.folder.settings import unit_word
 from quorate.ledger import Ledger
 from quorate.report import Facts
 from quorate.run.facts import RunMetadata
@@ -158,11 +160,20 @@ def test_a_teacher_that_cannot_be_made_is_one_line(make_run: Any, code: str) -> 
 
 @pytest.mark.heavy
 def test_people_have_all_their_rows_with_one_teacher(make_run: Any) -> None:
-    root = make_run(**{"data.unit": "patient_id"})
+    root = make_run(**{"data.unit": "patient_id", "data.collection": "Visits of one ward."})
+    for path in (root / "private.csv", root / "public.csv"):
+        pl.read_csv(path).with_columns(country=pl.lit("CH")).write_csv(path)
     batch = load_run(root)
     assert batch.task.neighbouring.stated == "add, remove or replace one patient"
     assert len(set(batch.task.inputs.private.reveal().unit_keys)) == 200
-    assert run(root).guarantee.unit == "patient"
+    facts = run(root)
+    assert facts.guarantee.unit == "patient"
+    assert facts.setup.data_collection == "Visits of one ward."
+    tips = [tip.words for tip in batch.task.recipe.cautions if tip.code not in OF_BUDGETS]
+    assert tips
+    assert not any(tip in line for tip in tips for line in facts.setup.recipe)  # which are for the owner alone
+    notes = " ".join(internal_facts(load_run(root)).reveal().notes)
+    assert all(tip[1:] in notes for tip in tips)
 
 
 def test_a_column_that_numbers_records_is_no_clash_with_the_word_record() -> None:
@@ -388,8 +399,6 @@ def test_a_stale_student_of_an_unseeded_run_does_not_lie_beside_seeded_labels(fi
 
 @pytest.mark.heavy
 def test_the_internal_edition_knows_every_margin_and_stays_secret(finished: Path) -> None:
-    from quorate.folder.internal import internal_facts
-
     batch = load_run(finished)
     told = internal_facts(batch)
     assert isinstance(told, Secret)

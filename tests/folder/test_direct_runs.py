@@ -550,11 +550,12 @@ def test_what_is_not_looked_at_is_said_where_the_owner_can_still_look(make_direc
 def test_the_file_that_init_writes_takes_the_direct_method_by_one_line(tmp_path: Path) -> None:
     known = Answers(
         private="private.csv", public="public.csv", label="ill", classes=("no", "yes"), unit="patient",
-        n_records=400, n_rows=900, epsilon=1.0, delta=1e-5, by="direct",
+        n_records=400, n_rows=900, epsilon=1.0, delta=1e-5,
     )  # fmt: skip
-    (tmp_path / "quorate.toml").write_text(filled(known), encoding="utf-8")
+    text = filled(known).replace('by = "auto"', 'by = "direct"')
+    (tmp_path / "quorate.toml").write_text(text, encoding="utf-8")
     assert read_settings(tmp_path / "quorate.toml").method.by == "direct"
-    changed = filled(known).replace('declined = "drop"', 'declined = "random"').replace('count = "auto"', "count = 9")
+    changed = text.replace('declined = "drop"', 'declined = "random"').replace('count = "auto"', "count = 9")
     (tmp_path / "quorate.toml").write_text(changed, encoding="utf-8")
     with pytest.raises(InvalidParameter, match=r"\[teachers\] count and \[student\] declined are for votes"):
         read_settings(tmp_path / "quorate.toml")
@@ -571,7 +572,20 @@ def test_all_that_is_for_the_other_method_is_named_at_once(make_direct: Any, cli
 
 
 def test_a_direct_run_speaks_of_the_unit_that_its_ids_name(make_direct: Any, cli: Any) -> None:
-    out = cli("check", make_direct(**{"data.unit": "patient_id", "data.n_records": None}))[1]
+    root = make_direct(**{"data.unit": "patient_id", "data.n_records": None})
+    out = cli("check", root)[1]
+    settings = (root / "quorate.toml").read_text()
+    (root / "quorate.toml").write_text(settings.replace("[data]", '[data]\nunit_name = "spa guest"'))
+    assert "divided by the number of spa guests n₀" in " ".join(cli("check", root)[1].split())
+    for refused in ("record", "guest's labels", "<b>"):
+        (root / "quorate.toml").write_text(settings.replace("[data]", f'[data]\nunit_name = "{refused}"'))
+        code, _, said = cli("check", root)
+        assert (code, "Traceback" in said) == (2, False)
+        assert "[data] unit_name must be a word" in said
+    (root / "quorate.toml").write_text(
+        settings.replace("[data]", '[data]\nunit_name = "guest"').replace('unit = "patient_id"\n', "")
+    )
+    assert "[data] unit is missing" in cli("check", root)[2]
     out = " ".join(out.split())
     assert "one patient adds a vector of length" in out
     assert "divided by the number of patients n₀" in out

@@ -26,6 +26,7 @@ def document(section: str, key: str, value: Any) -> dict[str, Any]:
         "budget": {"epsilon": 1.0, "delta": 1e-6},
     }
     beside: dict[tuple[str, str], dict[str, Any]] = {
+        ("data", "unit_name"): {"unit": "id"},
         ("data", "image_column"): {"images": "scans"},
         ("data", "evaluation_query"): {"evaluation": "sqlite:///file.db"},
         ("mechanism", "strategy"): {"queries": 20},

@@ -12,15 +12,16 @@ from html import unescape
 from html.parser import HTMLParser
 from itertools import pairwise
 from json import dumps, loads
+from math import ceil, exp
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import quorate.report
+from quorate.accounting.guarantee import OtherRelation
 from quorate.errors import InvalidParameter, SecretRefused
 from quorate.report import (
-    AttackCurve,
     Audit,
     AuditLine,
     Facts,
@@ -32,9 +33,11 @@ from quorate.report import (
     render_html,
     worlds_told_apart,
 )
+from quorate.report.words import LANGUAGES, WORDS
 from quorate.types import Secret
 
 SECTIONS = [
+    "In one page",
     "Privacy guarantee",
     "Unit of privacy, composition",
     "Mechanisms",
@@ -42,7 +45,8 @@ SECTIONS = [
     "Utility",
     "Audit",
     "Sensitivity of the choice",
-    "Trust model, data collection, provenance",
+    "Data collection",
+    "Trust model, provenance",
 ]
 VOID = {"meta", "br", "hr"}
 
@@ -159,47 +163,86 @@ def test_the_sentence_and_its_odds_are_on_the_page(facts):
     assert facts.guarantee.for_reviewer() in text
     assert facts.guarantee.for_engineer() in text
     assert f"would name the real one on average at most {right} of 1,000 times" in text
-    assert "57 more by looking at the release, at most, by its exact price" in text
-    assert f"{right - 557} wrong by that price, though ε and δ alone would allow them" in text
-    assert f"{1000 - right} still wrong by both" in text
+    assert "By the exact price of what this run released, the best observer names at most 557 of 1,000" in text
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [(0.99871, 1e-5), (0.1, 0.0), (3.0, 0.01)])
+def test_the_first_page_has_one_pair_of_odds_and_its_dots_are_as_many(facts, epsilon, delta):
+    facts = replace(facts, guarantee=replace(facts.guarantee, epsilon=epsilon, delta=delta))
+    page = render_html(facts)
+    first = page.split('id="guarantee"')[0]
+    right = ceil(1000 * (1 - (1 - delta) / (1 + exp(epsilon))))  # by the line where both errors of a test are equal
+    drawn = {}
+    for path, layer in re.findall(r'<path d="([^"]*)" class="row (\w+)"', first.split("<figcaption")[0]):
+        drawn[layer] = sum((int(width) + 9) // 10 for width in re.findall(r"h(\d+)", path))
+
+    assert drawn == {"chance": 500, "gain": right - 500, "rest": 1000 - right, "hollow": 1000 - right}
+    assert f"is right at most {right} times in 1,000. Tossing a coin is right 500 times." in first
+    assert (f"{right - 500} more" in first, f"{1000 - right} still wrong" in first) == (True, True)
+    assert first.count('class="yes"') == 4
+    assert "557" not in first  # the exact price stands behind
+    assert "293 of 480 rows that are “readmitted” are found, 187 are missed" in first
+    assert "68.6 % of the rows that the model calls “readmitted” are so" in first  # 293 of 293 + 0.088 × 1,523
+    assert "8.8 % of the other rows" in first
 
 
 @pytest.mark.parametrize(
-    "attacker", [None, AttackCurve(false_alarms=(0, 1), misses=(1, 0), told_apart=740, allowed=740)]
+    ("change", "sentence"),
+    [
+        ("add, remove or replace one patient", "Every patient, with all rows of that patient together."),
+        ("add or remove one patient", "must say whether one given patient is in the private data"),
+        ("replace one patient", "which of two tables is the private one; they are equally likely"),
+        ("add or remove one patient, as the owner states", "exactly one teacher, as the owner states"),
+        ("as in our protocol", "Whom the owner of the data states: “as in our protocol”."),
+    ],
 )
-def test_the_odds_are_those_of_epsilon_and_delta_where_the_exact_price_says_no_more(facts, attacker):
-    text = Page(render_html(replace(facts, attacker=attacker))).text()
-    right = worlds_told_apart(facts.guarantee.epsilon, facts.guarantee.delta)
-
-    assert f"{right - 500} more by looking at the release, at most" in text
-    assert f"{1000 - right} still wrong, at least" in text
-    assert "exact price, though" not in text
-    assert drawn(replace(facts, attacker=attacker)) == {
-        "chance": [500], "gain": [right - 500], "rest": [1000 - right], "hollow": [1000 - right],
-    }  # fmt: skip
+def test_the_first_page_says_what_is_compared(facts, change, sentence):
+    facts = replace(facts, guarantee=replace(facts.guarantee, neighbours=change))
+    assert sentence in render_html(facts)
 
 
-def drawn(facts: Facts) -> dict[str, list[int]]:
-    """How many dots there are of each layer, in the order in which they are drawn."""
-    found: dict[str, list[int]] = {}
-    for path, layer in re.findall(r'<path d="([^"]*)" class="row (\w+)"', render_html(facts).split("<figcaption")[0]):
-        if path:
-            found.setdefault(layer, []).append(sum((int(width) + 9) // 10 for width in re.findall(r"h(\d+)", path)))
-    return found
+def test_the_first_page_says_what_is_wrong_and_what_else_is_compared(facts, runs):
+    first = render_html(facts).split('id="guarantee"')[0]
+    assert "Limits of the guarantee: 1." in first
+    assert "Checks that failed" not in first
+    failed = replace(facts, checks=(replace(facts.checks[0], outcome="failed"), *facts.checks[1:]))
+    assert "Checks that failed: 1. The guarantee may not hold" in render_html(failed)
+    other = OtherRelation(neighbours="replace one patient", epsilon=2.0, delta=1e-5)
+    guarantee = replace(facts.guarantee, neighbours="add or remove one patient", also=(other,))
+    assert "in that one's place: at most 881 times in 1,000." in unescape(
+        render_html(replace(facts, guarantee=guarantee))
+    )
+    seeded = render_html(runs.seeded(facts)).split('id="guarantee"')[0]
+    assert "Nothing is promised" in seeded
+    assert "times in 1,000" not in seeded
+    setup = replace(facts.setup, unit="record")
+    record = replace(facts.guarantee, unit="record", neighbours="add, remove or replace one record")
+    assert "one row of the table" in render_html(replace(facts, setup=setup, guarantee=record))
 
 
-def test_the_dots_are_as_many_as_the_odds_say(facts):
-    """By the exact price, and ringed those that ε and δ alone would allow beyond it; the picture says so in words."""
-    right = worlds_told_apart(facts.guarantee.epsilon, facts.guarantee.delta)
-    labels = [attrs["aria-label"] for _, attrs in Page(render_html(facts)).seen if attrs.get("class") == "dots"]
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_every_language_has_the_same_words_and_fills_in_the_same_values(facts, language):
+    """Of a page without its JSON no sentence of the first page is English in another language."""
 
-    assert drawn(facts) == {
-        "chance": [500], "gain": [57, right - 557], "allowed": [right - 557], "rest": [1000 - right],
-        "hollow": [1000 - right],
-    }  # fmt: skip
-    assert len(labels) == 1
-    assert f"at most {right} of 1,000 times" in labels[0]
-    assert "By the exact price of what this run released, the best observer names at most 557 of 1,000" in labels[0]
+    def values(text: str) -> list[str]:
+        return sorted(set(re.findall(r"{(\w+)}", text)))
+
+    english, words = WORDS["en"], WORDS[language]
+    assert list(words) == list(english)
+    assert [key for key in words if values(words[key]) != values(english[key])] == []
+    text = render_html(facts, language=language)
+    page = Page(text)
+    assert dict(page.seen)["html"]["lang"] == language
+    assert page.of("h2") == [words[key] for key in words if words[key] in page.of("h2")]
+    assert len(page.of("h2")) == len(SECTIONS)
+    first = text.split('id="guarantee"')[0]
+    if language != "en":
+        same = [key for key in words if words[key] == english[key] and key not in ("mechanisms", "audit", "auc")]
+        assert same == []
+        assert "2,003" not in first
+        assert ("61,1 %" in first, 'lang="en"' in text) == (True, True)
+    with pytest.raises(InvalidParameter, match='language must be one of "en", "de", "fr"'):
+        render_html(facts, language="it")  # type: ignore[call-overload]
 
 
 def leaves(tree: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
@@ -435,7 +478,7 @@ def test_another_edition_is_refused(facts, edition):
 @pytest.mark.heavy
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="there is no Chromium here")
 @pytest.mark.parametrize("edition", ["plain", "hundred", "seeded", "odometer"])
-def test_the_page_prints_on_three_sheets(edition, tmp_path, runs):
+def test_the_page_prints_on_a_sheet_to_sign_and_three_behind_it(edition, tmp_path, runs):
     page, sheets = tmp_path / "report.html", tmp_path / "report.pdf"
     page.write_text(EDITIONS[edition](runs), encoding="utf-8")
     quiet = ("--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update")
@@ -445,7 +488,7 @@ def test_the_page_prints_on_three_sheets(edition, tmp_path, runs):
         check=True, capture_output=True, timeout=120,
     )  # fmt: skip
 
-    assert len(re.findall(rb"/Type /Page\b", sheets.read_bytes())) == 3
+    assert len(re.findall(rb"/Type /Page\b", sheets.read_bytes())) == 4
 
 
 def test_released_counts_say_that_they_are_noisy_winners(facts: Facts, runs: Any) -> None:

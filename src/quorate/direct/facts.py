@@ -52,6 +52,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
             mechanism=MECHANISM,
             n_records=None if task.n_was_read else task.plan.n_units,
             n_records_from="read" if task.n_was_read else "declared",
+            data_collection=metadata.collection,
             recipe=(*task.why, f"ε is for {task.neighbouring.changing}, since {task.relation.why}"),
         ),
         spending=_spending(task, result.reservation, ledger),

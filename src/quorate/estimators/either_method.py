@@ -12,7 +12,7 @@ from quorate.errors import BudgetExhausted, InvalidParameter, PreconditionFailed
 from quorate.estimators.private_logistic_regression import PrivateLogisticRegression
 from quorate.estimators.resumable import charged_methods
 from quorate.estimators.voted import VotedClassifier
-from quorate.release import ledger_location
+from quorate.release import GivenLedger, ledger_location
 from quorate.report import Facts
 from quorate.run.chosen_method import WAYS, ChosenMethod, asked_for, choose_method
 from quorate.stored_names import stored_as
@@ -116,7 +116,10 @@ class EitherMethod(VotedClassifier):
             self.__dict__.pop(name, None)
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("released_", "queries_", "recipe_", "asked_") and vars(self).get("_rounds") is not None:
+        if (
+            name in ("released_", "queries_", "recipe_", "n_teachers_", "mechanism_", "asked_")
+            and vars(self).get("_rounds") is not None
+        ):
             raise AttributeError(f'{name} is of votes, and this fit was direct; set method="votes" before fit')
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -138,6 +141,11 @@ class EitherMethod(VotedClassifier):
     def ex_post_epsilon_(self) -> float | None:
         """What the answers drawn so far cost, read after the fact and never a guarantee; None for no less than it."""
         return None if self._rounds is not None else super().ex_post_epsilon_
+
+    @property
+    def ledger_(self) -> GivenLedger:
+        """Where the fit was charged: the ledger or path that was given, else the ledger in memory."""
+        return super().ledger_ if self._rounds is None else self._as_now(self._rounds).ledger_
 
     @property
     def plan_(self) -> Any:

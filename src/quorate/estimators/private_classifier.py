@@ -153,6 +153,12 @@ class PrivateClassifier(EitherMethod):
         What the answers drawn so far cost, read after the fact where a strategy stopped early; `guarantee_` holds.
     recipe_ : Recipe
         Of votes: K, ℓ and the mechanism, with a reason for each choice that was left open.
+    n_teachers_, mechanism_ : int, mechanism
+        Of votes: K, and what crossed the boundary: those of `recipe_`.
+    epsilon_, delta_ : float
+        ε and δ of `guarantee_` as they are printed.
+    ledger_ : Ledger or path
+        Where the fit was charged: `ledger`, or the one in memory.
     plan_ : PlannedRun or DirectPlan
         What was expected beside what came; of the direct method, coordinates, settings and noise.
     classes_ : (n_classes,) array

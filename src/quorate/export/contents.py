@@ -9,6 +9,7 @@ from typing import Any, Final
 from quorate.folder import published
 from quorate.report import Facts
 from quorate.report.plain import as_json as plain
+from quorate.report.words import REPORT_FILES
 
 FORMAT: Final = "quorate export 1"
 MANIFEST, METADATA, VERSIONS, COVER = "manifest.json", "metadata.json", "versions.json", "COVER-SHEET.md"
@@ -31,6 +32,8 @@ MEANING: Final = {
     "guarantee.json": "the privacy guarantee, for programs",
     "receipt.json": "what the ledger charged, so that the guarantee can be computed again",
     "report.html": "the report, public edition",
+    "report.de.html": "the same, its first page and headings in German",
+    "report.fr.html": "the same, its first page and headings in French",
     "model_card.md": "the report in short",
     "README.md": "the report in short",
     "facts.json": "the values that report and model card are made from",
@@ -48,7 +51,7 @@ NEEDED: Final = {
     )
     for kind, card in CARDS.items()
 }
-OPTIONAL: Final = frozenset({SKOPS, ONNX, PROMPT, POOL, "labels.csv", "audit.json"})
+OPTIONAL: Final = frozenset({SKOPS, ONNX, PROMPT, POOL, "labels.csv", "audit.json", *REPORT_FILES.values()})
 
 
 def metadata(facts: Facts, onnx: Any, files: Collection[str], model_version: Any) -> dict[str, Any]:

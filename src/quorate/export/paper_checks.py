@@ -26,6 +26,7 @@ from quorate.ledger.pricing import check_prices, costs_more
 from quorate.ledger.scope import combined_scope
 from quorate.release.guarantee import EARLIER, NOT_CLAIMED, weakest_that_holds
 from quorate.report import Facts, model_card, render_html, render_json
+from quorate.report.words import REPORT_FILES
 
 
 def scope_differs(receipt: ExportReceipt, guarantee: Guarantee) -> str | None:
@@ -146,7 +147,8 @@ def values(files: Mapping[str, bytes]) -> Finding:
             f"Check it with quorate {maker}, which wrote them.",
         )
     card = CARDS.get(kind_of(files) or "", "model_card.md")
-    again = {"report.html": render_html(facts), card: model_card(facts), _FACTS: render_json(facts)}
+    reports = {name: render_html(facts, language=language) for language, name in REPORT_FILES.items() if name in files}
+    again = {**reports, card: model_card(facts), _FACTS: render_json(facts)}
     if COVER in files:
         held = _receipt(files)
         if isinstance(held, str):

@@ -25,7 +25,7 @@ from quorate.folder.prepared import (
 )
 from quorate.folder.published import is_finished, read_facts
 from quorate.folder.sections import MechanismSettings, RunSettings
-from quorate.folder.settings import DECISION_THRESHOLD, Settings, arguments_of, settings_of, unit_word
+from quorate.folder.settings import DECISION_THRESHOLD, Settings, arguments_of, settings_of
 from quorate.folder.stages import FolderStages
 from quorate.folder.tables import (
     pool_of,
@@ -150,7 +150,7 @@ def _config(settings: Settings, folder: RunFolder) -> RunConfig:
         queries=queries_of(settings.mechanism),
         mechanism=mechanism_of(settings.mechanism.name, folder=root),
         mechanism_fields=settings.mechanism.fields,
-        unit=None if data.unit is None else unit_word(data.unit),
+        unit=data.whose,
         memory=None if settings.run.memory is None else int(settings.run.memory * 1e9),
         scheduler=_scheduler(settings.run, folder),
         built_in=not settings.teachers.fields

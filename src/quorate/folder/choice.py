@@ -140,7 +140,7 @@ def _begun_by(folder: RunFolder) -> Literal["votes", "direct"] | None:
 
 def keep_choice(choice: Choice, folder: Path) -> None:
     """Keep a choice beside ``quorate.toml``, durably, for what that says."""
-    from quorate.release.file_writing import write_atomically
+    from quorate.release.keys import write_atomically
 
     document = tomllib.loads((folder / "quorate.toml").read_text(encoding="utf-8-sig"))
     settings = {"method": {"by": choice.method.by}, **choice.settings}

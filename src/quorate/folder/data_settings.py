@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
 from quorate.arguments import column_names
 from quorate.errors import InvalidParameter, naming
 from quorate.folder.section import (
@@ -55,6 +56,19 @@ def _marks(name: str, value: Any) -> tuple[Any, ...]:
     return tuple(marks)
 
 
+def _unit_name(name: str, value: Any) -> str:
+    """Read the word for one unit; a word that a guarantee for less is known by is refused."""
+    if not isinstance(value, str) or not re.fullmatch(r"\w[\w '’-]{0,39}", value):
+        expected = 'a word such as "patient", of 1 to 40 letters, digits, spaces and hyphens'
+        raise InvalidParameter(parameter=name, got=value, expected=expected)
+    if value.lower() in (ONE_RECORD, ONE_LABEL) or value.endswith(LABELS_OF.format("")):
+        raise InvalidParameter(
+            parameter=name, got=value, expected='a word for whose rows they are, such as "patient"',
+            advice='"record", "label" and "…\'s labels" are what guarantees for less are called',
+        )  # fmt: skip
+    return value
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DataSettings:
     """``[data]``: where the rows are and what they mean."""
@@ -89,6 +103,11 @@ class DataSettings:
     unit: str | None = setting(
         string, "column that says whose row it is; without it the guarantee is for one record", default=None,
         example="person_id", argument="groups",
+    )  # fmt: skip
+    unit_name: str | None = setting(
+        _unit_name,
+        "with `unit`: the word for one unit, in the singular, as reports and guarantees print it",
+        default=None, default_words="the name of the column, without `_id`", example="patient", argument="unit",
     )  # fmt: skip
     whole_ids: bool = setting(
         flag,
@@ -179,6 +198,10 @@ class DataSettings:
         _marks, "cells that stand for no value, exactly as they are written, beside empty ones", default=(),
         default_words="empty cells", example=["k.A.", "-999"],
     )  # fmt: skip
+    collection: str | None = setting(
+        string, "how the private rows were collected, for whom and when, in your words; reports and cards print it",
+        default=None, example="Discharge letters of one hospital, 2019 to 2024.",
+    )  # fmt: skip
     private_query: str | None = setting(
         string,
         f"the query, where `private` is the URL of a [database]({_TABLES}#a-database): `postgresql://user@host/db` or "
@@ -205,6 +228,11 @@ class DataSettings:
     def public_side(self) -> str:
         """What a message calls what says of columns what they hold: the file of public rows, or the schema."""
         return "[schema]" if self.public is None else self.public.name
+
+    @property
+    def whose(self) -> str | None:
+        """The word for one unit; None where it is one record."""
+        return None if self.unit is None else self.unit_name or unit_word(self.unit)
 
     @property
     def judged(self) -> Judged:
@@ -272,6 +300,11 @@ def data_settings(given: Mapping[str, Any], folder: Path, *, public: Source | No
                 f"[data] {key}_query is put to a database, and [data] {key}, its URL, is missing; give it, or leave "
                 f"{key}_query out"
             )
+    if settings.unit_name is not None and settings.unit is None:
+        raise InvalidParameter(
+            "[data] unit_name is the word for what [data] unit holds the ids of, and [data] unit is missing; name the "
+            "column of ids there, or leave unit_name out"
+        )
     settings = replace(
         settings,
         private=private,
@@ -364,6 +397,14 @@ def source(data: Mapping[str, Any], key: str, folder: Path) -> Source:
             "the rows, ordered by a key"
         )
     return DatabaseQuery(value, query, f"[data] {key}", folder)
+
+
+def unit_word(column: str) -> str:
+    """The word for whose data it is, from the name of the id column."""
+    word = re.sub(r"([_\-\s]+[iI][dD]|(?<=[a-z])I[dD]|^[iI][dD])$", "", column.strip()).strip("_- ").lower()
+    if word == "record":  # the word for rows known by their position
+        return "record id"
+    return word or "person"
 
 
 def refuse_names_without_columns(data: DataSettings) -> None:

@@ -36,7 +36,7 @@ from quorate.folder.prepared import (
     PreparedRun,
 )
 from quorate.folder.published import POOL
-from quorate.folder.settings import Settings, arguments_of, settings_of, unit_word
+from quorate.folder.settings import Settings, arguments_of, settings_of
 from quorate.folder.stages import FolderStages
 from quorate.folder.tables import (
     pool_of,
@@ -162,7 +162,7 @@ def read_direct(
             DirectConfig(**arguments_of(settings, DirectConfig)),
             feature_map=_feature_map(settings.method.feature_map),
             schema=declared,
-            unit=None if data.unit is None else unit_word(data.unit),
+            unit=data.whose,
             dialect=data.dialect,
         ),
         private.X,

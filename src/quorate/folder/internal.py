@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from quorate.accounting.attacker import OF_BUDGETS
 from quorate.data import n_rows, take
 from quorate.ensemble import (
     agreement,
@@ -50,12 +51,9 @@ def internal_facts(batch: LoadedRun) -> Secret[InternalFacts]:
         told["high_margin"] = tuple(zip(curve.xi.tolist(), curve.nu.tolist(), strict=True))
         told["agreement"] = _agreement(task, counts)
     about = private_notes(batch.settings.data, task)
-    return Secret(
-        InternalFacts(
-            **told,
-            notes=(EXACT, *(f"{note.words[0].upper()}{note.words[1:]}." for note in about.reveal())),
-        )
-    )
+    tips = [caution.words for caution in task.recipe.cautions if caution.code not in OF_BUDGETS]
+    words = (*tips, *(note.words for note in about.reveal()))
+    return Secret(InternalFacts(**told, notes=(EXACT, *(f"{line[0].upper()}{line[1:]}." for line in words))))
 
 
 def _agreement(task: Task, counts: Secret[IntArray]) -> AgreementFacts | None:

@@ -103,6 +103,7 @@ def execute(
         title=shown(folder.root.resolve().name),
         command=command,
         started=datetime.now(UTC).isoformat(timespec="seconds"),
+        collection=run.settings.data.collection,
         readers=readers_of(run.settings),
     )
     with naming(keys_of(run.settings)), run.open_ledger() as ledger:

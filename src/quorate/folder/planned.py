@@ -26,7 +26,6 @@ from quorate.folder.settings import (
     refuse_more_than_the_cap,
     settings_from,
     settings_of,
-    unit_word,
 )
 from quorate.folder.tables import dropped_from_no_public_table, pool_of, read_pool, read_public, refuse_unknown_drop
 from quorate.mechanisms.schedule import open_fields
@@ -77,7 +76,7 @@ def plan_folder(
     by_labels = rehearse in ("auto", "labels") and data.evaluation is not None
     if before is not None and (by_labels or learning_curve is not None or rehearse in ("rules", "synthetic")):
         before(TAKES_A_WHILE)
-    unit = "record" if data.unit is None else unit_word(data.unit)
+    unit = data.whose or "record"
     relation = _relation(RunFolder(root), settings, unit)
     public, evaluation = _public(settings), _evaluation(settings) if rehearse in ("auto", "labels") else None
     names = keys_of(settings)

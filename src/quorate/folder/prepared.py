@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -25,7 +26,7 @@ from quorate.folder.published import FACTS, STUDENT, is_finished, publish_files,
 from quorate.folder.settings import DECISION_THRESHOLD, Settings
 from quorate.ledger import Budget, Ledger
 from quorate.release import Charge
-from quorate.release.file_writing import write_atomically, write_beside
+from quorate.release.keys import write_atomically, write_beside
 from quorate.release.target import floor_budget
 from quorate.report import (
     Facts,
@@ -36,6 +37,7 @@ from quorate.report import (
     render_html,
     render_json,
 )
+from quorate.report.words import REPORT_FILES
 from quorate.run.expected import Expected
 from quorate.run.look import Look
 from quorate.run.method import Method
@@ -303,7 +305,7 @@ def publish_run(
     """
     student = student_bytes(model)
     made = replace(with_decision(made, model), student_file=replace(rows, trusted=tuple(untrusted_types(student))))
-    files = {**{name: _as_bytes(content) for name, content in more.items()}, **_told(made)}
+    files = {**{name: _as_bytes(content) for name, content in more.items()}, **_told(made, folder)}
     publish_files(folder, with_student(folder, files, student, seeded=seeded), anew=True)
     return made
 
@@ -324,7 +326,7 @@ def with_student(folder: RunFolder, files: Mapping[str, bytes], student: bytes, 
 
 def publish_facts(folder: RunFolder, made: Facts) -> None:
     """Write all that is told of a finished run again; its student, labels and audit stay as they are."""
-    publish_files(folder, _told(made))
+    publish_files(folder, _told(made, folder))
 
 
 def write_draft(folder: RunFolder, made: Facts, model: Any | None = None) -> None:
@@ -334,16 +336,21 @@ def write_draft(folder: RunFolder, made: Facts, model: Any | None = None) -> Non
 
     `folder`: the run's folder. `made`: a draft of them. `model`: what is to be published, where its form is known.
     """
-    content = b"".join([*_told(made).values(), b"" if model is None else student_bytes(model)])
+    content = b"".join([*_told(made, folder).values(), b"" if model is None else student_bytes(model)])
     for side, mode in ((folder.private, 0o600), (folder.public, 0o644)):
         write_beside(side / "draft", content, mode=mode).unlink()
 
 
-def _told(made: Facts) -> dict[str, bytes]:
+def _told(made: Facts, folder: RunFolder) -> dict[str, bytes]:
+    """Return what tells of a run, the report in English and in each language that it lies there in."""
     return {
         "guarantee.json": (made.guarantee.to_json() + "\n").encode(),
         "model_card.md": model_card(made).encode(),
-        "report.html": render_html(made).encode(),
+        **{
+            name: render_html(made, language=language).encode()
+            for language, name in REPORT_FILES.items()
+            if language == "en" or os.path.lexists(folder.public / name)
+        },
         FACTS: render_json(made).encode(),
     }
 

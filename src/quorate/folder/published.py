@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING
 from quorate.arguments import for_shell
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.folder.folder import RunFolder
-from quorate.release.file_writing import write_atomically
+from quorate.release.keys import write_atomically
+from quorate.report.words import REPORT_FILES
 
 if TYPE_CHECKING:
     from quorate.report import Facts
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
 # Every name that a run publishes under. That of the facts is written last: with it a run counts as finished.
 FACTS, STUDENT, PROMPT = "facts.json", "student.skops", "prompt.json"
 POOL = "pool.parquet"  # rows that were drawn from noisy counts
-NAMES = ("labels.csv", "guarantee.json", "model_card.md", "report.html", STUDENT, PROMPT, POOL, "audit.json", FACTS)
+NAMES = (
+    "labels.csv", "guarantee.json", "model_card.md", *REPORT_FILES.values(), STUDENT, PROMPT, POOL, "audit.json", FACTS,
+)  # fmt: skip
 
 _FORMAT = "quorate published 1"
 

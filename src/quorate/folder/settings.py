@@ -24,6 +24,7 @@ from quorate.folder.data_settings import (
     refuse_names_without_columns,
     same_source,
     source,
+    unit_word,
 )
 from quorate.folder.folder import RunFolder
 from quorate.folder.section import no_section, read_section, settings_of_section
@@ -244,7 +245,8 @@ def method_by_rule(document: Mapping[str, Any], *, n_labelled: int | None = None
     """
     data = document.get("data", {})
     declared = {key: value for key in ("n_records", "n_rows") if isinstance(value := data.get(key), int)}
-    unit = data.get("unit")
+    unit, unit_name = data.get("unit"), data.get("unit_name")
+    words = [word for word in (unit_name, unit_word(unit) if isinstance(unit, str) else None) if isinstance(word, str)]
     if not all(key in data for key in ("public", "evaluation", "n_records")):  # the planner needs all three
         n_labelled = 0
     method = document.get("method", {})
@@ -253,17 +255,9 @@ def method_by_rule(document: Mapping[str, Any], *, n_labelled: int | None = None
         of_direct=[f"[method] {key}" for key in _OF_DIRECT if key in method],
         n_labelled=n_labelled,
         grouped=unit is not None,
-        unit=unit_word(unit) if isinstance(unit, str) else "record",
+        unit=words[0] if words else "record",
         **declared,
     )
-
-
-def unit_word(column: str) -> str:
-    """The word for whose data it is, from the name of the id column."""
-    word = re.sub(r"([_\-\s]+[iI][dD]|(?<=[a-z])I[dD]|^[iI][dD])$", "", column.strip()).strip("_- ").lower()
-    if word == "record":  # the word for rows known by their position
-        return "record id"
-    return word or "person"
 
 
 def _decision_threshold(given: Any, data: DataSettings) -> DecisionThreshold:

@@ -59,7 +59,7 @@ def _number(value: str | float) -> str:
     return value if isinstance(value, str) else f"{value:.2f}".rstrip("0").rstrip(".")
 
 
-def document(title: str, style: Markup, body: Markup) -> str:
+def document(title: str, style: Markup, body: Markup, *, language: str = "en") -> str:
     """Return a whole HTML page: one file that loads nothing from elsewhere."""
     head = element(
         "head",
@@ -70,15 +70,15 @@ def document(title: str, style: Markup, body: Markup) -> str:
         element("title", title),
         element("style", style),
     )
-    return "<!doctype html>\n" + element("html", head, body, lang="en") + "\n"
+    return "<!doctype html>\n" + element("html", head, body, lang=language) + "\n"
 
 
-def section(key: str, heading: str, *children: Child, stamp: str | None = None) -> Markup:
-    """Return one section: its heading in the margin, its content beside it."""
+def section(key: str, heading: str, *children: Child, stamp: str | None = None, language: str | None = None) -> Markup:
+    """Return one section: its heading in the margin, its content beside it; `language`: of that, if it is another."""
     return element(
         "section",
         element("header", element("h2", heading, id=key), element("p", stamp, class_="stamp") if stamp else None),
-        element("div", *children),
+        element("div", *children, lang=language),
         class_=key,
         aria_labelledby=key,
     )
@@ -127,7 +127,6 @@ _GRID, _CELL = 50, 10.0  # dots in a row; width of one dot's cell
 _DOTS = {  # layers of a dot, and their diameters: the sizes differ, so that they are told apart without colour
     "chance": (("chance", 6.6),),
     "gain": (("gain", 8.0),),
-    "allowed": (("gain", 8.0), ("allowed", 5.6)),
     "rest": (("rest", 6.6), ("hollow", 4.4)),
 }
 
@@ -145,9 +144,9 @@ def _picture(title: str, *shapes: Markup, width: float, height: float, class_: s
     )
 
 
-def dots(title: str, *, chance: int, told_apart: int, allowed: int, total: int) -> Markup:
-    """Return `total` dots: those that a coin gets right, then up to `told_apart`, up to `allowed`, and the rest."""
-    ends = {"chance": chance, "gain": told_apart, "allowed": allowed, "rest": total}
+def dots(title: str, *, chance: int, right: int, total: int) -> Markup:
+    """Return `total` dots: those that a coin gets right, then up to `right`, and the rest."""
+    ends = {"chance": chance, "gain": right, "rest": total}
     shapes = [
         shape
         for start, (kind, stop) in zip((0, *ends.values()), ends.items(), strict=False)

@@ -1,10 +1,11 @@
-"""The report as one self-contained page: no script, no other file, three sheets of A4 when printed."""
+"""The report as one self-contained page: no script, no other file. Printed, it is a sheet to sign and three behind."""
 
 from __future__ import annotations
 
 from typing import Literal, overload
 
 from quorate.accounting.figures import several
+from quorate.arguments import one_of
 from quorate.errors import InvalidParameter, SecretRefused
 from quorate.report import html, measurement, promises, sentences
 from quorate.report.facts import Facts, render_json
@@ -13,13 +14,15 @@ from quorate.report.internal import NOT_FOR_RELEASE, InternalFacts, owners_secti
 from quorate.report.method import words_of
 from quorate.report.notation import visible
 from quorate.report.stylesheet import STAMPED, STYLE
+from quorate.report.summary import summary
+from quorate.report.words import LANGUAGES, WORDS, Language
 from quorate.types import Secret
 
 LONGEST_BLOCK = 120_000  #: characters of JSON that a page takes in
 
 
 def provenance(facts: Facts) -> tuple[Child, ...]:
-    """Return who trusts whom, where the data come from, and what would be needed to check this page."""
+    """Return who trusts whom, where the run comes from, and what would be needed to check this page."""
     setup, origin = facts.setup, facts.provenance
     block = render_json(facts)
     holder: Child = element("p", "The machine-readable block is longer than a page can take; it is the JSON edition.")
@@ -28,13 +31,7 @@ def provenance(facts: Facts) -> tuple[Child, ...]:
             "details", element("summary", "This report as JSON"), element("pre", element("code", block_text(block)))
         )
     return (
-        pairs(
-            (
-                ("Trust model", setup.trust_model),
-                ("Data collection", setup.data_collection or "not stated by the owner"),
-                *origin.registry,
-            )
-        ),
+        pairs((("Trust model", setup.trust_model), *origin.registry)),
         pairs(
             (
                 words_of(facts).models(facts),
@@ -58,11 +55,19 @@ def block_text(block: str) -> Markup:
 
 
 @overload
-def render_html(facts: Facts, edition: Literal["public"] = "public", internal: None = None) -> str: ...
-@overload
-def render_html(facts: Facts, edition: Literal["internal"], internal: Secret[InternalFacts]) -> str: ...
 def render_html(
-    facts: Facts, edition: Literal["public", "internal"] = "public", internal: Secret[InternalFacts] | None = None
+    facts: Facts, edition: Literal["public"] = "public", internal: None = None, *, language: Language = "en"
+) -> str: ...
+@overload
+def render_html(
+    facts: Facts, edition: Literal["internal"], internal: Secret[InternalFacts], *, language: Language = "en"
+) -> str: ...
+def render_html(
+    facts: Facts,
+    edition: Literal["public", "internal"] = "public",
+    internal: Secret[InternalFacts] | None = None,
+    *,
+    language: Language = "en",
 ) -> str:
     """Return the report as one HTML page.
 
@@ -75,6 +80,8 @@ def render_html(
         mode 0600, into the private side of the run.
     internal : Secret of InternalFacts
         For the internal edition alone.
+    language : {"en", "de", "fr"}
+        Of the first page and of all headings; what stands behind is in English.
 
     Returns
     -------
@@ -86,16 +93,17 @@ def render_html(
     SecretRefused
         The public edition was handed internal facts.
     InvalidParameter
-        Another edition, or the internal one without its facts in a Secret.
+        Another edition or language, or the internal one without its facts in a Secret.
     """
     if not isinstance(facts, Facts):
         raise InvalidParameter(f"facts must be Facts, got {type(facts).__name__}")
+    one_of("language", language, LANGUAGES)
     if edition == "public":
         if internal is not None:
             raise SecretRefused(
                 'the public edition takes no internal facts; leave internal out, or say edition="internal"'
             )
-        return _page(facts, (), stamps=_stamps(facts))
+        return _page(facts, (), stamps=_stamps(facts), language=language)
     if edition != "internal":
         raise InvalidParameter(parameter="edition", got=edition, expected='"public" or "internal"')
     if not isinstance(internal, Secret):
@@ -104,46 +112,53 @@ def render_html(
     if not isinstance(of_owner, InternalFacts):
         raise InvalidParameter("internal must be a Secret of InternalFacts, got a Secret of something else")
     stamps = (*_stamps(facts), NOT_FOR_RELEASE)
-    owners = section("internal", "For the owner alone", *owners_section(of_owner), stamp=" · ".join(stamps))
-    return _page(facts, (owners,), stamps=stamps)
+    return _page(facts, owners_section(of_owner), stamps=stamps, language=language)
 
 
 def _stamps(facts: Facts) -> tuple[str, ...]:
     return (sentences.SEEDED,) if facts.seeded else ()
 
 
-def _page(facts: Facts, owners: tuple[Markup, ...], *, stamps: tuple[str, ...]) -> str:
-    stamp = " · ".join(stamps) or None
-    title = " · ".join((f"{facts.provenance.run}: privacy report", *stamps))
-    parts: tuple[tuple[str, str, tuple[Child, ...] | None], ...] = (
-        ("guarantee", "Privacy guarantee", promises.guarantee(facts)),
-        ("composition", "Unit of privacy, composition", promises.unit_and_composition(facts)),
-        ("mechanisms", "Mechanisms", promises.mechanisms(facts)),
-        ("implementation", "Implementation", promises.implementation(facts)),
-        ("utility", "Utility", measurement.utility(facts)),
-        ("audit", "Audit", measurement.audit(facts)),
-        ("sensitivity", "Sensitivity of the choice", measurement.sensitivity(facts)),
-        ("provenance", "Trust model, data collection, provenance", provenance(facts)),
-    )
+def _page(facts: Facts, owners: tuple[Child, ...], *, stamps: tuple[str, ...], language: Language) -> str:
+    stamp, words = " · ".join(stamps) or None, WORDS[language]
+    title = " · ".join((f"{facts.provenance.run}: {words['title']}", *stamps))
+    english = None if language == "en" else "en"
+    collection = facts.setup.data_collection
+    parts: dict[str, tuple[Child, ...] | None] = {
+        "summary": summary(facts, language),
+        "guarantee": (promises.at_a_glance(facts), *promises.guarantee(facts)),
+        "composition": promises.unit_and_composition(facts),
+        "mechanisms": promises.mechanisms(facts),
+        "implementation": promises.implementation(facts),
+        "utility": measurement.utility(facts),
+        "audit": measurement.audit(facts),
+        "sensitivity": measurement.sensitivity(facts),
+        "collection": None if collection is None else (element("p", collection),),
+        "provenance": provenance(facts),
+        "internal": owners or None,
+    }
     body = element(
         "body",
         html.textures(),
         None if stamp is None else element("aside", stamp, class_="banner"),
         element(
             "header",
-            element("p", "quorate · privacy report", class_="eyebrow"),
+            element("p", words["eyebrow"], class_="eyebrow"),
             element("h1", facts.provenance.run),
-            promises.at_a_glance(facts),
+            element("p", words["rest"], class_="note") if words["rest"] else None,
             class_="top",
         ),
         element(
             "main",
-            *(section(key, heading, *body, stamp=stamp) for key, heading, body in parts if body is not None),
-            *owners,
+            *(
+                section(key, words[key], *body, stamp=stamp, language=None if key == "summary" else english)
+                for key, body in parts.items()
+                if body is not None
+            ),
         ),
-        element("footer", element("p", _edition(stamps))),
+        element("footer", element("p", _edition(stamps), lang=english)),
     )
-    return document(visible(title), STYLE if stamp is None else join(STYLE, STAMPED[stamp]), body)
+    return document(visible(title), STYLE if stamp is None else join(STYLE, STAMPED[stamp]), body, language=language)
 
 
 def _edition(stamps: tuple[str, ...]) -> Markup:

@@ -5,7 +5,6 @@ Headings are the terms of NIST SP 800-226, *Guidelines for Evaluating Differenti
 
 from __future__ import annotations
 
-from quorate.accounting.attacker import PAIRS
 from quorate.accounting.figures import at_least, at_most
 from quorate.findings import Finding, Outcome
 from quorate.report import html, sentences
@@ -57,40 +56,11 @@ def guarantee(facts: Facts) -> tuple[Child, ...]:
         *((element("p", f"{one_row.capitalize()}.", class_="odds"),) if one_row else ()),
         element("p", sentences.promise(facts), class_="promise"),
         element("p", sentences.odds(facts), class_="odds"),
-        _pairs_of_worlds(facts),
         *_attacker(facts),
         element("h3", "What it does not protect"),
         missing,
         element("h3", "For a reviewer"),
         element("p", facts.guarantee.for_reviewer(), class_="reviewer"),
-    )
-
-
-def _pairs_of_worlds(facts: Facts) -> Markup:
-    """Return the dots with their key: by the exact price too, where it allows less than ε and δ alone."""
-    half, allowed, exactly = PAIRS // 2, sentences.told_apart(facts), sentences.by_the_exact_price(facts)
-    right = facts.attacker.told_apart if exactly and facts.attacker is not None else None
-    if right is None or right >= allowed:
-        right, exactly = allowed, ""
-    more, wrong = f"{right - half:,} more by looking at the release, at most", "still wrong, at least"
-    beyond: tuple[Markup, ...] = ()
-    if exactly:
-        more, wrong = f"{more}, by its exact price", "still wrong by both, at least"
-        more_allowed = f"{allowed - right:,} wrong by that price, though ε and δ alone would allow them"
-        beyond = (element("span", html.dot("allowed"), more_allowed),)
-    return element(
-        "figure",
-        html.dots(
-            f"{sentences.odds(facts)} {exactly}".strip(), chance=half, told_apart=right, allowed=allowed, total=PAIRS
-        ),
-        element(
-            "figcaption",
-            element("span", html.dot("chance"), f"on average {half:,} right by tossing a coin"),
-            element("span", html.dot("gain"), more),
-            *beyond,
-            element("span", html.dot("rest"), f"{PAIRS - allowed:,} {wrong}"),
-        ),
-        class_="pairs-of-worlds",
     )
 
 

@@ -7,6 +7,7 @@ right.
 from __future__ import annotations
 
 from math import ceil
+from typing import Literal
 
 from quorate.accounting.attacker import PAIRS
 from quorate.accounting.figures import at_least, at_most, plural, several
@@ -306,19 +307,25 @@ def balanced(score: Score) -> float:
     return 1 / sum(count > 0 for count in score.class_rows)
 
 
-def verdict(score: Score | None) -> str | None:
-    """Return that a score is no better than its baseline, or not clearly, with a 95 % interval; None where it is."""
+def standing(score: Score | None) -> Literal["no better", "not clearly better"] | None:
+    """Tell whether a score is no better than its baseline, or not clearly, with a 95 % interval; None where it is."""
     if score is None or score.commonest is None:
         return None
     if (chosen := score.chosen) is not None:
         if not is_better(chosen.scoring, chosen.value, chosen.baseline):
-            return "the student is no better"
+            return "no better"
         worst = chosen.high if chosen.scoring == "log_loss" else chosen.low
-        return None if is_better(chosen.scoring, worst, chosen.baseline) else "the student is not clearly better"
+        return None if is_better(chosen.scoring, worst, chosen.baseline) else "not clearly better"
     low, _ = wilson_interval(score.accuracy, score.n_rows)
     if score.accuracy <= score.commonest:
-        return "the student is no better"
-    return "the student is not clearly better" if low <= score.commonest else None
+        return "no better"
+    return "not clearly better" if low <= score.commonest else None
+
+
+def verdict(score: Score | None) -> str | None:
+    """Return :func:`standing` as a sentence; None where a score is clearly better."""
+    compared = standing(score)
+    return None if compared is None else f"the student is {compared}"
 
 
 def baseline(facts: Facts, score: Score | None) -> str | None:

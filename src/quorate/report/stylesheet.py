@@ -139,6 +139,15 @@ details { margin-top: 1.1rem; font-size: .84rem; }
 summary { cursor: pointer; color: var(--muted); }
 pre { max-height: 28rem; overflow: auto; padding: 1rem; border: 1px solid var(--line); white-space: pre-wrap; }
 footer { border-top: 1px solid var(--line); padding-top: 1rem; color: var(--muted); font-size: .84rem; }
+.board > div { grid-template-columns: 8rem minmax(0, 1fr); padding: .4rem 0; }
+.board p + p, .board ul + p { margin-top: .35rem; }
+.ticks {
+  list-style: none; padding: 0; margin-top: 1.2rem; display: grid; grid-template-columns: 1fr 1fr; gap: .3rem 2rem;
+}
+.ticks li { padding-left: 1.3em; text-indent: -1.3em; }
+.summary .note, .summary .verdict, .summary .note + p { margin-top: .7rem; }
+.sign { display: grid; grid-template-columns: auto repeat(3, 1fr); gap: 1.5rem; margin-top: 2.4rem; font-size: .84rem; }
+.sign span { border-top: 1px solid var(--muted); color: var(--muted); padding-top: .2rem; margin-top: 1.1rem; }
 .ink-1 { fill: var(--deep); }
 .ink-2 { fill: url(#hatch); }
 .ink-3 { fill: var(--soft); }
@@ -165,7 +174,6 @@ footer { border-top: 1px solid var(--line); padding-top: 1rem; color: var(--mute
 .row { fill: none; stroke-linecap: round; stroke-dasharray: 0 10; }
 .chance { stroke: var(--chance); }
 .gain { stroke: var(--deep); }
-.allowed { stroke: var(--soft); }
 .rest { stroke: var(--rest); }
 .hollow { stroke: var(--paper); }
 @media screen and (max-width: 44rem) {
@@ -173,6 +181,7 @@ footer { border-top: 1px solid var(--line); padding-top: 1rem; color: var(--mute
   .banner { margin: -2rem -1.1rem 1.5rem; }
   section { grid-template-columns: minmax(0, 1fr); gap: .8rem; padding: 1.4rem 0 1.8rem; }
   .promise { font-size: 1.45rem; }
+  .ticks, .sign { grid-template-columns: minmax(0, 1fr); }
   .bigs, .pairs-of-worlds, .attacker { grid-template-columns: minmax(0, 1fr); gap: .8rem; }
   .plain.halves { columns: 1; }
   .pairs div { grid-template-columns: minmax(0, 1fr); gap: 0; }
@@ -216,7 +225,7 @@ _PAPER = """
   section, figure, table, dl, .bigs, .grid li, .checks li, .apart, tr { break-inside: avoid; }
   section:is(.composition, .implementation, .utility, .provenance, .internal) { break-inside: auto; }
   section:is(.composition, .implementation, .provenance) dl { break-inside: auto; }
-  section.internal { break-before: page; }
+  section.internal, section.guarantee { break-before: page; }
   h3, caption { break-after: avoid; }
 }
 """

@@ -26,6 +26,7 @@ class RunMetadata:
     command: str
     started: str
     utility: Utility = field(default_factory=Utility)
+    collection: str | None = None  # of the private rows, in the owner's words
     readers: tuple[tuple[str, str], ...] = ()  # of files, where they are of another package; and their versions
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from quorate.accounting import Guarantee
+from quorate.accounting.attacker import OF_BUDGETS
 from quorate.accounting.figures import at_least, at_most, several
 from quorate.accounting.gaussian import epsilon_of_gaussian, mu_of_gaussian
 from quorate.data import public_digest
@@ -98,7 +99,8 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
             n_records_from="public" if task.labels_only else "read" if task.n_was_read else "declared",
             n_rows=None if task.rows_were_read else task.facts.n_rows,
             classes_declared=not task.classes_were_read,
-            recipe=(*task.why, *(f"{_word_of(each)}: {each.words}" for each in recipe_.cautions)),
+            data_collection=metadata.collection,
+            recipe=(*task.why, *(sentence_of(caution) for caution in recipe_.cautions if caution.code in OF_BUDGETS)),
             strategy=None if task.strategy is None else type(task.strategy).__name__,
         ),
         spending=spending(task, result.reservation, ledger),
@@ -142,8 +144,9 @@ def draft(task: Task, budget: Budget, metadata: RunMetadata) -> Facts:
     return copy_context().run(drafted)  # the act of its caller has not charged anything
 
 
-def _word_of(found: Finding) -> str:
-    return "note" if found.severity is Severity.NOTE else "caution"
+def sentence_of(caution: Finding) -> str:
+    """Say a caution in one line, with how much hangs on it."""
+    return f"{'note' if caution.severity is Severity.NOTE else 'caution'}: {caution.words}"
 
 
 def spending(task: Task, reservation: Reservation, ledger: Ledger) -> Spending:
