@@ -255,11 +255,6 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
     with naming({"model": named("student")}):
         check_unfitted(student.learner, preprocessing=config.preprocessing)
     refuse_plain_student(student.learner)
-    if config.classes is None:
-        raise InvalidParameter(
-            "classes= is required. Reading the label set from the data can reveal that a rare label is present. "
-            'Example: classes=["no", "yes"]'
-        )
     len(check_classes(config.classes))
     return _Arguments(
         epsilon=epsilon,
