@@ -24,8 +24,8 @@ from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.data.encoding import indicator_blocks
 from quorate.data.feature_maps.coordinates import FeatureMap
 from quorate.data.feature_maps.named import default_map, feature_map_for
+from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
 from quorate.data.feature_maps.scale import has_spread
-from quorate.data.feature_maps.unit_coordinates import UnitCoordinates
 from quorate.data.fixed_types import absent_marks
 from quorate.data.pool_moments import MOST_OF_RESIDUAL, PoolMoments
 from quorate.data.rows import Rows, kind, n_rows, take
