@@ -228,13 +228,7 @@ def _reads_units(config: RunConfig, asked: _Arguments) -> bool:
 
 
 def _recipe(
-    config: RunConfig,
-    asked: _Arguments,
-    inputs: Inputs,
-    views: Views,
-    facts: PublicFacts,
-    *,
-    grouped: bool,
+    config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts, *, grouped: bool
 ) -> tuple[Recipe, Partition]:
     """Fill in what was left open, try the student, and refuse what can answer nothing; return the partition as well."""
     made = _fill_in(config, asked, facts, declared=inputs.declared, grouped=grouped)
