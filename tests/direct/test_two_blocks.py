@@ -206,15 +206,22 @@ def test_variances_are_the_sums_over_rows() -> None:
     assert np.allclose(error_variances(w, z, SETTINGS, rounds), expected)
 
 
-def test_bands_are_shrunk_by_half_of_what_james_and_stein_take_away() -> None:
+@pytest.mark.parametrize("intercept", [0.0, -4.0])
+def test_bands_are_shrunk_by_part_of_what_james_and_stein_take_away(intercept: float) -> None:
     z = np.random.default_rng(5).normal(size=(50, 30))
+    z[:, 0] = 1.0
     weights = np.random.default_rng(6).normal(size=(30, 1)) * 0.1
+    weights[0] = intercept
     rounds = RoundNoise(5.0, 2_000, 10)
     variances = error_variances(weights[:, 0], z, SETTINGS, rounds)
+    scale = SETTINGS.length / np.median(np.linalg.norm(z, axis=1))  # type: ignore[operator]
+    mean = float(np.mean(1 / (1 + np.exp(-(scale * z @ weights)))))
+    assert (mean < 0.2) == (intercept < 0)  # so that one class is rare
     result = shrunk(weights, z, SETTINGS, rounds, (20, 10))[:, 0]
     for start, end in ((0, 8), (8, 18), (20, 28)):
         q, w = end - start, weights[start:end, 0]
-        factor = max(0.0, 1 - 0.5 * (q - 2) / q * variances[start:end].sum() / (w**2).sum())
+        share = 1 - 2 * mean * (1 - mean)
+        factor = max(0.0, 1 - share * (q - 2) / q * variances[start:end].sum() / (w**2).sum())
         assert np.allclose(result[start:end], factor * w)
     assert (result[18:20] == weights[18:20, 0]).all()  # two coordinates say too little of their size
     assert (shrunk(weights, z, DirectSettings(0.1, 1.5, 10), rounds, (30,)) == weights).all()

@@ -11,8 +11,10 @@ looks at private rows.
 
 After the rounds of one logit each weight is :math:`w_j + e_j`, and how large the error :math:`e_j` is on average is
 known: the noise of the rounds, and the units' own randomness under the model's probabilities. Weights along directions
-of about equal size are taken together, some at a time, and multiplied by half of what James and Stein's estimator takes
-away: :math:`\max(0, 1 - \tfrac12 \frac{q - 2}{q} \sum V / \sum w^2)` for q of them. That is public, and free.
+of about equal size are taken together, some at a time, and multiplied by part of what James and Stein's estimator takes
+away: :math:`\max(0, 1 - (1 - 2 \bar p (1 - \bar p)) \frac{q - 2}{q} \sum V / \sum w^2)` for q of them, where
+:math:`\bar p` is the mean probability over the public rows: half of it where both classes are as frequent, nearly all
+where one is rare and rounds tell little beside their noise. That is public, and free.
 
 References
 ----------
@@ -105,7 +107,6 @@ def averaged_rounds(settings: DirectSettings, n_rounds: int) -> int:
     return ceil(settings.averaged * n_rounds - 1e-9)
 
 
-STRENGTH = 0.5
 FIRST_BAND = 8
 GROWTH = 1.3  # of the next band
 
@@ -129,21 +130,20 @@ def shrunk(
     if settings.length is None or not rounds.n_rounds or not len(z):
         return weights
     variances = error_variances(weights[:, 0], z, settings, rounds)
+    mean = float(np.mean(_probabilities(_of_length(z, settings), weights[:, 0])))
+    strength = 1 - 2 * mean * (1 - mean)
     result = weights[:, 0].copy()
     for band in _bands(blocks):
         q, size = len(result[band]), float(np.sum(result[band] ** 2))
         if q > 2 and size > 0:
-            result[band] *= max(0.0, 1 - STRENGTH * (q - 2) / q * float(np.sum(variances[band])) / size)
+            result[band] *= max(0.0, 1 - strength * (q - 2) / q * float(np.sum(variances[band])) / size)
     return result[:, None]
 
 
 def error_variances(weights: FloatArray, z: FloatArray, settings: DirectSettings, rounds: RoundNoise) -> FloatArray:
     """Return the variance of each averaged weight, ``(n_coordinates,)``, to first order about the weights."""
-    lengths = np.linalg.norm(z, axis=1)
-    middle = float(np.median(lengths))
-    scale = (settings.length or 0.0) / middle if middle > 0 else 1.0
-    z, lengths = z * scale, lengths * scale  # rows that coordinates were fitted on are shorter than others
-    p = 1.0 / (1.0 + np.exp(-np.clip(z @ weights, -500.0, 500.0)))
+    z = _of_length(z, settings)
+    lengths, p = np.linalg.norm(z, axis=1), _probabilities(z, weights)
     most = settings.clip / np.maximum(lengths, 1e-300)  # of a slope
     slopes, chances = np.stack([1 - p, p]), np.stack([p, 1 - p])
     cut = np.minimum(slopes, most)
@@ -153,6 +153,16 @@ def error_variances(weights: FloatArray, z: FloatArray, settings: DirectSettings
     noisy, gain = _of_average(settings, rounds, curvature)
     own = np.divide(gain, curvature, out=np.zeros_like(gain), where=curvature > 0)
     return np.asarray(noisy * (rounds.noise / rounds.n_units) ** 2 + own**2 * squares / rounds.n_units)
+
+
+def _of_length(z: FloatArray, settings: DirectSettings) -> FloatArray:
+    """Return coordinates at the length of other rows: those that they were fitted on are shorter."""
+    middle = float(np.median(np.linalg.norm(z, axis=1)))
+    return z * ((settings.length or 0.0) / middle if middle > 0 else 1.0)
+
+
+def _probabilities(z: FloatArray, weights: FloatArray) -> FloatArray:
+    return np.asarray(1.0 / (1.0 + np.exp(-np.clip(z @ weights, -500.0, 500.0))))
 
 
 def _of_average(settings: DirectSettings, rounds: RoundNoise, curvature: FloatArray) -> tuple[FloatArray, FloatArray]:

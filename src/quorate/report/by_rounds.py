@@ -79,7 +79,7 @@ def _settings(facts: Facts) -> tuple[tuple[str, str], ...]:
         ("Clip B", at_most(rounds.clip)),
         ("Rounds T", f"{rounds.rounds:,}"),
         *((("Averaged", f"the {_averaged(rounds)} of the rounds"),) if rounds.averaged is not None else ()),
-        *((("Shrunk", "by half of what James and Stein's estimator takes away"),) if rounds.shrunk else ()),
+        *((("Shrunk", "by part of what James and Stein's estimator takes away"),) if rounds.shrunk else ()),
         ("Rate η, momentum", f"{rounds.rate:g}, {rounds.momentum:g}"),
         (f"Number of {plural(facts.setup.unit)} n₀", f"{rounds.n_units:,}, {_number_from(facts)}"),
     )
