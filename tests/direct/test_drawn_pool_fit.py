@@ -21,6 +21,7 @@ from quorate.direct.before_pool import before_pool, feature_map_of
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.mechanisms import NoisyMarginals
 from quorate.release.target import COORDINATES, GRADIENT_ROUND, MARGINAL_LEVEL
+from quorate.run.drawn_pool import RULES
 
 N = 2_000
 LISTS = Schema({"ward": ["north", "south", "west"], "smokes": [True, False], "grade": ["0", "1", "2"], "note": "drop"})
@@ -160,13 +161,16 @@ def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(
         assert len(reservation.blocks(MARGINAL_LEVEL)) == 1
 
 
-def test_a_fit_that_was_begun_when_rows_were_drawn_without_tails_goes_on_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("rule", RULES[1:])
+def test_a_fit_that_was_begun_when_rows_were_drawn_by_another_rule_goes_on_so(
+    rule: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from quorate.direct import descend, flow
 
     rows, labels = patients(N, 1)
-    schema = {"age": (0, 120), "income": "drop", "seen": "drop", "ward": ["n", "s"]}
+    codes = [f"c{code}" for code in range(200)]
+    rows = rows.with_columns(code=pl.Series([codes[place % 200] for place in range(N)]))
+    schema = {"age": (0, 120), "income": "drop", "seen": "drop", "ward": ["n", "s"], "code": codes}
     real = flow.draw_rows
     with monkeypatch.context() as patch:
 
@@ -174,7 +178,7 @@ def test_a_fit_that_was_begun_when_rows_were_drawn_without_tails_goes_on_so(
             raise Killed
 
         def as_before(schema: Any, released: Any, *how: Any) -> Any:
-            return real(schema, replace(released, without_tails=True), *how)
+            return real(schema, replace(released, rule=rule), *how)
 
         patch.setattr(flow, "draw_rows", as_before)
         patch.setattr(descend, "noisy_sum", dies)
@@ -182,8 +186,8 @@ def test_a_fit_that_was_begun_when_rows_were_drawn_without_tails_goes_on_so(
             estimator(ledger=tmp_path / "ledger.db").fit(rows, labels, schema=schema)
     clf = estimator(ledger=tmp_path / "ledger.db").resume(rows, labels, schema=schema)
     task = clf._kept.task
-    tails = real(task.drawn.before.declared, task.drawn.released, 1_200, task.drawn.key)
-    assert not clf.pool_.equals(tails)
+    now = real(task.drawn.before.declared, task.drawn.released, 1_200, task.drawn.key)
+    assert not clf.pool_.equals(now)
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from quorate.noise import NoiseSource, SeededNoise
 from quorate.release.target import MARGINAL_LEVEL
 from quorate.run import drawn_pool
 from quorate.run.drawn_pool import (
+    RULES,
     CellCounts,
     ReleasedMarginals,
     count_cells,
@@ -397,13 +398,40 @@ def test_tails_are_drawn_where_few_parts_of_a_range_can_be_told_apart(wide: int)
     frame = pl.DataFrame({str(place): rows[:, place] for place in range(columns)})
     counts = count_cells(schema, [frame], counted(n, np.arange(n)))
     released = release_marginals(marginals, counts, Unpaid(), SeededNoise(2))  # type: ignore[arg-type]
-    spread = [
-        draw_rows(schema, replace(released, without_tails=without), 2_000, KEY).to_numpy().std(axis=0)
-        for without in (False, True)
-    ]
+    spread = [draw_rows(schema, replace(released, rule=rule), 2_000, KEY).to_numpy().std(axis=0) for rule in RULES[1:]]
     off = [float(np.sqrt((np.log(column) ** 2).mean())) for column in spread]
     assert off[0] < 0.8 * off[1]
     assert 0.5 < np.median(spread[0]) < 1.5
+
+
+def test_values_of_a_long_list_are_drawn_together_where_each_is_lost_in_the_noise() -> None:
+    """200 codes of 33 rows each, but one of a third of all: noise of 20 hides what is not that one."""
+    n, codes = 10_000, [f"c{code}" for code in range(200)]
+    schema = Schema({"code": codes})
+    rng = np.random.default_rng(3)
+    frame = pl.DataFrame(
+        {"code": [codes[0] if rng.random() < 1 / 3 else codes[rng.integers(1, 200)] for _ in range(n)]}
+    )
+    marginals = NoisyMarginals(partitions_of(schema), mu=0.05, neighbours="add-or-remove")
+    released = release_marginals(
+        marginals,
+        count_cells(schema, [frame], counted(n, np.arange(n))),
+        Unpaid(),
+        SeededNoise(2),  # type: ignore[arg-type]
+    )
+    now, before = (draw_rows(schema, replace(released, rule=rule), 2_000, KEY)["code"] for rule in (3, 2))
+    assert now.n_unique() > 195
+    assert abs((now == codes[0]).mean() - 1 / 3) < 0.05
+    assert before.n_unique() < 30
+
+    none = pl.DataFrame({"code": [codes[0]] * n})  # noise alone is not believed, of however many values
+    released = release_marginals(
+        marginals,
+        count_cells(schema, [none], counted(n, np.arange(n))),
+        Unpaid(),
+        SeededNoise(2),  # type: ignore[arg-type]
+    )
+    assert draw_rows(schema, released, 2_000, KEY)["code"].n_unique() < 10
 
 
 def test_drawn_rows_are_distributed_as_the_private_ones_column_by_column() -> None:

@@ -21,6 +21,7 @@ from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge, guarantee_of
 from quorate.run.drawn_pool import (
     N_ROWS,
+    RULES,
     count_cells,
     release_marginals,
     stated_coordinates,
@@ -141,11 +142,12 @@ def _with_drawn_pool(
     stated = bool(stated_coordinates(reservation))
     if not (stated and task.stored):
         if (pool := task.kept_pool(stages) if stated else None) is None:
-            pool = draw_rows(before.declared, released, N_ROWS, drawn.key)
-            if stated and not task.on(pool).rests_on(reservation):  # begun when rows were drawn without tails
-                pool = draw_rows(before.declared, replace(released, without_tails=True), N_ROWS, drawn.key)
-            stages.save(pool_stage(task.plan_key), task.plan_key, parquet_of(pool))
-            pool = task.kept_pool(stages) if stages.keeps else pool  # what was read is the pool
+            for rule in RULES:
+                rows = draw_rows(before.declared, replace(released, rule=rule), N_ROWS, drawn.key)
+                if not stated or task.on(rows).rests_on(reservation):
+                    break
+            stages.save(pool_stage(task.plan_key), task.plan_key, parquet_of(rows))
+            pool = task.kept_pool(stages) if stages.keeps else rows  # what was read is the pool
         task = task.on(pool)
         if stages.keeps:
             stages.save(coordinates_stage(task.plan_key), task.plan_key, task.kept_plan())

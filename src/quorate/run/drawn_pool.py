@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import sqrt
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
 
@@ -121,19 +121,26 @@ def count_cells(
     return Secret(counts)
 
 
+DrawingRule: TypeAlias = Literal[1, 2, 3]
+
+#: How rows are drawn, today's first; a run that was begun goes on with the rule that it began with. 1: from no count
+#: below three standard deviations; 2: with the tails of a number; 3: and of what long lists have in many small counts.
+RULES: Final[tuple[DrawingRule, ...]] = (3, 2, 1)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ReleasedMarginals:
     """Noisy counts as they were stored: public.
 
     `marginals`: what released them. `levels`: the nodes of each level with their noisy counts, column by column.
     `lost`: the level that was drawn and not stored, which counts as zeros and ended the trees; None where none was.
-    `without_tails`: whether rows are drawn as in runs begun before, from no count below three standard deviations.
+    `rule`: how rows are drawn from them, one of :data:`RULES`.
     """
 
     marginals: NoisyMarginals
     levels: tuple[tuple[MarginalLevel, tuple[IntArray, ...]], ...] = field(repr=False)
     lost: int | None = None
-    without_tails: bool = False
+    rule: DrawingRule = 3
 
 
 def release_marginals(

@@ -107,14 +107,21 @@ def _column(
     return np.where(first[chosen] == held.missing, np.nan, values)
 
 
-def _weights(held: DeclaredColumn, released: ReleasedMarginals | None, place: int) -> IntArray:
-    """Return how often each cell of a list is drawn, in proportion."""
+def _weights(held: DeclaredColumn, released: ReleasedMarginals | None, place: int) -> IntArray | FloatArray:
+    """Return how often each cell of a list is drawn, in proportion.
+
+    Values whose counts are lost in the noise are believed together or not at all, each as often as the others.
+    """
     even = np.append(np.ones(held.missing, dtype=np.int64), 0)
     if released is None:
         return even
-    least = released.marginals.sigma(released.marginals.partitions[place])
+    sigma = released.marginals.sigma(released.marginals.partitions[place])
     counts = released.levels[0][1][place]
-    believed = np.where(counts >= least * (1 if held.missing <= SHORT_LIST else THRESHOLD), counts, 0)
+    believed = np.where(counts >= sigma * (1 if held.missing <= SHORT_LIST else THRESHOLD), counts, 0)
+    small = np.append(believed[:-1] == 0, False)
+    together = float(counts[small].sum())  # a count of its own, with the noise of all of them
+    if released.rule >= 3 and together >= THRESHOLD * sigma * np.sqrt(small.sum()):
+        return np.where(small, together / small.sum(), believed)
     return believed if believed.any() else even
 
 
@@ -161,7 +168,7 @@ def _families(released: ReleasedMarginals, place: int) -> list[tuple[IntArray, F
         children, estimates = level.nodes[place].reshape(-1, size), noisy[place].reshape(-1, size).astype(np.float64)
         variances = np.ones(len(children))
         if (
-            len(known) and not released.without_tails
+            len(known) and released.rule >= 2
         ):  # the halves and their whole are three measurements of two numbers: the best estimate of each
             above = np.searchsorted(known, children[:, 0] >> 1)
             gain = 1 / (variance[above] + size)
@@ -177,7 +184,7 @@ def _families(released: ReleasedMarginals, place: int) -> list[tuple[IntArray, F
     for (children, estimates), ones in zip(families, [*narrowed, np.zeros(0, dtype=np.int64)], strict=True):
         siblings, least = children[:, 1::-1], np.full(estimates.shape, float(THRESHOLD))
         beside = (estimates[:, 1::-1] >= THRESHOLD * sigma) & ~np.isin(siblings, ones)
-        if not released.without_tails:
+        if released.rule >= 2:
             least[:, :2][beside] = THRESHOLD / 2
         believed.append((children, np.where(estimates >= least * sigma, estimates, 0.0)))
     return believed

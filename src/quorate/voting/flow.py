@@ -11,7 +11,7 @@ import io
 import secrets
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,7 @@ from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge
 from quorate.release.target import COORDINATES, MARGINAL_LEVEL, is_closed
 from quorate.run.drawn_pool import (
+    RULES,
     STATEMENTS,
     count_cells,
     counted_rows,
@@ -179,9 +180,12 @@ def on_drawn_pool(task: Task, reservation: Reservation, stages: StageStore, see:
     )
     stated, pool = stated_coordinates(reservation), task.kept_pool(stages)
     if pool is None or public_digest(pool) not in stated:
-        content = parquet_of(draw_distinct(plan.declared, released, plan.n_rows, task.key))
+        for rule in RULES:
+            content = parquet_of(draw_distinct(plan.declared, replace(released, rule=rule), plan.n_rows, task.key))
+            pool = pool_from(content)  # what is written is the pool
+            if not stated or public_digest(pool) in stated:
+                break
         stages.save(pool_stage(task.content_key), task.content_key, content)
-        pool = pool_from(content)  # what was written is the pool
     state_coordinates(reservation, public_digest(pool), refusal=OTHER_POOL)
     return task.on(pool, released)
 
