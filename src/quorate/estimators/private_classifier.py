@@ -103,8 +103,9 @@ class PrivateClassifier(EitherMethod):
     decision_threshold : {"accuracy", "balanced", "share"} or float, default "accuracy"
         From which probability on the rarer of two classes is predicted: by `class_shares`, else the second of
         `classes`. "accuracy" is 0.5; "balanced" the mean probability over the public pool, for a high balanced
-        accuracy; "share" flags as many rows of the pool as `class_shares` declares; or a number in (0, 1). It is free
-        of charge, leaves probabilities as they are, and may be set after ``fit``.
+        accuracy, or where there is none the share that `class_shares` declares; "share" flags as many rows of the pool
+        as that, and needs public rows; or a number in (0, 1). It is free of charge, leaves probabilities as they are,
+        and may be set after ``fit``.
     prior_matching : bool, default False
         For two classes: each teacher sets its own threshold, so that it votes for class 1 as often on the public pool
         as its shard holds it. It keeps strongly regularised teachers of a rare class from voting the larger one
@@ -383,7 +384,8 @@ class PrivateClassifier(EitherMethod):
                 terms=None if schema is None else terms_of(ledger_location(self.ledger)),
             )
             require_probabilities(task.student.learner, self._rule(task.inputs.classes))
-            require_pool(self._rule(task.inputs.classes), not task.draws_pool)
+            classes = task.inputs.classes
+            require_pool(self._rule(classes), not task.draws_pool, self._class_shares(classes))
             if begin and self.n_teachers == "auto":  # a number that was given is not made from it
                 refuse_rows_as_units(task)
             return task

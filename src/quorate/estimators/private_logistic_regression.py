@@ -105,9 +105,9 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
     decision_threshold : {"accuracy", "balanced", "share"} or float, default "accuracy"
         From which probability on the rarer of two classes is predicted: by `class_shares`, else the second of
         `classes`. "accuracy" is 0.5; "balanced" the mean probability over the public pool, for a high balanced
-        accuracy; "share" flags as many rows of the pool as `class_shares` declares; or a number in (0, 1). "balanced"
-        and "share" need public rows. It is free of charge, leaves probabilities as they are, and may be set after
-        ``fit``.
+        accuracy, or where there is none the share that `class_shares` declares; "share" flags as many rows of the pool
+        as that, and needs public rows; or a number in (0, 1). It is free of charge, leaves probabilities as they are,
+        and may be set after ``fit``.
     ledger : path or Ledger, optional
         As for :class:`~quorate.PrivateClassifier`. The same fit on the same data in the same ledger goes on where it
         was broken off, and costs nothing when it is finished; :meth:`resume` never charges. Where the machine, the
@@ -407,7 +407,7 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
             return prepare_direct(config, X, y, public=public, groups=groups, **how)
 
         task = with_key(ledger_location(self.ledger), prepared, begin=begin)
-        require_pool(self._rule(task.classes), task.has_public_pool)
+        require_pool(self._rule(task.classes), task.has_public_pool, self._class_shares(task.classes))
         return task
 
     def _metadata(self, act: str) -> RunMetadata:

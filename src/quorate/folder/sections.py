@@ -368,7 +368,8 @@ class StudentSettings:
     decision_threshold: DecisionThreshold = setting(
         as_it_is,  # which of them may be given rests on the classes
         "of two classes, from which probability on the rarer one (by `class_shares`, else the second of `classes`) is "
-        'predicted: `"accuracy"` is 0.5; `"balanced"` the mean probability over the public pool; `"share"` the one '
+        'predicted: `"accuracy"` is 0.5; `"balanced"` the mean probability over the public pool, or where there is '
+        'none the share that `class_shares` declares; `"share"` the one '
         "that as many rows of the pool reach as `class_shares` declares; or a number in (0, 1). It holds for both "
         "methods, is free of charge, and may be changed after a run: `quorate run` writes the public side anew",
         default="accuracy", example="balanced",

@@ -263,7 +263,7 @@ def method_by_rule(document: Mapping[str, Any], *, n_labelled: int | None = None
 def _decision_threshold(given: Any, data: DataSettings) -> DecisionThreshold:
     """Read from which probability on the rarer class is predicted, and refuse a rule that nothing can be made of."""
     rule = check_decision_threshold(given, data.classes, data.class_shares, name=DECISION_THRESHOLD)
-    require_pool(rule, data.public is not None, name=DECISION_THRESHOLD)
+    require_pool(rule, data.public is not None, data.class_shares, name=DECISION_THRESHOLD)
     return rule
 
 
