@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,9 @@ def test_a_direct_fit_predicts_reports_and_says_why_there_is_nothing_to_ask(tmp_
     clf.decision_threshold = "balanced"
     assert clf.decision_threshold_ != 0.5
     assert np.array_equal(clf.predict(X), clf.predict_proba(X)[:, 1] >= clf.decision_threshold_)
-    clf.set_params(method="votes", decision_threshold="accuracy", n_teachers=40).fit(X, Y, public=POOL)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # two fits without a ledger
+        clf.set_params(method="votes", decision_threshold="accuracy", n_teachers=40).fit(X, Y, public=POOL)
     assert clf.method_ == "votes"
     assert clf.released_.asked.all()
     assert not hasattr(clf, "n_rounds_")
