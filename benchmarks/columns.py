@@ -33,7 +33,11 @@ def checked(columns: int, *, method: str, container: str) -> Callable[[], Any]:
 
     X, pool = table(PRIVATE, columns, 1, container), PublicPool(table(PUBLIC, columns, 2, container))
     y = np.random.default_rng(3).integers(0, 2, PRIVATE)
-    estimator = PrivateClassifier(**SETTINGS, n_jobs=1) if method == "votes" else PrivateLogisticRegression(**SETTINGS)
+    estimator = (
+        PrivateClassifier(method="votes", **SETTINGS, n_jobs=1)
+        if method == "votes"
+        else PrivateLogisticRegression(**SETTINGS)
+    )
     return lambda: check(estimator, X, y, public=pool)
 
 

@@ -122,7 +122,7 @@ def main() -> None:
             pool = PublicPool(X[public])
             for name, clf in (
                 ("direct", PrivateLogisticRegression(**how)),
-                ("votes", PrivateClassifier(**how)),
+                ("votes", PrivateClassifier(method="votes", **how)),
                 ("votes, priors matched", PrivateClassifier(**how, prior_matching=True)),
             ):
                 clf.fit(X[private], y[private], public=pool)

@@ -184,7 +184,7 @@ def outside(name: str, table: Table) -> None:
                     continue  # the same fit as the default
                 made = PrivateClassifier(
                     classes=list(range(codes.max() + 1)), epsilon=epsilon, delta=1 / table.n, n_records=table.n,
-                    n_teachers=n_teachers, n_jobs=1, unsafe_noise_seed=seed,
+                    n_teachers=n_teachers, method="votes", n_jobs=1, unsafe_noise_seed=seed,
                 ).fit(*private, public=PublicPool(public[0]))  # fmt: skip
                 right[n_teachers].append(float(np.mean(made.predict(test[0]) == test[1])))
         right[ours] = right["auto"]
@@ -212,7 +212,7 @@ def persons(splits: int) -> None:
             pool, held_out = order[:5_000], order[5_000:]
             made = PrivateClassifier(
                 classes=list(range(10)), epsilon=epsilon, delta=1 / units, n_records=units, n_rows=len(writers),
-                unsafe_noise_seed=seed,
+                method="votes", unsafe_noise_seed=seed,
             ).fit(train.X, train.codes, public=PublicPool(test.X[pool]), groups=writers)  # fmt: skip
             right.append(float(np.mean(made.predict(test.X[held_out]) == test.codes[held_out])))
         print(f"  ε = {epsilon:<4g}default {mean(right)} (K = {made.recipe_.n_teachers})", flush=True)

@@ -64,7 +64,7 @@ def measured(name: str, load: Callable[[], Table], epsilon: float, number: int) 
         of_split = []
         for models in TEACHERS:
             clf = PrivateClassifier(
-                classes=classes, epsilon=epsilon, delta=DELTA, n_records=len(private),
+                method="votes", classes=classes, epsilon=epsilon, delta=DELTA, n_records=len(private),
                 unsafe_noise_seed=seed, **models,
             )  # fmt: skip
             clf.fit(take(X, private), labels[private], public=PublicPool(take(X, public)))

@@ -63,7 +63,7 @@ def measured(name: str, splits: int | None) -> None:
             for what, models in {"before": BEFORE, "default": {}}.items():
                 made = PrivateClassifier(
                     **models, classes=np.unique(parts.y_test).tolist(), epsilon=epsilon, delta=1 / units,
-                    n_records=units, n_rows=None if groups is None else rows, unsafe_noise_seed=seed,
+                    n_records=units, n_rows=None if groups is None else rows, method="votes", unsafe_noise_seed=seed,
                 ).fit(parts.X_private, parts.y_private, public=PublicPool(parts.X_public), groups=groups)  # fmt: skip
                 right[what].append(float(np.mean(made.predict(parts.X_test) == parts.y_test)))
         said = " · ".join(f"{what} {mean(each)}" for what, each in right.items())

@@ -59,7 +59,7 @@ def accuracies(
     seeds = [crc32(f"{told} {repeat}".encode()) if seeded else None for repeat in range(repeats)]
     promised = {"classes": CLASSES, "epsilon": epsilon, "delta": DELTA, "n_records": n, **how}
     if method == "votes":
-        promised |= {"n_jobs": 1, "allow_hopeless": True}
+        promised |= {"method": "votes", "n_jobs": 1, "allow_hopeless": True}
     else:
         promised |= {"neighbours": "replace"}  # which the price of votes covers too
     kind = PrivateClassifier if method == "votes" else PrivateLogisticRegression

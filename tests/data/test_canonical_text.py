@@ -223,7 +223,11 @@ def test_an_estimator_refuses_floats_as_ids_before_anything_is_charged_unless_th
         PrivateLogisticRegression(**how).fit(X, y, groups=groups)
     with pytest.raises(DataRefused, match="groups: a column of floats"):
         check(
-            PrivateClassifier(classes=[0, 1], epsilon=1.0, delta=1e-5), X, y, public=PublicPool(X + 0.5), groups=groups
+            PrivateClassifier(method="votes", classes=[0, 1], epsilon=1.0, delta=1e-5),
+            X,
+            y,
+            public=PublicPool(X + 0.5),
+            groups=groups,
         )
     fitted = PrivateLogisticRegression(**how, whole_ids=True, unsafe_noise_seed=1).fit(X, y, groups=groups)
     as_text = PrivateLogisticRegression(**how, unsafe_noise_seed=1)

@@ -213,7 +213,7 @@ def test_what_cannot_be_claimed_beside_the_rest_is_refused_before_anything_is_ch
     head = ledger.head
     with pytest.raises(PreconditionFailed, match="Declare n_records, or open another ledger"):
         fit(ledger, read=True, epsilon=0.5)
-    votes = PrivateClassifier(classes=[0, 1], epsilon=1.0, delta=1e-5, ledger=ledger)
+    votes = PrivateClassifier(method="votes", classes=[0, 1], epsilon=1.0, delta=1e-5, ledger=ledger)
     with pytest.raises(PreconditionFailed, match="another kind of change"):
         votes.fit(X, Y, public=PublicPool(POOL))
     assert ledger.head == head

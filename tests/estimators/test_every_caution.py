@@ -68,7 +68,9 @@ PRIVATE_WORDS, PUBLIC_WORDS = words(N), PublicPool(words(100), numeric=["dose"])
 
 
 def votes(**how: Any) -> PrivateClassifier:
-    return PrivateClassifier(**{"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_jobs": 1, **how})
+    return PrivateClassifier(
+        **{"method": "votes", "classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_jobs": 1, **how}
+    )
 
 
 def labels(**how: Any) -> LabelPrivateClassifier:

@@ -75,7 +75,9 @@ def test_features_that_serve_as_the_pool_beat_a_small_pool_of_other_rows() -> No
     train, pool, test = order[:4_000], order[4_000:4_060], order[4_060:6_060]
     settings = {"classes": list(mushroom.classes), "epsilon": 0.5, "delta": 1e-5, "n_jobs": 1, "unsafe_noise_seed": 1}
     ours = LabelPrivateClassifier(**settings).fit(X[train], y[train]).score(X[test], y[test])
-    theirs = PrivateClassifier(**settings, n_records=4_000).fit(X[train], y[train], public=PublicPool(X[pool]))
+    theirs = PrivateClassifier(method="votes", **settings, n_records=4_000).fit(
+        X[train], y[train], public=PublicPool(X[pool])
+    )
     assert ours > theirs.score(X[test], y[test]) + 0.01
 
 

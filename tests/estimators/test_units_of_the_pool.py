@@ -23,7 +23,7 @@ ROWS = PLAIN * UNITS + MIDDLES
 
 def fitted(X: Any, **changes: Any) -> PrivateClassifier:
     settings = {"classes": [0, 1], "epsilon": 8.0, "delta": 1e-5, "n_teachers": 20, "unsafe_noise_seed": 1, "n_jobs": 1}
-    made = PrivateClassifier(**{**settings, **changes})
+    made = PrivateClassifier(method="votes", **{**settings, **changes})
     return made.fit(X[:N], LABELS[:N], public=PublicPool(X[N:]))
 
 

@@ -270,10 +270,6 @@ def test_status_does_not_count_units(make_run: Any, cli: Any) -> None:
         ({"teachers.keeps_model": "yes"}, "[teachers] keeps_model must be true or false"),
         ({"teachers.environment": 3}, "[teachers] environment must name"),
         ({"teachers.command": None}, "[teachers] keeps_model is for teachers that are a command"),
-        (
-            {"method.by": "auto", "teachers.count": None, "mechanism.queries": None},
-            "a command is not tried out so often",
-        ),
     ],
 )  # fmt: skip
 def test_settings_that_do_not_go_together_are_refused(make_run: Any, changes: dict[str, Any], said: str) -> None:

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,10 +19,11 @@ import quorate
 from quorate.accounting import PureDP
 from quorate.data import reading
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.folder.planned import _evaluation, plan_folder, settings_to_run
+from quorate.folder.planned import _evaluation, plan_folder, recommended, settings_to_run
 from quorate.folder.settings import read_settings
 from quorate.ledger import Budget, GuaranteeScope, Ledger
 from quorate.planning.text import render_plan
+from quorate.run.expected import Expected
 
 TOML = """\
 [data]
@@ -119,7 +121,7 @@ def test_a_plan_does_not_promise_adding_and_removing_where_a_run_would_read_the_
 @pytest.mark.heavy
 def test_neither_does_the_choice_of_a_method(folder: Path, raises_when_opened: Path) -> None:
     (folder / "quorate.toml").write_text(TOML + '[method]\nby = "auto"\n')
-    settings = settings_to_run(folder, keep=True)
+    settings = settings_to_run(folder)
     assert settings.method.by == "direct"
     assert read_settings(folder / "quorate.toml") == settings
 
@@ -261,3 +263,31 @@ def test_labelled_rows_say_whose_they_are_where_a_column_does(folder: Path) -> N
     told = _evaluation(read_settings(folder / "quorate.toml"))
     assert told is not None
     assert len(told) == 2
+
+
+@pytest.mark.parametrize(
+    ("by", "line"),
+    [
+        (None, "Recommended: the direct method, which the file has already: quorate run "),
+        ("direct", "Recommended: the direct method, which the file has already: quorate run "),
+        ("votes", 'Recommended: the direct method; write by = "auto" under [method], then: quorate run '),
+    ],
+)
+def test_a_plan_ends_with_one_recommendation_that_the_file_takes(folder: Path, by: str | None, line: str) -> None:
+    if by is not None:
+        (folder / "quorate.toml").write_text(f'{TOML}[method]\nby = "{by}"\n')
+    made = plan_folder(folder, rehearse="no")
+    assert made.first.way == "direct"
+    assert recommended(folder, made).startswith(line)
+    (folder / "quorate.toml").write_text(f'{TOML}[method]\nby = "auto"\n')
+    assert read_settings(folder / "quorate.toml").chosen == "direct"
+
+
+def test_where_nothing_is_gained_a_plan_recommends_no_run(folder: Path) -> None:
+    made = plan_folder(folder, rehearse="no")
+    poor = Expected(accuracy=0.6, low=0.5, high=0.7, basis="labelled public rows", rehearsals=6)
+    nothing = replace(made, commonest=0.7, rows=(replace(made.first, expected=poor), *made.rows[1:]))
+    assert "no row is expected to be better than always saying" in recommended(folder, nothing)
+    assert recommended(folder, replace(nothing, commonest=0.55)).startswith("Recommended: the direct method")
+    cannot = replace(made, rows=(replace(made.first, cannot="too few"), *made.rows[1:]))
+    assert "no row of votes or of the direct method can answer" in recommended(folder, cannot)

@@ -22,7 +22,8 @@ def test_check_and_run_say_what_to_expect(make_run: MakeRun, cli: Cli) -> None:
         out.split()
     )
     expected = json.loads(cli("check", root, "--rehearse", "--json")[1])["expected"]
-    assert "expected" not in json.loads(cli("check", root, "--json")[1])
+    assert json.loads(cli("check", root, "--json")[1])["expected"] == expected  # by itself, where there are labels
+    assert "expected" not in json.loads(cli("check", root, "--no-rehearse", "--json")[1])
     assert not (root / "ledger.db").exists()
 
     code, out, _ = cli("run", root, "--rehearse")
@@ -39,8 +40,12 @@ def test_check_and_run_say_what_to_expect(make_run: MakeRun, cli: Cli) -> None:
     assert "\nbaseline   accuracy " in cli("status", root)[1]
 
 
-def test_a_rehearsal_needs_labelled_public_rows_and_teachers(make_run: MakeRun, cli: Cli) -> None:
+def test_a_rehearsal_needs_labelled_public_rows(make_run: MakeRun, cli: Cli) -> None:
     code, _, err = cli("check", make_run(), "--rehearse")
     assert (code, "name a table of them: [data] evaluation" in " ".join(err.split())) == (2, True), err
-    code, _, err = cli("check", make_run("direct", **DIRECT), "--rehearse")
-    assert (code, "--rehearse plays votes of teachers" in err) == (2, True), err
+    direct = make_run("direct", **DIRECT)
+    code, _, err = cli("check", direct, "--rehearse")
+    assert (code, "name a table of them: [data] evaluation" in " ".join(err.split())) == (2, True), err
+    labelled = make_run("labelled", **DIRECT, **WITH_LABELS)
+    expected = json.loads(cli("check", labelled, "--json")[1])["expected"]
+    assert 0 < expected["low"] <= expected["accuracy"] <= expected["high"] <= 1

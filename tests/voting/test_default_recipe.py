@@ -28,6 +28,7 @@ def mean_accuracy(mushroom, **choices):
         order = np.random.default_rng(seed).permutation(len(y))
         private, public, test = np.split(order, [int(0.8 * len(y)), int(0.82 * len(y))])
         learner = PrivateClassifier(
+            method="votes",
             **choices,
             classes=classes,
             epsilon=EPSILON,

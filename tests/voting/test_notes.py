@@ -89,13 +89,13 @@ def test_a_whole_number_beyond_the_floats_is_no_reason_for_a_check_to_fail() -> 
 def test_a_scaler_around_the_classifier_is_said_by_fit_before_the_charge_in_the_words_of_check() -> None:
     X, y, pool = tables()
     Z = StandardScaler().fit_transform(X)
-    checked = check(PrivateClassifier(**VOTES), Z, y, public=PublicPool(pool))
+    checked = check(PrivateClassifier(method="votes", **VOTES), Z, y, public=PublicPool(pool))
     (note,) = checked.private_notes.reveal()
     assert note.code == "private-columns-were-scaled"
     assert note.words.split()[0] in str(checked)  # the owner's terminal
     assert "scaled by what was fitted on all" in " ".join(str(checked).split())
     assert "scaled" not in checked.to_json()
-    piped = make_pipeline(StandardScaler(), PrivateClassifier(**VOTES))
+    piped = make_pipeline(StandardScaler(), PrivateClassifier(method="votes", **VOTES))
     with warnings.catch_warnings():
         warnings.simplefilter("error", PrivacyWarning)
         with pytest.raises(PrivacyWarning) as raised:  # before the charge, so that it can be made a refusal

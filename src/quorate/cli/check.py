@@ -14,10 +14,10 @@ from quorate.errors import InvalidParameter
 @click.command(name="check")
 @run_folder
 @click.option(
-    "--rehearse",
-    is_flag=True,
-    help="Play the run on the labelled public rows of [data] evaluation, and say which accuracy to expect. Takes some "
-    "seconds.",
+    "--rehearse/--no-rehearse",
+    default=None,
+    help="Whether to play the run on the labelled public rows of [data] evaluation, and say which accuracy to expect. "
+    "By default it is, where there are enough and the models are quorate's own. Takes some seconds.",
 )
 @click.option(
     "--look",
@@ -27,7 +27,7 @@ from quorate.errors import InvalidParameter
     "must not be reported.",
 )
 @as_json
-def command(run: Path, rehearse: bool, look: bool, as_json: bool) -> None:
+def command(run: Path, rehearse: bool | None, look: bool, as_json: bool) -> None:
     """Read the files of RUN (default: here) and say what it would do and cost.
 
     No private row is learned from, nothing is drawn or charged. What is wrong with a table is told to its owner alone.
@@ -51,7 +51,7 @@ def command(run: Path, rehearse: bool, look: bool, as_json: bool) -> None:
         read = read_run(run, begin=False, settings=settings, watch=watch)
     done = was_charged(read)
     result = check(read, look=look, done=done)
-    if rehearse:
+    if rehearse or (rehearse is None and not done and read.can_be_rehearsed):
         result = result.expecting(*read.expected())
     if as_json:
         print_json({**result.found, **({"finished": True} if done else {})})

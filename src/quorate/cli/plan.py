@@ -81,7 +81,7 @@ def command(
     asks for it. Where there are labelled public rows ([data] evaluation), the best rows are rehearsed on them, which
     takes up to half a minute, and with thousands of images a minute.
     """
-    from quorate.folder.planned import how_to_take, plan_folder
+    from quorate.folder.planned import plan_folder, recommended
     from quorate.release.keys import file_to_write
 
     if html is not None:
@@ -116,8 +116,7 @@ def command(
     if html is not None:
         click.echo(f"\nwrote {html}")
     click.echo(f"\n{paid or 'Nothing was charged, and the private file was not opened.'}")
-    if take := how_to_take(run, made):
-        click.echo(take)
+    click.echo(recommended(run, made))
 
 
 def _one_source(*, estimate: bool, spend: float | None, typed_in: bool) -> None:

@@ -156,9 +156,10 @@ class Division:
 
 
 def votes(parts: Split, epsilon: float, seed: int, *, groups: Any = None) -> Scored:
-    """Let teachers of the images vote, with every choice left to the defaults; with `groups` the unit is a person."""
+    """Let teachers of the images vote, every other choice left to the defaults; with `groups` the unit is a person."""
     n_images = len(parts.X_private)
     model = PrivateClassifier(
+        method="votes",
         classes=list(range(10)),
         epsilon=epsilon,
         delta=DELTA,

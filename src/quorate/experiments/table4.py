@@ -276,10 +276,11 @@ def _paper(data: str, method: str, epsilon: float | None) -> float | None:
 
 
 def classifier(parts: Split, epsilon: float, seed: int, **more: Any) -> PrivateClassifier:
-    """Return the shipped classifier, unfitted, for this split and budget; seeded, since the rows are public."""
+    """Return the shipped classifier of votes, unfitted, for a split and a budget; seeded, since the rows are public."""
     n = len(parts.y_private)
     classes = np.unique(parts.y_private).tolist()
-    return PrivateClassifier(classes=classes, epsilon=epsilon, delta=1 / n, n_records=n, unsafe_noise_seed=seed, **more)
+    how = {"classes": classes, "epsilon": epsilon, "delta": 1 / n, "n_records": n, "unsafe_noise_seed": seed}
+    return PrivateClassifier(**{"method": "votes", **how, **more})
 
 
 def fitted_score(parts: Split, model: PrivateClassifier) -> Scored:

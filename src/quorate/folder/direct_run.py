@@ -50,6 +50,7 @@ from quorate.release.keys import fingerprint_key
 from quorate.release.target import noise_and_key
 from quorate.report import Facts, Score
 from quorate.run.drawn_rows import parquet_of
+from quorate.run.expected import Expected
 from quorate.run.look import Look, Names
 from quorate.run.method import Method
 from quorate.run.progress import PARTS, duration
@@ -105,6 +106,13 @@ class DirectRun(PreparedRun):
         return look_at_rounds(
             self.task, private.y, private_ids(data, private), names=names, ids=lambda ids: notes_on_ids(data, ids)
         )
+
+    @one_thread()
+    def expected(self) -> tuple[Expected | None, float]:
+        """Rehearse a run on its labelled public rows, with settings alone: no private row has a part in it."""
+        from quorate.folder.planned import expected_of_direct
+
+        return expected_of_direct(self.folder.root, self.settings, n_records=self.task.plan.n_units)
 
     @property
     def published_table(self) -> tuple[Rows, ColumnKinds]:

@@ -31,12 +31,15 @@ from quorate.folder.tables import dropped_from_no_public_table, pool_of, read_po
 from quorate.mechanisms.schedule import open_fields
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Plan
-from quorate.planning.planned import plan
+from quorate.planning.planned import expected_of_rounds, plan
 from quorate.run.chosen_method import ChosenMethod
+from quorate.run.expected import Expected
+from quorate.run.public_facts import PublicFacts
 from quorate.run.relation import ChosenRelation, choose_relation
+from quorate.students.scores import SCORE_WORDS
 from quorate.voting.models import student_of, teacher_of
 
-_BY_OF_FIRST = {"direct": "direct", "votes": "auto"}  # what has a run go the way of the first row
+_WAYS = {"direct": "the direct method", "votes": "votes of teachers"}
 TAKES_A_WHILE = "Rehearsing on public rows: this takes up to half a minute, and with thousands of images longer."
 
 
@@ -117,6 +120,37 @@ def _relation(folder: RunFolder, settings: Settings, unit: str) -> ChosenRelatio
         held=folder.terms(settings.budget.composition).relation,
         unit=unit,
     )
+
+
+def expected_of_direct(root: Path, settings: Settings, *, n_records: int) -> tuple[Expected | None, float]:
+    """Return what is to be expected of a direct run, rehearsed on its labelled public rows, and of the commonest class.
+
+    Raises InvalidParameter, DataRefused if there are no public rows, or no labelled ones, or they do not fit.
+    """
+    data = settings.data
+    evaluation = _evaluation(settings)
+    if evaluation is None or data.public is None or not isinstance(settings.method.feature_map, str):
+        raise InvalidParameter(
+            "--rehearse plays on public rows with labels, in coordinates that [data] public tells by a named feature "
+            "map; name a table of them: [data] evaluation"
+        )
+    unit = "record" if data.unit is None else data.whose or "person"
+    relation = _relation(RunFolder(root), settings, unit)
+    facts = PublicFacts(
+        n_records=n_records,
+        n_rows=data.n_rows,
+        n_public=1,
+        n_classes=len(data.classes),
+        width=0,
+        epsilon=settings.share[0],
+        delta=settings.share[1],
+        unit=unit,
+        neighbours=relation.noise or "replace",
+    )
+    with naming(keys_of(settings)):
+        return expected_of_rounds(
+            facts, _public(settings), data.classes, evaluation, judged=data.judged, feature_map=_feature_map(settings)
+        )
 
 
 def settings_to_run(root: Path, *, before: Callable[[str], None] | None = None) -> Settings:
@@ -234,16 +268,24 @@ def _public(settings: Settings) -> PublicPool:
     return pool_of(data, read_pool(data))
 
 
-def how_to_take(root: Path, made: Plan) -> str:
-    """Say which line of ``quorate.toml`` has a run go the way of the first row; "" where none does.
+def recommended(root: Path, made: Plan) -> str:
+    """Return what a plan comes to in one sentence: whether to run, by which method, and the line that takes it.
 
     `root`: the run's folder. `made`: its plan.
     """
-    by = _BY_OF_FIRST.get(made.first.way, "")
+    first, run = made.first, f"quorate run {for_shell(root)}"
+    if first.cannot or first.way not in _WAYS:
+        return "Recommended: no run by this budget, since no row of votes or of the direct method can answer."
+    if made.gains_nothing:
+        return (
+            f"Recommended: no run by this budget; by {SCORE_WORDS[made.scoring]} no row is expected to be better than "
+            "always saying the commonest class."
+        )
+    way = _WAYS[first.way]
+    chosen = read_settings(root / "quorate.toml").chosen
+    if chosen is None or chosen == first.way:
+        return f"Recommended: {way}, which the file has already: {run}"
     document = tomllib.loads((root / "quorate.toml").read_text(encoding="utf-8-sig"))
-    now = document.get("method", {}).get("by", "votes")
-    if not by or made.first.cannot:
-        return ""
-    if now in (by, "auto"):
-        return f"quorate run {for_shell(root)} goes the way of the first row."
-    return f'To go the way of the first row, write by = "{by}" under [method]. Next:\nquorate check {for_shell(root)}'
+    open_ = method_by_rule({name: section for name, section in document.items() if name != "method"})
+    by = "auto" if open_ is None or open_ == first.way else first.way
+    return f'Recommended: {way}; write by = "{by}" under [method], then: {run}'

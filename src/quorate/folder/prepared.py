@@ -25,6 +25,7 @@ from quorate.folder.opened_student import untrusted_types
 from quorate.folder.published import FACTS, STUDENT, is_finished, publish_files, read_facts
 from quorate.folder.settings import DECISION_THRESHOLD, Settings
 from quorate.ledger import Budget, Ledger
+from quorate.planning.rehearsal.material import FEWEST
 from quorate.release import Charge
 from quorate.release.keys import write_atomically, write_beside
 from quorate.release.target import floor_budget
@@ -95,9 +96,19 @@ class PreparedRun(ABC):
     def look(self) -> Secret[Look | None]:
         """Look at the private table, for its owner's terminal alone."""
 
+    @abstractmethod
     def expected(self) -> tuple[Expected | None, float]:
         """Rehearse a run on its labelled public rows: the accuracy to expect, and that of the commonest class."""
-        raise InvalidParameter("--rehearse plays votes of teachers; quorate plan rehearses the other methods")
+
+    @property
+    def can_be_rehearsed(self) -> bool:
+        """Whether that takes seconds, asks nobody, and there are rows and a declared number for it."""
+        settings, evaluation = self.settings, self.evaluation
+        own = (*settings.teachers.fields, settings.teachers.model, settings.student.model)
+        if evaluation is None or settings.data.public is None or any(":" in name for name in own):
+            return False
+        plain = not settings.teachers.fields and isinstance(settings.method.feature_map, str)
+        return plain and settings.data.n_records is not None and len(evaluation.truth) >= FEWEST
 
     @property
     @abstractmethod

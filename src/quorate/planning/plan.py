@@ -15,6 +15,7 @@ from quorate.planning.crossing import AGREEMENTS, Crossing, sparse_vector_from
 from quorate.planning.plan_row import PlanRow
 from quorate.planning.vote_rows import Grid, numbers_of_teachers, vote_rows
 from quorate.plugins import PLAN_ROWS, every
+from quorate.run.chosen_method import ChosenMethod, choose_method
 from quorate.run.public_facts import PublicFacts
 from quorate.students.scores import SCORE_WORDS
 
@@ -73,6 +74,14 @@ class Plan:
         """What rows are put in order by."""
         scored = None if self.first.expected is None else self.first.expected.scored
         return "accuracy" if scored is None else scored.scoring
+
+    @property
+    def gains_nothing(self) -> bool:
+        """Whether true labels let expect no row to be better than always saying the commonest class."""
+        expected = self.first.expected
+        if expected is None or expected.other_labels or self.commonest is None:
+            return False
+        return expected.gain(self.commonest) <= 0
 
     @property
     def nothing_changes_above(self) -> float | None:
@@ -193,24 +202,26 @@ def _merit(row: PlanRow) -> float:
     return -math.inf if row.expected is None else row.expected.merit
 
 
-_MOSTLY = {  # where labels do not tell, by the tables of docs/how-to/which-method.md and docs/planner.md
-    "direct": "where a {unit} is about one row, it was ahead of votes on most tables measured",
-    "votes": "where a {unit} has many rows, votes were ahead where it was measured",
-}
 _TOO_CLOSE = (
     f"and labels that are not the true ones do not tell the two methods apart by {100 * BETWEEN_METHODS:g} points or "
     "less: {}another is expected {:.1f} points above it"
 )
 
 
-def _mostly_ahead(facts: PublicFacts) -> str:
-    """Return which method was ahead on most tables measured: the direct one where a unit is about one row.
+def _mostly_ahead(facts: PublicFacts) -> ChosenMethod | None:
+    """Return the method that the rule of public facts takes where no public row has a label."""
+    return choose_method(
+        grouped=facts.unit != "record" or facts.n_rows is not None,
+        n_records=facts.n_records,
+        n_rows=facts.n_rows,
+        unit=facts.unit,
+    )
 
-    Of persons with an unknown number of rows nothing is told.
-    """
-    if facts.n_rows is None and facts.unit != "record":
-        return ""
-    return "direct" if (facts.rows or 1) <= 2 * (facts.n_records or 1) else "votes"
+
+def _why(facts: PublicFacts) -> str:
+    """Return why that method was mostly ahead."""
+    method = _mostly_ahead(facts)
+    return "" if method is None else method.why
 
 
 def _standing(facts: PublicFacts, row: PlanRow) -> float:
@@ -258,7 +269,7 @@ def _reason(facts: PublicFacts, ordered: Sequence[PlanRow]) -> str:
         ahead = first.expected.merit - max(map(_merit, in_full))
         of = "" if len(in_full) == len(rest) else "of the rows that were rehearsed in full "
         if ahead < 0:
-            return f"{_MOSTLY[first.way].format(unit=facts.unit)}, {_TOO_CLOSE.format(of, 100 * -ahead)}"
+            return f"{_why(facts)}, {_TOO_CLOSE.format(of, 100 * -ahead)}"
         if first.expected.scored is not None:
             word = SCORE_WORDS[first.expected.scored.scoring]
             close = f"but the next row's is less than {CLOSE:g} behind it" if ahead < CLOSE else f"{ahead:.3f} ahead"
@@ -267,8 +278,7 @@ def _reason(facts: PublicFacts, ordered: Sequence[PlanRow]) -> str:
             return f"{of}its expected accuracy is the highest, but the next row's is less than {CLOSE:g} below it"
         return f"{of}its expected accuracy is the highest, {100 * ahead:.1f} points above the next row's"
     if first.way == "direct":
-        mostly = _MOSTLY["direct"].format(unit=facts.unit)
-        return f"{mostly}; whether it is here, a rehearsal on labelled public rows tells"
+        return f"{_why(facts)}; whether it is here, a rehearsal on labelled public rows tells"
     if first.way != "votes":
         return "no other row can answer; what accuracy it gives, public rows can tell"
     values = first.mechanism is not None and first.mechanism.releases_values

@@ -224,8 +224,7 @@ def _rehearsals(
 
 def _no_gain(made: Plan) -> tuple[str, ...]:
     """Say that even the best row is expected to be no better than always saying the commonest class."""
-    expected = made.first.expected
-    if expected is None or expected.other_labels or made.commonest is None or expected.gain(made.commonest) > 0:
+    if not made.gains_nothing:
         return ()
     score = SCORE_WORDS[made.scoring]
     return (f"by {score}, no row is expected to be better than always saying the commonest class; nothing is bought",)

@@ -1,0 +1,88 @@
+"""Which method a classifier's fit has by its arguments, what it then does, and that a fit which was begun keeps it."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from quorate import PrivateClassifier, PublicPool
+from quorate.errors import BudgetExhausted, InvalidParameter, PreconditionFailed
+
+RNG = np.random.default_rng(0)
+X, POOL = RNG.normal(size=(400, 3)), PublicPool(RNG.normal(size=(60, 3)))
+Y = (X[:, 0] > 0).astype(int)
+HOW: dict[str, Any] = {"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_jobs": 1, "allow_hopeless": True}
+
+
+@pytest.mark.parametrize(
+    ("given", "grouped", "by", "why"),
+    [
+        ({}, False, "direct", "a record is one row"),
+        ({"method": "votes"}, False, "votes", "it was asked for"),
+        ({"n_teachers": 9, "batched": False}, False, "votes", "n_teachers and batched are for votes"),
+        ({"online_answers": 1}, True, "votes", "online_answers is for votes"),
+        ({"n_records": 100, "n_rows": 400}, True, "direct", "up to 40 rows a person"),
+        ({"n_records": 9, "n_rows": 400, "unit": "visit"}, True, "votes", "a visit has 44 rows on average"),
+        ({"n_records": 100}, True, "votes", "fewer than 2,000 persons are declared"),
+        ({"n_records": "many"}, True, "direct", "nothing declared"),  # refused where it is used
+        ({}, True, "direct", "nothing declared says that a person has more than 40 rows"),
+    ],
+)
+def test_arguments_and_declared_numbers_choose_the_method(given: Any, grouped: bool, by: str, why: str) -> None:
+    chosen = PrivateClassifier(**{**HOW, **given})._chosen(grouped=grouped)
+    assert (chosen, why in chosen.why) == (by, True), chosen
+
+
+def test_what_is_for_teachers_is_refused_beside_a_direct_fit_that_was_asked_for() -> None:
+    clf = PrivateClassifier(method="direct", **HOW, queries=9, mechanism="NoisyCounts")
+    with pytest.raises(InvalidParameter, match=r"^queries and mechanism are for votes of teachers, and method="):
+        clf.fit(X, Y, public=POOL)
+    with pytest.raises(InvalidParameter, match='did you mean "direct"'):
+        PrivateClassifier(method="dirct", **HOW).fit(X, Y, public=POOL)
+
+
+def test_a_direct_fit_predicts_reports_and_says_why_there_is_nothing_to_ask(tmp_path: Path) -> None:
+    clf = PrivateClassifier(**HOW, n_records=400).fit(X, Y, public=POOL)
+    assert clf.method_ == "direct"
+    assert "method: direct, since" in repr(clf)
+    assert "method" in clf._repr_html_inner()
+    assert clf.score(X, Y) > 0.8
+    assert clf.predict_proba(X[:2]).shape == (2, 2)
+    assert "PrivateClassifier.fit" in clf.summary()
+    assert clf.ex_post_epsilon_ is None
+    assert clf.export(tmp_path / "model.skops").exists()
+    with pytest.raises(PreconditionFailed, match=r"nothing to ask: .* give online_answers= before fit"):
+        clf.ask(X[:1])
+    with pytest.raises(AttributeError, match='released_ is of votes, and this fit was direct; set method="votes"'):
+        _ = clf.released_
+    assert not hasattr(clf, "recipe_")
+    copy = pickle.loads(pickle.dumps(clf))  # noqa: S301
+    assert np.array_equal(copy.predict(X), clf.predict(X))
+    clf.decision_threshold = "balanced"
+    assert clf.decision_threshold_ != 0.5
+    assert np.array_equal(clf.predict(X), clf.predict_proba(X)[:, 1] >= clf.decision_threshold_)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # two fits without a ledger
+        clf.set_params(method="votes", decision_threshold="accuracy", n_teachers=40).fit(X, Y, public=POOL)
+    assert clf.method_ == "votes"
+    assert clf.released_.asked.all()
+    assert not hasattr(clf, "n_rounds_")
+
+
+def test_a_fit_goes_on_by_the_method_that_its_ledger_was_charged_for(tmp_path: Path) -> None:
+    how = {**HOW, "n_records": 400}
+    first = PrivateClassifier(**how, ledger=tmp_path / "direct.db").fit(X, Y, public=POOL)
+    again = PrivateClassifier(**how, ledger=tmp_path / "direct.db").resume(X, Y, public=POOL)
+    assert again.method_ == "direct"
+    assert np.array_equal(again.predict_proba(X), first.predict_proba(X))
+    votes = PrivateClassifier(method="votes", **how, ledger=tmp_path / "votes.db").fit(X, Y, public=POOL)
+    with pytest.raises(BudgetExhausted, match=r"charged for a fit by votes: resume\(...\) goes on with it"):
+        PrivateClassifier(**how, ledger=tmp_path / "votes.db").fit(X, Y, public=POOL)
+    later = PrivateClassifier(**how, ledger=tmp_path / "votes.db").resume(X, Y, public=POOL)
+    assert (later.method_, later.method_.why) == ("votes", "the fit was begun so")
+    assert np.array_equal(later.predict_proba(X), votes.predict_proba(X))
