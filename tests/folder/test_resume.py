@@ -282,7 +282,7 @@ def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(
 
 
 @pytest.mark.default_cases(1)
-@pytest.mark.parametrize("model", ["tree", "lightgbm"])
+@pytest.mark.parametrize("model", ["logistic", "lightgbm"])
 def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(
     model: str, make_run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
