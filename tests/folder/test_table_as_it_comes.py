@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ import pytest
 
 import quorate
 from quorate.data.dialect import Dialect
+from quorate.deferred import skops
 from quorate.errors import InvalidParameter
 from quorate.folder.batch import load_run
 from quorate.folder.direct_run import read_direct
+from quorate.folder.published import read_facts
 from quorate.folder.settings import read_settings
 
 NAMES = ["Patient", "Aufnahme", "Temperatur", "Leukozyten", "Station", "Sepsis"]
@@ -61,7 +64,9 @@ def test_an_export_goes_all_the_way(tmp_path: Path, cli: Any, method: str, monke
     path = tmp_path / "run" / "quorate.toml"
     text = path.read_text(encoding="utf-8").replace('by = "votes"', f'by = "{method}"')
     path.write_bytes(codecs.BOM_UTF8 + text.encode())  # as Notepad saves it
-    for command in (("check", "run"), ("run", "run"), ("export", "run", "--to", "out", "--format", "tre")):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    export = ("export", "run", "--to", "out", "--format", "tre", "--model", "both")
+    for command in (("check", "run"), ("run", "run"), export):
         code, out, err = cli(*command)
         assert code == 0, (command, err)
     code, out, err = cli("check-export", "out")
@@ -76,6 +81,13 @@ def test_an_export_goes_all_the_way(tmp_path: Path, cli: Any, method: str, monke
         pl.col("Leukozyten").str.replace(".", "", literal=True).cast(pl.Int64),
     )
     assert (quorate.load(tmp_path / "out").predict(typed) == read[0]).all()
+    script = runpy.run_path(str(tmp_path / "out" / "read_table.py"))
+    rows = script["read_table"]("evaluation.csv", separator=";", encoding="cp1252")
+    student = skops.io.load("out/student.skops", trusted=read_facts(tmp_path / "run").student_file.trusted)
+    assert (student.predict(rows) == read[0]).all()
+    session = onnxruntime.InferenceSession("out/student.onnx")
+    names = [entry.name for entry in session.get_inputs()]
+    assert (session.run(None, script["onnx_inputs"](rows, names))[0] == read[0]).all()
 
 
 def settings(folder: Path, **data: Any) -> Any:
