@@ -19,7 +19,7 @@ from sklearn.tree import DecisionTreeClassifier
 from quorate.data.encoding import public_encoder
 from quorate.data.feature_maps.named import feature_map_for
 from quorate.deferred import skops
-from quorate.direct.model import published_model
+from quorate.direct.flow import published_model
 from quorate.direct.plan import plan_direct
 from quorate.errors import PreconditionFailed
 from quorate.export import onnx_model
