@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 import runpy
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,52 @@ def test_an_export_goes_all_the_way(tmp_path: Path, cli: Any, method: str, monke
     session = onnxruntime.InferenceSession("out/student.onnx")
     names = [entry.name for entry in session.get_inputs()]
     assert (session.run(None, script["onnx_inputs"](rows, names))[0] == read[0]).all()
+
+
+def with_notes(n: int, seed: int) -> pl.DataFrame:
+    """Such visits of which 4 % are ill, with a note that some of them lack."""
+    table, rng = visits(n, seed), np.random.default_rng(seed)
+    rare = table.filter((table["Sepsis"] == "nein").to_numpy() | (rng.random(n) < 0.1))
+    words = ["Fieber", "Übelkeit", "ruhig", "Schmerz", "besser", "schläft"]
+    notes = [" ".join(rng.choice(words, 4)) if rng.random() < 0.8 else None for _ in range(rare.height)]
+    return rare.with_columns(pl.Series("Notiz", notes))
+
+
+@pytest.mark.heavy
+def test_seven_commands_and_one_edit_take_a_rare_class_with_notes_all_the_way(
+    tmp_path: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    monkeypatch.chdir(tmp_path)
+    export_of(with_notes(4_000, 1), tmp_path / "private.csv")
+    export_of(with_notes(500, 2).drop("Sepsis", "Patient"), tmp_path / "public.csv")
+    new = export_of(with_notes(600, 3), tmp_path / "evaluation.csv")
+    tables = ("--from", "private.csv", "--public", "public.csv", "--evaluation", "evaluation.csv")
+    facts = ("--label", "Sepsis", "--unit", "Patient", "--n-records", 2_000, "--epsilon", 2)
+    said = {}
+    for name, *rest in (
+        ("init", "run", *tables, *facts, "--yes"),
+        ("plan", "run"),
+        ("check", "run"),
+        ("run", "run"),
+        ("report", "run"),
+        ("export", "run", "--format", "tre", "--model", "both", "--to", "out"),
+        ("check-export", "out"),
+    ):
+        code, said[name], err = cli(name, *rest)
+        assert code == 0, (name, err)
+        if name == "plan":
+            path = tmp_path / "run" / "quorate.toml"
+            path.write_text(re.sub(r'^by = "\w+"', 'by = "direct"', path.read_text(encoding="utf-8"), flags=re.M))
+    assert "text      'Notiz'" in said["init"]
+    assert 'write by = "direct" under [method]' in " ".join(said["plan"].split())
+    assert "0 failed" in said["check-export"]
+    script = runpy.run_path(str(tmp_path / "out" / "read_table.py"))
+    rows = script["read_table"]("evaluation.csv", separator=";", encoding="cp1252")
+    session = onnxruntime.InferenceSession("out/student.onnx")
+    names = [entry.name for entry in session.get_inputs()]
+    classes = session.run(None, script["onnx_inputs"](rows, names))[0]
+    assert (classes == quorate.load(tmp_path / "out").predict(new.drop("Sepsis", "Patient"))).all()
 
 
 def settings(folder: Path, **data: Any) -> Any:
