@@ -6,6 +6,7 @@ import pickle
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.datasets import make_classification
 from sklearn.metrics import roc_auc_score
@@ -84,6 +85,21 @@ def test_there_is_no_balance_without_public_rows() -> None:
         clf.fit(X, y)
     clf.set_params(decision_threshold=0.2, class_shares={"ja": 0.1}).fit(X, y)
     np.testing.assert_array_equal(clf.predict(X) == "ja", clf.predict_proba(X)[:, 0] >= 0.2)
+
+
+@pytest.mark.parametrize("kind", [PrivateClassifier, PrivateLogisticRegression])
+def test_without_public_rows_a_declared_share_is_the_balanced_threshold(kind: Any) -> None:
+    X, y = table()
+    frame = pl.DataFrame(X[:800], schema=[f"x{at}" for at in range(X.shape[1])])
+    schema = dict.fromkeys(frame.columns, (-5.0, 5.0))
+    clf = kind(classes=CLASSES, epsilon=4.0, delta=1e-5, n_records=800, decision_threshold="balanced")
+    with pytest.raises(InvalidParameter, match="none at hand; declare class_shares, or give a number"):
+        clf.fit(frame, y[:800], schema=schema)
+    clf.set_params(class_shares={"ja": 0.1}).fit(frame, y[:800], schema=schema)
+    assert clf.decision_threshold_ == 0.1
+    np.testing.assert_array_equal(clf.predict(frame) == "ja", clf.predict_proba(frame)[:, 0] >= 0.1)
+    with pytest.raises(InvalidParameter, match='take "balanced", which does with the declared share'):
+        clf.set_params(decision_threshold="share").predict(frame)
 
 
 def test_what_is_no_score_is_refused_by_name() -> None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from quorate.direct import flow
+from quorate.folder import batch
 from quorate.folder.batch import load_run
 from quorate.folder.direct_run import read_direct
 from quorate.folder.methods import execute
 from quorate.ledger import Ledger
 from quorate.mechanisms import NoisyMarginals
 from quorate.release.target import GRADIENT_ROUND, MARGINAL_LEVEL
+from quorate.voting import flow as votes_flow
+from quorate.voting.models import teacher_named
 
 from .test_direct_maps import WARD, WITHOUT_POOL
 
@@ -93,8 +98,6 @@ VOTES = {
 def test_votes_without_public_rows_go_on_where_a_kill_left_them_and_are_told(
     make_run: Any, cli: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from quorate.voting import flow as votes_flow
-
     root = make_run(**VOTES)
     code, out, err = cli("check", root)
     assert code == 0, err
@@ -123,6 +126,32 @@ def test_votes_without_public_rows_go_on_where_a_kill_left_them_and_are_told(
     assert first[0] == 0, first[2]
     assert cli("ask", root, root / "new.csv")[1] == first[1]
     assert "finished" in cli("status", root)[1]
+
+
+def _entries(root: Path) -> list[Any]:
+    with Ledger(root / "ledger.db") as ledger:
+        return [entry for entry in ledger.export() if entry["kind"] != "started"]
+
+
+def test_votes_on_drawn_rows_that_logistic_teachers_began_go_on_with_them(
+    make_run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = make_run(**{**VOTES, "schema.age": [0, 120], "schema.bmi": [10, 60]})
+    with monkeypatch.context() as then:
+        settled = batch._config
+        then.setattr(
+            batch,
+            "_config",
+            lambda *given: replace(settled(*given), earlier_defaults=True, teacher=teacher_named("logistic")),
+        )
+        then.setattr(votes_flow, "teach", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            execute(load_run(root), command="quorate run")
+    entries = _entries(root)
+    run = load_run(root)
+    assert isinstance(run.task.teacher, LogisticRegression)
+    execute(run, command="quorate run")
+    assert _entries(root) == entries
 
 
 @pytest.mark.heavy

@@ -13,6 +13,7 @@ from tests.direct.test_drawn_pool_fit import LISTS, NUMBERS, Killed, patients, w
 from quorate import Budget, Ledger, PrivateClassifier, PublicPool, check
 from quorate.accounting import Composed, DiscreteGaussian, Event, Repeated, epsilon
 from quorate.data.declared_schema import Schema
+from quorate.ensemble.linear.tiny import TinyTeacher
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.labelling.active import Margin
 from quorate.mechanisms import ConfidentNoisyMax, LaplaceNoisyMax, NoisyMarginals
@@ -26,7 +27,15 @@ N = 600
 
 
 def estimator(**changes: Any) -> PrivateClassifier:
-    given = {"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_records": N, "n_jobs": 1, "unsafe_noise_seed": 4}
+    given = {
+        "method": "votes",
+        "classes": [0, 1],
+        "epsilon": 2.0,
+        "delta": 1e-5,
+        "n_records": N,
+        "n_jobs": 1,
+        "unsafe_noise_seed": 4,
+    }
     return PrivateClassifier(**{**given, **changes})
 
 
@@ -282,3 +291,19 @@ def test_votes_on_drawn_rows_are_nearly_as_good_as_on_real_ones() -> None:
     real = alone().fit(rows[:6_000], labels[:6_000], public=PublicPool(rows[6_000:]))
     assert drawn.score(new, truth) > real.score(new, truth) - 0.04
     assert drawn.score(new.to_pandas(), truth) == drawn.score(new, truth)
+
+
+def test_teachers_are_tiny_in_coordinates_of_the_drawn_rows_and_the_charge_does_not_depend_on_these(
+    fitted: tuple[PrivateClassifier, Ledger],
+) -> None:
+    rows, labels = wards(N, 1)
+    task = estimator()._task(rows, labels, public=None, groups=None, schema=LISTS)
+    assert isinstance(task.teacher, TinyTeacher)
+    assert task.recipe.n_teachers == fitted[0].recipe_.n_teachers == round(N / 3)
+    drawn = task.inputs.public.reverse()[:30]
+    then = task.on(drawn)
+    assert then.views.teacher.directions.digest != task.views.teacher.directions.digest
+    assert then.content_key == task.content_key
+    alike = task.on(pl.concat([drawn[:1]] * 30))  # paid for by then: what has no coordinates is seen as it is
+    assert alike.views.teacher.directions is None
+    assert alike.content_key == task.content_key

@@ -105,9 +105,9 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
     decision_threshold : {"accuracy", "balanced", "share"} or float, default "accuracy"
         From which probability on the rarer of two classes is predicted: by `class_shares`, else the second of
         `classes`. "accuracy" is 0.5; "balanced" the mean probability over the public pool, for a high balanced
-        accuracy; "share" flags as many rows of the pool as `class_shares` declares; or a number in (0, 1). "balanced"
-        and "share" need public rows. It is free of charge, leaves probabilities as they are, and may be set after
-        ``fit``.
+        accuracy, or where there is none the share that `class_shares` declares; "share" flags as many rows of the pool
+        as that, and needs public rows; or a number in (0, 1). It is free of charge, leaves probabilities as they are,
+        and may be set after ``fit``.
     ledger : path or Ledger, optional
         As for :class:`~quorate.PrivateClassifier`. The same fit on the same data in the same ledger goes on where it
         was broken off, and costs nothing when it is finished; :meth:`resume` never charges. Where the machine, the
@@ -163,6 +163,7 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
     True
     """
 
+    _called = "PrivateLogisticRegression"  # in reports and messages
     _declared: tuple[Any, tuple[str, ...]] | None = (
         None  # of rows whose columns were declared, and columns to leave out
     )
@@ -328,7 +329,7 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         """
         self._fitted()
         if not hasattr(self, "_kept"):
-            raise PreconditionFailed("a copy of a fitted PrivateLogisticRegression has no ledger; the original reports")
+            raise PreconditionFailed(f"a copy of a fitted {self._called} has no ledger; the original reports")
         utility = Utility()
         if evaluation is not None:
             X, y = rows_and_labels(evaluation)
@@ -406,23 +407,24 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
             return prepare_direct(config, X, y, public=public, groups=groups, **how)
 
         task = with_key(ledger_location(self.ledger), prepared, begin=begin)
-        require_pool(self._rule(task.classes), task.has_public_pool)
+        require_pool(self._rule(task.classes), task.has_public_pool, self._class_shares(task.classes))
         return task
 
     def _metadata(self, act: str) -> RunMetadata:
         return RunMetadata(
-            title=f"PrivateLogisticRegression.{act}",
-            command=f"PrivateLogisticRegression(...).{act}(X, y, public=...)",
+            title=f"{self._called}.{act}",
+            command=f"{self._called}(...).{act}(X, y, public=...)",
             started=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
     def _check(
-        self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, look: bool = False
+        self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, look: bool = False, **how: Any
     ) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
         task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False)
         ids = only_whole_ids(groups) if self.whole_ids else groups
-        return check_of_rounds(task, self.ledger, look=look_at_rounds(task, y, ids) if look else NO_LOOK)
+        how |= {"public": public, "feature_map": self.feature_map, "shares": self._class_shares(task.classes)}
+        return check_of_rounds(task, self.ledger, look=look_at_rounds(task, y, ids) if look else NO_LOOK, **how)
 
     def _seen(self, X: Any) -> Any:
         """Return rows as the model sees them: dates as numbers, and no text missing."""

@@ -70,15 +70,23 @@ def require_probabilities(learner: Any, rule: DecisionThreshold, *, name: str = 
         )
 
 
-def require_pool(rule: DecisionThreshold, has_pool: bool, *, name: str = "decision_threshold") -> None:
-    """Refuse a rule that is made of public rows where there are none.
+def require_pool(
+    rule: DecisionThreshold,
+    has_pool: bool,
+    shares: Sequence[float | None] | None,
+    *,
+    name: str = "decision_threshold",
+) -> None:
+    """Refuse a rule that is made of public rows where there are none; "balanced" does with declared shares.
 
-    Raises InvalidParameter naming the rule.
+    Raises InvalidParameter naming the rule, and what there is in its place.
     """
-    if rule in ("balanced", "share") and not has_pool:
-        raise InvalidParameter(
-            f'{name}="{rule}" needs public rows, and there are none at hand; give a number in (0, 1)'
-        )
+    if has_pool or rule not in ("balanced", "share") or (rule == "balanced" and shares is not None):
+        return
+    instead = "declare class_shares" if rule == "balanced" else 'take "balanced", which does with the declared share'
+    raise InvalidParameter(
+        f'{name}="{rule}" needs public rows, and there are none at hand; {instead}, or give a number in (0, 1)'
+    )
 
 
 def with_threshold(
@@ -92,8 +100,9 @@ def with_threshold(
 ) -> Any:
     """Return a model that predicts by a rule; made of scikit-learn's parts, and the same one where nothing moves.
 
-    "balanced" takes the mean probability over the public pool, whatever the shares of the classes are there; "share"
-    the threshold that as many rows of the pool reach as are declared to be of the rarer class.
+    "balanced" takes the mean probability over the public pool, whatever the shares of the classes are there; where
+    there is no pool, the declared share of the rarer class, which is that mean over the people. "share" takes the
+    threshold that as many rows of the pool reach as are declared to be of the rarer class.
 
     `model`: fitted. `rule`: of :func:`check_decision_threshold`. `classes`, `shares`: as declared. `pool`: public rows
     as the model takes them; None where there is none. `name`: as its user knows it. Raises InvalidParameter if the rule
@@ -101,13 +110,16 @@ def with_threshold(
     """
     if rule == "accuracy":
         return model
-    require_pool(rule, pool is not None, name=name)
+    require_pool(rule, pool is not None, shares, name=name)
     require_probabilities(model, rule, name=name)
     if len(np.atleast_1d(model.classes_)) < 2:  # it says one class whatever it is asked
         return model
     positive = rarer(shares or (0.5, 0.5))
     if isinstance(rule, float):
         threshold: float | None = rule
+    elif pool is None:
+        assert shares is not None  # noqa: S101 - or it was refused
+        threshold = shares[positive]
     else:
         told = class_probabilities(model, pool, list(classes))[:, positive]
         threshold = threshold_of(rule, told, None if shares is None else shares[positive])

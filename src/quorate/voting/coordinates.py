@@ -140,10 +140,14 @@ def in_coordinates(
     *,
     n_teachers: int,
     n_queries: int,
+    share: float = 1.0,
 ) -> tuple[Views, TinyTeacher | None]:
-    """Let the student see coordinates of the pool, and tiny teachers as well, which are returned."""
+    """Let the student see coordinates of the pool, and tiny teachers as well, which are returned.
+
+    `share`: of μ², for answers.
+    """
     rows = facts.rows or n_teachers
-    labels = n_queries / (n_queries + facts.online_answers)  # their share of the budget
+    labels = share * n_queries / (n_queries + facts.online_answers)
     coordinates = pool.coordinates(
         n_classes=facts.n_classes,
         mu_n=mu_of_gaussian(facts.epsilon, facts.delta) * sqrt(labels) * rows,

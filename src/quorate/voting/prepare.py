@@ -111,6 +111,7 @@ def prepare(
     tiny = pool is not None and config.teacher is None
     facts = replace(facts, tiny=tiny, most_tiny=config.most_tiny)
     made, partition = _recipe(config, asked, inputs, views, facts, grouped=grouped)
+    seen = partial(_seen, config, asked, facts, made)
     if pool is not None:
         asked, views, made = _in_coordinates(asked, views, made, facts, pool, inputs)
     return Task(
@@ -141,8 +142,23 @@ def prepare(
         strategy=asked.strategy,
         earlier=partial(_earlier, config, X, y, noise=noise, **how),
         relation=relation_of(config, partition, terms, n_was_read=_reads_units(config, asked), unit=asked.unit),
-        seen=partial(_views, config, asked, images=None),
+        seen=seen,
     )
+
+
+def _seen(
+    config: RunConfig, asked: _Arguments, facts: PublicFacts, made: Recipe, inputs: Inputs
+) -> tuple[Views, Any, Recipe]:
+    """Return how models see rows of a pool that was drawn, who votes, and the recipe that says so.
+
+    Nothing is refused by then: rows that have no coordinates, as those that are all equal, are seen as they are.
+    """
+    views = _views(config, asked, inputs, None)
+    pool = _pool_for_votes(config, asked, inputs, views, facts)
+    if pool is None:
+        return views, asked.teacher, made
+    asked, views, made = _in_coordinates(asked, views, made, facts, pool, inputs)
+    return views, asked.teacher, made
 
 
 def _earlier(config: RunConfig, X: Any, y: Any, *, respells: bool, **how: Any) -> Iterator[Task]:
@@ -162,10 +178,10 @@ def _pool_for_votes(
 ) -> PoolForVotes | None:
     """Return what coordinates of the pool follow from; None where models see rows in another way.
 
-    They are for a student that is left open, on public rows and queries that are fixed beforehand; and how many rows
-    there are has to be known.
+    They are for a student that is left open and queries that are fixed beforehand; how many rows there are has to be
+    known.
     """
-    open_ = (config.student is None or asked.student == AutoStudent()) and config.schema is None
+    open_ = config.student is None or asked.student == AutoStudent()
     if config.earlier_defaults or not open_ or asked.strategy is not None or facts.rows is None:
         return None
     return pool_for_votes(inputs.public, views, asked.mechanism)
@@ -175,8 +191,15 @@ def _in_coordinates(
     asked: _Arguments, views: Views, made: Recipe, facts: PublicFacts, pool: PoolForVotes, inputs: Inputs
 ) -> tuple[_Arguments, Views, Recipe]:
     """Let the student see coordinates of the pool, and tiny teachers as well."""
-    numbers = {"n_teachers": made.n_teachers, "n_queries": made.n_queries}
-    views, teacher = in_coordinates(pool, views, inputs.public, facts, **numbers)
+    views, teacher = in_coordinates(
+        pool,
+        views,
+        inputs.public,
+        facts,
+        n_teachers=made.n_teachers,
+        n_queries=made.n_queries,
+        share=1.0 if made.pool is None else 1 - made.pool.share,
+    )
     views.student.wrapped(None, inputs.public)  # what is published would fail after the charge otherwise
     asked = replace(asked, teacher=asked.teacher if teacher is None else teacher, student=AutoStudent())
     return asked, views, with_directions_told(made, views)
@@ -205,13 +228,7 @@ def _reads_units(config: RunConfig, asked: _Arguments) -> bool:
 
 
 def _recipe(
-    config: RunConfig,
-    asked: _Arguments,
-    inputs: Inputs,
-    views: Views,
-    facts: PublicFacts,
-    *,
-    grouped: bool,
+    config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts, *, grouped: bool
 ) -> tuple[Recipe, Partition]:
     """Fill in what was left open, try the student, and refuse what can answer nothing; return the partition as well."""
     made = _fill_in(config, asked, facts, declared=inputs.declared, grouped=grouped)
@@ -255,11 +272,6 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
     with naming({"model": named("student")}):
         check_unfitted(student.learner, preprocessing=config.preprocessing)
     refuse_plain_student(student.learner)
-    if config.classes is None:
-        raise InvalidParameter(
-            "classes= is required. Reading the label set from the data can reveal that a rare label is present. "
-            'Example: classes=["no", "yes"]'
-        )
     len(check_classes(config.classes))
     return _Arguments(
         epsilon=epsilon,

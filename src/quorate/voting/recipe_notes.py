@@ -39,7 +39,9 @@ def with_directions_told(made: Recipe, views: Views) -> Recipe:
     who = "teachers and student see" if views.student.directions is seen else "teachers see"
     what = "patches of the public images" if seen.of_patches else "the public pool"
     told = f"the {seen.n_directions} leading directions of {what}"
-    if isinstance(seen, UnitCoordinates):
+    if isinstance(seen, UnitCoordinates) and made.pool is not None:  # before they are drawn, and afterwards
+        told = "coordinates that the drawn rows define, linear ones and those of two kernels,"
+    elif isinstance(seen, UnitCoordinates):
         told = f"{seen.n_directions} coordinates that {what} defines, linear ones and those of two kernels,"
     told = f"{who} {told} in place of {views.width:,} columns"
     return replace(made, why=(*made.why, told))

@@ -90,7 +90,7 @@ class Task:
         another way than then.
     `relation`: where a pool is drawn and a change of one unit was asked for: for which its noisy counts are.
     `released`: the noisy counts that the pool was drawn from; None before that, and where there are public rows.
-    `seen`: how teachers and student see rows, of other inputs.
+    `seen`: of inputs with another pool: how teachers and student see rows, who votes, and the recipe.
     """
 
     inputs: Inputs = field(repr=False)
@@ -121,13 +121,14 @@ class Task:
     earlier: Callable[..., Iterator[Task]] = field(default=_nothing_else, repr=False, compare=False)
     relation: ChosenRelation | None = None
     released: ReleasedMarginals | None = field(default=None, repr=False, compare=False)
-    seen: Callable[[Inputs], Views] | None = field(default=None, repr=False, compare=False)
+    seen: Callable[[Inputs], tuple[Views, Any, Recipe]] | None = field(default=None, repr=False, compare=False)
 
     def on(self, pool: Rows, released: ReleasedMarginals | None = None) -> Task:
         """Return the task with the pool that was drawn for it."""
         assert self.seen is not None  # noqa: S101 - the caller's condition
         inputs = self.inputs.on(pool)
-        return replace(self, inputs=inputs, views=self.seen(inputs), released=released)
+        views, teacher, made = self.seen(inputs)
+        return replace(self, inputs=inputs, views=views, teacher=teacher, recipe=made, released=released)
 
     @property
     def draws_pool(self) -> bool:
@@ -343,4 +344,5 @@ class Task:
         if pool is None:
             return inputs
         marginals = {"schema": pool.declared.facts, "share": pool.share, "rows": pool.n_rows}
-        return {**{key: value for key, value in inputs.items() if key != "directions"}, "public": marginals}
+        of_pool = {"directions", *(("teacher", "batched") if self.facts.tiny else ())}  # which coordinates decide
+        return {**{key: value for key, value in inputs.items() if key not in of_pool}, "public": marginals}
