@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.sparse import csr_array
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
@@ -205,6 +206,24 @@ def test_a_fitted_one_has_what_people_reach_for(tmp_path: Path) -> None:
         assert scores.shape == (N,)
         assert ((scores > 0) == (chances[:, 1] > chances[:, 0])).all()
         assert get_scorer("roc_auc")(made, X, Y) == pytest.approx(made.score(X, Y, scoring="roc_auc"))
+
+
+@pytest.mark.heavy
+@pytest.mark.several_fits
+@pytest.mark.parametrize("container", [pl.DataFrame, pd.DataFrame, np.asarray, csr_array])
+def test_columns_that_decide_have_the_largest_importances_whatever_holds_them(container: Any) -> None:
+    rng = np.random.default_rng(4)
+    rows = rng.normal(size=(2_400, 3))
+    labels = (rows[:, 1] + 0.1 * rng.normal(size=2_400) > 0).astype(int)
+    public = PublicPool(container(rows[2_000:]))
+    common: dict[str, Any] = {"classes": [0, 1], "epsilon": 8.0, "delta": 1e-5, "unsafe_noise_seed": 1}
+    for made in (PrivateClassifier(GaussianNB(), **common, n_teachers=40), PrivateLogisticRegression(**common)):
+        if container is csr_array and isinstance(made, PrivateClassifier):
+            made.set_params(teacher=LogisticRegression())
+        importances = made.fit(container(rows[:2_000]), labels[:2_000], public=public).importances_
+        first, *others = sorted(importances, key=lambda name: -importances[name])
+        assert first in ("1", "column_1")
+        assert importances[first] > 3 * importances[others[0]]
 
 
 def test_scores_are_finite_where_a_class_has_no_chance() -> None:

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
+import polars as pl
+import pytest
 
 from quorate.export.check import ExportCheck
+from quorate.export.contents import table_script
 from quorate.export.onnx_features import patch_sums, product_features
+from quorate.folder.student_rows import reader_of_columns
+from quorate.report.student_file import StudentFile, TableColumn, Written
 
 
 def test_check() -> None:
@@ -30,3 +38,49 @@ def test_onnx_parts() -> None:
         (9, 1, 36),
         True,
     )
+
+
+@pytest.mark.parametrize(
+    ("written", "number", "day"),
+    [
+        (None, "38,8", "1969-12-31T12:30+01:00"),
+        (
+            Written(decimal=",", thousands=".", date_format="dd.mm.yyyy", missing=("k.A.",)),
+            "-1.234,5",
+            "1.12.2023 06:30",
+        ),
+    ],
+    ids=["as tables write", "as declared"],
+)
+def test_the_program_beside_a_model_reads_a_table_as_the_run_does(
+    written: Written | None, number: str, day: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kinds = {"n": "number", "d": "date", "h": "time", "s": "duration", "c": "category"}
+    how: dict[str, Any] = {"type": "text", "written": written, "comma": written is None}
+    columns = tuple(TableColumn(name=name, holds="text", read_as=kind, **how) for name, kind in kinds.items())
+    cells = {
+        "n": [number, "n/a", "12", None],
+        "d": ["2024-03-01", day, "?", None],
+        "h": ["12:30", "00:00:30", "23:59:59.5", None],
+        "s": ["60", "86400", "0.5", None],
+        "c": ["north", "k.A.", "süd", None],
+    }
+    table, reader = pl.DataFrame(cells), reader_of_columns(columns, None)
+    expected = reader.kinds(reader(table)).fill_nan(None)
+    file = StudentFile(rows="table", columns=columns)
+    program: dict[str, Any] = {"__name__": "read_table"}
+    script = table_script(SimpleNamespace(student_file=file))  # type: ignore[arg-type]
+    assert script is not None
+    exec(script, program)  # noqa: S102 - our own
+    assert program["converted"](table)["c"].to_list() == ["north", None if written else "k.A.", "süd", None]
+    assert program["converted"](table).drop("c").equals(expected.drop("c"))
+    with pytest.raises(ValueError, match="column 'n': 'many' is no number"):
+        program["converted"](table.with_columns(n=pl.lit("many")))
+
+
+def test_a_table_that_is_taken_as_it_is_has_no_program_beside_it() -> None:
+    number = TableColumn(name="age", holds="number", read_as="number", type="number")
+    raw = TableColumn(name="day", holds="time", type="date")  # of a Pipeline of the owner's
+    for columns in ((number,), (number, raw)):
+        facts: Any = SimpleNamespace(student_file=StudentFile(rows="table", columns=columns))
+        assert table_script(facts) is None

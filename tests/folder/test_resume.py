@@ -17,6 +17,7 @@ import pytest
 from tests.preloaded import Forked
 
 from quorate.errors import PreconditionFailed
+from quorate.folder import direct_run
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
 from quorate.folder.status import read_status
@@ -282,7 +283,7 @@ def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(
 
 
 @pytest.mark.default_cases(1)
-@pytest.mark.parametrize("model", ["tree", "lightgbm"])
+@pytest.mark.parametrize("model", ["logistic", "lightgbm"])
 def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(
     model: str, make_run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -314,6 +315,14 @@ def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(
     execute(load_run(broken), command="quorate run")
     assert chunks == [0, 64, last, 64, last]
     assert label_rows(broken) == label_rows(whole)
+
+
+def test_a_large_table_is_told_to_be_read_before_it_is(
+    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(direct_run, "LARGE_FILE", 100)
+    said = cli("run", make_run())[2].splitlines()
+    assert said.index("reading private rows (1)") < said.index("training teachers (12)")
 
 
 @pytest.mark.heavy

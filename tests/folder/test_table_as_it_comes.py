@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import codecs
+import re
+import runpy
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,11 @@ import pytest
 
 import quorate
 from quorate.data.dialect import Dialect
+from quorate.deferred import skops
 from quorate.errors import InvalidParameter
 from quorate.folder.batch import load_run
 from quorate.folder.direct_run import read_direct
+from quorate.folder.published import read_facts
 from quorate.folder.settings import read_settings
 
 NAMES = ["Patient", "Aufnahme", "Temperatur", "Leukozyten", "Station", "Sepsis"]
@@ -61,7 +65,9 @@ def test_an_export_goes_all_the_way(tmp_path: Path, cli: Any, method: str, monke
     path = tmp_path / "run" / "quorate.toml"
     text = path.read_text(encoding="utf-8").replace('by = "votes"', f'by = "{method}"')
     path.write_bytes(codecs.BOM_UTF8 + text.encode())  # as Notepad saves it
-    for command in (("check", "run"), ("run", "run"), ("export", "run", "--to", "out", "--format", "tre")):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    export = ("export", "run", "--to", "out", "--format", "tre", "--model", "both")
+    for command in (("check", "run"), ("run", "run"), export):
         code, out, err = cli(*command)
         assert code == 0, (command, err)
     code, out, err = cli("check-export", "out")
@@ -76,6 +82,59 @@ def test_an_export_goes_all_the_way(tmp_path: Path, cli: Any, method: str, monke
         pl.col("Leukozyten").str.replace(".", "", literal=True).cast(pl.Int64),
     )
     assert (quorate.load(tmp_path / "out").predict(typed) == read[0]).all()
+    script = runpy.run_path(str(tmp_path / "out" / "read_table.py"))
+    rows = script["read_table"]("evaluation.csv", separator=";", encoding="cp1252")
+    student = skops.io.load("out/student.skops", trusted=read_facts(tmp_path / "run").student_file.trusted)
+    assert (student.predict(rows) == read[0]).all()
+    session = onnxruntime.InferenceSession("out/student.onnx")
+    names = [entry.name for entry in session.get_inputs()]
+    assert (session.run(None, script["onnx_inputs"](rows, names))[0] == read[0]).all()
+
+
+def with_notes(n: int, seed: int) -> pl.DataFrame:
+    """Such visits of which 4 % are ill, with a note that some of them lack."""
+    table, rng = visits(n, seed), np.random.default_rng(seed)
+    rare = table.filter((table["Sepsis"] == "nein").to_numpy() | (rng.random(n) < 0.1))
+    words = ["Fieber", "Übelkeit", "ruhig", "Schmerz", "besser", "schläft"]
+    notes = [" ".join(rng.choice(words, 4)) if rng.random() < 0.8 else None for _ in range(rare.height)]
+    return rare.with_columns(pl.Series("Notiz", notes))
+
+
+@pytest.mark.heavy
+def test_seven_commands_and_one_edit_take_a_rare_class_with_notes_all_the_way(
+    tmp_path: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    onnxruntime = pytest.importorskip("onnxruntime")
+    monkeypatch.chdir(tmp_path)
+    export_of(with_notes(4_000, 1), tmp_path / "private.csv")
+    export_of(with_notes(500, 2).drop("Sepsis", "Patient"), tmp_path / "public.csv")
+    new = export_of(with_notes(600, 3), tmp_path / "evaluation.csv")
+    tables = ("--from", "private.csv", "--public", "public.csv", "--evaluation", "evaluation.csv")
+    facts = ("--label", "Sepsis", "--unit", "Patient", "--n-records", 2_000, "--epsilon", 2)
+    said = {}
+    for name, *rest in (
+        ("init", "run", *tables, *facts, "--yes"),
+        ("plan", "run"),
+        ("check", "run"),
+        ("run", "run"),
+        ("report", "run"),
+        ("export", "run", "--format", "tre", "--model", "both", "--to", "out"),
+        ("check-export", "out"),
+    ):
+        code, said[name], err = cli(name, *rest)
+        assert code == 0, (name, err)
+        if name == "plan":
+            path = tmp_path / "run" / "quorate.toml"
+            path.write_text(re.sub(r'^by = "\w+"', 'by = "direct"', path.read_text(encoding="utf-8"), flags=re.M))
+    assert "text      'Notiz'" in said["init"]
+    assert 'write by = "direct" under [method]' in " ".join(said["plan"].split())
+    assert "0 failed" in said["check-export"]
+    script = runpy.run_path(str(tmp_path / "out" / "read_table.py"))
+    rows = script["read_table"]("evaluation.csv", separator=";", encoding="cp1252")
+    session = onnxruntime.InferenceSession("out/student.onnx")
+    names = [entry.name for entry in session.get_inputs()]
+    classes = session.run(None, script["onnx_inputs"](rows, names))[0]
+    assert (classes == quorate.load(tmp_path / "out").predict(new.drop("Sepsis", "Patient"))).all()
 
 
 def settings(folder: Path, **data: Any) -> Any:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
+from importlib import resources
 from typing import Any, Final
 
 from quorate.folder import published
 from quorate.report import Facts
 from quorate.report.plain import as_json as plain
+from quorate.report.student_file import TableColumn, Written
 from quorate.report.words import REPORT_FILES
 
 FORMAT: Final = "quorate export 1"
 MANIFEST, METADATA, VERSIONS, COVER = "manifest.json", "metadata.json", "versions.json", "COVER-SHEET.md"
 ONNX: Final = "student.onnx"
 SKOPS: Final = published.STUDENT
+TABLE_SCRIPT: Final = "read_table.py"
 PROMPT: Final = published.PROMPT
 POOL: Final = published.POOL
 
@@ -26,6 +29,7 @@ MEANING: Final = {
     COVER: "this sheet",
     SKOPS: "the model, for Python with scikit-learn and skops",
     ONNX: "the same model for programs without Python",
+    TABLE_SCRIPT: "a program that reads dates and numbers of a table as the model takes them; the check makes it again",
     "labels.csv": "the released labels of public rows",
     PROMPT: "the student as a prompt: public rows with released labels, as examples for a language model",
     POOL: "rows drawn from noisy counts of the columns: they stand for public rows, and are not people",
@@ -51,7 +55,41 @@ NEEDED: Final = {
     )
     for kind, card in CARDS.items()
 }
-OPTIONAL: Final = frozenset({SKOPS, ONNX, PROMPT, POOL, "labels.csv", "audit.json", *REPORT_FILES.values()})
+OPTIONAL: Final = frozenset(
+    {SKOPS, ONNX, TABLE_SCRIPT, PROMPT, POOL, "labels.csv", "audit.json", *REPORT_FILES.values()}
+)
+
+
+def table_script(facts: Facts) -> str | None:
+    """Return a program that reads a table as the model takes it; None where its cells can be taken as they are."""
+    columns = () if facts.student_file is None else facts.student_file.known_columns
+    if any(column.read_as is None and column.holds == "time" for column in columns):
+        return None  # a Pipeline of the owner's takes times as they are
+    told = [_for_script(column) for column in columns if column.read_as != "dropped" and column.holds != "missing"]
+    if not any(entry["kind"] in ("date", "time", "duration") or entry["marked"] for entry in told):
+        return None
+    entries = "".join(
+        f"    { ({name: part for name, part in entry.items() if name != 'marked'})!r},\n" for entry in told
+    )
+    source = resources.files("quorate.export").joinpath("read_table.py").read_text(encoding="utf-8")
+    return source.replace("COLUMNS: list[dict[str, Any]] = []", f"COLUMNS: list[dict[str, Any]] = [\n{entries}]", 1)
+
+
+def _for_script(column: TableColumn) -> dict[str, Any]:
+    held = "number" if column.holds == "number" else "date" if column.holds == "time" else "text"
+    kind = column.read_as or held
+    written = column.written or Written()
+    by_text = kind == "number" and column.holds == "text"
+    return {
+        "name": column.name,
+        "kind": "text" if kind == "category" else kind,
+        "comma": column.comma,
+        "decimal": written.decimal,
+        "thousands": written.thousands,
+        "date_format": written.date_format,
+        "missing": list(written.missing),
+        "marked": by_text or column.comma or bool(written.missing or written.decimal),
+    }
 
 
 def metadata(facts: Facts, onnx: Any, files: Collection[str], model_version: Any) -> dict[str, Any]:

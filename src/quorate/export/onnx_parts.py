@@ -20,7 +20,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.impute import KNNImputer, MissingIndicator
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, PolynomialFeatures
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from quorate.errors import PreconditionFailed
@@ -93,6 +93,14 @@ class DampedCounts(_LearnsNothing):
         return np.log(np.maximum(counts, 1)) + np.minimum(counts, 1)
 
 
+class ConstantBefore(_OfColumns):
+    """The rows with a column of ones before them, which skl2onnx makes in single precision."""
+
+    def transform(self, X: Any) -> Any:
+        """Return one column more."""
+        return np.column_stack([np.ones(len(X)), X])
+
+
 class FillMissing(_LearnsNothing):
     """Missing numbers become given ones.
 
@@ -138,6 +146,8 @@ def in_known_words(part: Any) -> Any:
         return SquareRoots()
     if isinstance(part, KNNImputer):
         return _constant_imputer(part)
+    if isinstance(part, PolynomialFeatures) and part.degree == 1 and part.include_bias:
+        return ConstantBefore(part.n_features_in_)
     if isinstance(part, TfidfVectorizer) and part.sublinear_tf:
         return _damped_words(part)
     if isinstance(part, MissingIndicator):
@@ -241,6 +251,23 @@ def _convert_fill_missing(scope: Any, operator: Any, container: Any) -> None:
     values = np.array([operator.raw_operator.values], dtype=np.float64)
     missing = OnnxIsNaN(rows, op_version=version)
     OnnxWhere(missing, values, rows, op_version=version, output_names=operator.outputs[:1]).add_to(scope, container)
+
+
+def _shape_with_constant(operator: Any) -> None:
+    form = operator.inputs[0].type
+    operator.outputs[0].type = type(form)([None, operator.raw_operator.n_columns + 1])
+
+
+def _convert_constant(scope: Any, operator: Any, container: Any) -> None:
+    from skl2onnx.algebra.onnx_ops import OnnxPad
+    from skl2onnx.common.data_types import FloatTensorType
+
+    (rows,), version = operator.inputs, container.target_opset
+    one = np.array(1, dtype=np.float32 if isinstance(rows.type, FloatTensorType) else np.float64)
+    left = np.array([0, 1, 0, 0], dtype=np.int64)
+    OnnxPad(rows, left, one, mode="constant", op_version=version, output_names=operator.outputs[:1]).add_to(
+        scope, container
+    )
 
 
 def _convert_damped(scope: Any, operator: Any, container: Any) -> None:
@@ -359,12 +386,14 @@ def converters(model: Any) -> dict[str, Any]:
             ProductFeatures: convert_product,
             SquareRoots: convert_roots,
             DampedCounts: _convert_damped,
+            ConstantBefore: _convert_constant,
             Normalizer: _convert_normalizer,
         },
         "custom_shape_calculators": {
             **dict.fromkeys((IsMissing, FillMissing, SinglePrecision, Nystroem), _shape),
             **dict.fromkeys((PatchSums, SquareRoots, DampedCounts, Normalizer), shape_of_sums),
             ProductFeatures: shape_of_product,
+            ConstantBefore: _shape_with_constant,
         },
     }
 

@@ -20,7 +20,20 @@ from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.export import receipt as receipts
 from quorate.export.check import check_files
 from quorate.export.container import zipped
-from quorate.export.contents import CARDS, COVER, FORMAT, MANIFEST, METADATA, ONNX, SKOPS, VERSIONS, as_json, metadata
+from quorate.export.contents import (
+    CARDS,
+    COVER,
+    FORMAT,
+    MANIFEST,
+    METADATA,
+    ONNX,
+    SKOPS,
+    TABLE_SCRIPT,
+    VERSIONS,
+    as_json,
+    metadata,
+    table_script,
+)
 from quorate.export.cover import cover_sheet
 from quorate.export.onnx_model import onnx_student
 from quorate.export.receipt import ExportReceipt, sum_of
@@ -128,6 +141,8 @@ def packaged(
         raise PreconditionFailed("this run published no student; there is no model to hand over")
     if converted is not None:
         files[ONNX] = converted.content
+    if (script := table_script(facts)) is not None:
+        files[TABLE_SCRIPT] = script.encode()
     files[CARDS[kind]] = files.pop("model_card.md")
     files[receipts.NAME] = receipt.to_json().encode()
     files[VERSIONS] = as_json({"run": dict(facts.provenance.versions), "package": _own_versions(model)})

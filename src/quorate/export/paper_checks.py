@@ -14,7 +14,17 @@ from quorate.accounting.figures import at_most, several
 from quorate.accounting.neighbouring import Neighbouring
 from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed, QuorateError
 from quorate.export import receipt as receipts
-from quorate.export.contents import CARDS, COVER, MANIFEST, METADATA, PROMPT, VERSIONS, differing
+from quorate.export.contents import (
+    CARDS,
+    COVER,
+    MANIFEST,
+    METADATA,
+    PROMPT,
+    TABLE_SCRIPT,
+    VERSIONS,
+    differing,
+    table_script,
+)
 from quorate.export.cover import cover_sheet
 from quorate.export.file_checks import failed, kind_of, not_run, passed, read_json
 from quorate.export.receipt import ExportReceipt, receipt_for, sum_of
@@ -148,7 +158,15 @@ def values(files: Mapping[str, bytes]) -> Finding:
         )
     card = CARDS.get(kind_of(files) or "", "model_card.md")
     reports = {name: render_html(facts, language=language) for language, name in REPORT_FILES.items() if name in files}
-    again = {**reports, card: model_card(facts), _FACTS: render_json(facts)}
+    script = table_script(facts)
+    if TABLE_SCRIPT in files and script is None:
+        return failed(f"{TABLE_SCRIPT} does not follow from {_FACTS}.")
+    again = {
+        **reports,
+        **({} if script is None else {TABLE_SCRIPT: script}),
+        card: model_card(facts),
+        _FACTS: render_json(facts),
+    }
     if COVER in files:
         held = _receipt(files)
         if isinstance(held, str):

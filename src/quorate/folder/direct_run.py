@@ -155,7 +155,7 @@ def read_direct(
     refuse_unknown_drop(data)
     public = None if data.public is None else pool_of(data, read_pool(data))
     declared, n_features = _declared(settings, public)
-    watch = watch if _is_large(data) else None
+    watch = watch if is_large(data) else None
     if watch is not None:
         watch("private rows", 0, PARTS)  # before the labels, which lie in the whole of a text
     place = partial(folder.place_for_rows, begin=begin)
@@ -246,7 +246,7 @@ def size_notes(run: DirectRun) -> tuple[Finding, ...]:
     """
     data, task = run.settings.data, run.task
     file = _file_of(data)
-    if file is None or not _is_large(data):
+    if file is None or not is_large(data):
         return ()
     size = file.stat().st_size
     each = _OF_A_CELL * max(task.schema.pool.shape[1], 1)
@@ -272,7 +272,7 @@ def size_notes(run: DirectRun) -> tuple[Finding, ...]:
     return (note("size-of-the-run", words),)
 
 
-def _is_large(data: DataSettings) -> bool:
+def is_large(data: DataSettings) -> bool:
     """Tell whether to go through the private rows takes a while: by the size of a file; of a query, nobody knows."""
     file = _file_of(data)
     return file is None or file.stat().st_size >= LARGE_FILE

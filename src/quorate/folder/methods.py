@@ -17,7 +17,7 @@ from quorate.arguments import for_shell, shown
 from quorate.errors import PreconditionFailed, naming
 from quorate.folder.batch import load_run
 from quorate.folder.choice import NOTHING_CHOSEN, keep_choice
-from quorate.folder.direct_run import NOTHING_TO_ASK, DirectRun, read_direct
+from quorate.folder.direct_run import NOTHING_TO_ASK, DirectRun, is_large, read_direct
 from quorate.folder.loaded import LoadedRun
 from quorate.folder.prepared import PreparedRun, explain_settings_change, publish_run, readers_of, write_draft
 from quorate.folder.settings import Settings, keys_of, settings_of
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 #: What reads a run: from its folder, whether it begins, its settings, whether models are tried, and who is told.
 METHODS: Mapping[str, Callable[[Path, bool, Settings, bool, Watch | None], PreparedRun]] = {
-    "votes": lambda root, begin, settings, tried, _: load_run(root, begin=begin, settings=settings, try_models=tried),
+    "votes": lambda *how: _read_votes(*how),
     "direct": lambda root, begin, settings, _, watch: read_direct(root, begin=begin, settings=settings, watch=watch),
 }
 
@@ -60,6 +60,15 @@ def read_run(
         raise PreconditionFailed(NOTHING_CHOSEN)
     with naming(keys_of(settings)):
         return METHODS[settings.method.by](root, begin, settings, try_models, watch)
+
+
+def _read_votes(root: Path, begin: bool, settings: Settings, tried: bool, watch: Watch | None) -> PreparedRun:
+    if watch is None or not is_large(settings.data):
+        return load_run(root, begin=begin, settings=settings, try_models=tried)
+    watch("private rows", 0, 1)
+    run = load_run(root, begin=begin, settings=settings, try_models=tried)
+    watch("private rows", 1, 1)
+    return run
 
 
 @one_thread()

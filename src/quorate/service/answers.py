@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
+from quorate.accounting.attacker import rounded_up
 from quorate.ledger import Receipt
 from quorate.service.features import Row
 from quorate.service.problems import Problem
@@ -69,6 +70,19 @@ class Standing:
     delta: tuple[float, float]
     entries: int
     head: str
+
+    def amounts(self, name: str) -> dict[str, float]:
+        """Return what was spent of "epsilon" or "delta", rounded up to six digits as pages print it, limit and rest.
+
+        Examples
+        --------
+        >>> how = {"answers_left": 0, "answers_reserved": 0, "delta": (0.0, 1e-5), "entries": 1, "head": ""}
+        >>> Standing(epsilon=(0.999999998, 1.0), **how).amounts("epsilon")
+        {'spent': 1.0, 'limit': 1.0, 'left': 0.0}
+        """
+        exactly, limit = getattr(self, name)
+        spent = min(limit, float(rounded_up(exactly, 6)))
+        return {"spent": spent, "limit": limit, "left": max(0.0, limit - spent)}
 
 
 class Answers(Protocol):

@@ -121,7 +121,7 @@ class Service:
         points = [point.tree() for point in reply.points]
         content = {
             "answers_left": standing.answers_left,
-            "epsilon_spent": standing.epsilon[0],
+            "epsilon_spent": standing.amounts("epsilon")["spent"],
             **({"answer": points[0]} if one else {"answers": points}),
             "charged": reply.charged,
             "receipt": None if reply.receipt is None else reply.receipt.to_object(),
@@ -133,10 +133,7 @@ class Service:
         if not self.healthy:
             raise Problem("unhealthy")
         standing = self.served.answers.standing
-        amounts = {
-            name: {"spent": spent, "limit": limit, "left": max(0.0, limit - spent)}
-            for name, (spent, limit) in (("epsilon", standing.epsilon), ("delta", standing.delta))
-        }
+        amounts = {name: standing.amounts(name) for name in ("epsilon", "delta")}
         return Sent(
             _json(
                 {

@@ -1,0 +1,104 @@
+"""Read a table as the model beside this file takes it: numbers, dates and times as numbers, all else as text.
+
+It needs Python 3.11 and polars alone. A cell that is not written as the public table was is refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any
+
+import polars as pl
+
+COLUMNS: list[dict[str, Any]] = []  # of the model: `quorate export` writes them here
+
+MISSING = {"", "na", "n/a", "nan", "null", "none", "unknown", "?", "-", "."}  # where a number or a time is expected
+TRUTH = {"true": 1.0, "false": 0.0}
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def read_table(path: str, **how: Any) -> pl.DataFrame:
+    """Read a Parquet file, or a CSV file as ``polars.read_csv`` does: `how` is ``separator=";"``, ``encoding=...``."""
+    return converted(
+        pl.read_parquet(path) if path.endswith(".parquet") else pl.read_csv(path, infer_schema=False, **how)
+    )
+
+
+def converted(table: pl.DataFrame) -> pl.DataFrame:
+    """Return the columns of the model as it takes them: dates in days since 1970, hours of a day, durations in days."""
+    return pl.DataFrame([_column(column, table[column["name"]].to_list()) for column in COLUMNS])
+
+
+def onnx_inputs(rows: pl.DataFrame, names: Iterable[str]) -> dict[str, Any]:
+    """Return converted rows as the inputs of ``student.onnx`` of these names take them, ``(n_rows, 1)`` each."""
+    texts = {name for name in names if rows[name].dtype == pl.String}
+    return {
+        name: (
+            rows[name].fill_null("<missing>").to_numpy().astype(object)
+            if name in texts
+            else rows[name].fill_null(float("nan")).to_numpy()
+        )[:, None]
+        for name in names
+    }
+
+
+def _column(column: dict[str, Any], cells: list[Any]) -> pl.Series:
+    say = {"number": _number, "date": _days, "time": _hours, "duration": _duration, "text": _text}[column["kind"]]
+    values = []
+    for cell in cells:
+        absent = cell is None or cell in column["missing"]
+        if not absent and column["kind"] != "text":
+            absent = str(cell).strip().lower() in MISSING
+        try:
+            values.append(None if absent else say(cell, column))
+        except ValueError:
+            raise ValueError(f"column {column['name']!r}: {cell!r} is no {column['kind']} as expected") from None
+    return pl.Series(column["name"], values, dtype=pl.String if column["kind"] == "text" else pl.Float64)
+
+
+def _text(cell: Any, _: dict[str, Any]) -> str:
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+
+
+def _number(cell: Any, column: dict[str, Any]) -> float:
+    if not isinstance(cell, str):
+        return float(cell)
+    text = cell.strip()
+    if text.lower() in TRUTH:
+        return TRUTH[text.lower()]
+    text = text.replace(column["thousands"], "") if column["thousands"] else text
+    if column["decimal"] == "," or (column["comma"] and "." not in text):
+        text = text.replace(",", ".")
+    if re.fullmatch(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", text) is None:
+        raise ValueError
+    return float(text)
+
+
+def _days(cell: Any, column: dict[str, Any]) -> float:
+    if isinstance(cell, date) and not isinstance(cell, datetime):
+        cell = datetime(cell.year, cell.month, cell.day, tzinfo=UTC)
+    if isinstance(cell, str):
+        cell = datetime.fromisoformat(_iso(cell.strip(), column["date_format"]))
+    moment: datetime = cell if cell.tzinfo else cell.replace(tzinfo=UTC)
+    return (moment - EPOCH) / timedelta(days=1)
+
+
+def _iso(text: str, date_format: str) -> str:
+    mark = re.sub(r"[a-z]", "", date_format)[:1]
+    digits = {"dd": r"(?P<dd>\d{1,2})", "mm": r"(?P<mm>\d{1,2})", "yyyy": r"(?P<yyyy>\d{4})"}
+    pattern = re.escape(mark).join(digits[part] for part in date_format.split(mark)) if mark else r"(?!)"
+    found = re.fullmatch(pattern + r"(?P<clock>[T ].+)?", text, re.ASCII)
+    return text if found is None else f"{found['yyyy']}-{found['mm']:0>2}-{found['dd']:0>2}{found['clock'] or ''}"
+
+
+def _hours(cell: Any, _: dict[str, Any]) -> float:
+    clock = time.fromisoformat(cell.strip()) if isinstance(cell, str) else cell
+    spent = timedelta(hours=clock.hour, minutes=clock.minute, seconds=clock.second, microseconds=clock.microsecond)
+    return spent / timedelta(hours=1)
+
+
+def _duration(cell: Any, _: dict[str, Any]) -> float:
+    spent = cell if isinstance(cell, timedelta) else timedelta(seconds=float(cell))
+    return spent / timedelta(days=1)
