@@ -36,11 +36,7 @@ SCHEMA_VERSION: Final = 1
 @stored_as("quorate.accounting.guarantee.OtherRelation")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OtherRelation:
-    """What the same release promises for another relation: its own ε, at the same δ.
-
-    `neighbours`: what may happen to one unit, as a phrase: ``"replace one person"``. `epsilon`, `delta`: ε ≥ 0 and δ in
-    [0, 1].
-    """
+    """What the same release promises for another relation, such as "replace one person": its own ε, at the same δ."""
 
     neighbours: str
     epsilon: float

@@ -101,11 +101,10 @@ def coarse_step(tilt: float, n_laws: int) -> float:
 
 
 def on_grid(laws: list[LossLaw], tilt: float, mu: float, *, step: float | None = None) -> LossLaw:
-    """Return a law that dominates the sum of the independent losses `laws` and a Gaussian part `mu`.
+    """Return a law that dominates the sum of the independent losses `laws`, of atoms alone, and a Gaussian part `mu`.
 
-    `laws`: with atoms alone (μ = 0). `tilt`: θ > 0: the Rényi order of interest, less one. `mu`: μ of the continuous
-    part, kept aside. `step`: the grid step in nats; without it one that costs 2·10⁻⁸ of δ. Larger where the grid would
-    be too long.
+    `tilt`: θ > 0: the Rényi order of interest, less one. `step`: of the grid, in nats; without it one that costs 2·10⁻⁸
+    of δ. Larger where the grid would be too long.
     """
     trimmed = [_trim(law, tilt) for law in laws]
     spread = sum(float(np.ptp(law.losses)) for law in trimmed)

@@ -118,10 +118,9 @@ _MOST_PARTS = 8  # that are looked at one by one
 
 
 def scores(matrix: FloatArray, bits: IntArray, fitted: slice) -> Iterator[tuple[str, FloatArray]]:
-    """Yield ``(name, score of every run)``; scores are learned on the `fitted` runs alone.
+    """Yield ``(name, score of every run)``; of the bits those of the `fitted` runs alone are looked at.
 
-    `matrix`: outcomes ``(n_runs, width)``. `bits`: the secret bit of every run. `fitted`: the runs whose bits may be
-    looked at.
+    `matrix`: outcomes ``(n_runs, width)``. `bits`: the secret bit of every run.
     """
     yield "likelihood ratio of the whole answer", _likelihood_ratio(matrix, bits, fitted)
     encoded, lookup = _encoding(matrix, fitted)

@@ -72,8 +72,7 @@ def gaussian_mu_lower(
 class Tally:
     """How often an attack said 1 and 0 on either data set; arrays of one shape, one entry an attack.
 
-    `said_1_of_1`, `said_1_of_0`: runs on data set 1 and 0 in which the attack said 1. `said_0_of_1`, `said_0_of_0`: the
-    same for 0; where it said neither, it abstained. `runs_1`, `runs_0`: runs on either data set, abstentions included.
+    Where it said neither, it abstained; `runs_1` and `runs_0` count abstentions too.
     """
 
     said_1_of_1: FloatArray

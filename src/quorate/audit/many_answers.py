@@ -133,15 +133,10 @@ _SURE = 5.0  # standard errors from which two answers are taken for correlated
 def audit_equal_votes(
     mechanism: Any, votes: IntArray, n_queries: int, confidence: float, runs: int, noise: NoiseSource, *, name: str
 ) -> GoodnessOfFit:
-    """Compare how often answers to equal votes agree with how often independent ones do.
+    """Compare how often answers to equal votes agree with how often independent ones do, on at least 40 runs.
 
-    `mechanism`: answers each query by itself.
-    `votes`: made-up votes of every query.
-    `n_queries`: of a run, at least 2.
-    `confidence`: in (0, 1): answers that are independent are flagged with probability at most ``1 − confidence``.
-    `runs`: at least 40.
-    `noise`: of the audit.
-    `name`: of the comparison.
+    `mechanism`: answers each query by itself. Independent answers are flagged with probability at most ``1 −
+    confidence``.
     """
     counts = np.broadcast_to(votes, (runs, n_queries, len(votes)))
     answers = _answers_of_runs(mechanism, counts, noise)

@@ -71,8 +71,7 @@ class FaultyTest:
 class FaultyStages:
     """A sparse vector on many streams at once, whose noise is scaled, or left out for some of the queries.
 
-    `mechanism`: the correct one. `factor`: by which the noise of thresholds and queries is multiplied. `every`: of so
-    many queries in a row one is compared as it is with the threshold as it is; 0 for none. Where in a stream the first
+    `factor`: of all noise. `every`: of so many queries in a row one has none; 0 for none. Where in a stream the first
     one stands is drawn, as if the mechanism had answered other streams before.
     """
 
@@ -117,11 +116,7 @@ class FaultyStages:
 
 @dataclass(frozen=True, slots=True)
 class BareAnswers:
-    """A mechanism that answers every so manyth query without its noise.
-
-    `mechanism`: the correct one, which answers each query by itself. `every`: 1 for all answers, 2 for every second
-    one, and so on.
-    """
+    """A mechanism, answering each query by itself, that answers one query in `every` without its noise."""
 
     mechanism: Any
     every: int
@@ -173,11 +168,7 @@ def bare_answers(mechanism: Mechanism, every: int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One kind of fault.
-
-    `sizes`: what can be asked for, from the grossest fault to the smallest. `of`: ``of(mechanism, size)`` is the
-    mechanism with the fault.
-    """
+    """One kind of fault: its sizes, from the grossest to the smallest, and the mechanism that has it at a size."""
 
     sizes: tuple[int, ...]
     of: Callable[[Any, int], Any]
@@ -211,11 +202,7 @@ _PILOT_SEED = 1_000_000  # from here on, so that no audit that counts is among t
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reference:
-    """A mechanism at the setting at which it is measured.
-
-    `mechanism`: the correct one, with the noise that its budget buys. `event`: what is charged for the whole run.
-    `parts`: what an audit of it does.
-    """
+    """A mechanism at the setting at which it is measured, what a whole run is charged, and what an audit does."""
 
     mechanism: Mechanism
     event: Event

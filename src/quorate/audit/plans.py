@@ -89,11 +89,10 @@ class Attack:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PlannedAttack:
-    """An attack that is still to be made.
+    """An attack that is still to be made, on made-up votes.
 
-    `name`: what is attacked, and on which votes. `neighbours`: made-up votes, as :func:`~quorate.audit.audit_mechanism`
-    takes them. `event`: what the attack may at most prove. `runs`: how often the mechanism is run. `audited`: makes
-    of a mechanism what is attacked: the mechanism, or what tells its answers as a few sums.
+    `event`: what it may at most prove. `audited`: makes of a mechanism what is attacked: the mechanism, or what tells
+    its answers as a few sums.
     """
 
     name: str
@@ -136,8 +135,7 @@ class PlannedAttack:
 class PlannedScan:
     """An attack on one answer whose neighbours are chosen among many, on draws of their own.
 
-    `name`: what is scanned. `sees`: which faults show, and how large. `pairs`: made-up votes of one answer. `event`: of
-    one answer. `runs`: on the neighbours that are chosen.
+    `sees`: which faults show, and how large. `runs`: on the neighbours that are chosen.
     """
 
     name: str
@@ -179,8 +177,7 @@ class _Comparison:
 class PlannedPairs(_Comparison):
     """A comparison of a run's answers to equal votes with each other.
 
-    `name`: what is compared. `votes`: of every query; those of the second neighbour, since on a tie some mechanisms
-    need no noise at all. `answers`: of a run, at least 2. `runs`: how often it is run.
+    `votes`: of every query; those of the second neighbour, since on a tie some mechanisms need no noise at all.
     """
 
     name: str
@@ -208,8 +205,7 @@ class PlannedPairs(_Comparison):
 class PlannedComparison(_Comparison):
     """A comparison of a sparse vector's answers with their exact distribution that is still to be made.
 
-    `expected`: the stream, and the answers that it should get. `runs`: how often the stream is asked. `stages_spent`:
-    none where the stream is handed over whole; else it is asked query by query, after so many spent stages.
+    `stages_spent`: none where the stream is handed over whole; else it is asked query by query, after these.
     """
 
     expected: ExpectedAnswers = field(repr=False)
@@ -244,9 +240,8 @@ def sparse_vector_of(mechanism: Any) -> StableSparseVector | None:
 def planned(mechanism: Any, event: Event, n_teachers: int, n_classes: int, runs: int) -> tuple[Planned, ...]:
     """Return the attacks on a run of `mechanism` that was charged `event`, and then the comparisons.
 
-    `mechanism`: any of :mod:`quorate.mechanisms`, or one with the same methods. `event`: what was charged for the whole
-    run. `n_teachers`, `n_classes`: k and C; both public. `runs`: of the attack on one answer; whole schedules, which
-    draw more noise, get as many as fit.
+    `n_teachers`, `n_classes`: public. `runs`: of the attack on one answer; whole schedules, which draw more noise, get
+    as many as fit.
     """
     hard = hard_votes(mechanism, n_teachers, n_classes)
     sparse = sparse_vector_of(mechanism)

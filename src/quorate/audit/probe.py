@@ -43,11 +43,9 @@ class NeighbouringTable:
 def neighbours_of(
     table: NeighbouringTable, unit: Any, change: Change, classes: NDArray[Any], rng: np.random.Generator
 ) -> Iterator[tuple[Touched, NeighbouringTable]]:
-    """Yield tables that differ from `table` in the rows of one unit.
+    """Yield tables that differ from one of at least two units in the rows of one; `rng` chooses the rows that come in.
 
-    `table`: of at least two units. `unit`: a value of ``table.units``. `change`: "add" appends a copy of the unit's
-    rows, with other labels, as a unit that was not there. `classes`: labels to choose from. `rng`: chooses the rows
-    that come in.
+    "add" appends a copy of the unit's rows, with other labels, as a unit that was not there.
     """
     mine = np.flatnonzero(table.units == unit)
     others = np.flatnonzero(table.units != unit)

@@ -161,9 +161,7 @@ _BLOCK = 4_000_000  # at once
 class NoisyRounds:
     """Rounds at fixed weights on units that are public rows with labels; told are projections of the noisy sums.
 
-    `plan`: contributions and noise. `rows`: encoded public rows; a unit is the number of one, or :data:`ABSENT`, and a
-    label. `weights`: at which the rounds are gone. `direction`: of length one: noisy sums are projected on it.
-    `rounds`: how many.
+    A unit is the number of a row, or :data:`ABSENT`, and a label. `direction`: of length one.
     """
 
     plan: DirectPlan

@@ -132,15 +132,9 @@ class Answering(Protocol):
     ) -> tuple[DrawnBlock, list[Any]]:
         """Return the block, and one JSON value a row: a class code, a noisy half-lead or counts.
 
-        -1 stands for declined, and -2 for never asked.
-
-        `purpose`: what pays.
-        `count`: queries of the block.
-        `rows`: from the drawn block to what the mechanism looks at, one row a query.
-        `source`: where noise comes from.
-        `predictions`: for an interactive mechanism: a student's class probabilities ``(count, n_classes)``.
-        `record`: from the answers to what the ledger stores.
-        `parts`: the requests of several clients that share the block.
+        -1 stands for declined, and -2 for never asked. `rows`: from the drawn block to what the mechanism looks at, one
+        row a query. `predictions`: for an interactive mechanism: a student's class probabilities ``(count,
+        n_classes)``. `record`: from the answers to what the ledger stores.
         """
 
     @property

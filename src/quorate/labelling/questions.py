@@ -159,11 +159,7 @@ class ClientAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PlannedBlock:
-    """Requests that are drawn as one block.
-
-    `share`: their parts. `requests`: which requests they are. `rows`: the queries of the block, as places among those
-    of all requests, one after another.
-    """
+    """Requests that are drawn as one block, their parts, and the places of its queries among those of all requests."""
 
     share: SharedDraw
     requests: list[int] = field(default_factory=list)
@@ -173,9 +169,8 @@ class PlannedBlock:
 class Planning:
     """Goes through requests in order; each is free, joins a block, or is refused by itself.
 
-    `requests`: all that wait. `memo`: what was answered before; its lock is held. `reservation`: what pays. `purposes`:
-    what pays first, and then. A request is paid for by one of them. `closed`: from a number of queries to the refusal,
-    where the mechanism is closed.
+    A request is free by the memo, whose lock is held, or paid for by one purpose, in their order. `closed`: from a
+    number of queries to the refusal, where the mechanism is closed.
     """
 
     def __init__(

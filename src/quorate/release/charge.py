@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from quorate.accounting import Event
 from quorate.accounting.neighbouring import Neighbouring
 from quorate.errors import BudgetExhausted, LedgerMismatch, PreconditionFailed
 from quorate.ledger import Budget, GuaranteeScope, Ledger, Reservation
-from quorate.release.guarantee import SAID_LATER
 from quorate.release.session import OTHER_DATA, GivenLedger, RollbackGuard, ledger_location, session
 from quorate.release.target import client_of
 
@@ -78,7 +77,7 @@ class Charge:
                 purposes=self.purposes,
                 key=self.key,
                 client=self.client,
-                scope=self._scope_on(ledger),
+                scope=self.scope,
                 charged_to=self.charged_to,
                 also=self.also,
             )
@@ -92,19 +91,10 @@ class Charge:
                 purposes=self.purposes,
                 key=self.key,
                 client=self.client,
-                scope=self._scope_on(ledger),
+                scope=self.scope,
                 charged_to=self.charged_to,
                 also=self.also,
             )
-
-    def _scope_on(self, ledger: Ledger) -> GuaranteeScope:
-        """Return the scope, without a sentence that version 0.1 did not say where it made this very charge."""
-        charged = self.find(ledger)
-        if charged is None or charged.scope is None:
-            return self.scope
-        said = charged.scope.caveats
-        kept = tuple(caveat for caveat in self.scope.caveats if caveat in said or not caveat.startswith(SAID_LATER))
-        return replace(self.scope, caveats=kept)
 
     @contextmanager
     def _in_own_words(self) -> Iterator[None]:

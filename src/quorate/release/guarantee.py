@@ -23,8 +23,6 @@ EARLIER = "ε and δ include what earlier runs on the same data spent from the s
 ALL_OR_NONE = (
     "adding or removing one {unit} is about all of their rows; a change of some of them counts as replacing the {unit}"
 )
-#: How sentences begin that version 0.1 did not say of the same settings: its charges go on without them.
-SAID_LATER = ("the models hold an object of the class ",)
 BY_POSITION = (
     "a record is known by its position: removed means blanked in place, added means appended; deleting a row and "
     "renumbering the rest is not covered"

@@ -20,7 +20,7 @@ from quorate.ensemble.linear.tiny import TinyTeacher
 from quorate.errors import InvalidParameter
 from quorate.ledger import GuaranteeScope
 from quorate.mechanisms import Mechanism, own_statement
-from quorate.release.guarantee import ALL_OR_NONE, BY_POSITION, SAID_LATER
+from quorate.release.guarantee import ALL_OR_NONE, BY_POSITION
 from quorate.voting.task import Task
 
 LABELS_ONLY = (
@@ -31,7 +31,7 @@ TEACHER_IS_STATED = (
     "nothing for another, is the owner's statement and was not checked"
 )
 HELD_IS_STATED = (
-    f"{SAID_LATER[0]}{{held}}, which quorate cannot look into: that nothing in it was learned "
+    "the models hold an object of the class {held}, which quorate cannot look into: that nothing in it was learned "
     "from private rows is the owner's statement and was not checked"
 )
 PARTITION_IS_STATED = (

@@ -27,9 +27,8 @@ STOPPED = -2
 class SparseVector(ByRow):
     """Say 1 for each value above a noisy threshold and 0 for the others; stop after `cutoff` times 1.
 
-    `threshold_scale`, `query_scale`: laplace scales in votes; 0 for no noise. `cutoff`: how many times 1 ends the
-    stream. `resets`: whether each 1 draws a new noisy threshold. `tells_value`: whether the noisy value is told in
-    place of 1. `threshold`: in votes.
+    Laplace scales are in votes; 0 for no noise. `resets`: whether each 1 draws a new threshold. `tells_value`: whether
+    the noisy value is told in place of 1.
     """
 
     threshold_scale: float
