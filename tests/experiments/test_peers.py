@@ -145,3 +145,5 @@ def test_the_page_says_what_its_figures_hold() -> None:
     page = (ROOT / "docs" / "peers.md").read_text(encoding="utf-8")
     part = peers_page.measured_part(figures, [0.5, 1.0, 3.0], peers_page.REASONS)
     assert f"{peers_page.BEGIN}\n\n{part}\n\n{peers_page.END}" in page, "python -m benchmarks peers --page"
+    assert len(figures) >= 14
+    assert sum(held["facts"]["rarest"] < 0.15 for held in figures.values()) >= 5
