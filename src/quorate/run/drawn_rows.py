@@ -120,7 +120,7 @@ def _weights(held: DeclaredColumn, released: ReleasedMarginals | None, place: in
     believed = np.where(counts >= sigma * (1 if held.missing <= SHORT_LIST else THRESHOLD), counts, 0)
     small = np.append(believed[:-1] == 0, False)
     together = float(counts[small].sum())  # a count of its own, with the noise of all of them
-    if released.rule >= 3 and together >= THRESHOLD * sigma * np.sqrt(small.sum()):
+    if released.rule >= 3 and small.any() and together >= THRESHOLD * sigma * np.sqrt(small.sum()):
         return np.where(small, together / small.sum(), believed)
     return believed if believed.any() else even
 
