@@ -251,7 +251,9 @@ def quorate(task: Task, epsilon: float, setting: dict) -> np.ndarray:
     }  # fmt: skip
     where = {"schema": schema} if setting["rows"] == "schema" else {"public": PublicPool(frame(task.pool))}
     if setting["method"] == "direct":
-        model = PrivateLogisticRegression(**facts, neighbours="add-or-remove")
+        model = PrivateLogisticRegression(
+            **facts, neighbours="add-or-remove", feature_map=setting.get("feature_map", "auto")
+        )
     else:
         neighbours = {"neighbours": "add-or-remove"} if setting["rows"] == "schema" else {}
         model = PrivateClassifier(**facts, **neighbours, n_jobs=1)

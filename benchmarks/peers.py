@@ -74,8 +74,9 @@ class Contestant:
 
 
 POOL = {"standardised": True}
+DIRECT = {"method": "direct", "rows": "pool"}
 CONTESTANTS: tuple[Contestant, ...] = (
-    Contestant("direct", "quorate", None, ({"method": "direct", "rows": "pool"},), public=True),
+    Contestant("direct", "quorate", None, (DIRECT, {**DIRECT, "feature_map": "linear"}), public=True),
     Contestant("votes", "quorate", None, ({"method": "votes", "rows": "pool"},), public=True),
     Contestant("direct, no public rows", "quorate", None, ({"method": "direct", "rows": "schema"},)),
     Contestant("votes, no public rows", "quorate", None, ({"method": "votes", "rows": "schema"},)),

@@ -48,6 +48,7 @@ def facts(data: Data) -> dict[str, Any]:
     return {
         "rows": len(data.codes), "columns": len(data.columns), "classes": len(data.shares),
         "rarest": round(min(data.shares), 4), "score": data.scoring,
+        "commonest": round(max(data.shares) if data.scoring == "accuracy" else 1 / len(data.shares), 4),
     }  # fmt: skip
 
 
@@ -247,10 +248,11 @@ def picture(figures: Figures, epsilon: float) -> str:
     ours = [contestant.name for contestant in CONTESTANTS if contestant.ours]
     judged = {name: [verdict(lines(held, epsilon), who) for who in ours] for name, held in figures.items()}
     values = [one.mean for row in judged.values() for one in row if one is not None]
+    low, high = min(-0.1, *values) - 0.02, max(0.1, *values) + 0.02
     chart = Chart(
         f"Score less that of the best other library, ε = {epsilon:g}",
         Axis("table, numbered as on the page", 0.5, len(judged) + 0.5, ticks=tuple(range(1, len(judged) + 1))),
-        Axis("difference in score", min(-0.1, *values) - 0.02, max(0.1, *values) + 0.15),
+        Axis("difference in score", low, (high - 0.34 * low) / 0.66),  # the legend is above all
         f"Of {len(judged)} tables, how far each of quorate's methods is before (above 0) or behind the first peer.",
         legend="top left",
     )
@@ -264,14 +266,14 @@ def picture(figures: Figures, epsilon: float) -> str:
 def tables_of(figures: Figures) -> list[str]:
     """What each table is."""
     rows = [
-        "| | table | rows | columns | classes | the rarest has | score |",
-        "| ---: | --- | ---: | ---: | ---: | ---: | --- |",
+        "| | table | rows | columns | classes | the rarest has | score | of always the commonest class |",
+        "| ---: | --- | ---: | ---: | ---: | ---: | --- | ---: |",
     ]
     for at, (name, held) in enumerate(figures.items(), 1):
         about = held["facts"]
         rows.append(
             f"| {at} | {name} | {about['rows']:,} | {about['columns']} | {about['classes']} "
-            f"| {100 * about['rarest']:.1f} % | {SCORES[about['score']]} |"
+            f"| {100 * about['rarest']:.1f} % | {SCORES[about['score']]} | {number(about['commonest'])} |"
         )
     return rows
 
@@ -355,7 +357,11 @@ def measured_part(figures: Figures, epsilons: Sequence[float], reasons: Mapping[
 
 
 #: Why quorate is not first, where that is known.
-REASONS: Mapping[str, str] = {}
+REASONS: Mapping[str, str] = {
+    "head injury": "Ten indicators act one by one on a rare class; what kernels add to linear features is noise here.",
+    "default": "One number of three tells nearly all, and linearly; what kernels add to it is noise here.",
+    "smokers": "All stand within .006 of always saying the commonest class, on either side.",
+}
 
 
 def write_page(folder: Path, names: Sequence[str], epsilons: Sequence[float]) -> None:

@@ -369,7 +369,7 @@ class Unforeseen(QuorateError):
 
 
 class QuorateWarning(UserWarning):
-    """Base of every warning given on purpose, but for names that have moved (``FutureWarning``)."""
+    """Base of every warning given on purpose."""
 
 
 class PrivacyWarning(QuorateWarning):

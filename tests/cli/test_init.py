@@ -109,7 +109,7 @@ def test_what_is_not_given_is_asked_for(tables: Path, cli: Any, monkeypatch: pyt
     document = tomllib.loads((tables / "run" / "quorate.toml").read_text(encoding="utf-8"))
     assert document["budget"] == {"epsilon": 1.5, "delta": 1e-5}
     assert (document["data"]["n_records"], document["data"]["n_rows"]) == (6_000, 9_000)
-    assert document["method"] == {"by": "votes"}
+    assert document["method"] == {"by": "auto"}
     assert "next: quorate plan run" in out
 
 
@@ -171,25 +171,6 @@ def test_a_number_of_rows_is_asked_for_where_it_can_differ_from_that_of_units(ta
     assert not begun.with_answer("n_records", "9").wants("n_rows")
     assert not begun.with_answer("unit", "person").wants("n_rows")  # where neither is declared, both are read
     assert begun.with_answer("unit", "person").with_answer("n_records", "9").wants("n_rows")
-
-
-@pytest.mark.parametrize(
-    ("more", "by"),
-    [
-        (("--n-records", "6000"), "auto"),
-        ((), "votes"),  # a plan needs the number
-        (("--n-records", "6000", "--unit", "person"), "votes"),
-    ],
-)
-def test_texts_alone_begin_with_the_method_that_a_plan_chooses(
-    tables: Path, cli: Any, more: tuple[str, ...], by: str
-) -> None:
-    PUBLIC.select("notes").write_csv(tables / "texts.csv")
-    options = ("--public", "texts.csv", "--label", "ill", "--classes", "no,yes", "--epsilon", "1", "--yes", *more)
-    code, out, err = cli("init", "run", "--from", "private.csv", *options)
-    assert code == 0, err
-    assert tomllib.loads((tables / "run" / "quorate.toml").read_text(encoding="utf-8"))["method"] == {"by": by}
-    assert ('by = "auto"' in out) == (by == "auto")
 
 
 def test_a_decimal_comma_at_a_question_is_no_larger_number(tables: Path) -> None:
@@ -361,11 +342,11 @@ def test_without_a_public_table_each_column_is_a_question_that_check_names(tmp_p
     assert "never what was read off private rows" in " ".join(out.split())
     document = tomllib.loads((tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8"))
     assert document["schema"] == {"age": "?", "ward name": "?"}
-    assert document["method"] == {"by": "direct"}
+    assert document["method"] == {"by": "auto"}
     assert "public" not in document["data"]
-    for by in ("direct", "votes"):
+    for by in ("auto", "votes"):
         settings = (tmp_path / "run" / "quorate.toml").read_text(encoding="utf-8")
-        (tmp_path / "run" / "quorate.toml").write_text(settings.replace('by = "direct"', f'by = "{by}"'))
+        (tmp_path / "run" / "quorate.toml").write_text(settings.replace('by = "auto"', f'by = "{by}"'))
         (tmp_path / "private.csv").write_text("age,ward name,person,ill\n54,north,P1,no\n")
         code, _, err = cli("check", tmp_path / "run")
         assert code == 2

@@ -48,7 +48,7 @@ BUDGET = {"epsilon": 2.0, "delta": 1e-5}
 
 
 def classifier(**changes: Any) -> PrivateClassifier:
-    return PrivateClassifier(**{"classes": [0, 1], **BUDGET, "n_jobs": 1, **changes})
+    return PrivateClassifier(**{"method": "votes", "classes": [0, 1], **BUDGET, "n_jobs": 1, **changes})
 
 
 # Every estimator, and what its fit takes beside X.
@@ -202,7 +202,7 @@ def test_a_result_prints_and_what_depends_on_private_rows_is_in_no_part_of_it_bu
     assert "off the number" not in repr((far.found, far.steps, far.cautions, far.private_notes))
     for printed in (repr(far), str(far), far.text()):  # on the owner's terminal, as the command prints it
         assert "off the number" in " ".join(printed.split())
-    assert repr(far).startswith("Everything fits. A fit would\n  unit ")
+    assert repr(far).startswith("Everything fits. A fit would\n  method ")
     assert repr(far).endswith("Nothing was charged.")
 
 
@@ -323,11 +323,22 @@ def test_with_labelled_public_rows_a_check_says_what_to_expect_and_where_that_is
     assert str(poor).startswith("Everything fits, with caution.")
 
 
-def test_private_rows_are_not_rehearsed_on_and_a_method_without_teachers_says_so() -> None:
+def test_votes_are_not_rehearsed_on_private_rows_and_what_is_no_classifier_is_not_rehearsed() -> None:
     with pytest.raises(QuorateError, match="evaluation holds the private rows again"):
         quorate.check(classifier(), X, Y, public=POOL, evaluation=(X[:200], Y[:200]))
-    with pytest.raises(InvalidParameter, match="evaluation= rehearses votes of teachers"):
-        quorate.check(PrivateLogisticRegression(classes=[0, 1], **BUDGET), X, Y, public=POOL, evaluation=rows(50, 3))
+    shards = SubsampleAggregate(**BUDGET, n_shards=100, cutoff=1, n_queries=9)
+    with pytest.raises(InvalidParameter, match="evaluation= rehearses a classifier"):
+        quorate.check(shards, X, evaluation=rows(50, 3))
+    with pytest.raises(InvalidParameter, match="give public="):
+        quorate.check(PrivateLogisticRegression(classes=[0, 1], **BUDGET), X, Y, evaluation=rows(50, 3))
+
+
+@pytest.mark.parametrize("make", [PrivateClassifier, PrivateLogisticRegression])
+def test_the_direct_method_is_rehearsed_too(make: Any) -> None:
+    shown = quorate.check(make(classes=[0, 1], **BUDGET), X, Y, public=POOL, evaluation=rows(50, 3))
+    expected = shown.found["expected"]
+    assert expected["low"] <= expected["accuracy"] <= expected["high"]
+    assert ("method     direct, since" in str(shown)) == (make is PrivateClassifier)
 
 
 @pytest.mark.heavy

@@ -315,13 +315,14 @@ def test_a_fit_of_smaller_tiny_teachers_goes_on_with_them(tmp_path: Path, monkey
     )
     with monkeypatch.context() as then:
         then.setattr(private_classifier, "RunConfig", begun_with(most_tiny=30))
-        before = clone(own).fit(drawn[:1_500], labels, public=pool)
+        before = clone(own).set_params(method="votes").fit(drawn[:1_500], labels, public=pool)
     charged = entries(tmp_path / "ledger.db")
     again = clone(own).resume(drawn[:1_500], labels, public=pool)
+    assert (again.method_, again.method_.why) == ("votes", "the fit was begun so")  # whatever the rule says now
     assert again.recipe_.n_teachers == before.recipe_.n_teachers == 50
     assert np.array_equal(again.predict_proba(drawn), before.predict_proba(drawn))
     assert entries(tmp_path / "ledger.db") == charged
-    afresh = clone(own).set_params(ledger=None).fit(drawn[:1_500], labels, public=pool)
+    afresh = clone(own).set_params(ledger=None, method="votes").fit(drawn[:1_500], labels, public=pool)
     assert afresh.recipe_.n_teachers < 50
 
 

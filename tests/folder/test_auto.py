@@ -1,4 +1,4 @@
-"""``[method] by = "auto"``: the planner's first row is what runs, every later command knows it, an edit asks anew."""
+"""``[method] by = "auto"``: which method a run has, by public facts; and that one which was begun keeps its own."""
 
 from __future__ import annotations
 
@@ -13,25 +13,21 @@ from tests.folder.conftest import toml, visits
 
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.folder.batch import load_run
-from quorate.folder.choice import CHOICE, choice_in_words, keep_choice
+from quorate.folder.choice import CHOICE
 from quorate.folder.methods import read_run
 from quorate.folder.planned import TAKES_A_WHILE, plan_folder, settings_to_run
-from quorate.folder.settings import read_settings
+from quorate.folder.settings import read_settings, settings_from
 from quorate.folder.template import Answers, filled
 
 SETTINGS: dict[str, dict[str, Any]] = {
-    "data": {
-        "private": "private.csv", "public": "public.csv", "label": "ill", "classes": ["no", "yes"], "n_records": 1_500,
-    },
+    "data": {"private": "private.csv", "public": "public.csv", "label": "ill", "classes": ["no", "yes"]},
     "budget": {"epsilon": 2.0, "delta": 1e-5},
-    "method": {"by": "auto"},
-    "run": {"unsafe_noise_seed": 1, "n_jobs": 1},
-}  # fmt: skip
+}
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    X, y = visits(1_500, 0)
+    X, y = visits(300, 0)
     X.with_columns(pl.Series("ill", y)).write_csv(tmp_path / "private.csv")
     visits(120, 1)[0].write_csv(tmp_path / "public.csv")
     write(tmp_path)
@@ -39,136 +35,164 @@ def folder(tmp_path: Path) -> Path:
 
 
 def write(folder: Path, **sections: dict[str, Any]) -> None:
-    (folder / "quorate.toml").write_text(toml({**SETTINGS, **sections}))
+    (folder / "quorate.toml").write_text(toml(changed(**sections)))
 
 
-@pytest.mark.heavy
-def test_the_first_row_is_what_runs_and_later_commands_know_it(folder: Path, cli: Any) -> None:
-    first = plan_folder(folder).first
-    assert first.way == "direct"
-    assert json.loads(cli("check", folder, "--json")[1])["method"] == "direct"
-    assert cli("check", folder)[1].startswith(
-        '[method] by = "auto" chose the direct method, the first row of quorate plan'
-    )
-    assert not (folder / CHOICE).exists()  # a check writes nothing
-    code, told, error = cli("run", folder)
-    assert code == 0, error
-    assert "rounds" in told
-    assert (folder / CHOICE).exists()
-    assert cli("status", folder)[0] == 0
-    assert read_settings(folder / "quorate.toml").method.by == "direct"
+def changed(**sections: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    return {**SETTINGS, **{name: {**SETTINGS.get(name, {}), **keys} for name, keys in sections.items()}}
 
 
-@pytest.mark.heavy
-def test_a_choice_that_was_lost_after_the_charge_is_made_again_and_charges_nothing(folder: Path, cli: Any) -> None:
-    assert cli("run", folder)[0] == 0
-    kept, charged = (folder / CHOICE).read_text(), json.loads(cli("ledger", "show", folder, "--json")[1])["entries"]
-    (folder / CHOICE).unlink()
-    assert cli("run", folder)[0] == 0
-    assert (folder / CHOICE).read_text() == kept
-    assert json.loads(cli("ledger", "show", folder, "--json")[1])["entries"] == charged
-
-
-@pytest.mark.heavy
-def test_what_takes_a_while_is_said_before_it_where_something_is_rehearsed(folder: Path, cli: Any) -> None:
-    assert TAKES_A_WHILE not in cli("check", folder)[2]
-    X, y = visits(200, 2)
+def evaluated(folder: Path, n: int, **sections: dict[str, Any]) -> None:
+    X, y = visits(n, 2)
     X.with_columns(pl.Series("ill", y)).write_csv(folder / "evaluation.csv")
-    write(folder, data={**SETTINGS["data"], "evaluation": "evaluation.csv"})
-    assert cli("check", folder)[2].startswith(TAKES_A_WHILE)
-    assert TAKES_A_WHILE not in cli("check", folder, "--json")[2]
+    write(folder, data={"evaluation": "evaluation.csv", "n_records": 300}, **sections)
 
 
-@pytest.mark.heavy
-def test_where_answers_are_kept_back_teachers_vote(folder: Path) -> None:
-    write(folder, mechanism={"online_answers": 20})
-    settings = settings_to_run(folder, keep=True)
-    first = plan_folder(folder).first
-    assert settings.method.by == "votes"
-    assert (settings.teachers.count, settings.mechanism.name) == (first.n_teachers, "NoisyCounts")
-    assert settings.mechanism.online_answers == 20
-    assert load_run(folder).task.recipe.mechanism == first.mechanism
+def entries(cli: Any, folder: Path) -> list[dict[str, Any]]:
+    listed: list[dict[str, Any]] = json.loads(cli("ledger", "show", folder, "--json")[1])["entries"]
+    return listed
 
 
-@pytest.mark.heavy
-def test_an_edit_of_the_settings_asks_for_a_new_choice(folder: Path) -> None:
-    settings_to_run(folder, keep=True)
-    write(folder, budget={"epsilon": 1.0, "delta": 1e-5})
-    assert read_settings(folder / "quorate.toml").method.by == "auto"
+# --- the rule --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("sections", "by", "why"),
+    [
+        ({}, "direct", "a record is one row"),
+        ({"method": {"by": "votes"}}, "votes", "it was asked for"),
+        ({"teachers": {"count": 20}}, "votes", "[teachers] count is for votes"),
+        ({"mechanism": {"online_answers": 5}}, "votes", "[mechanism] online_answers is for votes"),
+        ({"teachers": {"command": ["teach"]}}, "votes", "[teachers] command is for votes"),
+        ({"teachers": {"endpoint": "http://127.0.0.1:1", "model": "m"}}, "votes", "endpoint and [teachers] model"),
+        ({"student": {"model": "forest"}}, "votes", "[student] model is for votes"),
+        ({"run": {"scheduler": "tls://host:1"}}, "votes", "[run] scheduler is for votes"),
+        ({"mechanism": {"strategy": "random"}, "teachers": {"model": "auto"}}, "direct", "a record is one row"),
+        (
+            {"student": {"decision_threshold": 0.3}, "run": {"n_jobs": 2, "memory": 1.0}},
+            "direct",
+            "a record is one row",
+        ),
+        ({"method": {"feature_map": "linear"}}, "direct", "[method] feature_map is for the direct method"),
+        ({"data": {"unit": "patient_id"}}, "direct", "nothing declared says that a patient has more than 40 rows"),
+        ({"data": {"unit": "patient_id", "n_records": 1_999}}, "votes", "fewer than 2,000 patients are declared"),
+        ({"data": {"unit": "patient_id", "n_records": 2_000}}, "direct", "nothing declared"),
+        ({"data": {"unit": "id", "n_records": 90, "n_rows": 3_600}}, "direct", "up to 40 rows a person"),
+        ({"data": {"unit": "id", "n_records": 90, "n_rows": 3_601}}, "votes", "a person has 40 rows on average"),
+        ({"data": {"evaluation": "rows.csv"}}, "direct", "a record is one row"),  # no number to plan with
+    ],
+)
+def test_public_facts_choose_the_method(sections: dict[str, Any], by: str, why: str) -> None:
+    chosen = settings_from(changed(**sections), folder=Path()).chosen
+    assert chosen is not None
+    assert (chosen, why in chosen.why) == (by, True), chosen
+
+
+def test_where_rows_are_labelled_a_rehearsal_chooses_and_nothing_is_chosen_before_it(folder: Path) -> None:
+    evaluated(folder, 99)
+    assert read_settings(folder / "quorate.toml").chosen is None
     with pytest.raises(PreconditionFailed, match="has chosen nothing yet"):
         read_run(folder)
     with pytest.raises(PreconditionFailed, match="has chosen nothing yet"):
         load_run(folder)
+    chosen = settings_to_run(folder).chosen  # too few to rehearse on
+    assert chosen is not None
+    assert (chosen, chosen.why) == ("direct", "where a record is one row it was ahead of votes on most tables measured")
 
 
 @pytest.mark.heavy
-def test_a_choice_that_is_damaged_is_none(folder: Path) -> None:
-    settings_to_run(folder, keep=True)
-    (folder / CHOICE).write_text("{")
-    assert read_settings(folder / "quorate.toml").method.by == "auto"
-
-
-@pytest.mark.parametrize(
-    ("section", "key"),
-    [("teachers", {"count": 20}), ("mechanism", {"name": "NoisyCounts"}), ("mechanism", {"queries": 9})],
-)
-def test_what_the_planner_chooses_is_refused_beside_it(folder: Path, section: str, key: dict[str, Any]) -> None:
-    write(folder, **{section: key})
-    with pytest.raises(InvalidParameter, match="leaves to the planner"):
-        read_settings(folder / "quorate.toml")
-
-
-def test_all_that_has_to_go_is_named_at_once(folder: Path) -> None:
-    write(folder, teachers={"count": 20}, mechanism={"name": "NoisyCounts", "queries": "all"})
-    told = r"^\[teachers\] count, \[mechanism\] name and \[mechanism\] queries are what"
-    with pytest.raises(InvalidParameter, match=told):
-        read_settings(folder / "quorate.toml")
-
-
-@pytest.mark.heavy
-def test_what_init_writes_is_taken_as_it_is(folder: Path, cli: Any) -> None:
-    """Each section that `init` writes leaves the choice open, and what the method that is chosen has not is told."""
-    text = filled(Answers(
-        private="private.csv", public="public.csv", label="ill", classes=("no", "yes"), n_records=1_500, epsilon=2.0,
-        delta=1e-5,
-    )).replace('by = "votes"', 'by = "auto"')  # fmt: skip
-    (folder / "quorate.toml").write_text(text, encoding="utf-8")
+def test_the_first_row_of_a_rehearsal_is_what_runs(folder: Path, cli: Any) -> None:
+    evaluated(folder, 150)
+    first = plan_folder(folder).first
+    chosen = settings_to_run(folder)
+    assert chosen.chosen == first.way
+    assert settings_to_run(folder) == chosen
     code, out, err = cli("check", folder)
     assert code == 0, err
-    assert "a linear model in" in out
-    assert settings_to_run(folder, keep=True).method.by == "direct"
-    told = choice_in_words(folder)
-    assert told is not None
-    assert told.endswith("; [teachers], [mechanism] and [student] are for teachers, and not used")
+    assert "on the labelled public rows" in " ".join(out.split())
+    assert err.startswith(TAKES_A_WHILE)
+    assert TAKES_A_WHILE not in cli("check", folder, "--json")[2]
 
 
-@pytest.mark.heavy
-def test_where_nothing_can_answer_nothing_is_chosen(folder: Path) -> None:
-    hopeless = {**SETTINGS["data"], "n_records": 3}
-    write(folder, data=hopeless, mechanism={"online_answers": 5}, budget={"epsilon": 0.01, "delta": 1e-9})
-    with pytest.raises(InvalidParameter, match="found nothing that can answer"):
-        settings_to_run(folder, keep=False)
+def test_a_setting_of_the_other_method_is_refused_beside_one_that_was_named() -> None:
+    others = changed(method={"by": "direct"}, teachers={"count": 20}, mechanism={"queries": 9}, run={"n_jobs": 2})
+    named = r"^\[teachers\] count, \[mechanism\] queries and \[run\] n_jobs are for votes of teachers"
+    with pytest.raises(InvalidParameter, match=named):
+        settings_from(others, folder=Path())
 
 
-def test_the_choice_is_told_in_words(tmp_path: Path) -> None:
-    settings = tmp_path / "quorate.toml"
-    settings.write_text('[method]\nby = "auto"\n')
-    document = tomllib.loads(settings.read_text())
-    assert choice_in_words(tmp_path) is None
-    keep_choice(document, {"method": {"by": "direct"}}, tmp_path)
-    assert choice_in_words(tmp_path) == '[method] by = "auto" chose the direct method, the first row of quorate plan'
-    votes = {"teachers": {"count": 1_200}, "mechanism": {"name": "NoisyCounts", "queries": 40}}
-    keep_choice(document, {"method": {"by": "votes"}, **votes}, tmp_path)
-    said = choice_in_words(tmp_path)
-    assert said is not None
-    assert "chose votes of 1,200 teachers by NoisyCounts on 40 queries" in said
-    settings.write_text('[method]\nby = "votes"\n')
-    assert choice_in_words(tmp_path) is None
+def test_what_init_writes_leaves_the_method_open() -> None:
+    text = filled(Answers(private="a.csv", public="b.csv", label="y", classes=("no", "yes"), epsilon=2.0, delta=1e-5))
+    assert 'by = "auto"' in text
+    for by in ("auto", "direct"):
+        path = text.replace('by = "auto"', f'by = "{by}"')
+        assert settings_from(tomllib.loads(path), folder=Path()).method.by == "direct"
 
 
-def test_the_word_that_init_wrote_before_means_votes(folder: Path) -> None:
-    write(folder, method={"by": "teachers"})
-    assert read_settings(folder / "quorate.toml").method.by == "votes"
-    write(folder, method={"by": "teacher"})
+def test_the_word_that_init_wrote_before_means_votes() -> None:
+    assert settings_from(changed(method={"by": "teachers"}), folder=Path()).method.by == "votes"
     with pytest.raises(InvalidParameter, match="votes"):
-        read_settings(folder / "quorate.toml")
+        settings_from(changed(method={"by": "teacher"}), folder=Path())
+
+
+# --- begun runs ------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_keeps_its_method_whatever_the_rule_says_later(folder: Path, cli: Any) -> None:
+    code, said, err = cli("check", folder)
+    assert code == 0, err
+    assert said.splitlines()[1].startswith("  method     direct, since where a record is one row")
+    assert not (folder / CHOICE).exists()  # a check writes nothing
+    code, said, err = cli("run", folder)
+    assert code == 0, err
+    assert said.startswith("method: direct, since")
+    charged, kept = entries(cli, folder), (folder / CHOICE).read_text()
+    votes_now = {"data": {"unit": "ward", "n_records": 300}}
+    assert settings_from(changed(**votes_now), folder=Path()).chosen == "votes"
+    write(folder, run={"memory": 2.0})  # an edit that changes nothing of the run
+    assert read_settings(folder / "quorate.toml").chosen == "direct"
+    write(folder, **votes_now)
+    assert read_settings(folder / "quorate.toml").chosen == "direct"
+    write(folder, teachers={"count": 9})  # it names what the run had not
+    assert read_settings(folder / "quorate.toml").chosen == "votes"
+    write(folder)
+    for damage in ("{", None):
+        (folder / CHOICE).unlink() if damage is None else (folder / CHOICE).write_text(damage)
+        assert cli("run", folder)[0] == 0
+        assert entries(cli, folder) == charged
+        assert json.loads((folder / CHOICE).read_text())["choice"] == json.loads(kept)["choice"]
+
+
+def test_a_run_that_was_begun_before_methods_were_chosen_is_one_of_votes(folder: Path, cli: Any) -> None:
+    write(folder, method={"by": "votes"}, run={"allow_hopeless": True, "n_jobs": 1})
+    code, _, err = cli("run", folder)
+    assert code == 0, err
+    assert not (folder / CHOICE).exists()  # it was named
+    charged = entries(cli, folder)
+    write(folder, run={"allow_hopeless": True, "n_jobs": 1})
+    chosen = read_settings(folder / "quorate.toml").chosen
+    assert chosen is not None
+    assert (chosen, chosen.why) == ("votes", "the run was begun so")
+    assert cli("run", folder)[0] == 0
+    assert cli("status", folder)[0] == 0
+    assert entries(cli, folder) == charged
+
+
+def test_until_something_is_charged_an_edit_asks_for_a_new_choice(folder: Path) -> None:
+    kept = {"for": "another", "why": "", "choice": {"method": {"by": "direct"}}}
+    (folder / CHOICE).write_text(json.dumps(kept))
+    write(folder, data={"unit": "ward", "n_records": 300})
+    assert read_settings(folder / "quorate.toml").chosen == "votes"
+
+
+def test_a_choice_of_an_earlier_version_is_read_as_it_was_kept(folder: Path) -> None:
+    from quorate.folder.choice import digest_of
+
+    write(folder, method={"by": "auto"}, teachers={"model": "forest"})
+    document = tomllib.loads((folder / "quorate.toml").read_text())
+    choice = {"method": {"by": "votes"}, "teachers": {"count": 7}, "mechanism": {"name": "NoisyCounts", "queries": 40}}
+    (folder / CHOICE).write_text(json.dumps({"for": digest_of(document), "choice": choice}))
+    settings = read_settings(folder / "quorate.toml")
+    assert (settings.teachers.count, settings.teachers.model, settings.mechanism.queries) == (7, "forest", 40)
+    assert settings.choice is not None
+    assert settings.choice.in_words.endswith("7 teachers by NoisyCounts on 40 queries")

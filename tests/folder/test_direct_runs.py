@@ -229,7 +229,7 @@ def test_a_setting_of_the_direct_method_is_refused_where_teachers_vote() -> None
     document = {
         "data": {"private": "a.csv", "public": "b.csv", "label": "y", "classes": [0, 1]},
         "budget": {"epsilon": 1.0, "delta": 1e-5},
-        "method": {"clip": 2.0},
+        "method": {"by": "votes", "clip": 2.0},
     }
     with pytest.raises(InvalidParameter, match="direct method"):
         settings_from(document, folder=Path())
@@ -550,11 +550,12 @@ def test_what_is_not_looked_at_is_said_where_the_owner_can_still_look(make_direc
 def test_the_file_that_init_writes_takes_the_direct_method_by_one_line(tmp_path: Path) -> None:
     known = Answers(
         private="private.csv", public="public.csv", label="ill", classes=("no", "yes"), unit="patient",
-        n_records=400, n_rows=900, epsilon=1.0, delta=1e-5, by="direct",
+        n_records=400, n_rows=900, epsilon=1.0, delta=1e-5,
     )  # fmt: skip
-    (tmp_path / "quorate.toml").write_text(filled(known), encoding="utf-8")
+    text = filled(known).replace('by = "auto"', 'by = "direct"')
+    (tmp_path / "quorate.toml").write_text(text, encoding="utf-8")
     assert read_settings(tmp_path / "quorate.toml").method.by == "direct"
-    changed = filled(known).replace('declined = "drop"', 'declined = "random"').replace('count = "auto"', "count = 9")
+    changed = text.replace('declined = "drop"', 'declined = "random"').replace('count = "auto"', "count = 9")
     (tmp_path / "quorate.toml").write_text(changed, encoding="utf-8")
     with pytest.raises(InvalidParameter, match=r"\[teachers\] count and \[student\] declined are for votes"):
         read_settings(tmp_path / "quorate.toml")

@@ -131,27 +131,6 @@ def test_slots_that_contradict_each_other_are_refused(anchor: AnchorFile) -> Non
         anchor.read()
 
 
-def test_an_anchor_of_an_earlier_version_is_read_and_gets_slots_with_the_first_write(path: Path) -> None:
-    newest = file_at(beside(path)).read()
-    assert newest is not None
-    line = b'{"hash":"%s","sequence":%d}\n' % (newest.hash.encode(), newest.sequence)
-    beside(path).write_bytes(line)
-    with Ledger(path) as ledger:
-        assert ledger.head == newest
-    assert beside(path).read_bytes() == line  # reading writes nothing
-    with Ledger(path) as ledger:
-        ledger.reservations()[0].draw("label")
-        written = ledger.head
-    slots = file_at(beside(path)).slots()
-    assert slots is not None
-    assert (slots.newest, slots.torn) == (written, False)
-    assert len(beside(path).read_bytes()) == 2 * SLOT
-    beside(path).write_bytes(line)  # older than the ledger, as a crash leaves it: brought up to date
-    with Ledger(path) as ledger:
-        assert ledger.head == written
-    assert file_at(beside(path)).read() == written
-
-
 @pytest.mark.default_cases(2)
 @pytest.mark.parametrize("flip", range(0, 2 * SLOT, 701))
 def test_a_spoilt_slot_is_a_crash_where_the_ledger_goes_on_beyond_the_other_one_and_refused_elsewhere(

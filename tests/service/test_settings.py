@@ -94,23 +94,6 @@ def test_what_kubernetes_sets_for_a_service_of_that_name_is_left_alone() -> None
     assert read_service_settings(None, environment={**environment, "QUORATE_SERVE_MAX_ROWS": "7"}).max_rows == 7
 
 
-def test_the_earlier_prefix_is_read_with_a_warning_where_it_is_sure() -> None:
-    with pytest.warns(FutureWarning, match="QUORATE_SERVICE_PORT is now QUORATE_SERVE_PORT"):
-        assert read_service_settings(None, environment={"QUORATE_SERVICE_PORT": "9000"}).port == 9000
-    environment = {
-        "QUORATE_SERVICE_PORT": "9000",
-        "QUORATE_SERVICE_MAX_ROWS": "5",
-        "KUBERNETES_SERVICE_HOST": "10.0.0.9",
-    }
-    with pytest.warns(FutureWarning, match="MAX_ROWS"):
-        found = read_service_settings(None, environment=environment)
-    assert (found.port, found.max_rows) == (8470, 5)
-    both = {"QUORATE_SERVE_MAX_ROWS": "6", "QUORATE_SERVICE_MAX_ROWS": "5"}
-    with pytest.warns(FutureWarning, match="MAX_ROWS"):  # the new name goes before the earlier one
-        found = read_service_settings(None, environment=both)
-    assert found.max_rows == 6
-
-
 def test_a_setting_is_refused_under_the_name_by_which_it_was_given(tmp_path: Path) -> None:
     path = tmp_path / "service.toml"
     path.write_text("[service]\nmax_rows = 0\n")

@@ -27,7 +27,15 @@ N = 600
 
 
 def estimator(**changes: Any) -> PrivateClassifier:
-    given = {"classes": [0, 1], "epsilon": 2.0, "delta": 1e-5, "n_records": N, "n_jobs": 1, "unsafe_noise_seed": 4}
+    given = {
+        "method": "votes",
+        "classes": [0, 1],
+        "epsilon": 2.0,
+        "delta": 1e-5,
+        "n_records": N,
+        "n_jobs": 1,
+        "unsafe_noise_seed": 4,
+    }
     return PrivateClassifier(**{**given, **changes})
 
 

@@ -59,7 +59,6 @@ def command(
 
     load_ahead_of_skops()
 
-    from quorate.folder.choice import choice_in_words
     from quorate.folder.methods import execute, read_run
     from quorate.folder.prepared import charged_so_far, outputs
     from quorate.planning.planned_run import expected_score
@@ -69,12 +68,14 @@ def command(
     if settings.method.by == "auto":
         from quorate.folder.planned import settings_to_run
 
-        settings = _with_scheduler(settings_to_run(run, keep=True, before=None if as_json else say_before), options)
+        settings = _with_scheduler(settings_to_run(run, before=None if as_json else say_before), options)
     read = None
     with charged_as(lambda: charged_so_far(run, read)):
         with progress(quiet=as_json) as watch:
             read = read_run(run, settings=settings, watch=watch)
         if not as_json:
+            if settings.choice is not None:
+                click.echo(settings.choice.in_words)
             for caution in read.cautions:
                 if caution.severity != "note":  # for before a choice: `check` says it
                     click.echo(f"caution: {caution.words}", err=True)
@@ -93,8 +94,6 @@ def command(
     if as_json:
         click.echo(json.dumps(json.loads(facts.to_json()), ensure_ascii=False, indent=2))
         return
-    if (chosen := choice_in_words(run)) is not None:
-        click.echo(chosen)
     following = f"quorate status {for_shell(run)}" if facts.seeded else f"quorate export {for_shell(run)} --to outbox"
     click.echo(render_text(facts, outputs=outputs(read.folder, next_command=following)))
 

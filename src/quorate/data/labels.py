@@ -59,7 +59,12 @@ def check_classes(classes: Any) -> tuple[Label, ...]:
     Traceback (most recent call last):
     quorate.errors.InvalidParameter: classes: got whole numbers and text together; give all classes in one type
     """
-    if classes is None or isinstance(classes, (str, bytes, dict)) or not hasattr(classes, "__iter__"):
+    if classes is None:
+        raise InvalidParameter(
+            "classes= is required. Reading the label set from the data can reveal that a rare label is present. "
+            'Example: classes=["no", "yes"]'
+        )
+    if isinstance(classes, (str, bytes, dict)) or not hasattr(classes, "__iter__"):
         raise InvalidParameter(f"classes: got {classes!r}; expected a list of at least two labels")
     if isinstance(classes, (set, frozenset)):
         raise InvalidParameter("classes: a set has no order, and ties go to the first class; give a list")

@@ -14,12 +14,15 @@ from quorate.estimators.columns import rows_and_labels
 from quorate.estimators.known_arguments import tables_by_name
 from quorate.estimators.resumable import by_fit, charged_before
 from quorate.ledger import Budget
+from quorate.planning.planned import expected_of_rounds
 from quorate.planning.planned_run import expected_of
 from quorate.release import GivenLedger
 from quorate.release.charge import check_affordable
 from quorate.run.check_result import CheckResult
+from quorate.run.chosen_method import ChosenMethod
 from quorate.run.look import NO_LOOK, Look
 from quorate.run.method import check_of
+from quorate.run.public_facts import PublicFacts
 from quorate.run.remarks import note_on_declared_units, note_on_unseen_rows, notes_on_pool, remarks
 from quorate.students.scores import Judged
 from quorate.types import Secret
@@ -54,8 +57,8 @@ def check(
     X, y, public, groups, schema
         What ``fit`` would be given; `schema` where there are no public rows.
     evaluation : (X, y), optional
-        *Public* rows with labels, 40 at least. Where teachers vote, the fit is rehearsed on them, with shards, noise
-        and student as they would be: ``found["expected"]`` has the accuracy to expect, and where a class is rare the
+        *Public* rows with labels, 40 at least. The fit is rehearsed on them, with shards or rounds, noise and student
+        as they would be: ``found["expected"]`` has the accuracy to expect, and where a class is rare the
         score that suits it; a caution says where that is no better than always saying the commonest class. It takes
         some seconds.
     look : bool
@@ -88,13 +91,13 @@ def check(
     >>> X, pool = rng.normal(size=(3_000, 5)), rng.normal(size=(500, 5))
     >>> clf = PrivateClassifier(classes=[False, True], epsilon=1.0, delta=1e-5, n_records=3_000)
     >>> found = check(clf, X, X[:, 0] > 0, public=PublicPool(pool))
-    >>> found.found["n_teachers"], found.sound
-    (600, True)
+    >>> found.found["method"], found.sound
+    ('direct', True)
     >>> print(found)
     Everything fits. A fit would
+      method     direct, since where a record is one row it was ahead of votes on
+                 most tables measured
       unit       one record: one row; a person may have several
-      train      600 teachers (linear); adding, removing or replacing one record
-                 changes exactly one teacher
       ...
     Nothing was charged.
     """
@@ -111,8 +114,10 @@ def check(
         raise InvalidParameter(
             f"check takes an estimator of quorate, such as PrivateClassifier, got {type(estimator).__name__}"
         )
-    if evaluation is not None and not hasattr(estimator, "teacher"):
-        raise InvalidParameter(f"evaluation= rehearses votes of teachers, and {type(estimator).__name__} has none")
+    if evaluation is not None and not hasattr(estimator, "decision_threshold"):
+        raise InvalidParameter(
+            f"evaluation= rehearses a classifier, and {type(estimator).__name__} is none; leave it out"
+        )
     more: dict[str, Any] = {"look": True} if look else {}
     if schema is not None:
         if not hasattr(estimator, "marginals"):
@@ -133,6 +138,7 @@ def check_of_teachers(
     evaluation: tuple[Any, Any] | None = None,
     look: bool = False,
     shares: tuple[float | None, ...] | None = None,
+    chosen: ChosenMethod | None = None,
 ) -> CheckResult:
     """Say what a task of teachers would do and cost on a ledger.
 
@@ -154,6 +160,7 @@ def check_of_teachers(
         VOTES,
         task,
         notes=notes,
+        chosen=chosen,
         cautions=task.recipe.cautions,
         private_notes=private_notes(task),
         look=look_at_votes(task) if look else NO_LOOK,
@@ -163,10 +170,21 @@ def check_of_teachers(
     return result.expecting(*expected_of(task, *evaluation, Judged(shares=shares)))
 
 
-def check_of_rounds(task: DirectTask, given: GivenLedger, *, look: Secret[Look | None] = NO_LOOK) -> CheckResult:
+def check_of_rounds(
+    task: DirectTask,
+    given: GivenLedger,
+    *,
+    evaluation: tuple[Any, Any] | None = None,
+    look: Secret[Look | None] = NO_LOOK,
+    chosen: ChosenMethod | None = None,
+    public: Any = None,
+    feature_map: Any = "auto",
+    shares: tuple[float | None, ...] | None = None,
+) -> CheckResult:
     """Say what a task of the direct method would do and cost on a ledger: from public facts alone, but for a look.
 
-    Raises BudgetExhausted, LedgerMismatch, PreconditionFailed if a fit would be refused.
+    `evaluation`: labelled public rows, on which it is rehearsed in the coordinates that `public`, the pool, tells by
+    `feature_map`. Raises BudgetExhausted, LedgerMismatch, PreconditionFailed if a fit would be refused.
     """
     budget = Budget(task.epsilon, task.delta)
     check_affordable(given, task.charge_on, budget=budget, fingerprint=task.fingerprint)
@@ -180,7 +198,25 @@ def check_of_rounds(task: DirectTask, given: GivenLedger, *, look: Secret[Look |
     notes = (unseen, *counted)
     if task.has_public_pool:
         notes += remarks(lambda: notes_on_pool(task.schema.pool, PUBLIC_ROWS))
-    return check_of(ROUNDS, task, notes=notes, cautions=cautions_of(task), look=look)
+    result = check_of(ROUNDS, task, chosen=chosen, notes=notes, cautions=cautions_of(task), look=look)
+    if evaluation is None:
+        return result
+    if public is None or not isinstance(feature_map, str):
+        raise InvalidParameter(
+            "evaluation= rehearses on public rows in coordinates of a named feature map; give public=, or leave it out"
+        )
+    facts = PublicFacts(
+        n_records=task.plan.n_units,
+        n_public=1,
+        n_classes=task.n_classes,
+        width=0,
+        epsilon=task.epsilon,
+        delta=task.delta,
+        unit=task.unit,
+        neighbours=task.relation.noise or "replace",
+    )
+    how: dict[str, Any] = {"judged": Judged(shares=shares), "feature_map": feature_map}
+    return result.expecting(*expected_of_rounds(facts, public, task.classes, evaluation, **how))
 
 
 def refuse_public(estimator: Any, public: Any) -> None:

@@ -1,4 +1,4 @@
-"""The classifier: private labelled rows in, a publishable student out; a thin shell over the rooms below."""
+"""The classifier: private labelled rows in, a publishable model out, by the method that public facts choose."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Any, Literal
 from quorate.arguments import truth
 from quorate.data.unit_ids import only_whole_ids
 from quorate.ensemble import DaskScheduler, Partition, Preprocessing
-from quorate.errors import InvalidParameter
+from quorate.errors import BudgetExhausted, InvalidParameter
 from quorate.estimators.checked import check_of_teachers
+from quorate.estimators.either_method import EitherMethod
 from quorate.estimators.fitted_run import fit_run, resume_run
 from quorate.estimators.known_arguments import known_arguments, tables_by_name
 from quorate.estimators.resumable import by_fit, refuse_lost_ledger
-from quorate.estimators.voted import VotedClassifier
 from quorate.findings import warn_of
 from quorate.labelling import Strategy
 from quorate.release import GivenLedger, ledger_location
@@ -38,11 +38,13 @@ from quorate.voting.task import Task
 
 
 @stored_as("quorate.estimators.private_classifier.PrivateClassifier")
-class PrivateClassifier(VotedClassifier):
-    """Learn from private labelled rows through votes, and hold a student that may be published.
+class PrivateClassifier(EitherMethod):
+    """Learn from private labelled rows, and hold a model that may be published.
 
-    ``fit`` trains an ensemble of teachers on disjoint parts of the private rows, lets them vote on public points,
-    releases the votes through a Gaussian mechanism, and fits a student on what was released (LZCW21 Alg. 3; PATE18).
+    By votes, ``fit`` trains an ensemble of teachers on disjoint parts of the private rows, lets them vote on public
+    points, releases the votes through a Gaussian mechanism, and fits a student on what was released (LZCW21 Alg. 3;
+    PATE18). By the direct method it goes the noisy rounds of :class:`~quorate.PrivateLogisticRegression`. Which of the
+    two it is, public facts say, unless `method` does.
 
     Parameters
     ----------
@@ -58,6 +60,10 @@ class PrivateClassifier(VotedClassifier):
         where a pool has none a model of the shares, linear or curved; of released classes a logistic regression. Any
         scikit-learn classifier or Pipeline, unfitted; or a way to learn of :mod:`quorate.students`, such as
         ``VoteShareStudent(shares="auto")``. It sees public points and released answers alone.
+    method : {"auto", "votes", "direct"}, default "auto"
+        "auto" takes votes where an argument is given that is for teachers, students or what crosses the boundary; else,
+        where ``fit`` gets ``groups``, for more than 40 declared rows a unit, or fewer than 2,000 declared units whose
+        number of rows is not declared; else the direct method. How many rows a unit has is never read for that.
     classes : sequence of str, int or bool
         Every label there may be, in the order of ``predict_proba``. Required: the labels that happen to be in the
         data are private.
@@ -119,8 +125,9 @@ class PrivateClassifier(VotedClassifier):
         Where ``fit`` gets a schema: the share of the budget (of μ²) that noisy counts of the columns get, in (0, 1); by
         default the least within [.1, .3] that tells six parts of a number's range apart.
     neighbours : {"auto", "add-or-remove", "replace"}, default "auto"
-        Where ``fit`` gets a schema: for which change of one unit the noise of these counts is. By default it is enough
-        for each, as that of votes is; for adding or removing alone it is less, and the figure for replacing is beside.
+        Of the direct method, as :class:`~quorate.PrivateLogisticRegression` has it. Of votes, where ``fit`` gets a
+        schema: for which change of one unit the noise of these counts is. By default it is enough for each, as that of
+        votes is; for adding or removing alone it is less, and the figure for replacing is beside.
     allow_hopeless : bool, default False
         Whether to pay for a run that can answer nothing: where even a unanimous vote is unlikely to pass the
         mechanism's test, or noise drowns the mean of all answers. Such a run is refused otherwise.
@@ -132,26 +139,29 @@ class PrivateClassifier(VotedClassifier):
 
     Attributes
     ----------
+    method_ : ChosenMethod
+        "votes" or "direct", to which it is equal, and the reason as ``method_.why``.
     student_ : estimator
-        The fitted student, behind the public encoder where rows are encoded.
+        The model that may be published: the fitted student, behind the public encoder where rows are encoded; or the
+        Pipeline of the direct method.
     guarantee_ : Guarantee
         What was promised, and its caveats.
     released_ : Released
-        The released answers, in the order of `queries_`.
+        Of votes: the released answers, in the order of `queries_`.
     queries_ : (n_queries,) int array
-        Rows of the public pool that were asked; by a strategy, in the order in which it asked.
+        Of votes: rows of the public pool that were asked; by a strategy, in the order in which it asked.
     ex_post_epsilon_ : float or None
         What the answers drawn so far cost, read after the fact where a strategy stopped early; `guarantee_` holds.
     recipe_ : Recipe
-        K, ℓ and the mechanism, with a reason for each choice that was left open.
+        Of votes: K, ℓ and the mechanism, with a reason for each choice that was left open.
     n_teachers_, mechanism_ : int, mechanism
-        K, and what crossed the boundary: those of `recipe_`.
+        Of votes: K, and what crossed the boundary: those of `recipe_`.
     epsilon_, delta_ : float
         ε and δ of `guarantee_` as they are printed.
     ledger_ : Ledger or path
         Where the fit was charged: `ledger`, or the one in memory.
-    plan_ : PlannedRun
-        What was expected beside what came.
+    plan_ : PlannedRun or DirectPlan
+        What was expected beside what came; of the direct method, coordinates, settings and noise.
     classes_ : (n_classes,) array
         The declared classes.
     pool_ : frame, (n_rows, n_columns)
@@ -173,6 +183,8 @@ class PrivateClassifier(VotedClassifier):
     >>> clf = PrivateClassifier(classes=[0, 1], epsilon=2.0, delta=1e-5, n_records=5_000)
     >>> clf.fit(X[:5_000], y[:5_000], public=PublicPool(X[5_000:5_500])).score(X[5_500:], y[5_500:]) > 0.7
     True
+    >>> clf.method_
+    direct: where a record is one row it was ahead of votes on most tables measured
     """
 
     @known_arguments
@@ -181,6 +193,7 @@ class PrivateClassifier(VotedClassifier):
         teacher: Any = None,
         student: Any = None,
         *,
+        method: Literal["auto", "votes", "direct"] = "auto",
         classes: Sequence[Any] | None = None,
         epsilon: float | None = None,
         delta: float | None = None,
@@ -210,6 +223,7 @@ class PrivateClassifier(VotedClassifier):
     ) -> None:
         self.teacher = teacher
         self.student = student
+        self.method = method
         self.classes = classes
         self.epsilon = epsilon
         self.delta = delta
@@ -241,7 +255,10 @@ class PrivateClassifier(VotedClassifier):
     def fit(
         self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None, schema: Any = None
     ) -> PrivateClassifier:
-        """Train teachers, release answers, fit the student. Each call is a release of its own and is charged.
+        """Learn by the method that public facts choose, and keep what may be published.
+
+        By votes, each call is a release of its own and is charged. By the direct method the same fit on the same data
+        in the same ledger goes on where it was broken off, and costs nothing when it is finished.
 
         Parameters
         ----------
@@ -249,14 +266,15 @@ class PrivateClassifier(VotedClassifier):
             Private rows.
         y : (n_records,)
             Private labels, all in `classes`.
-        public : PublicPool
-            Public unlabelled rows with the same columns.
+        public : PublicPool, optional
+            Public unlabelled rows with the same columns. Votes need them, or a schema; what the direct method does
+            without both says :meth:`quorate.PrivateLogisticRegression.fit`.
         groups : (n_records,), optional
             Whose row it is. The guarantee is then for everything of one person.
         schema : Schema or mapping of str to declaration, optional
             Where there are no public rows: what the columns of the frame hold, as :class:`~quorate.Schema` takes it. A
             tenth of the budget pays for noisy counts of each column, in the same charge, and rows drawn from them are
-            what the teachers vote on.
+            the public ones.
 
         Raises
         ------
@@ -274,13 +292,22 @@ class PrivateClassifier(VotedClassifier):
         PrivacyWarning
             Where the private rows look scaled by what was fitted on all of them, with check's own sentence.
         """
+        method = self._chosen(grouped=groups is not None)
+        if method == "direct":
+            rounds = self._direct()
+            try:
+                rounds.fit(X, y, public=public, groups=groups, schema=schema)
+            except BudgetExhausted as refusal:
+                raise self._of_begun_votes(refusal) from None
+            return self._taken(method, rounds)
         metadata, verbose, nonce = self._metadata("fit"), wanted(self.verbose), secrets.token_hex(16)
         task = self._task(X, y, public=public, groups=groups, schema=schema, nonce=nonce)
         warn_of(task.recipe.cautions)
         warn_of_promise(task)
         kept = fit_run(task, self.ledger, nonce=nonce, of=by_fit(task), metadata=metadata, verbose=verbose)
+        self._forget()
         self._take(kept)
-        return self
+        return self._taken(method)
 
     @tables_by_name
     def resume(
@@ -307,10 +334,15 @@ class PrivateClassifier(VotedClassifier):
             If it holds no fit of these arguments, public rows and versions of libraries.
         """
         refuse_lost_ledger(self.ledger)
+        method = self._begun(self._chosen(grouped=groups is not None))
+        if method == "direct":
+            return self._taken(method, self._direct().resume(X, y, public=public, groups=groups, schema=schema))
         verbose, metadata = wanted(self.verbose), self._metadata("resume")
         task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False, try_models=False)
-        self._take(resume_run(task, self.ledger, of=by_fit(task), metadata=metadata, verbose=verbose))
-        return self
+        kept = resume_run(task, self.ledger, of=by_fit(task), metadata=metadata, verbose=verbose)
+        self._forget()
+        self._take(kept)
+        return self._taken(method)
 
     def _task(
         self,
@@ -369,7 +401,10 @@ class PrivateClassifier(VotedClassifier):
 
     def _check(self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, **how: Any) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
+        method = self._chosen(grouped=groups is not None)
+        if method == "direct":
+            return self._direct()._check(X, y, public=public, groups=groups, schema=schema, chosen=method, **how)
         task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False)
         refuse_rows_as_units(task)
         shares = self._class_shares(task.inputs.classes)
-        return check_of_teachers(task, self.ledger, shares=shares, **how)
+        return check_of_teachers(task, self.ledger, shares=shares, chosen=method, **how)

@@ -163,6 +163,7 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
     True
     """
 
+    _called = "PrivateLogisticRegression"  # in reports and messages
     _declared: tuple[Any, tuple[str, ...]] | None = (
         None  # of rows whose columns were declared, and columns to leave out
     )
@@ -328,7 +329,7 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         """
         self._fitted()
         if not hasattr(self, "_kept"):
-            raise PreconditionFailed("a copy of a fitted PrivateLogisticRegression has no ledger; the original reports")
+            raise PreconditionFailed(f"a copy of a fitted {self._called} has no ledger; the original reports")
         utility = Utility()
         if evaluation is not None:
             X, y = rows_and_labels(evaluation)
@@ -411,18 +412,19 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
 
     def _metadata(self, act: str) -> RunMetadata:
         return RunMetadata(
-            title=f"PrivateLogisticRegression.{act}",
-            command=f"PrivateLogisticRegression(...).{act}(X, y, public=...)",
+            title=f"{self._called}.{act}",
+            command=f"{self._called}(...).{act}(X, y, public=...)",
             started=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
     def _check(
-        self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, look: bool = False
+        self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, look: bool = False, **how: Any
     ) -> CheckResult:
         """Say what :meth:`fit` would do and cost: :func:`quorate.check`."""
         task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False)
         ids = only_whole_ids(groups) if self.whole_ids else groups
-        return check_of_rounds(task, self.ledger, look=look_at_rounds(task, y, ids) if look else NO_LOOK)
+        how |= {"public": public, "feature_map": self.feature_map, "shares": self._class_shares(task.classes)}
+        return check_of_rounds(task, self.ledger, look=look_at_rounds(task, y, ids) if look else NO_LOOK, **how)
 
     def _seen(self, X: Any) -> Any:
         """Return rows as the model sees them: dates as numbers, and no text missing."""

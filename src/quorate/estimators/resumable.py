@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import chain
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch, PreconditionFailed
 from quorate.estimators.interrupted import noted
 from quorate.ledger import Ledger
 from quorate.release import GivenLedger, ledger_location
+from quorate.release.target import GRADIENT_ROUND
 from quorate.run.progress import progress
 from quorate.voting.flow import RunResult, run_pipeline
 from quorate.voting.resumed import charge_name, find_fit, fit_key, go_on, nonces_of
@@ -40,6 +42,16 @@ def refuse_lost_ledger(given: GivenLedger) -> None:
             f"there is no ledger at {place}: no fit was charged there. Call fit, or give the ledger of the fit that "
             "is to go on"
         )
+
+
+def charged_methods(given: GivenLedger) -> list[Literal["votes", "direct"]]:
+    """Return the methods whose fits a ledger was charged for, in the order of their first charges."""
+    place = ledger_location(given)
+    if place is None:
+        return []
+    with nullcontext(place) if isinstance(place, Ledger) else Ledger(place) as ledger:
+        purposes = [charge.purposes for charge in ledger.reservations()]
+    return list(dict.fromkeys("direct" if GRADIENT_ROUND in each else "votes" for each in purposes))
 
 
 def refuse_other_ledger(ledger: Ledger, fingerprint: str) -> None:

@@ -85,7 +85,9 @@ class ShownEstimator(BaseEstimator):
         standing = getattr(self, "_standing", None)
         if standing is None:
             return arguments
-        return f"{arguments}\n  guarantee: {standing.promised}\n  left: {standing.left}"
+        method = getattr(self, "method_", None)
+        said = "" if method is None else f"\n  method: {method.in_words}"
+        return f"{arguments}{said}\n  guarantee: {standing.promised}\n  left: {standing.left}"
 
     def _repr_html_inner(self) -> str:
         return self._card()
@@ -104,6 +106,8 @@ class ShownEstimator(BaseEstimator):
         """Return the card as HTML."""
         standing = getattr(self, "_standing", None)
         rows = self._asked() if standing is None else _told(standing)
+        if standing is not None and (method := getattr(self, "method_", None)) is not None:
+            rows = [("method", method.in_words), *rows]
         table = element(
             "table",
             *(

@@ -53,14 +53,12 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
     def predict(self, X: Any) -> NDArray[Any]:
         """Classify by the student: free for ever. Returns ``(n_points,)`` classes."""
         self._student()
-        return np.asarray(self._deciding().predict(self._kept.seen(X)))
+        return np.asarray(self._deciding().predict(self._seen(X)))
 
     @own_switches()
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the student's ``(n_points, n_classes)`` probabilities, in the order of the declared classes."""
-        student = self._student()
-        rows = self._kept.seen(X)
-        return class_probabilities(student, rows, self.classes_.tolist())
+        return class_probabilities(self._student(), self._seen(X), self.classes_.tolist())
 
     @own_switches()
     def ask(self, X: Any) -> list[Any]:
@@ -138,6 +136,11 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
     def _published(self) -> tuple[Any, Any]:
         task = self._kept.task
         return self._student(), None if task.draws_pool else task.views.student.kinds(task.inputs.public)
+
+    def _seen(self, X: Any) -> Any:
+        """Return public rows as the student sees them."""
+        self._student()
+        return self._kept.seen(X)
 
     def _student(self) -> Any:
         if not hasattr(self, "student_"):

@@ -186,22 +186,11 @@ class Begun:
                 known[key] = os.path.relpath(known[key], folder)
         classes = self.classes or (classes_of(found) if (found := self.public_classes()) else ())
         delta = self.delta or (None if self.n_records is None else suggested_delta(self.n_records)[0])
-        by = "auto" if self.texts_alone else "direct" if self.to_declare else None
         written = {key: getattr(self.dialect, key) or None for key in DIALECT}
         written = {key: value for key, value in written.items() if value != getattr(PLAIN, key)}
         likely = self.likely_units[0] if self.unit is None and self.likely_units else None
         known |= {"likely_unit": likely, "schema": self.to_declare}
-        return Answers(**{**known, **written, "classes": classes, "drop": self.left_out, "delta": delta, "by": by})
-
-    @property
-    def texts_alone(self) -> bool:
-        """Whether each row is a unit and holds running text alone: a model of words is then mostly ahead of votes.
-
-        The planner can compare the two where the number of units is declared.
-        """
-        if self.unit is not None or self.public is None or self.n_records is None:
-            return False
-        return set(self._kinds(self._pool(self.public)).kinds.values()) == {"text"}
+        return Answers(**{**known, **written, "classes": classes, "drop": self.left_out, "delta": delta})
 
     def _pool(self, public: Path) -> Rows:
         """Return the public rows without what is no feature."""
@@ -272,11 +261,6 @@ class Begun:
             )
         if doubt := self.doubt("epsilon"):
             told.append(f"is that meant? {doubt}")
-        if self.texts_alone:
-            told.append(
-                'by = "auto", since on texts alone the direct method was mostly ahead of votes: quorate plan compares '
-                'them. Where labels are to leave, and not a model, write by = "votes"'
-            )
         if self.delta is None and self.n_records is not None:
             told.append(f"delta: {self._suggested_delta()}")
         return told

@@ -1,8 +1,8 @@
-"""What the planner chose for ``[method] by = "auto"``: a few settings, kept beside ``quorate.toml``.
+"""Which method a run has where ``quorate.toml`` leaves it open: chosen once, and kept beside that file.
 
 The choice follows from ``quorate.toml`` and the public files alone. It is kept when a run begins, so that every later
-command and a resumed run go the same way, whatever a later version would choose; an edit of ``quorate.toml`` asks for a
-new one. It holds public facts, as ``quorate.toml`` does.
+command and a resumed run go the same way, whatever a later version would choose. Until something is charged, an edit of
+``quorate.toml`` asks for a new one. It holds public facts, as ``quorate.toml`` does.
 """
 
 from __future__ import annotations
@@ -10,23 +10,64 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
+
+from quorate.errors import QuorateError
+from quorate.folder.folder import RunFolder
+from quorate.release.target import GRADIENT_ROUND, TUNING
+from quorate.run.chosen_method import ChosenMethod
 
 CHOICE = "chosen-method.json"
 NOTHING_CHOSEN = '[method] by = "auto" has chosen nothing yet: quorate run does, and keeps it'
-_OF_TEACHERS = ("teachers", "mechanism", "student")
+_BEGUN = "the run was begun so"
+_BY_THE_PLAN = "it is the first row of quorate plan"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A method that was chosen, with what the planner chose beside it.
+
+    `method`: which one, and why. `settings`: sections of ``quorate.toml`` with what was chosen of each.
+    """
+
+    method: ChosenMethod
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def in_words(self) -> str:
+        """What a command says of it.
+
+        Examples
+        --------
+        >>> Choice(ChosenMethod("direct", "each record is one row")).in_words
+        'method: direct, since each record is one row'
+        """
+        words = f"method: {self.method.in_words}"
+        count, mechanism = self.settings.get("teachers", {}).get("count"), self.settings.get("mechanism")
+        if count is None or mechanism is None:
+            return words
+        model = self.settings["teachers"].get("model")
+        of_model = "" if model is None else f' (model = "{model}")'
+        return f"{words}: {count:,} teachers{of_model} by {mechanism['name']} on {mechanism['queries']:,} queries"
 
 
 def is_open(document: Mapping[str, Any]) -> bool:
-    """Whether ``quorate.toml`` leaves the method to the planner."""
-    method = document.get("method")
-    return isinstance(method, Mapping) and method.get("by") == "auto"
+    """Whether ``quorate.toml`` leaves the method to the rule.
+
+    Examples
+    --------
+    >>> is_open({}), is_open({"method": {"by": "votes"}})
+    (True, False)
+    """
+    method = document.get("method", {})
+    return isinstance(method, Mapping) and method.get("by", "auto") == "auto"
 
 
 def digest_of(document: Mapping[str, Any]) -> str:
-    """Return the content hash of what ``quorate.toml`` says: a choice is for this very content.
+    """Return the content hash of what ``quorate.toml`` says.
 
     Examples
     --------
@@ -36,84 +77,72 @@ def digest_of(document: Mapping[str, Any]) -> str:
     return blake2b(json.dumps(document, sort_keys=True, default=str).encode(), digest_size=16).hexdigest()
 
 
-def chosen(document: Mapping[str, Any], choice: Mapping[str, Any]) -> dict[str, Any]:
+def with_choice(document: Mapping[str, Any], choice: Choice) -> dict[str, Any]:
     """Return the document with a choice filled in.
 
     Examples
     --------
     >>> asked = {"method": {"by": "auto"}, "teachers": {"model": "forest"}, "run": {"n_jobs": 2}}
-    >>> chosen(asked, {"method": {"by": "votes"}, "teachers": {"count": 20}})["teachers"]
+    >>> with_choice(asked, Choice(ChosenMethod("votes", ""), {"teachers": {"count": 20}}))["teachers"]
     {'model': 'forest', 'count': 20}
-    >>> chosen({**asked, "student": {"decision_threshold": 0.2}}, {"method": {"by": "direct"}})
-    {'method': {'by': 'direct'}, 'run': {}, 'student': {'decision_threshold': 0.2}}
     """
-    made = {name: dict(section) if isinstance(section, Mapping) else section for name, section in document.items()}
-    if choice["method"]["by"] == "direct":  # which refuses what belongs to teachers
-        kept = {key: value for key, value in made.get("student", {}).items() if key == "decision_threshold"}
-        made = {name: section for name, section in made.items() if name not in _OF_TEACHERS}
-        made |= {"student": kept} if kept else {}
-        for key in ("n_jobs", "jobs", "allow_hopeless", "scheduler", "plain_tcp", "shared_folder"):
-            made.get("run", {}).pop(key, None)
-        made.get("data", {}).pop("n_rows", None)
-    else:  # votes have one price for adding, removing and replacing
-        made.get("method", {}).pop("neighbours", None)
-    for name, section in choice.items():
-        made[name] = {**made.get(name, {}), **section}
-    return made
+    filled = {name: dict(section) if isinstance(section, Mapping) else section for name, section in document.items()}
+    if choice.method == "votes" and "schema" not in document:  # one price for adding, removing and replacing
+        filled.get("method", {}).pop("neighbours", None)
+    for name, section in {"method": {"by": choice.method.by}, **choice.settings}.items():
+        filled[name] = {**filled.get(name, {}), **section}
+    return filled
 
 
-def with_kept_choice(document: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
-    """Return the document with the choice that a run of it has kept; as it is where there is none."""
+def choice_of_begun(document: Mapping[str, Any], folder: Path, *, asks_for_votes: bool) -> Choice | None:
+    """Return the choice that a run has kept, or was begun with; None where it begins, or the document has a method.
+
+    `asks_for_votes`: whether the document has keys that votes alone have: after an edit they go before a direct run. A
+    run that was begun before choices were kept, and whose method is not named, is one of votes.
+    """
     if not is_open(document):
-        return document
-    try:
-        kept = json.loads((folder / CHOICE).read_text(encoding="utf-8"))
-        return chosen(document, kept["choice"]) if kept["for"] == digest_of(document) else document
-    except (OSError, ValueError, KeyError, TypeError):
-        return document
-
-
-def choice_in_words(folder: Path) -> str | None:
-    """Say which method a run goes by that leaves it to the planner; None where it does not, or nothing is chosen yet.
-
-    `folder`: the run's.
-    """
-    try:
-        document = tomllib.loads((folder / "quorate.toml").read_text(encoding="utf-8-sig"))
-        kept = json.loads((folder / CHOICE).read_text(encoding="utf-8"))
-        if not is_open(document) or kept["for"] != digest_of(document):
-            return None
-        return in_words(document, kept["choice"])
-    except (OSError, ValueError, KeyError, TypeError):
         return None
+    kept, digest = _kept(folder)
+    if kept is not None and digest == digest_of(document):
+        return kept
+    begun = _begun_by(RunFolder(folder))
+    if begun is None:
+        return None
+    choice = kept if kept is not None else Choice(ChosenMethod(begun, _BEGUN))
+    return None if asks_for_votes and choice.method == "direct" else choice
 
 
-def in_words(document: Mapping[str, Any], choice: Mapping[str, Any]) -> str:
-    """Say what the planner chose for a document.
-
-    Examples
-    --------
-    >>> in_words({}, {"method": {"by": "direct"}})
-    '[method] by = "auto" chose the direct method, the first row of quorate plan'
-    """
-    if choice["method"]["by"] == "direct":
-        told = '[method] by = "auto" chose the direct method, the first row of quorate plan'
-        idle = [f"[{name}]" for name in _OF_TEACHERS if document.get(name)]
-        if not idle:
-            return told
-        named = idle[0] if len(idle) == 1 else f"{', '.join(idle[:-1])} and {idle[-1]}"
-        return f"{told}; {named} {'is' if len(idle) == 1 else 'are'} for teachers, and not used"
-    count, mechanism = choice["teachers"]["count"], choice["mechanism"]
-    model = f' (model = "{choice["teachers"]["model"]}")' if "model" in choice["teachers"] else ""
-    return (
-        f'[method] by = "auto" chose votes of {count:,} teachers{model} by {mechanism["name"]} on '
-        f"{mechanism['queries']:,} queries, the first row of quorate plan"
-    )
+def _kept(folder: Path) -> tuple[Choice | None, str]:
+    """Return what is kept, and for which document; None where there is nothing that can be read."""
+    try:
+        kept = json.loads((folder / CHOICE).read_text(encoding="utf-8"))
+        settings = {name: dict(section) for name, section in kept["choice"].items()}
+        method = ChosenMethod(settings.pop("method")["by"], kept.get("why", _BY_THE_PLAN))
+        return Choice(method, settings), kept["for"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return None, ""
 
 
-def keep_choice(document: Mapping[str, Any], choice: Mapping[str, Any], folder: Path) -> None:
-    """Keep a choice beside ``quorate.toml``, durably."""
+def _begun_by(folder: RunFolder) -> Literal["votes", "direct"] | None:
+    """Return the method of a run that has teachers or a charge, and that says of no method by itself."""
+    try:
+        if folder.may_have_begun and folder.ledger_url is None:
+            with folder.look_into_ledger() as ledger:
+                purposes = [set(charge.purposes) for charge in ledger.reservations()]
+            runs = [each for each in purposes if each != {TUNING}]  # an estimate for a plan begins no run
+            if runs:
+                return "direct" if GRADIENT_ROUND in runs[-1] else "votes"
+    except QuorateError:  # held by a run, or damaged: the command itself says so
+        return "votes"
+    teachers = any(folder.private.glob("teachers-*.stage"))
+    return "votes" if teachers or (folder.ledger_url is not None and folder.has_published) else None
+
+
+def keep_choice(choice: Choice, folder: Path) -> None:
+    """Keep a choice beside ``quorate.toml``, durably, for what that says."""
     from quorate.release.keys import write_atomically
 
-    kept = {"for": digest_of(document), "choice": choice}
+    document = tomllib.loads((folder / "quorate.toml").read_text(encoding="utf-8-sig"))
+    settings = {"method": {"by": choice.method.by}, **choice.settings}
+    kept = {"for": digest_of(document), "why": choice.method.why, "choice": settings}
     write_atomically(folder / CHOICE, (json.dumps(kept, indent=2, ensure_ascii=False) + "\n").encode())

@@ -22,6 +22,9 @@ label = "income"
 classes = ["<=50K", ">50K"]
 n_records = 32561
 
+[method]
+by = "votes"
+
 [budget]
 epsilon = 1.0
 delta = 1e-5

@@ -61,8 +61,9 @@ if TYPE_CHECKING:
     pass
 
 NOTHING_TO_ASK = (
-    'there is nothing to ask: [method] by = "direct" has no teachers. Its model is published, and every prediction is '
-    "free: load public/student.skops with skops, and call predict"
+    "there is nothing to ask: the direct method has no teachers. Its model is published, and every prediction is free: "
+    "quorate predict. A run whose teachers can be asked has online_answers = 100, or another number, under [mechanism] "
+    "before it begins"
 )
 LARGE_FILE = 1 << 24  # bytes, from which it is said how long a run takes
 _OF_A_CELL = 3  # bytes in a file, where no public file of its kind tells

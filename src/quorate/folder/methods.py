@@ -16,7 +16,7 @@ from quorate.ambient import one_thread
 from quorate.arguments import for_shell, shown
 from quorate.errors import PreconditionFailed, naming
 from quorate.folder.batch import load_run
-from quorate.folder.choice import NOTHING_CHOSEN
+from quorate.folder.choice import NOTHING_CHOSEN, keep_choice
 from quorate.folder.direct_run import NOTHING_TO_ASK, DirectRun, read_direct
 from quorate.folder.loaded import LoadedRun
 from quorate.folder.prepared import PreparedRun, explain_settings_change, publish_run, readers_of, write_draft
@@ -74,6 +74,7 @@ def check(run: PreparedRun, *, look: bool = False, done: bool = False) -> CheckR
         return check_of(
             run.method,
             run.task,
+            chosen=run.settings.chosen,
             notes=tuple(run.notes()),
             cautions=run.cautions,
             private_notes=run.private_notes(),
@@ -106,6 +107,8 @@ def execute(
         readers=readers_of(run.settings),
     )
     with naming(keys_of(run.settings)), run.open_ledger() as ledger:
+        if run.settings.choice is not None:  # before the charge: what goes on later goes on with it
+            keep_choice(run.settings.choice, folder.root)
         with explain_settings_change(run, ledger):
             ledger.bind(run.fingerprint)  # first: another data set is not a question of the budget
             charge = run.charge_on(ledger)
@@ -146,7 +149,7 @@ def internal_facts(run: PreparedRun) -> Secret[InternalFacts]:
 
     if isinstance(run, DirectRun):
         raise PreconditionFailed(
-            'there is no internal edition of this report: [method] by = "direct" has no votes, margins or teachers to '
+            "there is no internal edition of this report: the direct method has no votes, margins or teachers to "
             "show there. The public one says all there is"
         )
     return internal.internal_facts(_voted(run))

@@ -15,12 +15,13 @@ from quorate.data.feature_maps.named import FEATURE_MAPS, FeatureMapName
 from quorate.data.formats import nearly
 from quorate.data.reading import has_named_columns
 from quorate.errors import InvalidParameter, PreconditionFailed, naming
-from quorate.folder.choice import chosen, in_words, keep_choice
+from quorate.folder.choice import Choice
 from quorate.folder.data_settings import DataSettings, declared_shares
 from quorate.folder.folder import RunFolder
 from quorate.folder.settings import (
     Settings,
     keys_of,
+    method_by_rule,
     read_settings,
     refuse_more_than_the_cap,
     settings_from,
@@ -31,6 +32,7 @@ from quorate.mechanisms.schedule import open_fields
 from quorate.planning.learning_curve import LearningCurve
 from quorate.planning.plan import Plan
 from quorate.planning.planned import plan
+from quorate.run.chosen_method import ChosenMethod
 from quorate.run.relation import ChosenRelation, choose_relation
 from quorate.voting.models import student_of, teacher_of
 
@@ -117,35 +119,27 @@ def _relation(folder: RunFolder, settings: Settings, unit: str) -> ChosenRelatio
     )
 
 
-def settings_to_run(
-    root: Path,
-    *,
-    keep: bool,
-    tell: Callable[[str], None] | None = None,
-    before: Callable[[str], None] | None = None,
-) -> Settings:
-    """Read the settings of a run that is to be made or checked; where the method is left open, the planner chooses.
+def settings_to_run(root: Path, *, before: Callable[[str], None] | None = None) -> Settings:
+    """Read the settings of a run that is to be made or checked, with the method that it has.
 
-    `root`: the run's folder. `keep`: whether the choice is kept in the folder, so that all that follows goes the same
-    way. `tell`: is told in words what was chosen. `before`: as for :func:`plan_folder`. Raises PreconditionFailed,
-    InvalidParameter, DataRefused as :func:`~quorate.folder.settings.settings_of` does; or if nothing in the plan can
-    answer.
+    Where that is left open and public rows with labels are enough, the planner chooses by a rehearsal on them.
+
+    `root`: the run's folder. `before`: as for :func:`plan_folder`. Raises PreconditionFailed, InvalidParameter,
+    DataRefused as :func:`~quorate.folder.settings.settings_of` does; or if nothing in the plan can answer.
     """
     settings = settings_of(root)
-    if settings.method.by != "auto":
+    if settings.chosen is not None:
         return settings
-    refuse_unknown_drop(settings.data)  # before a choice is kept
+    refuse_unknown_drop(settings.data)
+    evaluation = _evaluation(settings)
     document = tomllib.loads((root / "quorate.toml").read_text(encoding="utf-8-sig"))
-    choice = choice_of(plan_folder(root, before=before))
-    if keep:
-        keep_choice(document, choice, root)
-    if tell is not None:
-        tell(in_words(document, choice))
-    return settings_from(chosen(document, choice), folder=root)
+    method = method_by_rule(document, n_labelled=0 if evaluation is None else len(evaluation[1]))
+    choice = choice_of(plan_folder(root, before=before)) if method is None else Choice(method)
+    return settings_from(document, folder=root, choice=choice)
 
 
-def choice_of(made: Plan) -> dict[str, Any]:
-    """Return a plan's first row as settings.
+def choice_of(made: Plan) -> Choice:
+    """Return a plan's first row as what a run is to do.
 
     Raises InvalidParameter if nothing in the plan can answer.
     """
@@ -155,14 +149,15 @@ def choice_of(made: Plan) -> dict[str, Any]:
             '[method] by = "auto" found nothing that can answer with this budget and so few private rows: quorate plan '
             "shows why. Raise epsilon, or bring more private rows"
         )
+    why = f"on the labelled public rows {row.why.removeprefix('of the rows that were rehearsed in full ')}"
     if row.way == "direct":
-        return {"method": {"by": "direct"}}
+        return Choice(ChosenMethod("direct", why))
     fields = {} if row.mechanism is None else open_fields(row.mechanism)
-    return {
-        "method": {"by": "votes"},
+    settings = {
         "teachers": {"count": row.n_teachers, **({"model": row.model} if row.model else {})},
         "mechanism": {"name": row.name, "queries": row.n_queries, **fields},
     }
+    return Choice(ChosenMethod("votes", why), settings)
 
 
 def models_of(settings: Settings, root: Path) -> dict[str, Any]:

@@ -116,11 +116,6 @@ def require(name: str, given: Mapping[str, Any], section: type, key: str) -> Non
         raise InvalidParameter(f"[{name}] {key} is required. {settings_of_section(section)[key].required}".rstrip())
 
 
-def written_by_init(section: type) -> dict[str, Any]:
-    """Return the keys that a new file has as lines, with their values."""
-    return {key: known.example for key, known in settings_of_section(section).items() if known.written}
-
-
 def as_it_is(_: str, value: Any) -> Any:
     """Leave a value to a check that rests on other keys."""
     return value

@@ -56,17 +56,16 @@ def _feature_map(name: str, value: Any) -> str | Path:
 class MethodSettings:
     """``[method]``: what learns from the private rows, and for the direct method how."""
 
-    by: Literal["votes", "direct", "auto"] = setting(  # auto until the planner has chosen
+    by: Literal["votes", "direct", "auto"] = setting(  # auto until labelled public rows have been rehearsed on
         _way,
         '`"votes"` of teachers on public rows, from which a student is published; `"direct"`, a linear model of the '
-        'private rows themselves; or `"auto"`, the first row of `quorate plan`. `"direct"` goes [noisy gradient '
-        'rounds](../how-to/learn-directly.md). `"auto"` is kept by `quorate run` in `chosen-method.json`, and leaves '
-        "`[teachers] count` and `[mechanism] name`, `queries` and `strategy` to the planner, and `[teachers] model` "
-        'where it is `"auto"` and the plan compares its teachers with trees (their defaults, as `quorate init` writes '
-        'them, may stay). With `"direct"` keys of `[teachers]`, `[mechanism]` and `[student]` that stand as `quorate '
-        "init` writes them, and `[data] n_rows`, say nothing; changed ones (but for `decision_threshold`), `[run] "
-        "n_jobs`, `[run] memory`, `[run] scheduler` and `[run] allow_hopeless` are errors",
-        default="votes", example="votes", written=True, argument="method",
+        "private rows themselves, by [noisy gradient rounds](../how-to/learn-directly.md); or `\"auto\"`, one of the "
+        "two by [public facts](../how-to/which-method.md#the-rule). A key of `[teachers]`, `[mechanism]` or "
+        '`[student]` that is not as `quorate init` writes it has `"auto"` take votes. `quorate run` keeps what was '
+        'taken in `chosen-method.json`, and a run that was begun goes on with it. With `"direct"` keys of these '
+        "sections that stand as `quorate init` writes them, and `[data] n_rows`, say nothing; changed ones (but "
+        "for `decision_threshold`), `[run] n_jobs`, `memory`, `scheduler` and `allow_hopeless` are errors",
+        default="auto", example="auto", written=True, argument="method",
     )  # fmt: skip
     feature_map: str | Path = setting(
         _feature_map,
@@ -100,7 +99,7 @@ class MethodSettings:
         'for `"direct"`: which change of one unit ε covers, `"add-or-remove"` or `"replace"`, which takes about twice '
         'the noise at the same ε ([why](../theory/neighbours.md)). `"auto"`: add or remove where `[data] n_records` is '
         "declared, replace where the number is read; where the ledger has a relation from an earlier charge, that one. "
-        'One that is asked for is charged at the ledger\'s. With `by = "auto"` the plan compares at it. Votes on '
+        'One that is asked for is charged at the ledger\'s. Votes on '
         "public rows have one price for both, and with a `[schema]` their noisy counts have noise enough "
         "for each by default",
         default="auto", example="auto",
@@ -267,23 +266,17 @@ class TeacherSettings:
 
 
 def check_teachers(teachers: TeacherSettings, document: Mapping[str, Any]) -> None:
-    """Refuse keys of ``[teachers]`` that do not go with each other, or with a method that is left open.
+    """Refuse keys of ``[teachers]`` that do not go with each other.
 
     `teachers`: as read. `document`: the whole file. Raises InvalidParameter naming a key that has to go.
     """
     given = document.get("teachers", {})
-    is_open = document.get("method", {}).get("by") == "auto"
     if "command" in given:
         for key in given:
             if key not in (*_OF_COMMANDS, *_OF_BOTH, "count", "partition"):
                 raise InvalidParameter(
                     f"[teachers] {key} does not go with command, which is the teacher; leave out one of them"
                 )
-        if is_open:
-            raise InvalidParameter(
-                '[method] by = "auto" fits models to public rows to compare them, and a command is not tried out so '
-                'often; set by = "votes"'
-            )
     elif key := next((key for key in _OF_COMMANDS if key in given), ""):
         raise InvalidParameter(
             f"[teachers] {key} is for teachers that are a command, and there is none; leave it out, or name "
@@ -296,11 +289,6 @@ def check_teachers(teachers: TeacherSettings, document: Mapping[str, Any]) -> No
             raise InvalidParameter(
                 "[teachers] model is required. The name of a language model at the endpoint. Example: model = "
                 '"qwen2.5-7b-instruct"'
-            )
-        if is_open:
-            raise InvalidParameter(
-                '[method] by = "auto" fits models to public rows to compare them, which prompts are not made for; set '
-                'by = "votes"'
             )
     elif key := next((key for key in (*_OF_PROMPTS, *_OF_BOTH) if key in given), ""):
         raise InvalidParameter(

@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 
 from quorate.arguments import for_shell
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
-from quorate.folder.choice import with_kept_choice
+from quorate.folder.choice import Choice, choice_of_begun, is_open, with_choice
 from quorate.folder.data_settings import (
     DataSettings,
     Source,
@@ -24,9 +24,10 @@ from quorate.folder.data_settings import (
     refuse_names_without_columns,
     same_source,
     source,
+    unit_word,
 )
 from quorate.folder.folder import RunFolder
-from quorate.folder.section import no_section, read_section, require, settings_of_section, written_by_init
+from quorate.folder.section import no_section, read_section, settings_of_section
 from quorate.folder.sections import (
     BudgetSettings,
     MechanismSettings,
@@ -36,6 +37,7 @@ from quorate.folder.sections import (
     TeacherSettings,
     check_teachers,
 )
+from quorate.run.chosen_method import ChosenMethod, asked_for, choose_method
 from quorate.students.decision_threshold import DecisionThreshold, check_decision_threshold, require_pool
 from quorate.voting.models import EARLIER_TEACHER
 
@@ -52,12 +54,12 @@ SECTIONS: Final[Mapping[str, type]] = MappingProxyType(  # in the order of a new
     }
 )
 _WRITTEN_BEFORE = {("teachers", "model"): EARLIER_TEACHER}  # by an earlier `init`
-_OF_EITHER = {"votes": ("by",), "auto": ("by", "neighbours")}  # keys of [method] that need not be the direct one's
+_OF_DIRECT = ("feature_map", "text", "rounds", "clip")  # keys of [method] that votes never have
 _OF_DRAWN_POOLS = ("marginals", "neighbours")  # keys that votes have, too, where [schema] stands for public rows
-_OF_THE_PLANNER = {"teachers": ("count",), "mechanism": ("name", "queries", "strategy")}
 _OF_BOTH = {"decision_threshold"}  # keys of sections of teachers that hold for both methods
 _SECTIONS_OF_TEACHERS = ("teachers", "mechanism", "student")
-_RUN_OF_TEACHERS = ("n_jobs", "jobs", "memory", "scheduler", "plain_tcp", "shared_folder", "allow_hopeless")
+_RUN_OF_VOTES = ("scheduler", "plain_tcp", "shared_folder")  # keys of [run] that ask for teachers
+_RUN_OF_TEACHERS = ("n_jobs", "jobs", "memory", *_RUN_OF_VOTES, "allow_hopeless")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -72,6 +74,14 @@ class Settings:
     mechanism: MechanismSettings = field(default_factory=MechanismSettings)
     student: StudentSettings = field(default_factory=StudentSettings)
     run: RunSettings = field(default_factory=RunSettings)
+    choice: Choice | None = None  # of the method, where the file leaves it open and it was chosen
+
+    @property
+    def chosen(self) -> ChosenMethod | None:
+        """The method, with its reason; None where a rehearsal on labelled public rows is to choose it."""
+        if self.choice is not None:
+            return self.choice.method
+        return None if self.method.by == "auto" else asked_for(self.method.by)
 
     @property
     def share(self) -> tuple[float, float]:
@@ -135,7 +145,9 @@ def read_settings(path: Path) -> Settings:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise PreconditionFailed(f"{path} is not valid TOML: {error}{_what_to_write(text, error)}") from None
-    return settings_from(with_kept_choice(document, path.parent), folder=path.parent)
+    _check_sections(document, path.parent)
+    begun = choice_of_begun(document, path.parent, asks_for_votes=bool(_given_for_votes(document)))
+    return settings_from(document, folder=path.parent, choice=begun)
 
 
 def _what_to_write(text: str, error: tomllib.TOMLDecodeError) -> str:
@@ -172,9 +184,48 @@ def settings_of(root: Path) -> Settings:
     return settings
 
 
-def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
-    """Check a parsed document; paths become relative to `folder`."""
-    sections = {part.name for part in fields(Settings)}
+def settings_from(document: Mapping[str, Any], *, folder: Path, choice: Choice | None = None) -> Settings:
+    """Check a parsed document; paths become relative to `folder`.
+
+    `choice`: of the method, where the document leaves it open and it was chosen already; by default by the rule.
+    """
+    _check_sections(document, folder)
+    if is_open(document):
+        if choice is None:
+            by_rule = method_by_rule(document)
+            choice = None if by_rule is None else Choice(by_rule)
+        document = document if choice is None else with_choice(document, choice)
+
+    given = {name: document.get(name, {}) for name in SECTIONS}
+    method = _method_settings(document, folder, by_choice=choice is not None)
+    teachers = read_section("teachers", given["teachers"], TeacherSettings, folder)
+    check_teachers(teachers, document)
+    own = _mechanism_fields(document)
+    known = settings_of_section(MechanismSettings)
+    mechanism = read_section(
+        "mechanism", given["mechanism"], MechanismSettings, folder, more=own,
+        fields={key: value for key, value in given["mechanism"].items() if key not in known},
+    )  # fmt: skip
+    _check_strategy(mechanism)
+    student = read_section("student", given["student"], StudentSettings, folder)
+    public = _public(given["data"], document, folder)
+    data = _without_dropped(data_settings(given["data"], folder, public=public), document)
+    return Settings(
+        data=data,
+        budget=read_section("budget", given["budget"], BudgetSettings, folder),
+        method=method,
+        schema=document.get("schema"),
+        teachers=teachers,
+        mechanism=mechanism,
+        student=replace(student, decision_threshold=_decision_threshold(student.decision_threshold, data)),
+        run=read_section("run", _with_new_names(given["run"]), RunSettings, folder),
+        choice=choice,
+    )
+
+
+def _check_sections(document: Mapping[str, Any], folder: Path) -> None:
+    """Refuse what is no section of a run."""
+    sections = {part.name for part in fields(Settings)} - {"choice"}
     if "sites" in document:
         raise InvalidParameter(
             f"{folder / 'quorate.toml'} lists [[sites]], whose votes are added up, and there is no run to check, start "
@@ -186,29 +237,26 @@ def settings_from(document: Mapping[str, Any], *, folder: Path) -> Settings:
         if not isinstance(section, Mapping):
             raise InvalidParameter(f"quorate.toml: [{name}] must be a section, got {section!r}")
 
-    given = {name: document.get(name, {}) for name in SECTIONS}
-    method = _method_settings(document, folder)
-    teachers = read_section("teachers", given["teachers"], TeacherSettings, folder)
-    check_teachers(teachers, document)
-    own = _mechanism_fields(document)
-    known = settings_of_section(MechanismSettings)
-    mechanism = read_section(
-        "mechanism", given["mechanism"], MechanismSettings, folder, more=own,
-        fields={key: value for key, value in given["mechanism"].items() if key not in known},
-    )  # fmt: skip
-    _check_strategy(mechanism)
-    student = read_section("student", given["student"], StudentSettings, folder)
-    public = _public(given["data"], method, document, folder)
-    data = _without_dropped(data_settings(given["data"], folder, public=public), document)
-    return Settings(
-        data=data,
-        budget=read_section("budget", given["budget"], BudgetSettings, folder),
-        method=method,
-        schema=document.get("schema"),
-        teachers=teachers,
-        mechanism=mechanism,
-        student=replace(student, decision_threshold=_decision_threshold(student.decision_threshold, data)),
-        run=read_section("run", _with_new_names(given["run"]), RunSettings, folder),
+
+def method_by_rule(document: Mapping[str, Any], *, n_labelled: int | None = None) -> ChosenMethod | None:
+    """Return the method that public facts of a document choose; None where labelled public rows are rehearsed on first.
+
+    `n_labelled`: how many labelled public rows there are, where they were counted.
+    """
+    data = document.get("data", {})
+    declared = {key: value for key in ("n_records", "n_rows") if isinstance(value := data.get(key), int)}
+    unit, unit_name = data.get("unit"), data.get("unit_name")
+    words = [word for word in (unit_name, unit_word(unit) if isinstance(unit, str) else None) if isinstance(word, str)]
+    if not all(key in data for key in ("public", "evaluation", "n_records")):  # the planner needs all three
+        n_labelled = 0
+    method = document.get("method", {})
+    return choose_method(
+        of_votes=_given_for_votes(document),
+        of_direct=[f"[method] {key}" for key in _OF_DIRECT if key in method],
+        n_labelled=n_labelled,
+        grouped=unit is not None,
+        unit=words[0] if words else "record",
+        **declared,
     )
 
 
@@ -219,18 +267,8 @@ def _decision_threshold(given: Any, data: DataSettings) -> DecisionThreshold:
     return rule
 
 
-def _public(
-    data: Mapping[str, Any], method: MethodSettings, document: Mapping[str, Any], folder: Path
-) -> Source | None:
+def _public(data: Mapping[str, Any], document: Mapping[str, Any], folder: Path) -> Source | None:
     """Read where the public rows are; a declared schema may stand in their place."""
-    if method.by == "auto":
-        if "schema" in document:
-            raise InvalidParameter(
-                '[schema] stands in the place of public rows, which [method] by = "auto" compares the methods on; set '
-                'by = "direct" or by = "votes"'
-            )
-        require("data", data, DataSettings, "public")
-        return source(data, "public", folder)
     if "public" in data:
         if "schema" in document:
             raise InvalidParameter(
@@ -255,16 +293,17 @@ def _without_dropped(data: DataSettings, document: Mapping[str, Any]) -> DataSet
     return replace(data, drop=(*data.drop, *dropped))
 
 
-def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSettings:
-    """Read ``[method]``, and refuse what belongs to the other method: it would be obeyed by nothing."""
+def _method_settings(document: Mapping[str, Any], folder: Path, *, by_choice: bool) -> MethodSettings:
+    """Read ``[method]``, and refuse what belongs to the other method: it would be obeyed by nothing.
+
+    `by_choice`: whether the method was chosen, by rules that look at what belongs to teachers.
+    """
     given = document.get("method", {})
     method = read_section("method", given, MethodSettings, folder)
-    if method.by == "auto":
-        _refuse_what_is_chosen(document)
     if method.by == "direct":
-        if others := _changed_for_teachers(document):
+        if not by_choice and (others := _changed_for_teachers(document)):
             _refuse_of_other_method(others, "votes of teachers", 'and [method] by = "direct" has none', 'by = "votes"')
-    elif more := [f"[method] {key}" for key in given if not _may_have(key, method.by, given, document)]:
+    elif method.by == "votes" and (more := [f"[method] {key}" for key in given if not _of_votes(key, document)]):
         _refuse_of_other_method(more, "the direct method", "and this run has teachers", '[method] by = "direct"')
     if method.neighbours == "add-or-remove" and "n_records" not in document.get("data", {}):
         raise InvalidParameter(
@@ -276,42 +315,39 @@ def _method_settings(document: Mapping[str, Any], folder: Path) -> MethodSetting
 
 def _changed_for_teachers(document: Mapping[str, Any]) -> list[str]:
     """Name what the owner wrote for teachers; what stands there as `init` writes it says nothing, nor does n_rows."""
-    written = {name: written_by_init(section) for name, section in SECTIONS.items()}
-    others = [
-        f"[{section}] {key}"
-        for section in _SECTIONS_OF_TEACHERS
-        for key, value in document.get(section, {}).items()
-        if key not in _OF_BOTH and value not in (written[section].get(key), _WRITTEN_BEFORE.get((section, key)))
+    changed = [
+        key for key, value in _not_as_written(document).items() if value != _WRITTEN_BEFORE.get(key, _as_written(*key))
     ]
+    others = [f"[{section}] {key}" for section, key in changed]
     return [*others, *(f"[run] {key}" for key in _RUN_OF_TEACHERS if key in document.get("run", {}))]
 
 
-def _may_have(key: str, by: str, method: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
-    """Whether votes, or what the planner is to choose, may have a key of ``[method]``.
-
-    On public rows votes have one price for every change of a unit, so that a key may leave that open.
-    """
-    if by == "votes" and document.get("schema") and key in _OF_DRAWN_POOLS:
-        return True
-    return key in _OF_EITHER[by] or (key == "neighbours" and method[key] == "auto")
+def _given_for_votes(document: Mapping[str, Any]) -> list[str]:
+    """Name what asks for votes of teachers by being given; how many processes or how much memory does not."""
+    others = [f"[{section}] {key}" for section, key in _not_as_written(document)]
+    return [*others, *(f"[run] {key}" for key in _RUN_OF_VOTES if key in document.get("run", {}))]
 
 
-def _refuse_what_is_chosen(document: Mapping[str, Any]) -> None:
-    """Refuse what the planner chooses, where it is to choose; what leaves it open, as `init` writes it, may stay."""
-    open_: dict[str, Any] = {"teachers": TeacherSettings(), "mechanism": MechanismSettings()}
-    chosen = [
-        f"[{section}] {key}"
-        for section, keys in _OF_THE_PLANNER.items()
-        for key in keys
-        if key in (given := document.get(section, {})) and given[key] != getattr(open_[section], key)
-    ]
-    if chosen:
-        one = len(chosen) == 1
-        named = chosen[0] if one else f"{', '.join(chosen[:-1])} and {chosen[-1]}"
-        raise InvalidParameter(
-            f'{named} {"is" if one else "are"} what [method] by = "auto" leaves to the planner; leave '
-            f'{"it" if one else "them"} out, or set by = "votes"'
-        )
+def _not_as_written(document: Mapping[str, Any]) -> dict[tuple[str, str], Any]:
+    """Return the keys of teachers' sections, with values that are neither the default nor what `init` writes."""
+    return {
+        (section, key): value
+        for section in _SECTIONS_OF_TEACHERS
+        for key, value in document.get(section, {}).items()
+        if key not in _OF_BOTH and value != _as_written(section, key)
+    }
+
+
+def _as_written(section: str, key: str) -> Any:
+    """Return what `init` writes for a key; its default where it writes none."""
+    known = settings_of_section(SECTIONS[section]).get(key)
+    return None if known is None else known.example if known.written else known.default
+
+
+def _of_votes(key: str, document: Mapping[str, Any]) -> bool:
+    """Whether votes have a key of ``[method]``; on public rows they have one price for every change of a unit."""
+    open_relation = key == "neighbours" and document["method"][key] == "auto"
+    return key == "by" or open_relation or (key in _OF_DRAWN_POOLS and bool(document.get("schema")))
 
 
 def _refuse_of_other_method(others: list[str], whose: str, why: str, instead: str) -> NoReturn:

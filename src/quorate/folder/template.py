@@ -33,7 +33,7 @@ class Answers:
     `private`, `public`, `evaluation`: paths, relative to the folder. `label`, `unit`: names of columns. `classes`: in
     order. `drop`: columns to leave out. `likely_unit`: a column that may be the unit, for a line to uncomment.
     `schema`: columns that are to be declared, where there are no public rows.
-    `separator` to `missing`: how tables are written. `by`: how the run learns, where that is not left as it stands.
+    `separator` to `missing`: how tables are written.
     """
 
     private: str | None = None
@@ -54,7 +54,6 @@ class Answers:
     missing: tuple[str, ...] = ()
     n_records: int | None = None
     n_rows: int | None = None
-    by: str | None = None
     epsilon: float | None = None
     delta: float | None = None
 
@@ -100,7 +99,7 @@ def filled(answers: Answers) -> str:
             comment = _without_links(setting.help).partition(". ")[0]
             if setting.default_words and not setting.written:
                 comment += f"; by default {_without_links(setting.default_words)}"
-            is_known = section in ("data", "method", "budget") and key in known
+            is_known = section in ("data", "budget") and key in known
             value = known.pop(key) if is_known else likely if key == "unit" and likely else setting.example
             if section == "budget" and key in _OF_THE_OWNER and not is_known:
                 comment = f"to be filled in: {comment}"

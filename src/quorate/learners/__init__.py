@@ -32,7 +32,7 @@ BNS15, Claim 5.7                           sub_sampling.py: bns15_claim_5_7
 BNS15, Theorem 5.8                         sub_sampling.py: SubSampling
 BNS15, Definition A.2 (sanitizers)         sanitizers/tree.py: Tree
 BNS15, Definition A.2 (for RECTANGLE)      sanitizers/boxes.py: Boxes
-BNS15, Theorem B.2 (dichotomies)           base/choice_bound.py: growth_of
+BNS15, Theorem B.2 (dichotomies)           base/exponential.py: growth_of
 BNS15, Theorem B.5                         label_boost/schedule.py: rows_to_generalise
 BNS15, Theorem B.6                         sanitizers/blr.py: theorem_size
 LWY25, Lemma 2.9                           agnostic/bound.py: learner_error
@@ -48,7 +48,7 @@ LWY25, Theorem 3.6                         agnostic/bound.py: agnostic_error
 LWY25, Lemma 4.1 (votes)                   agnostic/voting.py: voting_error
 LWY25, Theorem 4.2 (predictions)           agnostic/prediction.py: AgnosticPrediction
 KLNRS11, Theorem 3.4                       base/exponential.py: ExponentialLearner
-KLNRS11, Theorem 3.4, any labels           base/choice_bound.py: agnostic_choice_rows
+KLNRS11, Theorem 3.4, any labels           base/exponential.py: agnostic_choice_rows
 ========================================== ===========================================================
 """
 

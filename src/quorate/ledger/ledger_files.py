@@ -4,8 +4,6 @@ A new head is written over the older slot, and one sync puts it on the disk: no 
 slot has a checksum, and the newest sound one counts. A write that a power cut tore spoils the slot that it was to fill,
 never the other one; and since the ledger's own entries are on the disk before a slot is written, they then go on beyond
 what the other slot names. Where they do not, the anchor was damaged or the ledger cut (see :class:`Slots`).
-
-Anchors of earlier versions, one line that was replaced as a whole, are read too, and get slots with the first write.
 """
 
 from __future__ import annotations
@@ -219,9 +217,6 @@ class AnchorFile:
         """
         descriptor = self.hold()
         slots = self._sound(os.pread(descriptor, 2 * SLOT + 1, 0))
-        if len(slots.heads) < 2:
-            self.replace(head)
-            return
         _write_all(descriptor, _slot(head), slots.next * SLOT)
         self._at("anchor written")
         if wait:
@@ -281,25 +276,19 @@ def sync_folder(folder: Path) -> None:
 
 
 def _slots_of(content: bytes) -> Slots:
-    if len(content) != 2 * SLOT:
-        return Slots((_head_of(content, _line),))
-    return Slots(tuple(_head_of(content[at : at + SLOT], _slot) for at in (0, SLOT)))
+    whole = len(content) == 2 * SLOT
+    return Slots(tuple(_head_of(content[at : at + SLOT]) if whole else None for at in (0, SLOT)))
 
 
-def _head_of(content: bytes, written: Callable[[Head], bytes]) -> Head | None:
-    """Return the head that was written as this content; None where there is none, down to the last byte."""
+def _head_of(content: bytes) -> Head | None:
+    """Return the head that was written as this slot; None where there is none, down to the last byte."""
     try:
         value = json.loads(content)
         head = Head(sequence=value["sequence"], hash=value["hash"])
-        sound = type(head.sequence) is int and len(head.hash) == 64 and written(head) == content
+        sound = type(head.sequence) is int and len(head.hash) == 64 and _slot(head) == content
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     return head if sound else None
-
-
-def _line(head: Head) -> bytes:
-    """An anchor of an earlier version."""
-    return canonical({"hash": head.hash, "sequence": head.sequence}).encode() + b"\n"
 
 
 def _slot(head: Head) -> bytes:

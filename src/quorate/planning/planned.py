@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from quorate.ambient import one_thread
 from quorate.arguments import count, real
-from quorate.data import check_classes
+from quorate.data import PublicPool, check_classes
 from quorate.data.feature_maps.named import FeatureMapName
 from quorate.errors import DataRefused, InvalidParameter, keyword, named
 from quorate.planning.by_epsilon import Expectation
@@ -38,7 +38,7 @@ from quorate.planning.rehearsal.made_up import MeanOf
 from quorate.planning.rehearsal.rehearsal import Rehearsal
 from quorate.planning.text import render_plan
 from quorate.release.target import floor_budget
-from quorate.run.expected import BASES
+from quorate.run.expected import BASES, Expected
 from quorate.run.facts import name_of
 from quorate.run.pool_cautions import few_rows_caution
 from quorate.run.public_facts import PublicFacts
@@ -322,6 +322,30 @@ def _together(rehearsals: Sequence[Rehearsal]) -> Expectation | None:
 
 def _commonest(rehearsals: Sequence[Rehearsal]) -> float | None:
     return rehearsals[0].material.commonest if len(rehearsals) == 1 else None
+
+
+def expected_of_rounds(
+    facts: PublicFacts,
+    public: PublicPool,
+    classes: Sequence[Any],
+    evaluation: tuple[Any, ...],
+    *,
+    judged: Judged | None = None,
+    feature_map: FeatureMapName = "auto",
+) -> tuple[Expected | None, float]:
+    """Return what is to be expected of a direct run, rehearsed on labelled public rows, and of the commonest class.
+
+    `facts`: of the run; what is public of `public` itself is read off it. `evaluation`: *public* rows and labels, at
+    least 40; and whose rows they are, where a person may have several. `judged`: by what score. `feature_map`: of the
+    run. Raises InvalidParameter, DataRefused if rows are too few or do not fit.
+    """
+    side = public_side(public, classes)
+    facts = replace(facts, n_public=side.n_distinct, width=side.views.width)
+    labels: dict[str, Any] = {"judged": judged or Judged(), "y_public": None, "evaluation": evaluation}
+    (rehearsal,) = rehearsals_of(facts, side, classes, Models(feature_map=feature_map), how="labels", **labels)
+    row = row_of_direct(facts, side, feature_map=feature_map)
+    (rehearsed,) = rehearsal(facts, [row])
+    return rehearsed.expected, rehearsal.material.commonest
 
 
 def row_of_direct(facts: PublicFacts, side: PublicSide | None, *, feature_map: FeatureMapName = "auto") -> PlanRow:

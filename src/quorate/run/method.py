@@ -10,6 +10,7 @@ from quorate.ledger import Budget, Ledger, Reservation
 from quorate.release import Charge
 from quorate.report import Facts
 from quorate.run.check_result import CheckResult, Words
+from quorate.run.chosen_method import ChosenMethod
 from quorate.run.facts import RunMetadata
 from quorate.run.look import NO_LOOK, Look
 from quorate.run.stage_store import StageStore
@@ -72,6 +73,7 @@ def check_of(
     method: Method[TaskT],
     task: TaskT,
     *,
+    chosen: ChosenMethod | None = None,
     notes: Sequence[Finding],
     cautions: Sequence[Finding],
     private_notes: Secret[tuple[Finding, ...]] | None = None,
@@ -80,10 +82,12 @@ def check_of(
 ) -> CheckResult:
     """Put together what a check finds, of a fit and of a run.
 
-    `notes`, `cautions`: from public facts alone. `private_notes`, `look`: for the owner of the rows alone. `words`: how
-    things are named.
+    `chosen`: which method it is, and why. `notes`, `cautions`: from public facts alone. `private_notes`, `look`: for
+    the owner of the rows alone. `words`: how things are named.
     """
     found, steps = method.check(task)
+    if chosen is not None:
+        found, steps = {**found, "why_method": chosen.why}, [("method", chosen.in_words), *steps]
     listed = {"notes": [each.tree() for each in notes], "cautions": [each.tree() for each in cautions]}
     return CheckResult(
         found={**found, **listed},

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from ipaddress import ip_address
@@ -23,9 +22,7 @@ FILE: Final = "service.toml"
 LARGEST_PORT: Final = 65_535
 PREFIX: Final = "QUORATE_SERVE_"
 
-# Kubernetes gives every container variables about each Service: one that is called "quorate" would set
-# QUORATE_SERVICE_HOST and QUORATE_SERVICE_PORT, and one that is called "quorate-serve" the second kind.
-_EARLIER: Final = "QUORATE_SERVICE_"
+# Kubernetes gives every container variables about each Service; of one that is called "quorate-serve" these.
 _OF_KUBERNETES: Final = re.compile(r"SERVICE_(HOST|PORT.*)|PORT_\d+_(TCP|UDP|SCTP).*|PORT=(tcp|udp|sctp)://.*")
 
 
@@ -105,8 +102,7 @@ def read_service_settings(
     `path`: ``service.toml``; None where there is none. `environment`: ``QUORATE_SERVE_PORT=8471`` and the like. What
     Kubernetes sets there for a Service of that name is left alone. `**given`: of the command line; None where nothing
     was said. Raises InvalidParameter if a key is unknown or a value of the wrong kind; PreconditionFailed if the file
-    is not TOML. Warns FutureWarning if a variable has the earlier prefix ``QUORATE_SERVICE_``. It is read, but for HOST
-    and PORT where Kubernetes may have set them.
+    is not TOML.
     """
     in_file: dict[str, Any] = {} if path is None else _of_file(path)
     in_environment = _of_environment(environment)
@@ -133,25 +129,12 @@ def _of_file(path: Path) -> dict[str, Any]:
 
 
 def _of_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    values = _of_earlier_variables(environment)
+    values = {}
     for variable, text in environment.items():
         rest = variable.removeprefix(PREFIX)
         if rest == variable or _OF_KUBERNETES.fullmatch(rest) or _OF_KUBERNETES.fullmatch(f"{rest}={text}"):
             continue
         name = rest.lower()
-        values[name] = _typed(name, _parsed(name, text), f"{variable}: ", Path())
-    return values
-
-
-def _of_earlier_variables(environment: Mapping[str, str]) -> dict[str, Any]:
-    """Read variables of the earlier prefix, where it is sure that they are meant for this service."""
-    values = {}
-    in_kubernetes = "KUBERNETES_SERVICE_HOST" in environment or "QUORATE_PORT" in environment
-    for variable, text in environment.items():
-        name = variable.removeprefix(_EARLIER).lower()
-        if name == variable.lower() or name not in _DEFAULTS or (in_kubernetes and name in ("host", "port")):
-            continue
-        warnings.warn(f"{variable} is now {PREFIX}{name.upper()}", FutureWarning, stacklevel=4)
         values[name] = _typed(name, _parsed(name, text), f"{variable}: ", Path())
     return values
 

@@ -228,13 +228,7 @@ def _reads_units(config: RunConfig, asked: _Arguments) -> bool:
 
 
 def _recipe(
-    config: RunConfig,
-    asked: _Arguments,
-    inputs: Inputs,
-    views: Views,
-    facts: PublicFacts,
-    *,
-    grouped: bool,
+    config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts, *, grouped: bool
 ) -> tuple[Recipe, Partition]:
     """Fill in what was left open, try the student, and refuse what can answer nothing; return the partition as well."""
     made = _fill_in(config, asked, facts, declared=inputs.declared, grouped=grouped)
@@ -278,11 +272,6 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
     with naming({"model": named("student")}):
         check_unfitted(student.learner, preprocessing=config.preprocessing)
     refuse_plain_student(student.learner)
-    if config.classes is None:
-        raise InvalidParameter(
-            "classes= is required. Reading the label set from the data can reveal that a rare label is present. "
-            'Example: classes=["no", "yes"]'
-        )
     len(check_classes(config.classes))
     return _Arguments(
         epsilon=epsilon,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,8 @@ import quorate
 from quorate import PrivateClassifier, PublicPool
 from quorate.errors import InvalidParameter
 from quorate.folder.batch import load_run
-from quorate.folder.choice import CHOICE, choice_in_words
-from quorate.folder.planned import settings_to_run
+from quorate.folder.planned import choice_of, plan_folder
+from quorate.folder.settings import settings_from
 from quorate.planning.public_side import Models, labelled_material, public_side
 from quorate.planning.rehearsal.rehearsal import Effort
 from quorate.voting.models import built_in
@@ -79,16 +79,14 @@ def test_a_run_by_the_plan_trains_the_model_that_was_first_and_keeps_it(tmp_path
             "classes": TASK["classes"], "n_records": N,
         },
         "budget": {"epsilon": 2.0, "delta": 1e-5},
-        "method": {"by": "auto"},
-        "teachers": {"model": "logistic"},  # as `init` writes it
-        "mechanism": {"online_answers": 5},  # so that teachers have to vote
         "run": {"unsafe_noise_seed": 1, "n_jobs": 1},
     }  # fmt: skip
     (tmp_path / "quorate.toml").write_text(toml(settings))
-    assert settings_to_run(tmp_path, keep=True).teachers.model == "tree"
-    assert json.loads((tmp_path / CHOICE).read_text())["choice"]["teachers"]["model"] == "tree"
-    assert 'teachers (model = "tree") by NoisyCounts' in (choice_in_words(tmp_path) or "")
-    assert isinstance(load_run(tmp_path).task.trainer.estimator, DecisionTreeClassifier)
+    made = plan_folder(tmp_path)
+    votes = choice_of(replace(made, rows=tuple(row for row in made.rows if row.way == "votes")))
+    assert 'teachers (model = "tree") by NoisyCounts' in votes.in_words
+    planned = settings_from(settings, folder=tmp_path, choice=votes)
+    assert isinstance(load_run(tmp_path, settings=planned).task.trainer.estimator, DecisionTreeClassifier)
 
 
 @pytest.mark.heavy
