@@ -65,7 +65,7 @@ def measured(name: str, load: Callable[[], Table], epsilon: float, number: int) 
         for models in TEACHERS:
             clf = PrivateClassifier(
                 classes=classes, epsilon=epsilon, delta=DELTA, n_records=len(private),
-                unsafe_noise_seed=seed, **models,
+                unsafe_noise_seed=seed, method="votes", **models,
             )  # fmt: skip
             clf.fit(take(X, private), labels[private], public=PublicPool(take(X, public)))
             of_split.append(float(np.mean(clf.predict(take(X, held)) == labels[held])))
