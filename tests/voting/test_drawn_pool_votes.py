@@ -261,7 +261,7 @@ def test_a_check_says_what_a_fit_would_do_and_draws_nothing() -> None:
         ({}, {"schema": {**LISTS.declared, "ward": "?"}}, InvalidParameter, "still open"),
         ({}, {"schema": {"ward": ["north"]}}, DataRefused, "grade"),
         ({"marginals": 1.0}, {"schema": LISTS}, InvalidParameter, "marginals"),
-        ({}, {"schema": LISTS, "public": PublicPool(wards(50, 3)[0])}, InvalidParameter, "one of them"),
+        ({}, {"schema": LISTS, "public": PublicPool(wards(50, 3)[0])}, InvalidParameter, "100 or more, the schema"),
         ({"neighbours": "replace"}, {"public": PublicPool(wards(50, 3)[0])}, InvalidParameter, "neighbours"),
         ({"neighbours": "add-or-remove", "n_records": None}, {"schema": LISTS}, InvalidParameter, "n_records"),
         ({"neighbours": "add-or-remove", "partition": "balanced"}, {"schema": LISTS}, InvalidParameter, "balanced"),

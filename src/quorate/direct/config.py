@@ -22,6 +22,7 @@ from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
 from quorate.run.drawn_pool import (
     N_ROWS,
+    refuse_both,
 )
 from quorate.run.drawn_rows import (
     EVENLY,
@@ -77,9 +78,7 @@ def schema_of(config: DirectConfig, X: Any, public: Any) -> Schema:
     """Read off the public side what a row must look like, or refuse what needs a public side and has none."""
     by_name = isinstance(config.feature_map, str)
     if public is not None and config.schema is not None:
-        raise InvalidParameter(
-            f"{named('schema')} is for where there is no public pool to tell what columns hold; give one of them"
-        )
+        refuse_both()
     if public is not None:
         transformer = None if by_name else config.feature_map
         pool = check_pool(public)

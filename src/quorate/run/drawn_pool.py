@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from math import sqrt
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, NoReturn, TypeAlias
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from quorate.data.declared_schema import NumberColumn, Schema
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.rows import Rows, columns
 from quorate.data.unit_keys import one_row_of_each
-from quorate.errors import PreconditionFailed
+from quorate.errors import InvalidParameter, PreconditionFailed, named
 from quorate.ledger import Reservation
 from quorate.mechanisms import MarginalLevel, NoisyMarginals, Partition
 from quorate.mechanisms.marginals import THRESHOLD
@@ -37,6 +37,7 @@ from quorate.types import BoolArray, IntArray, Secret
 if TYPE_CHECKING:
     pass
 
+ENOUGH_PUBLIC: Final = 100  #: public rows that are worth more than rows that are drawn
 N_ROWS: Final = 1_200  #: drawn for the direct method, beside those with a listed value that no other has
 STATEMENTS: Final = 16  #: of a pool or coordinates: one is made, and a process may end while it is
 LEAST_SHARE, MOST_SHARE = 0.1, 0.3  #: of μ², for marginals
@@ -44,6 +45,14 @@ SHORT_LIST: Final = 50  #: values of a list of which each gets a row, and whose 
 
 _LEAST_RATIO: Final = 6.0  # of n₀ to what a count must have to be looked into
 _MERGED_AT = 1 << 16  # different cells of a column that are held apart before they are joined
+
+
+def refuse_both() -> NoReturn:
+    """Refuse public rows beside a schema: which of them is better follows from how many rows there are."""
+    raise InvalidParameter(
+        f"{named('schema')} is for where there is no public pool to tell what columns hold; give one of them: the rows "
+        f"where there are {ENOUGH_PUBLIC} or more, the schema where there are fewer"
+    )
 
 
 def partitions_of(schema: Schema) -> tuple[Partition, ...]:

@@ -14,6 +14,7 @@ from quorate.ensemble import ChatTeacher, Partition
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.labelling.active import Strategy
 from quorate.release.session import LedgerTerms
+from quorate.run.drawn_pool import refuse_both
 from quorate.run.drawn_rows import EVENLY, draw_rows, most_distinct
 from quorate.run.relation import NEIGHBOURS, ChosenRelation, choose_relation
 from quorate.run.schema import Schema
@@ -33,9 +34,7 @@ def declared_inputs(config: RunConfig, X: Any, y: Any, *, teacher: Any, public: 
     what is none of what its column holds is missing.
     """
     if public is not None:
-        raise InvalidParameter(
-            "schema is for where there is no public pool to tell what columns hold; give one of them"
-        )
+        refuse_both()
     if isinstance(teacher, ChatTeacher):
         raise InvalidParameter(
             f"the teacher {type(teacher).__name__} shows rows as text, and rows that are drawn column by column have "
