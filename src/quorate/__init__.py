@@ -7,6 +7,7 @@ mechanism releases what a budget allows; a student that saw released answers alo
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -38,6 +39,8 @@ __all__ = [
     "plan",
     "QuorateWarning",
     "PrivacyWarning",
+    "show_versions",
+    "__version__",
 ]
 
 _ROOMS = {
@@ -57,10 +60,37 @@ _ROOMS = {
 }
 
 
+def show_versions() -> None:
+    """Print the versions of Python, quorate, and the libraries it uses that are installed: for a report of a fault.
+
+    Examples
+    --------
+    >>> show_versions()
+    Python        ...
+    quorate       ...
+    """
+    import platform
+    import re
+    import sys
+    from contextlib import suppress
+    from importlib import metadata
+
+    lines = [f"{'Python':<13} {platform.python_version()} on {platform.platform()}"]
+    names = [re.split(r"[^\w-]", line, maxsplit=1)[0] for line in metadata.requires("quorate") or ()]
+    for name in dict.fromkeys(("quorate", *names)):
+        with suppress(metadata.PackageNotFoundError):  # of an extra that is not installed
+            lines.append(f"{name:<13} {metadata.version(name)}")
+    sys.stdout.write("\n".join(lines) + "\n")
+
+
 def __getattr__(name: str) -> Any:
-    """Load a public name when it is first used: the command line starts without numerical libraries."""
+    """Load a public name or a room when it is first used: the command line starts without numerical libraries."""
     if name in _ROOMS:
         return getattr(import_module(_ROOMS[name]), name)
+    if name == "__version__":
+        return import_module("importlib.metadata").version("quorate")
+    if not name.startswith("_") and find_spec(f"quorate.{name}") is not None:
+        return import_module(f"quorate.{name}")
     raise AttributeError(f"module 'quorate' has no attribute {name!r}")
 
 

@@ -138,11 +138,13 @@ def test_a_file_that_was_changed_is_refused(runs: dict[str, Path], tmp_path: Pat
 
 def test_what_is_no_run_is_said_in_a_line(runs: dict[str, Path], tmp_path: Path) -> None:
     (tmp_path / "file.txt").write_text("")
+    (tmp_path / "student.skops").write_text("")
     (tmp_path / "empty").mkdir()
     unfinished = write_run(tmp_path / "unfinished")
     for path, error, said in (
         (tmp_path / "none", PreconditionFailed, "there is no folder"),
         (tmp_path / "file.txt", PreconditionFailed, "is a file; give the folder of a run"),
+        (tmp_path / "student.skops", PreconditionFailed, r"is a file, which skops.io.load\(path\) opens; give"),
         (tmp_path / "empty", PreconditionFailed, "is neither the folder of a run"),
         (runs["teachers"] / "public", PreconditionFailed, "is the public side of a run; give the run's folder"),
         (unfinished, PreconditionFailed, "has no finished run yet"),

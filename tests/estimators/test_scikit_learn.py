@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pickle
 import re
+import subprocess
+import sys
 import warnings
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +19,8 @@ import pytest
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_validate
+from sklearn.metrics import get_scorer
+from sklearn.model_selection import cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer
@@ -26,8 +29,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 from tests.estimators.small_task import POOL, N, X, Y, classifier
 
+import quorate
 from quorate import LabelPrivateClassifier, PrivateClassifier, PrivateLogisticRegression, PublicPool, SubsampleAggregate
-from quorate.errors import BudgetExhausted, LedgerMismatch, PrivacyWarning, SecretRefused
+from quorate.errors import BudgetExhausted, SecretRefused
+from quorate.estimators.decided import Scored
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "scikit-learn.md"
 PUBLIC = PublicPool(POOL)
@@ -186,12 +191,37 @@ def test_groups_and_the_pool_reach_every_fold_by_metadata_routing() -> None:
 
 @pytest.mark.heavy
 @pytest.mark.several_fits
-def test_a_search_is_warned_of_and_with_a_ledger_refused(tmp_path: Path) -> None:
-    search = GridSearchCV(classifier(queries=10), {"epsilon": [4.0]}, cv=2, refit=False)
-    with pytest.warns(PrivacyWarning, match="fit 2 without a ledger"):
-        search.fit(X, Y, public=PUBLIC)
-    search = GridSearchCV(
-        classifier(queries=10, ledger=tmp_path / "ledger.db"), {"n_teachers": [8]}, cv=2, error_score="raise"
-    )
-    with pytest.raises(LedgerMismatch, match=r"GridSearchCV .* is a data set of its own"):
-        search.fit(X, Y, public=PUBLIC)
+def test_a_fitted_one_has_what_people_reach_for(tmp_path: Path) -> None:
+    votes = classifier(queries=20, epsilon=1.0, ledger=tmp_path / "ledger.db").fit(X, Y, public=PUBLIC)
+    assert (votes.n_teachers_, votes.mechanism_) == (votes.recipe_.n_teachers, votes.recipe_.mechanism)
+    assert votes.ledger_ == tmp_path / "ledger.db"
+    rounds = PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5).fit(X, Y, public=PUBLIC)
+    assert rounds.ledger_.left.epsilon < 1e-6
+    labels = LabelPrivateClassifier(classes=[0, 1], epsilon=1.0, delta=1e-5, n_teachers=8).fit(X, Y)
+    for made in (votes, rounds, labels):
+        assert (made.epsilon_, made.delta_) == (1.0, 1e-5)
+        chances, scores = made.predict_proba(X), made.decision_function(X)
+        assert np.allclose(np.exp(made.predict_log_proba(X)), chances)
+        assert scores.shape == (N,)
+        assert ((scores > 0) == (chances[:, 1] > chances[:, 0])).all()
+        assert get_scorer("roc_auc")(made, X, Y) == pytest.approx(made.score(X, Y, scoring="roc_auc"))
+
+
+def test_scores_are_finite_where_a_class_has_no_chance() -> None:
+    class Sure(Scored):
+        def predict_proba(self, X: Any) -> Any:
+            return np.array([[1.0, 0.0, 0.0], [0.25, 0.25, 0.5]])
+
+    assert np.isfinite(Sure().decision_function(None)).all()
+    assert Sure().predict_log_proba(None)[0].tolist() == [0.0, -np.inf, -np.inf]
+
+
+def test_names_of_the_package_that_people_try(capsys: pytest.CaptureFixture[str]) -> None:
+    code = "import quorate; assert quorate.accounting.PureDP and quorate.mechanisms and quorate.__version__"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=False).returncode == 0
+    with pytest.raises(AttributeError, match="no attribute 'acounting'"):
+        _ = quorate.acounting
+    quorate.show_versions()
+    said = capsys.readouterr().out
+    assert re.search(rf"^quorate +{re.escape(quorate.__version__)}$", said, re.MULTILINE)
+    assert re.search(rf"^numpy +{re.escape(np.__version__)}$", said, re.MULTILINE)

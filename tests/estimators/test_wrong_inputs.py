@@ -12,7 +12,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import csr_array
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -74,6 +74,16 @@ def other_budget(place: Place) -> None:
     place.fit(ledger=place.folder / "other.db")
 
 
+class Net:
+    """A net of torch, as far as its class and methods tell: it trains by `train`."""
+
+    def train(self, mode: bool = True) -> Net:
+        return self
+
+
+Net.__module__ = "torch.nn.modules.container"
+
+
 class NoFit:
     """A student that cannot be fitted."""
 
@@ -131,6 +141,12 @@ WRONG: dict[str, tuple[Callable[[Place], Any], tuple[str, ...]]] = {
     "a teacher class": (lambda p: p.fit(teacher=GaussianNB), ("must be an instance, got the class GaussianNB", "()")),
     "a teacher by name": (lambda p: p.fit(teacher="logistic"), ("must have fit and predict, got str",)),
     "a student without fit": (lambda p: p.fit(student=NoFit()), ("must have fit and predict, got NoFit without fit",)),
+    "a net of torch": (lambda p: p.fit(teacher=Net()), ("got Net, a module of torch", "NeuralNetClassifier(Net, ...)")),
+    "the class of a net": (lambda p: p.fit(teacher=Net), ("got Net, a module of torch", "NeuralNetClassifier(Net")),
+    "a regressor": (
+        lambda p: p.fit(teacher=make_pipeline(StandardScaler(), LinearRegression())),
+        ("the teacher Pipeline is a regressor", "such as LogisticRegression()"),
+    ),
     "a student class": (lambda p: p.fit(student=LogisticRegression), ("must be an instance", "add ()")),
     "a plain class as student": (
         lambda p: p.fit(student=Plain()),
@@ -153,6 +169,7 @@ WRONG: dict[str, tuple[Callable[[Place], Any], tuple[str, ...]]] = {
         lambda p: p.fit(unsafe_noise_seed="1"),
         ("unsafe_noise_seed must be a whole number", "got '1'"),
     ),
+    "class_weight": (lambda p: p.fit(class_weight="balanced"), ("no argument 'class_weight'", "class_shares=")),
     "random_state": (lambda p: PrivateClassifier(random_state=0), ("no argument 'random_state'", "unsafe_noise_seed=")),
     "an argument misspelled": (
         lambda p: SubsampleAggregate(**SHARDS, epsilom=1),
@@ -161,6 +178,7 @@ WRONG: dict[str, tuple[Callable[[Place], Any], tuple[str, ...]]] = {
     "verbose in words": (lambda p: p.fit(verbose="yes"), ("verbose must be", "got 'yes'", "True shows progress")),
     # --- rows, labels, groups
     "a label missing": (lambda p: p.fit(y=nan_at(Y)), ("y: a label is missing", "Drop the rows without")),
+    "labels with fractions": (lambda p: p.fit(y=X[:, 0]), ("y: labels are numbers with a fraction", "y > limit")),
     "labels too few": (lambda p: p.fit(y=Y[:-1]), ("X and y differ in length", "one label for every row")),
     "labels forgotten": (lambda p: p.fit(y=None), ("y: this classifier requires y", "is None", "give one label")),
     "one label for all": (lambda p: p.fit(y=1), ("y: got int", "give one label for every row")),

@@ -19,7 +19,7 @@ from quorate.ensemble.linear.voters import LinearVoters
 from quorate.ensemble.teachers.classifier import ClassifierTeacher
 from quorate.ensemble.teachers.function import FunctionTeacher
 from quorate.ensemble.teachers.teacher import Teacher
-from quorate.ensemble.teachers.unfitted import Preprocessing, parts
+from quorate.ensemble.teachers.unfitted import Preprocessing, parts, refuse_torch_module
 from quorate.errors import InvalidParameter
 from quorate.types import Secret
 
@@ -119,6 +119,7 @@ def as_teacher(
     >>> as_teacher(lambda X, y, X_new: [0] * len(X_new))  # doctest: +ELLIPSIS
     FunctionTeacher(function=<function <lambda> at ...>, classes=None)
     """
+    refuse_torch_module(model)
     if isinstance(model, Teacher) and not isclass(model) and not hasattr(model, "fit"):
         return model
     if is_function(model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +24,7 @@ from quorate.students.decision_threshold import (
     with_threshold,
 )
 from quorate.students.scores import SCORINGS, ScoredRows, check_class_shares, rarer
+from quorate.types import FloatArray
 
 
 class Scored(ClassifierMixin):
@@ -65,6 +67,24 @@ class Scored(ClassifierMixin):
                 'scoring="balanced_accuracy"'
             )
         return value
+
+    @own_switches()
+    def predict_log_proba(self, X: Any) -> FloatArray:
+        """Return the logarithms, ``(n_points, n_classes)``, of :meth:`predict_proba`; −∞ where that is 0."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
+    @own_switches()
+    def decision_function(self, X: Any) -> FloatArray:
+        """Return scores that order points as :meth:`predict_proba` does: log-odds ``(n_points,)`` of the second class
+        where there are two, else logarithms ``(n_points, n_classes)``. All are finite.
+        """
+        logs = np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
+        return np.asarray(logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs)
+
+    @abstractmethod
+    def predict_proba(self, X: Any) -> FloatArray:
+        """Return ``(n_points, n_classes)`` probabilities, in the order of the declared classes."""
 
     def _class_shares(self, classes: Any) -> tuple[float | None, ...] | None:
         return check_class_shares(getattr(self, "class_shares", None), classes)

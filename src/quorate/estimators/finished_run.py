@@ -8,7 +8,6 @@ from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClassifierMixin
 
 from quorate.accounting import Guarantee
 from quorate.arguments import for_shell
@@ -18,6 +17,7 @@ from quorate.data.reading import has_named_columns
 from quorate.data.rows import is_frame
 from quorate.data.table_reader import TableReader
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, act
+from quorate.estimators.decided import Scored
 from quorate.estimators.shown import ShownEstimator, Standing
 from quorate.folder.direct_run import NOTHING_TO_ASK
 from quorate.folder.exported import MANIFEST, read_exported
@@ -75,7 +75,7 @@ def load(path: str | Path, *, trusted: Sequence[str] = ()) -> FinishedRun:
 
 
 @stored_as("quorate.estimators.finished_run.FinishedRun")
-class FinishedRun(ClassifierMixin, ShownEstimator):
+class FinishedRun(Scored, ShownEstimator):
     """A run that is finished. Made by :func:`quorate.load`; there is nothing to fit.
 
     `path`: where it is. `trusted`: types of the user's own that the student holds. `student_`: what the run published.
@@ -221,6 +221,8 @@ class FinishedRun(ClassifierMixin, ShownEstimator):
         if not root.is_dir():
             what = "is a file" if root.exists() else ""
             said = f"{root} {what}" if what else f"there is no folder {root}"
+            if root.suffix.lower() == ".skops":
+                said += ", which skops.io.load(path) opens"
             raise PreconditionFailed(f"{said}; give the folder of a run, or an exported one")
         folder = RunFolder(root)
         self._is_run = folder.settings.exists() or folder.private.exists()

@@ -22,6 +22,17 @@ ELSEWHERE = {
     "n_estimators": "n_teachers= is how many models vote",
     "public": "give public= to fit",
     "groups": "give groups= to fit",
+    "class_weight": "class_shares= and decision_threshold= are for a rare class (docs/how-to/a-rare-class.md)",
+    "sample_weight": "every unit counts once, so that what it can change is bounded; leave it out",
+    "warm_start": "a fit that was interrupted goes on by resume",
+    "cv": "every fold would be charged (docs/how-to/evaluate-privately.md)",
+    "accountant": "ledger= counts what was spent, and epsilon= and delta= are what a fit may cost",
+    "bounds": "public= or schema= of fit says what columns hold",
+    "data_norm": "public= or schema= of fit says what columns hold",
+    "noise_multiplier": "the noise follows from epsilon= and delta=",
+    "max_grad_norm": "the bound on what one unit adds is clip= of PrivateLogisticRegression",
+    "C": "the model follows from public facts; of a teacher or student of yours, give it there",
+    "max_iter": "the model follows from public facts; of a teacher or student of yours, give it there",
     "budget": "epsilon= and delta= are what a fit may cost, and ledger= says what it is charged to",
 }
 

@@ -143,8 +143,10 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         The released answers, in the order of `queries_`.
     queries_ : (n_queries,) int array
         Rows that were asked.
-    recipe_ : Recipe
-        K, ℓ and the mechanism.
+    recipe_, n_teachers_, mechanism_ : Recipe, int, mechanism
+        K, ℓ and the mechanism; and K and the mechanism of it.
+    epsilon_, delta_ : float
+        ε and δ of `guarantee_` as they are printed.
     classes_ : (n_classes,) array
         The declared classes.
     n_features_in_, feature_names_in_
@@ -276,6 +278,7 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         self.released_: Released = result.released
         self.queries_: IntArray = result.queries
         self.recipe_: Recipe = task.recipe
+        self.n_teachers_, self.mechanism_ = task.recipe.n_teachers, task.recipe.mechanism
         self.classes_ = np.asarray(list(task.inputs.classes))
 
     @own_switches()

@@ -143,6 +143,12 @@ class PrivateClassifier(VotedClassifier):
         What the answers drawn so far cost, read after the fact where a strategy stopped early; `guarantee_` holds.
     recipe_ : Recipe
         K, ℓ and the mechanism, with a reason for each choice that was left open.
+    n_teachers_, mechanism_ : int, mechanism
+        K, and what crossed the boundary: those of `recipe_`.
+    epsilon_, delta_ : float
+        ε and δ of `guarantee_` as they are printed.
+    ledger_ : Ledger or path
+        Where the fit was charged: `ledger`, or the one in memory.
     plan_ : PlannedRun
         What was expected beside what came.
     classes_ : (n_classes,) array

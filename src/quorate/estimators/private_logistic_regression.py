@@ -131,6 +131,8 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         Coordinates, settings and noise: public facts, fixed before a private row was seen.
     column_kinds_ : ColumnKinds
         What each column is read as, by a rule that looks at the public pool alone.
+    epsilon_, delta_, ledger_ : float, float, Ledger or path
+        ε and δ of `guarantee_` as they are printed; where the fit was charged, which is `ledger` or one in memory.
     n_rounds_ : int
         Rounds that the coefficients rest on.
     classes_ : (n_classes,) array
@@ -339,14 +341,13 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
                     sys.stderr.write(f"{score_left_out('evaluation')}\n")  # neither a warning nor a log
         return self._told(self._kept.facts(self.ledger, utility))
 
-    def ask(self, X: Any) -> NoReturn:
-        """Refuse a question: there are no teachers.
+    @property
+    def ledger_(self) -> GivenLedger:
+        """Where the fit was charged: the ledger or path that was given, else the ledger in memory."""
+        return self._kept.account.ledger if self.ledger is None else self.ledger
 
-        Raises
-        ------
-        PreconditionFailed
-            Always, with what to call instead.
-        """
+    def ask(self, X: Any) -> NoReturn:
+        """Refuse a question, since there are no teachers: PreconditionFailed says what to call instead."""
         raise PreconditionFailed(
             "there is nothing to ask: the direct method has no teachers. predict() asks the model, and is free"
         )

@@ -13,6 +13,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator
 
 from quorate.accounting import Guarantee
+from quorate.accounting.attacker import rounded_up
 from quorate.accounting.figures import at_least, at_most
 from quorate.ledger import Ledger
 from quorate.report.html import Markup, element
@@ -67,6 +68,17 @@ class ShownEstimator(BaseEstimator):
     """An estimator that shows its guarantee, and what is left, beside its arguments."""
 
     _standing: Standing
+    guarantee_: Guarantee
+
+    @property
+    def epsilon_(self) -> float:
+        """ε of `guarantee_` as it is printed: rounded up to four digits."""
+        return float(rounded_up(self.guarantee_.epsilon))
+
+    @property
+    def delta_(self) -> float:
+        """δ of `guarantee_` as it is printed: rounded up to four digits."""
+        return float(rounded_up(self.guarantee_.delta))
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         arguments = str(super().__repr__(N_CHAR_MAX))

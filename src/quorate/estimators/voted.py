@@ -43,6 +43,7 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
         self.released_: Released = kept.result.released
         self.queries_ = kept.result.queries
         self.recipe_ = task.recipe
+        self.n_teachers_, self.mechanism_ = task.recipe.n_teachers, task.recipe.mechanism
         self.classes_ = np.asarray(list(task.inputs.classes))
         note_columns(self, task.inputs.public)
         if task.draws_pool:
@@ -80,6 +81,11 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
         """What the answers drawn so far cost, read after the fact and never a guarantee; None for no less than it."""
         self._student()
         return self._kept.ex_post_epsilon(self.ledger)
+
+    @property
+    def ledger_(self) -> GivenLedger:
+        """Where the fit was charged: the ledger or path that was given, else the ledger in memory."""
+        return self._kept.account.ledger if self.ledger is None else self.ledger
 
     @property
     def plan_(self) -> PlannedRun:

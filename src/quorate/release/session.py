@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 
 from quorate.accounting.neighbouring import Change
 from quorate.errors import InvalidParameter, LedgerMismatch, PreconditionFailed
@@ -24,6 +26,14 @@ OTHER_DATA = (
     "see docs/ledger-promise.md; for the same rows, of which ids, labels or cells were read in another way when it was "
     "begun, see docs/reference/cells.md"
 )
+
+
+FOLDS = (
+    "a fit inside cross_val_score, GridSearchCV or another tool that fits on several parts of the rows is one of many, "
+    "and each would be charged in full for the same people. Compare models on public rows with labels, or for a price "
+    "(docs/how-to/evaluate-privately.md), then call fit once. To try code, unsafe_noise_seed= fits without a guarantee"
+)
+_FITS_ON_PARTS = ("sklearn.model_selection.", "sklearn.calibration.")
 
 
 def ledger_location(given: GivenLedger) -> Path | Ledger | None:
@@ -170,7 +180,9 @@ def session(
     LedgerIntegrityError
         If the ledger does not hold what was seen in it before.
     LedgerMismatch
-        If it belongs to other data, such as another fold of a cross-validation, or has another budget.
+        If it belongs to other data, or has another budget.
+    PreconditionFailed
+        If an estimator is fitted by a cross-validation or a search, which fits it many times.
 
     Warns
     -----
@@ -184,6 +196,8 @@ def session(
     (False, ('keyed hash of the data',))
     """
     guard = guard or RollbackGuard()
+    if seeded is False and budget is not None:
+        _refuse_folds()
     with _held(given, budget, in_memory, guard, same_budget=same_budget, seeded=seeded) as ledger:
         guard.check(ledger)
         try:
@@ -197,6 +211,14 @@ def session(
         finally:
             if ledger.healthy:  # unless something was found wrong with it
                 guard.note(ledger)
+
+
+def _refuse_folds() -> None:
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if f"{frame.f_globals.get('__name__', '')}.".startswith(_FITS_ON_PARTS):
+            raise PreconditionFailed(FOLDS)
+        frame = frame.f_back
 
 
 @contextmanager

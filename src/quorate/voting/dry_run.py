@@ -14,6 +14,8 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.base import RegressorMixin
+from sklearn.pipeline import Pipeline
 
 from quorate.data import kind, n_rows, take
 from quorate.ensemble import (
@@ -293,6 +295,11 @@ def _tried(role: str, model: Any, trial: Callable[..., Result], *rows: Any) -> R
 
 
 def _refusal(role: str, model: Any, seen: Any, failure: str) -> InvalidParameter:
+    if isinstance(model[-1] if isinstance(model, Pipeline) else model, RegressorMixin):
+        return InvalidParameter(
+            f"the {role} {type(model).__name__} is a regressor: it predicts numbers, and a {role} predicts classes. "
+            "Give a classifier, such as LogisticRegression()"
+        )
     silent = " On private rows every teacher would abstain, and no message could say why." if role == "teacher" else ""
     return InvalidParameter(
         f"the {role} {type(model).__name__} fails on the public rows ({kind(seen)}): {failure.rstrip('.')}."

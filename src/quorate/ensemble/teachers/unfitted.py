@@ -165,6 +165,17 @@ def _is_public(part: Any) -> bool:
     return (kind.__module__, kind.__name__) in _NAMED or f"{kind.__module__}.".startswith(_LIBRARIES)
 
 
+def refuse_torch_module(model: Any) -> None:
+    """Refuse a net of torch, or its class, that has no ``fit``: it looks like a teacher, since it has ``train``."""
+    kind = model if isclass(model) else type(model)
+    if any(f"{base.__module__}.".startswith("torch.nn.") for base in kind.__mro__) and not hasattr(kind, "fit"):
+        raise InvalidParameter(
+            f"{named('model')} must have fit and predict, got {kind.__name__}, a module of torch. Wrap its class: "
+            f"NeuralNetClassifier({kind.__name__}, ...) of skorch (docs/how-to/neural-networks-as-teachers.md)",
+            parameter="model",
+        )
+
+
 Preprocessing: TypeAlias = Literal["inside", "public"]
 
 
@@ -196,6 +207,7 @@ def check_unfitted(estimator: Any, *, preprocessing: Preprocessing = "inside") -
     quorate.errors.InvalidParameter: LogisticRegression is already fitted. If it saw private rows, every teacher ...
     """
     one_of("preprocessing", preprocessing, get_args(Preprocessing))
+    refuse_torch_module(estimator)
     if isclass(estimator):
         raise InvalidParameter(
             f"{named('model')} must be an instance, got the class {estimator.__name__}. Pass it with ().",
