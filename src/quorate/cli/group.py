@@ -279,4 +279,5 @@ def lines(error: QuorateError, arguments: list[str]) -> list[str]:
             "charged": error.charged,
         }
         return [json.dumps(facts, ensure_ascii=False)]
-    return [f"quorate: {error}", f"({error.code}; {error.charged})" if error.charged else f"({error.code})"]
+    said = str(error).removesuffix(". Nothing was charged") if error.charged else str(error)  # which stands below
+    return [f"quorate: {said}", f"({error.code}; {error.charged})" if error.charged else f"({error.code})"]
