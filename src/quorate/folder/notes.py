@@ -37,7 +37,7 @@ def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Finding]:
                 yield note(f"public-has-the-{what}-column", words)
     if data.evaluation is not None and same_source(data.pool, data.evaluation):
         words = (
-            f"{name} is [data] public and [data] evaluation: the model is scored on the rows that it learns from, which "
+            f"{name} is [data] public and [data] evaluation: the model is scored on rows that it learns from, which "
             "says too much of it. Keep some labelled rows out of [data] public"
         )
         yield note("scored-on-the-pool", words)
