@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from hashlib import blake2b
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -159,8 +160,11 @@ def forget_fits() -> None:
 def _is_public(path: str) -> bool:
     """Return whether the name of an example is one that the package or its room shows, or of a class that is."""
     package, room, *names = path.split(".")
-    shown = {name for each in (package, f"{package}.{room}") for name in getattr(import_module(each), "__all__", ())}
-    return not shown.isdisjoint(names)
+    if find_spec(f"{package}.{room}") is None:  # a name of the package itself
+        return room in import_module(package).__all__
+    return any(
+        not set(names).isdisjoint(getattr(import_module(at), "__all__", ())) for at in (package, f"{package}.{room}")
+    )
 
 
 # The mark that says how many cases a run takes, and what all other cases are.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from quorate.accounting.attacker import closeness
-from quorate.accounting.budget_cautions import epsilon_caution
+from quorate.accounting.attacker import closeness, epsilon_caution
 from quorate.accounting.composition import collect
 from quorate.accounting.data_dependent.noisy_max import checked_noise
 from quorate.accounting.data_dependent.smooth import decay_is_allowed

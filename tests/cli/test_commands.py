@@ -420,7 +420,7 @@ def test_a_refusal_of_the_machine_says_what_to_do_about_it(
     def refused(*_: Any, **__: Any) -> None:
         raise OSError(number, os.strerror(number), str(tmp_path / "there"))
 
-    monkeypatch.setattr("quorate.release.file_writing.write_atomically", refused)
+    monkeypatch.setattr("quorate.release.keys.write_atomically", refused)
     code, _, said = cli("init", tmp_path / "new")
     assert code == 4
     assert f"the machine refused at {tmp_path / 'there'}: {remedy}" in said

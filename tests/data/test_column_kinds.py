@@ -17,8 +17,7 @@ import pytest
 from quorate import PublicPool
 from quorate.data import public_encoder
 from quorate.data.column_kinds import ColumnKinds, GivenKinds, column_kinds, text_column_kind
-from quorate.data.date_notation import time_number
-from quorate.data.number_notation import number, written_number
+from quorate.data.notation import number, time_number, written_number
 from quorate.data.rows import as_rows, take
 from quorate.errors import InvalidParameter
 

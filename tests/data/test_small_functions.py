@@ -15,7 +15,6 @@ from quorate.data.column_kinds import word_figures, words_of
 from quorate.data.columns import column, in_words, is_plain_number, listed, names_columns, nearest
 from quorate.data.database import is_database
 from quorate.data.database_errors import refused_by_sqlite
-from quorate.data.date_notation import are_dates, date_like, microseconds, text_kind, time_type
 from quorate.data.digests import once, order_of, pack, tally
 from quorate.data.encoding import without_frequent_texts
 from quorate.data.feature_maps.exact import squared_lengths, to_grid
@@ -25,7 +24,16 @@ from quorate.data.feature_maps.scale import holds_one_quantity, in_one_unit, is_
 from quorate.data.file_reading import format_of, is_plain
 from quorate.data.identity import as_column
 from quorate.data.images import image_columns
-from quorate.data.number_notation import are_decimal_commas, has_decimal_comma, has_thousands
+from quorate.data.notation import (
+    are_dates,
+    are_decimal_commas,
+    date_like,
+    has_decimal_comma,
+    has_thousands,
+    microseconds,
+    text_kind,
+    time_type,
+)
 from quorate.data.rows import flat_images, holds_texts, texts_like, texts_table, with_text_names, without_columns
 from quorate.data.table_reader import is_marked_missing
 from quorate.data.unit_keys import PositionKeys, count_units

@@ -24,8 +24,7 @@ from quorate.direct.contribution_check import check_contributions, faults_of, ma
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import DirectSettings, most_dimensions, settings_for
 from quorate.direct.plan import plan_direct
-from quorate.direct.rounds import Descent, averaged_rounds
-from quorate.direct.shrinkage import RoundNoise, error_variances, shrunk
+from quorate.direct.rounds import Descent, RoundNoise, averaged_rounds, error_variances, shrunk
 from quorate.ledger import Ledger
 from quorate.report import render_text
 
@@ -177,7 +176,7 @@ def test_the_noise_of_the_average_is_that_of_the_recursion() -> None:
             w = w - SETTINGS.rate * curvature * w + SETTINGS.rate * rng.normal(size=3)
             path.append(w)
         steps.append(np.mean(path[-averaged_rounds(SETTINGS, SETTINGS.rounds) :], axis=0))
-    from quorate.direct.shrinkage import _of_average
+    from quorate.direct.rounds import _of_average
 
     noisy, gain = _of_average(SETTINGS, RoundNoise(1.0, 1, SETTINGS.rounds), curvature)
     assert np.allclose(np.var(steps, axis=0), noisy, rtol=0.1)
@@ -278,7 +277,7 @@ def test_a_fit_that_left_its_map_open_goes_on_with_the_default_that_it_had(
     y, pool = (X[:, 0] > 0).astype(int)[:240], PublicPool(X[240:])
     how = {"classes": [0, 1], "epsilon": 1.0, "delta": 1e-5, "n_records": 240}
     with monkeypatch.context() as before:
-        before.setattr("quorate.direct.begun.default_map", lambda pool, categories: "both")
+        before.setattr("quorate.direct.stored.default_map", lambda pool, categories: "both")
         begun = PrivateLogisticRegression(**how, ledger=tmp_path / "begun.db").fit(X[:240], y, public=pool)
     again = PrivateLogisticRegression(**how, ledger=tmp_path / "begun.db").fit(X[:240], y, public=pool)
     assert type(again.plan_.coordinates.feature_map).__name__ == "StackedMap"

@@ -41,9 +41,9 @@ def kept(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, PrivateClassif
     return path, clf, clf.ask(ROWS[:3])
 
 
-def begun_with(**changes: bool) -> type[RunConfig]:
+def begun_with(**changes: Any) -> type[RunConfig]:
     """The configuration as it was when something that is on by default now was not, or the other way round."""
-    changed = [(name, bool, value) for name, value in changes.items()]
+    changed = [(name, type(value), value) for name, value in changes.items()]
     return make_dataclass("Begun", changed, bases=(RunConfig,), frozen=True, kw_only=True, slots=True)
 
 
@@ -304,6 +304,25 @@ def test_a_fit_that_told_spellings_apart_goes_on_so(tmp_path: Path, monkeypatch:
     again = clone(own).resume(rows, labels, public=pool)
     assert np.array_equal(again.predict_proba(rows), before.predict_proba(rows))
     assert entries(tmp_path / "ledger.db") == charged
+
+
+def test_a_fit_of_smaller_tiny_teachers_goes_on_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    drawn = (rng.random((1_540, 70)) < 0.3).astype(float)
+    labels, pool = (drawn[:1_500, 0] > 0).astype(int), PublicPool(drawn[1_500:])
+    own = PrivateClassifier(
+        classes=[0, 1], epsilon=64.0, delta=1e-5, n_records=1_500, ledger=tmp_path / "ledger.db", n_jobs=1
+    )
+    with monkeypatch.context() as then:
+        then.setattr(private_classifier, "RunConfig", begun_with(most_tiny=30))
+        before = clone(own).fit(drawn[:1_500], labels, public=pool)
+    charged = entries(tmp_path / "ledger.db")
+    again = clone(own).resume(drawn[:1_500], labels, public=pool)
+    assert again.recipe_.n_teachers == before.recipe_.n_teachers == 50
+    assert np.array_equal(again.predict_proba(drawn), before.predict_proba(drawn))
+    assert entries(tmp_path / "ledger.db") == charged
+    afresh = clone(own).set_params(ledger=None).fit(drawn[:1_500], labels, public=pool)
+    assert afresh.recipe_.n_teachers < 50
 
 
 def test_a_fit_that_is_refused_leaves_no_key_behind(tmp_path: Path) -> None:

@@ -15,7 +15,10 @@ from quorate.data import load_adult
 from quorate.errors import InvalidParameter
 from quorate.experiments import Measured
 from quorate.experiments.few_labels import fits
-from quorate.experiments.few_labels.adult import ALL_LABELS, MAJORITY, PRIVATE
+from quorate.experiments.few_labels.adult import ALL_LABELS, DIRECT, LISTED, MAJORITY, PRIVATE, RULED, RULED_CUTS, ruled
+from quorate.experiments.few_labels.adult import DATA as RECTANGLE
+from quorate.experiments.few_labels.adult import MAJORITY as LARGER
+from quorate.experiments.few_labels.adult import SANITIZED as SANITIZED_RECTANGLE
 from quorate.experiments.few_labels.agnostic import SUBSAMPLED, TRANSFORMED, excess_errors
 from quorate.experiments.few_labels.domain import CLUSTERED, EVERY_CUT, GENERIC, cluster
 from quorate.experiments.few_labels.draws import (
@@ -28,10 +31,6 @@ from quorate.experiments.few_labels.draws import (
 )
 from quorate.experiments.few_labels.experiment import FewLabels, reproduce_few_labels
 from quorate.experiments.few_labels.fits import ALPHAS, EPSILONS, cells, measured
-from quorate.experiments.few_labels.rectangle import DATA as RECTANGLE
-from quorate.experiments.few_labels.rectangle import DIRECT, LISTED, RULED, RULED_CUTS, ruled
-from quorate.experiments.few_labels.rectangle import MAJORITY as LARGER
-from quorate.experiments.few_labels.rectangle import SANITIZED as SANITIZED_RECTANGLE
 from quorate.experiments.few_labels.tables import TABLES, as_markdown
 from quorate.experiments.few_labels.vc import classes
 from quorate.experiments.measurement import Experiment

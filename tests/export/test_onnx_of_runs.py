@@ -18,7 +18,7 @@ from quorate.folder.methods import execute, read_run
 from quorate.folder.published import read_facts
 from quorate.folder.settings import settings_of
 from quorate.folder.student_rows import public_rows_of
-from quorate.service.models import open_student
+from quorate.service.open_run import open_student
 
 onnxruntime = pytest.importorskip("onnxruntime")
 

@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 from quorate.accounting import Guarantee
-from quorate.accounting.budget_cautions import OF_BUDGETS
+from quorate.accounting.attacker import OF_BUDGETS
 from quorate.deferred import skops
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, SeededNoiseRefused, act
 from quorate.export.package import export_files

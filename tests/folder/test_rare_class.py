@@ -15,7 +15,7 @@ from quorate.folder.methods import execute, read_run
 from quorate.folder.published import read_facts
 from quorate.folder.settings import settings_of
 from quorate.ledger import Ledger
-from quorate.service.models import open_student
+from quorate.service.open_run import open_student
 from quorate.students.decision_threshold import decides_from
 
 MakeRun = Any

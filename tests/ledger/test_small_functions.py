@@ -6,9 +6,9 @@ import errno
 from pathlib import Path
 
 from quorate.ledger.budget import Budget
-from quorate.ledger.failures import is_shortage, reason_of
 from quorate.ledger.ledger_files import beside, both_missing, had_ledger, key_file, stands
 from quorate.ledger.rules import may_be_raised
+from quorate.ledger.store import is_shortage, reason_of
 from quorate.ledger.stores import is_url
 
 

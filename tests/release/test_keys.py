@@ -9,8 +9,7 @@ import pytest
 
 from quorate.errors import LedgerMismatch, PreconditionFailed
 from quorate.ledger import Budget, Ledger
-from quorate.release.file_writing import write_atomically
-from quorate.release.keys import fingerprint_key, read_or_create_key, with_key
+from quorate.release.keys import fingerprint_key, read_or_create_key, with_key, write_atomically
 from quorate.types import Secret
 
 

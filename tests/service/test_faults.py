@@ -20,8 +20,7 @@ from tests.service.conftest import Running, rows, running
 from quorate.errors import LedgerBusy, PreconditionFailed, SeededNoiseRefused
 from quorate.ledger import Ledger
 from quorate.service.keys import KeyFile
-from quorate.service.models import MANIFEST
-from quorate.service.open_run import opened
+from quorate.service.open_run import MANIFEST, opened
 from quorate.service.settings import ServiceSettings
 
 STEPS = ("begun", "inserted", "committed", "anchor written", "anchored")

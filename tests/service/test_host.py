@@ -34,7 +34,7 @@ from quorate.folder.folder import RunFolder
 from quorate.folder.online import ask
 from quorate.ledger import Budget, Ledger
 from quorate.ledger.ledger_files import AnchorFile
-from quorate.release.file_writing import write_atomically
+from quorate.release.keys import write_atomically
 from quorate.service import Client, Refused, server
 from quorate.service.keys import FILE, KeyFile
 from quorate.service.records import Log, Records

@@ -17,7 +17,7 @@ from quorate.data.dialect import Dialect
 from quorate.data.table_reader import TableReader
 from quorate.service.features import LARGEST, Column, Features
 from quorate.service.problems import PROBLEMS, Problem
-from quorate.service.strict_json import DEEPEST, read_json
+from quorate.service.requests import DEEPEST, read_json
 
 GOOD = {"age": 41, "bmi": 24.5, "ward": "north"}
 MARK = "zqxmark"  # stands in hostile bodies, and must come back in nothing

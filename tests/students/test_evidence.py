@@ -42,6 +42,17 @@ def test_where_noise_drowns_all_shares_they_are_equal_and_without_noise_they_are
     np.testing.assert_allclose(plain, TRUE, atol=1e-4)
 
 
+def test_shares_of_sure_teachers_bend_and_keep_the_slope_at_a_half():
+    scores = 4 * U @ np.full(D, 3.0)
+    bent = 1 / (1 + np.exp(-scores))
+    found = fit_linear_shares(U, np.stack([1 - bent, bent], 1), noise_sd=1e-4, effects=EFFECTS, bends=True)
+    np.testing.assert_allclose(found, np.stack([np.full(D, -3.0), np.full(D, 3.0)]), atol=1e-2)
+    straight = fit_linear_shares(U, np.stack([1 - bent, bent], 1), noise_sd=1e-4, effects=EFFECTS)
+    assert np.abs(straight[1] - 3.0).max() > 1.0  # what it would be without
+    drowned = fit_linear_shares(U, SHARES[:, :2], noise_sd=1e4, effects=EFFECTS, bends=True)
+    assert np.abs(drowned).max() < 1e-3
+
+
 @pytest.mark.parametrize("classes", [["no", "yes"], ["a", "b", "c"]])
 def test_the_student_predicts_the_largest_share(classes):
     shares = SHARES[:, : len(classes)]

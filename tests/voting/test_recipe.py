@@ -13,11 +13,12 @@ from scipy.stats import norm
 
 from quorate.accounting import Repeated, calibrate_sigma
 from quorate.accounting import epsilon as price
+from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.errors import InvalidParameter
 from quorate.mechanisms import GaussianNoisyMax, NoisyCounts
 from quorate.run.cautions import LABELS_ARE_COINS
 from quorate.run.public_facts import PublicFacts
-from quorate.voting.recipe import recipe, rows_per_teacher
+from quorate.voting.recipe import recipe, rows_per_teacher, tiny_rows
 
 ADULT = PublicFacts(n_records=32_561, n_public=8_140, n_classes=2, width=100, epsilon=1.0, delta=1e-5)
 
@@ -53,6 +54,19 @@ def slow_rows(known):
 def test_rows_per_teacher_are_what_the_formula_says(epsilon, width, more):
     known = replace(ADULT, epsilon=epsilon, width=width, **more)
     assert rows_per_teacher(known) == pytest.approx(slow_rows(known), rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("n_classes", "x", "rows"),
+    [(2, 150, 3), (2, 1_500, 10), (2, 4_500, 30), (2, 18_000, 60), (2, 1e6, 120), (5, 600, 2), (5, 72_000, 60)],
+)
+def test_rows_of_tiny_teachers_grow_with_the_budget_and_beyond_thirty_with_its_root(n_classes, x, rows):
+    n = 20_000 if x < 100_000 else 200_000
+    epsilon = brentq(lambda epsilon: mu_of_gaussian(epsilon, 1e-5) - x / n, 1e-3, 100)
+    known = replace(ADULT, n_records=n, n_classes=n_classes, epsilon=epsilon, tiny=True)
+    assert tiny_rows(known) == rows
+    assert tiny_rows(replace(known, most_tiny=30)) == min(rows, 30)
+    assert tiny_rows(replace(known, n_records=1_000_000)) >= 100  # there are at most 10,000 of them
 
 
 @pytest.mark.heavy

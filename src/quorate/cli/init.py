@@ -60,7 +60,7 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
             click.echo(line)
     elif any(value is not None for value in given.values()):
         raise click.UsageError("these options go with --from, the private table whose columns they are about")
-    from quorate.release.file_writing import write_atomically
+    from quorate.release.keys import write_atomically
 
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(path, text.encode(), mode=0o644)

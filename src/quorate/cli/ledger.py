@@ -121,7 +121,7 @@ def receipt(place: Path | str) -> None:
 def export(place: Path | str, to: Path | None, as_json: bool) -> None:
     """Write budget, spending and every entry as one JSON object."""
     from quorate.accounting.figures import several
-    from quorate.release.file_writing import write_atomically
+    from quorate.release.keys import write_atomically
 
     with opened(place) as ledger:
         whole = {**_totals(ledger), "head": ledger.head.hash, "entries": ledger.export()}

@@ -82,7 +82,7 @@ def command(
     takes up to half a minute, and with thousands of images a minute.
     """
     from quorate.folder.planned import how_to_take, plan_folder
-    from quorate.release.file_writing import file_to_write
+    from quorate.release.keys import file_to_write
 
     if html is not None:
         file_to_write(html, "plan.html", charged="nothing was charged")  # before half a minute of rehearsing

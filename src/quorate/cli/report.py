@@ -38,7 +38,7 @@ def command(run: Path, edition: Literal["public", "internal"], language: Languag
     from quorate.folder.folder import RunFolder
     from quorate.folder.methods import internal_facts, read_run
     from quorate.folder.published import publish_files, read_facts
-    from quorate.release.file_writing import write_atomically
+    from quorate.release.keys import write_atomically
     from quorate.report import render_html, render_json
     from quorate.voting.facts import with_later_raises
 

@@ -33,7 +33,7 @@ def keys(site: str, folder: Path) -> None:
     """
     from quorate.errors import PreconditionFailed
     from quorate.folder.sites.signed_votes import new_key, word
-    from quorate.release.file_writing import write_atomically
+    from quorate.release.keys import write_atomically
 
     path = folder / f"{word('SITE', site)}.key"
     if path.exists():
@@ -85,7 +85,7 @@ def sign(
     from quorate.folder.sites import signed_votes
     from quorate.folder.sites.queries import read_queries
     from quorate.folder.votes_file import read_votes
-    from quorate.release.file_writing import write_atomically
+    from quorate.release.keys import write_atomically
 
     if not key.exists():
         raise PreconditionFailed(f"there is no key {key}; make a pair with: quorate votes keys {for_shell(site)}")

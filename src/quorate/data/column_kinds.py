@@ -19,9 +19,18 @@ import numpy as np
 from quorate.data.cell_text import canonical_text
 from quorate.data.column_cells import PublicWords, plain_columns, with_cells
 from quorate.data.columns import Family, column, doubles, families, listed, nearest, texts
-from quorate.data.date_notation import are_dates, each_text, text_kind, time_kind, time_numbers
 from quorate.data.dialect import PLAIN, Dialect
-from quorate.data.number_notation import are_decimal_commas, comma_number, has_decimal_comma, written_number
+from quorate.data.notation import (
+    are_dates,
+    are_decimal_commas,
+    comma_number,
+    each_text,
+    has_decimal_comma,
+    text_kind,
+    time_kind,
+    time_numbers,
+    written_number,
+)
 from quorate.data.rows import Rows, columns, is_frame, kind, n_rows
 from quorate.data.stream import StreamedFrame
 from quorate.errors import InvalidParameter

@@ -24,10 +24,9 @@ import numpy as np
 
 from quorate.data.cell_text import canonical_text, each, is_missing, text_reader, truth_text
 from quorate.data.columns import in_words, is_plain_number
-from quorate.data.date_notation import time_number, time_reader
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.identity import as_column, as_list
-from quorate.data.number_notation import number_with_comma
+from quorate.data.notation import number_with_comma, time_number, time_reader
 from quorate.errors import InvalidParameter, named
 from quorate.stored_names import stored_as
 from quorate.types import BoolArray, FloatArray, IntArray

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-from quorate.data.date_notation import date_number
-from quorate.data.number_notation import TRUTH, number, written_number
+from quorate.data.notation import TRUTH, date_number, number, written_number
 from quorate.errors import InvalidParameter, named
 
 NAMES: Final = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars (|)"}  # of separators, in words

@@ -19,7 +19,7 @@ from quorate.data.columns import listed
 from quorate.data.dialect import DECIMALS, PLAIN, QUOTES, SEPARATORS, THOUSANDS, UTF_8, Dialect
 from quorate.data.file_reading import first_line, format_of, read_bytes
 from quorate.data.formats import DelimitedText, is_delimited
-from quorate.data.number_notation import are_decimal_commas, comma_number, written_number
+from quorate.data.notation import are_decimal_commas, comma_number, written_number
 from quorate.errors import DataRefused
 
 if TYPE_CHECKING:

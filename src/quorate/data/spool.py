@@ -63,19 +63,19 @@ class Spool:
 
     def read(self, at: int, shape: tuple[int, ...], dtype: Any) -> Any:
         """Return an array that was written from this place on."""
-        found: Any = np.empty(shape, dtype)
-        if not found.size:
-            return found
-        view = memoryview(found.reshape(-1).view(np.uint8))
+        array: Any = np.empty(shape, dtype)
+        if not array.size:
+            return array
+        view = memoryview(array.reshape(-1).view(np.uint8))
         if self._held is not None:
             view[:] = self._held[at : at + len(view)]
-            return found
+            return array
         while len(view):
             done = os.preadv(self._file, [view], at)
             if not done:
                 raise PreconditionFailed("the coordinates of private rows were cut off; start again")
             view, at = view[done:], at + done
-        return found
+        return array
 
     def _to_file(self, size: int) -> None:
         held, self._held = self._held, None

@@ -52,12 +52,12 @@ class Workspace:
             parent = self._parent()
             try:
                 _remove_abandoned(parent)
-                made = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))  # readable by its owner alone
-                descriptor = os.open(made / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+                folder = Path(tempfile.mkdtemp(prefix=_PREFIX, dir=parent))  # readable by its owner alone
+                descriptor = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
             except OSError as error:
                 raise cannot_hold(parent, error) from None
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            self._path, self._end = made, weakref.finalize(self, _remove, made, descriptor, os.getpid())
+            self._path, self._end = folder, weakref.finalize(self, _remove, folder, descriptor, os.getpid())
         return self._path
 
     def close(self) -> None:

@@ -16,9 +16,16 @@ from quorate.data.cell_text import canonical_text
 from quorate.data.column_cells import frame_of, with_cells
 from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds
 from quorate.data.columns import Family, column, doubles, families, in_words, other_columns, texts
-from quorate.data.date_notation import DAY, microseconds, time_type, times_of_type
 from quorate.data.feature_checks import check_features, refuse_infinite
-from quorate.data.number_notation import comma_number, plain_comma_number, written_number
+from quorate.data.notation import (
+    DAY,
+    comma_number,
+    microseconds,
+    plain_comma_number,
+    time_type,
+    times_of_type,
+    written_number,
+)
 from quorate.data.rows import (
     TEXT,
     Kind,
@@ -55,7 +62,7 @@ class TableReader:
     `families`: what the public pool's columns hold, in its order; empty where they have no names.
     `kinds`: what they are read as; nothing where a model takes the table as it is.
     `left_out`: columns that are no features: the label, the unit, and what the owner leaves out.
-    `types`: the type of each column: that of times as :func:`~quorate.data.date_notation.time_type` names it, "truth
+    `types`: the type of each column: that of times as :func:`~quorate.data.notation.time_type` names it, "truth
     value", or what it holds.
     `container`: what holds the pool; None where nothing is known of it, and rows come back as they are.
     `width`: the number of its columns.

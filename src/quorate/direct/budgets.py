@@ -21,7 +21,7 @@ from quorate.data.rows import take
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import DirectSettings, settings_for
 from quorate.direct.plan import mu_for_settings, noise_for, released_by_a_round
-from quorate.direct.shrinkage import RoundNoise, shrunk
+from quorate.direct.rounds import RoundNoise, shrunk
 from quorate.types import FloatArray, IntArray
 
 
@@ -148,4 +148,4 @@ class PlannedBudgets:
         new = np.setdiff1d(at, list(self._known))
         if len(new):
             self._known.update(zip(new.tolist(), self.along(take(self.pool, new)), strict=True))
-        return np.stack([self._known[each] for each in at.tolist()])
+        return np.stack([self._known[place] for place in at.tolist()])

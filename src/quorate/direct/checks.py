@@ -57,8 +57,8 @@ def _private_rows(readers: tuple[tuple[str, str], ...]) -> Finding:
             code="private rows",
             words=LEFT_OUT,
             outcome=Outcome.NOT_COVERED,
-            evidence=f"Files were read by {' and '.join(sorted({each for _, each in readers}))}, of whose code quorate "
-            "cannot see whether one row stops it, or changes how it reads another.",
+            evidence=f"Files were read by {' and '.join(sorted({suffix for _, suffix in readers}))}, of whose code "
+            "quorate cannot see whether one row stops it, or changes how it reads another.",
             remedy="Save the tables as CSV or Parquet.",
         )
     return Finding(

@@ -170,7 +170,7 @@ def charge_beginning(
     plan_key: str, fingerprint: str, unit: str, *, grouped: bool, n_was_read: bool, classes: tuple[Label, ...]
 ) -> str:
     """Return what every charge for the same rounds begins with, whatever the last bits of their coordinates are."""
-    cache_inputs = (plan_key, fingerprint, unit, grouped, n_was_read, [repr(each) for each in classes])
+    cache_inputs = (plan_key, fingerprint, unit, grouped, n_was_read, [repr(label) for label in classes])
     return f"direct {blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()}"
 
 
@@ -184,8 +184,8 @@ def refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> None
     if y is None or not hasattr(y, "__iter__"):
         requires = "this classifier requires y to be passed, but the target y is None" if y is None else f"got {y!r}"
         raise DataRefused(f"y: {requires}; give one label for every row")
-    for name, given in (("y", y), ("groups", groups)):
-        if (dimensions := getattr(as_column(given), "ndim", 1)) != 1:
+    for name, column in (("y", y), ("groups", groups)):
+        if (dimensions := getattr(as_column(column), "ndim", 1)) != 1:
             raise DataRefused(f"{name} has {dimensions} dimensions; give one column, one entry for every row")
     refuse_floating_ids(groups)
 

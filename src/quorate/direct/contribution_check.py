@@ -63,17 +63,19 @@ def faults_of(plan: DirectPlan, rows: Rows, codes: IntArray, weights: FloatArray
 
 def _faults_of(plan: DirectPlan, rows: Rows, codes: IntArray, weights: FloatArray) -> list[str]:
     together = plan.coordinates(rows)
-    each = [plan.coordinates(take(rows, [i])) for i in range(len(codes))]
+    rows_alone = [plan.coordinates(take(rows, [i])) for i in range(len(codes))]
     faults = []
-    if not np.array_equal(np.vstack([_dense(z) for z in each]), _dense(together), equal_nan=True):
+    if not np.array_equal(np.vstack([_dense(z) for z in rows_alone]), _dense(together), equal_nan=True):
         faults.append("the coordinates of a row depend on the rows beside it")
     grid, lengths = plan.grid, lengths_of(together)
-    alone = [of_records(each[i], lengths_of(each[i]), codes[i : i + 1], weights, grid) for i in range(len(codes))]
+    alone = [
+        of_records(rows_alone[i], lengths_of(rows_alone[i]), codes[i : i + 1], weights, grid) for i in range(len(codes))
+    ]
     in_rounds = plan.coordinates.for_rounds(rows)
     sums = [
         of_records(z, own, codes, weights, grid) for z, own in ((together, lengths), (in_rounds, lengths_of(in_rounds)))
     ]
-    if any((np.sum(alone, axis=0) != found).any() for found in sums):
+    if any((np.sum(alone, axis=0) != total).any() for total in sums):
         faults.append("what a record adds depends on the records beside it")
     starts = np.arange(0, len(codes) + 1, GROUP)
     groups = [of_groups(together[a:b], codes[a:b], np.array([0, b - a]), weights, grid) for a, b in pairwise(starts)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from quorate.accounting import Event, epsilon, epsilon_of_zcdp, zcdp
-from quorate.accounting.budget_cautions import budget_cautions
+from quorate.accounting.attacker import budget_cautions
 from quorate.accounting.figures import at_most
 from quorate.accounting.neighbouring import ONE_RECORD, Neighbouring
 from quorate.data.feature_maps import FittedTransformer
@@ -66,13 +66,13 @@ def _foreseen(task: DirectTask) -> dict[str, Any]:
     }
 
 
-def _steps(task: DirectTask, found: dict[str, Any]) -> list[tuple[str, str]]:
+def _steps(task: DirectTask, forecast: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the first lines of a check: a word and a line each."""
     kind = "public coordinates" if task.has_pool else "features"
-    budget = f"ε = {at_most(found['price'], 6)}, δ = {at_most(found['delta'], 6)}"
+    budget = f"ε = {at_most(forecast['price'], 6)}, δ = {at_most(forecast['delta'], 6)}"
     other = "".join(
-        f"; ε = {at_most(each['epsilon'], 3)} for {Neighbouring.read(each['neighbours'], task.unit).changing}"
-        for each in found["also"]
+        f"; ε = {at_most(also['epsilon'], 3)} for {Neighbouring.read(also['neighbours'], task.unit).changing}"
+        for also in forecast["also"]
     )
     about = "" if task.drawn is None else "about "
     return [
@@ -80,9 +80,9 @@ def _steps(task: DirectTask, found: dict[str, Any]) -> list[tuple[str, str]]:
         *([] if task.drawn is None else [task.drawn.before.step]),
         (
             "learn",
-            f"a linear model in {about}{found['n_coordinates']:,} {kind}, in {found['rounds']} noisy rounds",
+            f"a linear model in {about}{forecast['n_coordinates']:,} {kind}, in {forecast['rounds']} noisy rounds",
         ),
-        ("release", f"{found['rounds']} × {found['numbers']:,} noisy sums; every prediction is free"),
+        ("release", f"{forecast['rounds']} × {forecast['numbers']:,} noisy sums; every prediction is free"),
         ("spend", f"{budget} for {task.neighbouring.changing}{other}"),
         ("compare", f"{task.neighbouring.changing}, since {task.relation.why}"),
     ]
@@ -95,19 +95,19 @@ def cautions_of(
 
     `left_out`: columns that are no features, and in no public table.
     """
-    found = budget_cautions(task.plan.n_units, task.epsilon, task.delta, task.unit)
+    cautions = budget_cautions(task.plan.n_units, task.epsilon, task.delta, task.unit)
     if task.unit == ONE_RECORD:
-        found += (unit_caution(task.schema.pool, left_out=left_out),)
+        cautions += (unit_caution(task.schema.pool, left_out=left_out),)
     if task.drawn is not None:
         before = task.drawn.before
-        found += (coarse_marginals_caution(before.resolution, len(before.marginals.partitions)),)
-    found += (begun_without_marginals_caution(goes_on=task.left_marginals_open),)
+        cautions += (coarse_marginals_caution(before.resolution, len(before.marginals.partitions)),)
+    cautions += (begun_without_marginals_caution(goes_on=task.left_marginals_open),)
     if task.has_public_pool and not isinstance(task.schema.encoder, FittedTransformer):
-        found += pool_cautions(task.schema.pool, pool_name, kinds=task.schema.kinds)
+        cautions += pool_cautions(task.schema.pool, pool_name, kinds=task.schema.kinds)
     if task.has_public_pool:
         learns = "they alone say how columns are scaled and which values count"
-        found += (few_rows_caution(task.n_public, len(task.classes), learns=learns),)
-    return tuple(each for each in found if each.applies)
+        cautions += (few_rows_caution(task.n_public, len(task.classes), learns=learns),)
+    return tuple(caution for caution in cautions if caution.applies)
 
 
 def price_of(task: DirectTask, event: Event | None = None) -> float:
@@ -125,8 +125,8 @@ class Rounds:
 
     def check(self, task: DirectTask) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         """Say what a task would do and cost."""
-        found = _foreseen(task)
-        return found, _steps(task, found)
+        forecast = _foreseen(task)
+        return forecast, _steps(task, forecast)
 
     def charge(self, task: DirectTask, ledger: Ledger, key: str | None = None) -> Charge:
         """Return what a task asks of its ledger, or has asked; its key is that of the work alone."""

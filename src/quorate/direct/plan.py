@@ -26,7 +26,7 @@ from quorate.data.pool_moments import PoolMoments
 from quorate.data.rows import kind
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import WITHOUT_POOL, DirectSettings, settings_for
-from quorate.direct.shrinkage import RoundNoise, shrunk
+from quorate.direct.rounds import RoundNoise, shrunk
 from quorate.errors import InvalidParameter, named
 from quorate.types import FloatArray
 

@@ -14,7 +14,6 @@ from quorate.data.feature_maps.named import default_map_before, feature_map_for
 from quorate.data.labels import codes_of
 from quorate.data.rows import without_columns
 from quorate.direct.before_pool import BeforePool, DrawnPool, before_pool, feature_map_of, plan_on
-from quorate.direct.begun import BegunRun, FoundPlan
 from quorate.direct.config import (
     DirectConfig,
     charge_beginning,
@@ -25,7 +24,7 @@ from quorate.direct.config import (
     with_images,
 )
 from quorate.direct.plan import DirectPlan, plan_direct, plan_without_pool
-from quorate.direct.stored import load_plan
+from quorate.direct.stored import BegunRun, FoundPlan, load_plan
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource
@@ -73,8 +72,8 @@ def prepare_direct(
     it; PreconditionFailed if the ledger's earlier charges are for a change of one unit that this run cannot be for.
     """
     config = with_images(_with_columns_declared(config), public)
-    given: dict[str, Any] = {"public": public, "groups": groups, "fingerprint_key": fingerprint_key, "noise": noise}
-    if (begun_task := _begun_without_marginals(config, X, y, stages=stages, terms=terms, **given)) is not None:
+    arguments: dict[str, Any] = {"public": public, "groups": groups, "fingerprint_key": fingerprint_key, "noise": noise}
+    if (begun_task := _begun_without_marginals(config, X, y, stages=stages, terms=terms, **arguments)) is not None:
         return begun_task
     epsilon, delta = floor_budget(config.epsilon, config.delta)
     classes = check_classes(config.classes)
@@ -93,8 +92,8 @@ def prepare_direct(
     data = table.fingerprint(digests, labels, slots, fingerprint_key)
     run_key, stages = fingerprint_key if key is None else key, stages or NoStages()
     where: dict[str, Any] = {"stages": stages, "terms": terms, "noise": noise, "has_pool": public is not None}
-    found = _found(config, schema, facts, unit, lambda key: charge_beginning(key, data, unit, **named), **where)
-    plan_key, kept, relation, schema, feature_map = found
+    begun = _found(config, schema, facts, unit, lambda key: charge_beginning(key, data, unit, **named), **where)
+    plan_key, kept, relation, schema, feature_map = begun
     facts |= {"neighbours": relation.noise, "rho": rho_of(epsilon, delta, config.composition)}
     plan, schema, before = _planned(replace(config, feature_map=feature_map), schema, public, drawn, kept, facts)
     if kept is not None and public is not None:

@@ -185,7 +185,7 @@ class SparseRecords:
 
         def put_held() -> None:
             if held:
-                places = np.concatenate([each for each, _ in held])
+                places = np.concatenate([at for at, _ in held])
                 self.put(form(sparse.vstack([numbers for _, numbers in held], format="csr")), codes[places])
                 held.clear()
 

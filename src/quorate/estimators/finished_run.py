@@ -26,7 +26,7 @@ from quorate.folder.opened_student import student_from
 from quorate.folder.published import FACTS, STUDENT, is_finished, read_facts, read_published
 from quorate.folder.settings import read_settings
 from quorate.folder.student_rows import public_table, reader_of, reader_of_columns
-from quorate.release.file_writing import file_to_write
+from quorate.release.keys import file_to_write
 from quorate.report import Facts, render_html, render_text
 from quorate.report.sentences import left
 from quorate.stored_names import stored_as

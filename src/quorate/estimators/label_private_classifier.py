@@ -42,8 +42,7 @@ from quorate.findings import warn_of
 from quorate.labelling import Released, Strategy
 from quorate.ledger import Budget, Ledger
 from quorate.release import GivenLedger, ledger_location, session
-from quorate.release.file_writing import file_to_write
-from quorate.release.keys import with_key
+from quorate.release.keys import file_to_write, with_key
 from quorate.release.target import floor_budget, noise_and_key
 from quorate.report import Facts, render_html, render_text
 from quorate.run.check_result import CheckResult

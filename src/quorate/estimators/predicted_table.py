@@ -16,7 +16,7 @@ from quorate.data.reading import has_named_columns
 from quorate.data.table_reader import TableReader
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, QuorateError
 from quorate.estimators.finished_run import FinishedRun
-from quorate.release.file_writing import file_to_write
+from quorate.release.keys import file_to_write
 from quorate.students import class_probabilities
 from quorate.types import Watch
 

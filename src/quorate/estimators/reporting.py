@@ -9,7 +9,7 @@ from typing import Any
 from quorate.ambient import own_switches
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.export.onnx_model import onnx_student
-from quorate.release.file_writing import file_to_write
+from quorate.release.keys import file_to_write
 from quorate.report import Facts, render_html, render_text
 
 

@@ -7,7 +7,7 @@ from hashlib import blake2b
 from textwrap import fill
 
 from quorate.accounting import Guarantee
-from quorate.accounting.budget_cautions import delta_cautions, epsilon_caution
+from quorate.accounting.attacker import delta_cautions, epsilon_caution
 from quorate.accounting.figures import at_most, several
 from quorate.accounting.neighbouring import Neighbouring
 from quorate.ensemble.functions import Shard

@@ -28,7 +28,7 @@ from quorate.findings import Outcome
 from quorate.folder.folder import RunFolder
 from quorate.folder.published import FACTS, published_files, write_copies
 from quorate.ledger.chain import Receipt
-from quorate.release.file_writing import sync, write_atomically, write_beside
+from quorate.release.keys import sync, write_atomically, write_beside
 from quorate.report import Facts
 
 KINDS: Final = ("tre", "registry")

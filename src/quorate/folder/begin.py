@@ -9,7 +9,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
-from quorate.accounting.budget_cautions import epsilon_caution
+from quorate.accounting.attacker import epsilon_caution
 from quorate.arguments import count, real
 from quorate.data import column_kinds, column_names, read_data
 from quorate.data.column_kinds import FEWEST_ROWS, ColumnKinds, GivenKinds

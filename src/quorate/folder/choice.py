@@ -113,7 +113,7 @@ def in_words(document: Mapping[str, Any], choice: Mapping[str, Any]) -> str:
 
 def keep_choice(document: Mapping[str, Any], choice: Mapping[str, Any], folder: Path) -> None:
     """Keep a choice beside ``quorate.toml``, durably."""
-    from quorate.release.file_writing import write_atomically
+    from quorate.release.keys import write_atomically
 
     kept = {"for": digest_of(document), "choice": choice}
     write_atomically(folder / CHOICE, (json.dumps(kept, indent=2, ensure_ascii=False) + "\n").encode())

@@ -28,8 +28,7 @@ from quorate.mechanisms import Mechanism, check_own, data_dependent_terms
 from quorate.mechanisms.schedule import check_mechanism
 from quorate.noise import NoiseSource
 from quorate.release import Charge, guarantee_of
-from quorate.release.file_writing import write_atomically
-from quorate.release.keys import fingerprint_key
+from quorate.release.keys import fingerprint_key, write_atomically
 from quorate.release.model_digest import described_mechanism
 from quorate.run.cautions import reach
 from quorate.run.hopeless import refuse_hopeless

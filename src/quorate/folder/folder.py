@@ -21,9 +21,9 @@ from urllib.parse import quote
 from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionFailed
 from quorate.ledger import Budget, Ledger, Receipt
 from quorate.ledger.budget import Composition
-from quorate.ledger.failures import reason_of
 from quorate.ledger.ledger_files import AnchorFile, beside, both_missing, had_ledger, keep_owner
 from quorate.ledger.state import Head
+from quorate.ledger.store import reason_of
 from quorate.ledger.stores import is_url, store_at
 from quorate.release import RollbackGuard, session
 from quorate.release.session import LedgerTerms, terms_in

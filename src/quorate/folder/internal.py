@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from quorate.accounting.budget_cautions import OF_BUDGETS
+from quorate.accounting.attacker import OF_BUDGETS
 from quorate.data import n_rows, take
 from quorate.ensemble import (
     agreement,

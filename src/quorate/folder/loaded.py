@@ -34,6 +34,7 @@ from quorate.voting.flow import RunResult, schedule
 from quorate.voting.look import look_at_votes
 from quorate.voting.method import VOTES
 from quorate.voting.models import EARLIER_TEACHER, teacher_named
+from quorate.voting.recipe import FEW_ROWS
 from quorate.voting.task import Task
 
 if TYPE_CHECKING:
@@ -139,7 +140,7 @@ def earlier_configs(config: RunConfig, run: LoadedRun) -> list[RunConfig]:
     if not _may_have_begun(run.folder):
         return []
     configs = [config, *([_by_shard(config)] if run.task.names_classes else [])]
-    configs += [_with_earlier_defaults(earlier) for earlier in configs]
+    configs += [before for later in configs for before in _with_earlier_defaults(later)]
     if run.task.respells:
         configs += [replace(earlier, words_as_written=True, try_models=False) for earlier in configs]
     return configs[1:]
@@ -174,9 +175,13 @@ def _may_have_begun(folder: RunFolder) -> bool:
     return folder.may_have_begun or any(folder.private.glob("*.stage"))
 
 
-def _with_earlier_defaults(config: RunConfig) -> RunConfig:
+def _with_earlier_defaults(config: RunConfig) -> tuple[RunConfig, RunConfig]:
+    """Return a run with smaller tiny teachers, and one with none."""
     teacher = teacher_named(EARLIER_TEACHER) if config.teacher is None else config.teacher
-    return replace(config, earlier_defaults=True, teacher=teacher, try_models=False)
+    return (
+        replace(config, most_tiny=FEW_ROWS, try_models=False),
+        replace(config, earlier_defaults=True, teacher=teacher, try_models=False),
+    )
 
 
 def _by_shard(config: RunConfig) -> RunConfig:

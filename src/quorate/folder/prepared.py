@@ -26,7 +26,7 @@ from quorate.folder.published import FACTS, STUDENT, is_finished, publish_files,
 from quorate.folder.settings import DECISION_THRESHOLD, Settings
 from quorate.ledger import Budget, Ledger
 from quorate.release import Charge
-from quorate.release.file_writing import write_atomically, write_beside
+from quorate.release.keys import write_atomically, write_beside
 from quorate.release.target import floor_budget
 from quorate.report import (
     Facts,

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from quorate.arguments import for_shell
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.folder.folder import RunFolder
-from quorate.release.file_writing import write_atomically
+from quorate.release.keys import write_atomically
 from quorate.report.words import REPORT_FILES
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-from quorate.release.file_writing import write_atomically
+from quorate.release.keys import write_atomically
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class Domain(click.ParamType[tuple[str, Any]]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read the name, and the range or the values."""
-        from quorate.learn.cuts import DeclaredDomain
+        from quorate.learn.request import DeclaredDomain
 
         name, equals, said = str(value).partition("=")
         low, dots, high = said.partition("..")
@@ -197,7 +197,7 @@ def _cells_and_cuts(
 ) -> tuple[PrivateCells, dict[str, Any]]:  # fmt: skip
     """Read the table, once its public cuts are known to be sound; return both."""
     from quorate.data import read_data
-    from quorate.learn.cuts import gathered_cuts, pool_cuts, refuse_idle_cuts
+    from quorate.learn.request import gathered_cuts, pool_cuts, refuse_idle_cuts
     from quorate.learn.rule import PrivateCells
 
     declared, known = gathered_cuts(cuts, columns, domains)

@@ -1,9 +1,12 @@
-"""A rule from a table with few labels, and what is written of it: what ``quorate learn`` does without a terminal."""
+"""A rule from a table with few labels, and the page that is written of it: ``quorate learn`` without a terminal.
+
+The page needs nothing else, and is made from released and public values alone.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -16,7 +19,6 @@ from quorate.data.identity import as_list
 from quorate.data.reading import has_named_columns
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.findings import Finding
-from quorate.learn.page import render_learned
 from quorate.learn.request import (
     PAGE,
     RULE,
@@ -42,10 +44,69 @@ from quorate.learners.sample import Sample, read_sample
 from quorate.learners.sanitizers import MWEM, Boxes, Sanitizer, Tree
 from quorate.ledger import Budget
 from quorate.release import session
-from quorate.release.file_writing import write_atomically
-from quorate.release.keys import fingerprint_key
+from quorate.release.keys import fingerprint_key, write_atomically
 from quorate.release.target import floor_epsilon
+from quorate.report import sentences
+from quorate.report.html import Markup, document, element, section
+from quorate.report.stylesheet import STYLE
 from quorate.types import Secret
+
+
+def render_learned(
+    *,
+    classes: Sequence[str],
+    rule: str,
+    cuts: Mapping[str, Any],
+    guarantee: Guarantee,
+    cautions: Sequence[Finding],
+    seeded: bool,
+) -> str:
+    """Return the page.
+
+    `classes`: two labels.
+    `rule`: when a row is of the second one.
+    `cuts`: of each column; public.
+    `guarantee`: what was promised.
+    `cautions`: what the owner should hear.
+    `seeded`: whether the noise was.
+    """
+    stamp = sentences.SEEDED if seeded else None
+    parts: list[Markup] = [
+        section(
+            "rule",
+            "The rule",
+            element("p", element("strong", f"{classes[1]} where {rule}"), f", otherwise {classes[0]}."),
+            stamp=stamp,
+        ),
+        section(
+            "guarantee",
+            "Privacy guarantee",
+            element("p", guarantee.for_reviewer()),
+            element("ul", *(element("li", caveat) for caveat in guarantee.caveats)),
+            stamp=stamp,
+        ),
+        section(
+            "cuts",
+            "Public cuts",
+            element("ul", *(element("li", _cuts_line(name, values)) for name, values in cuts.items())),
+            stamp=stamp,
+        ),
+    ]
+    if cautions:
+        lines = (element("li", f"{caution.words} ({caution.code})") for caution in cautions)
+        parts.append(section("cautions", "Cautions", element("ul", *lines), stamp=stamp))
+    body = element(
+        "body",
+        None if stamp is None else element("aside", stamp, class_="banner"),
+        element("header", element("h1", "A rule learned from private rows"), class_="top"),
+        element("main", *parts),
+    )
+    return document("A learned rule: privacy report", STYLE, body)
+
+
+def _cuts_line(name: str, values: Sequence[Any]) -> str:
+    return f"{name}: {', '.join(f'{value:g}' if isinstance(value, float) else str(value) for value in values)}"
+
 
 #: What ``--concept`` may be.
 CONCEPTS: Final = ("rectangle", "interval", "threshold", "stump")

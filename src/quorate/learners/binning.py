@@ -23,7 +23,7 @@ from quorate.arguments import count, real
 from quorate.data.cell_text import each, is_missing
 from quorate.data.columns import column, listed
 from quorate.data.identity import as_list
-from quorate.data.number_notation import number
+from quorate.data.notation import number
 from quorate.data.rows import columns, spoken_name, with_text_names
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.learners.concepts.line import Interval, Threshold

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
-from quorate.accounting.budget_cautions import budget_cautions
+from quorate.accounting.attacker import budget_cautions
 from quorate.arguments import count, one_of
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError, act
 from quorate.findings import Finding, Severity, caution, warn_of

@@ -16,10 +16,9 @@ from urllib.parse import parse_qsl, quote, urlencode
 
 from quorate.arguments import before_at
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
-from quorate.ledger.failures import TRY_AGAIN, is_shortage, reason_of
 from quorate.ledger.ledger_files import key_file, sync_folder
 from quorate.ledger.state import GENESIS, Head
-from quorate.ledger.store import StoredEntry
+from quorate.ledger.store import TRY_AGAIN, StoredEntry, is_shortage, reason_of
 
 if TYPE_CHECKING:
     import psycopg

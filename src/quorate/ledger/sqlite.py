@@ -20,7 +20,6 @@ from functools import cache
 from pathlib import Path
 
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
-from quorate.ledger.failures import TRY_AGAIN, is_shortage, reason_of
 from quorate.ledger.ledger_files import (
     APPLICATION_ID,
     AnchorFile,
@@ -35,7 +34,7 @@ from quorate.ledger.ledger_files import (
     sync_folder,
 )
 from quorate.ledger.state import GENESIS, Head
-from quorate.ledger.store import StoredEntry
+from quorate.ledger.store import TRY_AGAIN, StoredEntry, is_shortage, reason_of
 
 _SCHEMA = "CREATE TABLE entry (sequence INTEGER PRIMARY KEY, line TEXT NOT NULL)"
 

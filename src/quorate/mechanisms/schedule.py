@@ -152,10 +152,10 @@ def _calibrated(
     *values: Any,
 ) -> Mechanism:
     """Calibrate, once for the same public facts: that takes longer than a small fit, which does it for six budgets."""
-    given = dict(zip(fields, values, strict=True))
+    settings = dict(zip(fields, values, strict=True))
 
     def made(epsilon: float) -> Mechanism:
-        return kind.calibrated(given, Schedule(answers=answers, epsilon=epsilon, delta=delta))
+        return kind.calibrated(settings, Schedule(answers=answers, epsilon=epsilon, delta=delta))
 
     if beside is None:
         return made(epsilon)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from quorate.accounting.budget_cautions import budget_cautions
+from quorate.accounting.attacker import budget_cautions
 from quorate.accounting.figures import at_least, several
 from quorate.findings import Finding, Outcome, Severity, caution
 from quorate.mechanisms import Mechanism, StreamMechanism

@@ -13,7 +13,7 @@ from quorate.data.cell_text import is_missing
 from quorate.data.column_cells import frame_of
 from quorate.data.digests import AT_ONCE
 from quorate.data.identity import as_column, as_list
-from quorate.data.number_notation import number
+from quorate.data.notation import number
 from quorate.data.rows import Rows, flat_images
 from quorate.deferred import sparse
 from quorate.errors import DataRefused

@@ -14,10 +14,9 @@ from dataclasses import dataclass
 from quorate.data import is_frame
 from quorate.data.column_kinds import ALL_DIFFERENT, MISSING_MARKS, ColumnKinds
 from quorate.data.columns import column, families, in_words, texts
-from quorate.data.date_notation import date_like
 from quorate.data.encoding import without_frequent_texts
 from quorate.data.images import image_columns
-from quorate.data.number_notation import comma_number, has_thousands, written_number
+from quorate.data.notation import comma_number, date_like, has_thousands, written_number
 from quorate.data.rows import Rows
 from quorate.data.unit_ids import likely_units
 from quorate.findings import Finding, Severity, caution

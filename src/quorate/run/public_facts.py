@@ -39,6 +39,8 @@ class PublicFacts:
         The reason, as part of a sentence, where it is none of these two.
     tiny : bool
         Whether teachers of votes that are released as values are tiny ones, in coordinates of the public rows.
+    most_tiny : int
+        Rows of the largest tiny teacher; 30 in runs that were begun before they might have more.
 
     Raises
     ------
@@ -64,6 +66,7 @@ class PublicFacts:
     neighbours: Literal["auto", "add-or-remove", "replace"] = "auto"
     why_neighbours: str = ""
     tiny: bool = False
+    most_tiny: int = 120
 
     @property
     def relation(self) -> Relation:
@@ -80,7 +83,7 @@ class PublicFacts:
         for name in ("n_records", "n_rows"):
             if getattr(self, name) is not None:
                 count(name, getattr(self, name), at_least=1)
-        for name, least in (("n_public", 1), ("n_classes", 2), ("width", 0), ("online_answers", 0)):
+        for name, least in (("n_public", 1), ("n_classes", 2), ("width", 0), ("online_answers", 0), ("most_tiny", 1)):
             count(name, getattr(self, name), at_least=least)
         one_of("neighbours", self.neighbours, ("auto", "add-or-remove", "replace"))
         real("epsilon", self.epsilon, above=0)

@@ -21,14 +21,13 @@ from quorate.data.column_cells import PublicWords
 from quorate.data.column_kinds import MISSING_MARKS, ColumnKinds, GivenKinds, column_kinds
 from quorate.data.columns import column as column_of
 from quorate.data.columns import doubles, is_plain_number, listed, refuse_other_columns, texts
-from quorate.data.date_notation import time_reader
 from quorate.data.declared_schema import CategoryColumn, NumberColumn
 from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.dialect import PLAIN, UNREADABLE, Dialect
 from quorate.data.encoding import indicator_blocks, refuse_without_text
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.identity import as_list
-from quorate.data.number_notation import number, number_with_comma
+from quorate.data.notation import number, number_with_comma, time_reader
 from quorate.data.rows import Rows, summed_cells, with_text_names
 from quorate.data.schema_encoder import declared_columns, declared_kinds, encoder_of, kinds_of
 from quorate.deferred import sparse

@@ -120,23 +120,23 @@ class Service:
             raise Problem("unhealthy")
         self._limit.check(key.client)
         body = await read_body(request, self.settings)
-        asked, one = question_of(body, request.headers, key, self.served.features, max_rows=self.settings.max_rows)
-        self._request_keys.check(asked)
+        question, one = question_of(body, request.headers, key, self.served.features, max_rows=self.settings.max_rows)
+        self._request_keys.check(question)
         request.state.charges = True
-        reply = await self.threads.ask(asked)
+        reply = await self.threads.ask(question)
         if isinstance(reply, Problem):
             raise reply
-        self._request_keys.note(asked)
+        self._request_keys.note(question)
         standing = self.served.answers.standing
         points = [point.tree() for point in reply.points]
-        told = {
+        content = {
             "answers_left": standing.answers_left,
             "epsilon_spent": standing.epsilon[0],
             **({"answer": points[0]} if one else {"answers": points}),
             "charged": reply.charged,
             "receipt": None if reply.receipt is None else reply.receipt.to_object(),
         }
-        return Sent(_json(told), reply.points, reply.charged)
+        return Sent(_json(content), reply.points, reply.charged)
 
     async def budget(self, _: Request, key: Key) -> Sent:
         """Say what is left: answers first, then ε."""
@@ -264,7 +264,7 @@ def create_app(service: Service) -> FastAPI:
         **openapi.label_response(service.served.classes),
         **openapi.problems(*openapi.OF_ANY_KEY, *openapi.OF_A_QUESTION),
     }
-    asked = openapi.label_request(service.served.features, service.settings.max_rows)
+    body = openapi.label_request(service.served.features, service.settings.max_rows)
     guarantee = {**openapi.guarantee_response(service.served.guarantee), **with_key}
     for path, scope, handler, summary, responses in (
         ("/v1/label", "ask", service.label, "Ask for a class, or for several.", label),
@@ -275,7 +275,7 @@ def create_app(service: Service) -> FastAPI:
     ):
         endpoint = service.route(path, cast("Scope", scope), handler)
         if path == "/v1/label":
-            _add(app, path, endpoint, summary, responses, method="POST", more=asked)
+            _add(app, path, endpoint, summary, responses, method="POST", more=body)
         else:
             _add(app, path, endpoint, summary, responses)
     ready = {**openapi.status_response("ready"), **openapi.problems("overloaded", "unhealthy")}

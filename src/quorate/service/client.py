@@ -53,8 +53,8 @@ class Refused(Exception):
         self.code = str(problem.get("code", "unknown"))
         self.field = problem.get("field")
         self.charged = bool(problem.get("charged", status >= 500))  # what is no problem of the service says nothing
-        told = [problem.get("title") or f"HTTP status {status}.", problem.get("detail"), self.field]
-        super().__init__(" ".join([f"{self.code}:", *(str(part) for part in told if part)]))
+        parts = [problem.get("title") or f"HTTP status {status}.", problem.get("detail"), self.field]
+        super().__init__(" ".join([f"{self.code}:", *(str(part) for part in parts if part)]))
 
 
 class NoAnswer(Exception):
@@ -181,7 +181,7 @@ class Client:
         self, rows: Sequence[Mapping[str, Any] | Sequence[float]], *, idempotency_key: str | None = None
     ) -> list[Label]:
         """Ask for several points at once, which takes less time for each; otherwise as :meth:`label`."""
-        return [Label(**each) for each in self._ask({"rows": list(rows)}, idempotency_key)["answers"]]
+        return [Label(**answer) for answer in self._ask({"rows": list(rows)}, idempotency_key)["answers"]]
 
     def budget(self) -> dict[str, Any]:
         """Return what is left."""
@@ -193,9 +193,9 @@ class Client:
 
     def _ask(self, body: Mapping[str, Any], key: str | None) -> dict[str, Any]:
         key, holds = uuid4().hex if key is None else key, "answer" if "row" in body else "answers"
-        told = self._sent("POST", "/v1/label", holds=holds, key=key, json=body, headers={"idempotency-key": key})
-        self.answers_left = told["answers_left"]
-        return told
+        reply = self._sent("POST", "/v1/label", holds=holds, key=key, json=body, headers={"idempotency-key": key})
+        self.answers_left = reply["answers_left"]
+        return reply
 
     def _sent(self, method: str, path: str, *, holds: str, key: str | None = None, **how: Any) -> dict[str, Any]:
         """Send a request, with the same key and body as often as it takes; return an answer that holds a member."""
@@ -214,11 +214,11 @@ class Client:
                     raise NoAnswer(why, charged=arrived, idempotency_key=key) from None
             else:
                 if response.status_code == 200:
-                    told = _object(response)
-                    if holds not in told:
+                    reply = _object(response)
+                    if holds not in reply:
                         what = f"what answers at {self._url} is no service of quorate"
                         raise NoAnswer(what, charged=True, idempotency_key=key)
-                    return told
+                    return reply
                 arrived = True
                 refused = Refused(response.status_code, _object(response))
                 passes = refused.code in AGAIN or response.status_code in (502, 504)
@@ -233,10 +233,10 @@ class Client:
 def _object(response: httpx.Response) -> dict[str, Any]:
     """Return the object of a response; nothing where it holds none, as from a proxy."""
     try:
-        told = response.json()
+        content = response.json()
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return content if isinstance(content, dict) else {}
 
 
 def _trusting(ca: str | os.PathLike[str] | None) -> ssl.SSLContext | bool:
@@ -261,5 +261,5 @@ def _distrusted(error: BaseException | None) -> str | None:
 
 
 def _named(error: Exception) -> str:
-    told = " ".join(str(error).split())
-    return f"{type(error).__name__}: {told}" if told else type(error).__name__
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__

@@ -70,7 +70,7 @@ class History:
         history, budget, spent = cls(verified_at), ledger.budget, BudgetUnits()
         reservations = ledger.reservations()
         newest = reservations[-1].sequence if reservations else 0
-        left = sum(reservations[-1].purposes.get(each, 0) for each in purposes) if reservations else 0
+        left = sum(reservations[-1].purposes.get(purpose, 0) for purpose in purposes) if reservations else 0
         for entry in ledger.entries():
             match entry.content:
                 case Reserved() as reserved:
@@ -234,10 +234,10 @@ class Page:
         standing = self.standing
         (epsilon, most), (delta, most_delta) = standing.epsilon, standing.delta
         if standing.answers_left is None or standing.answers_reserved is None:
-            answers, told, bar = "∞", "predictions of the released model", None
+            answers, caption, bar = "∞", "predictions of the released model", None
         else:
             answers, used = f"{standing.answers_left:,}", standing.answers_reserved - standing.answers_left
-            told = f"of {standing.answers_reserved:,} answers kept back"
+            caption = f"of {standing.answers_reserved:,} answers kept back"
             bar = gauge(
                 f"{used:,} of {standing.answers_reserved:,} answers used",
                 spent=float(used),
@@ -246,7 +246,7 @@ class Page:
         return join(
             element(
                 "div",
-                _big("Answers left", answers, told),
+                _big("Answers left", answers, caption),
                 _big("ε spent", at_most(epsilon), f"of {at_most(most)}"),
                 _big("δ spent", at_most(delta), f"of {at_most(most_delta)}"),
                 class_="bigs",
@@ -256,12 +256,12 @@ class Page:
 
     def _over_time(self) -> tuple[Markup, ...]:
         spent, most = self.history.spent, self.standing.epsilon[1]
-        found = []
+        lines = []
         if self.history.left and self.standing.answers_reserved:
-            found.append(_line("Answers left", self.history.left, self.standing.answers_reserved, self.shown_at))
+            lines.append(_line("Answers left", self.history.left, self.standing.answers_reserved, self.shown_at))
         if spent:
-            found.append(_line("ε spent", spent, most, self.shown_at))
-        return tuple(found) or (element("p", "Nothing was charged yet.", class_="note"),)
+            lines.append(_line("ε spent", spent, most, self.shown_at))
+        return tuple(lines) or (element("p", "Nothing was charged yet.", class_="note"),)
 
     def _requests(self) -> Markup:
         points, requests = self.records.points, self.records.requests
@@ -295,8 +295,13 @@ class Page:
 
     def _runs(self) -> Markup:
         rows = [
-            (each.purpose, f"{each.drawn:,}", f"{each.reserved:,}", f"{100 * each.drawn // max(1, each.reserved)} %")
-            for each in self.history.drawings
+            (
+                drawing.purpose,
+                f"{drawing.drawn:,}",
+                f"{drawing.reserved:,}",
+                f"{100 * drawing.drawn // max(1, drawing.reserved)} %",
+            )
+            for drawing in self.history.drawings
         ]
         return join(
             table("When the service was started", ("purpose", "#drawn", "#reserved", "#share"), rows),
@@ -329,15 +334,15 @@ def _line(title: str, moments: list[tuple[str, float]] | list[tuple[str, int]], 
         x, y = 1000 * (time - begin) / (end - begin), height * (1 - min(1.0, value / most if most else 0.0))
         path += f"H{x:.1f}V{y:.1f}" if path else f"M{x:.1f} {y:.1f}"
     first, last, whole = (_figure(value) for value in (moments[0][1], moments[-1][1], most))
-    told = f"{title}: {first} at {_clock(moments[0][0])}, {last} now, of {whole}"
+    text = f"{title}: {first} at {_clock(moments[0][0])}, {last} now, of {whole}"
     picture = element(
         "svg",
-        element("title", told),
+        element("title", text),
         element("path", d="M0 0V100H1000", class_="axis", fill="none"),
         element("path", d=f"{path}H1000", class_="thread"),
         viewBox="-2 -4 1004 108",
         role="img",
-        aria_label=told,
+        aria_label=text,
         class_="line",
         preserveAspectRatio="none",
     )

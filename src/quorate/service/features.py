@@ -152,14 +152,14 @@ class Features:
         read = reader.kinds(take(pool, [0]))
         names = columns(read) or ()
         units = {} if encoder is None else {names[at]: unit for at, unit in public_units(encoder, read).items()}
-        found = []
+        described = []
         for name, family in families(pool).items():
             held: CellKind = "text" if family == "time" else family
             cells = "truth" if reader.types[name] == "truth value" else reader.says(name) or held
             centre, scale = units.get(name, (0.0, 1.0)) if cells == "number" else (0.0, 1.0)
             may_lack = (nullable and name not in complete) or family == "missing"
-            found.append(Column(name, cells, may_lack, centre, scale, largest, reader))
-        return cls(tuple(found), True, False)
+            described.append(Column(name, cells, may_lack, centre, scale, largest, reader))
+        return cls(tuple(described), True, False)
 
     def parse(self, rows: Sequence[Any], place: str = "/rows/{}") -> list[Row]:
         """Read rows.
@@ -173,18 +173,18 @@ class Features:
     def _named(self, row: Any, place: str) -> Row:
         if type(row) is not dict:
             raise Problem("wrong-type", "an object of columns is expected", field=place)
-        found = []
+        cells = []
         for column in self.columns:
             if column.name not in row and column.is_needed:
                 raise Problem(
                     "missing-column", "every column is needed; null where a value is missing", field=_at(place, column)
                 )
-            found.append(column.cell(row[column.name], _at(place, column)) if column.name in row else None)
+            cells.append(column.cell(row[column.name], _at(place, column)) if column.name in row else None)
         if len(row) != sum(column.name in row for column in self.columns):
             raise Problem(
-                "unknown-column", f"the columns are {', '.join(each.name for each in self.columns)}", field=place
+                "unknown-column", f"the columns are {', '.join(known.name for known in self.columns)}", field=place
             )
-        return tuple(found)
+        return tuple(cells)
 
     def _listed(self, row: Any, place: str) -> Row:
         if type(row) is dict and self.sparse:
@@ -193,17 +193,17 @@ class Features:
             raise Problem("wrong-type", "a list of numbers is expected", field=place)
         if len(row) != len(self.columns):
             raise Problem("wrong-width", f"{len(self.columns)} numbers are expected", field=place)
-        found = [column.cell(value, _at(place, column)) for column, value in zip(self.columns, row, strict=True)]
-        return tuple((at, value) for at, value in enumerate(found) if value) if self.sparse else tuple(found)
+        cells = [column.cell(value, _at(place, column)) for column, value in zip(self.columns, row, strict=True)]
+        return tuple((at, value) for at, value in enumerate(cells) if value) if self.sparse else tuple(cells)
 
     def _placed(self, row: Mapping[str, Any], place: str) -> Row:
-        found = []
+        cells = []
         for name, value in row.items():
             at = int(name) if name.isascii() and name.isdigit() and len(name) < 10 else len(self.columns)
             if at >= len(self.columns) or name != str(at):
                 raise Problem("unknown-column", f"places are 0 to {len(self.columns) - 1}", field=place)
-            found.append((at, self.columns[at].cell(value, _at(place, self.columns[at]))))
-        return tuple(sorted(cell for cell in found if cell[1]))
+            cells.append((at, self.columns[at].cell(value, _at(place, self.columns[at]))))
+        return tuple(sorted(cell for cell in cells if cell[1]))
 
     def table(self, rows: Sequence[Row]) -> Rows:
         """Return rows in the kind of the pool: a polars frame, a CSR matrix, or an array.

@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Final, Literal, TypeAlias
 
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.ledger.failures import reason_of
 from quorate.ledger.ledger_files import keep_owner
-from quorate.release.file_writing import write_atomically
+from quorate.ledger.store import reason_of
+from quorate.release.keys import write_atomically
 
 Scope: TypeAlias = Literal["ask", "read", "admin"]
 SCOPES: Final[tuple[Scope, ...]] = ("ask", "read", "admin")
@@ -103,10 +103,10 @@ class KeyFile:
         """
         self._refresh()
         match = _TOKEN.fullmatch(token)
-        found = None if match is None else self._keys.get(match[1])
-        given = sha256((token if match is None else match[2]).encode("utf-8", "replace")).hexdigest()
-        same = hmac.compare_digest(given, _NOBODY if found is None else found.hash)
-        return found if same and found is not None and not found.ended(self._clock()) else None
+        key = None if match is None else self._keys.get(match[1])
+        digest = sha256((token if match is None else match[2]).encode("utf-8", "replace")).hexdigest()
+        same = hmac.compare_digest(digest, _NOBODY if key is None else key.hash)
+        return key if same and key is not None and not key.ended(self._clock()) else None
 
     def create(
         self, name: str, scopes: Sequence[str], *, days: int | None = None, quota: int | None = None
@@ -173,16 +173,16 @@ class KeyFile:
     def _refresh(self) -> None:
         try:
             with _readable(self._path):
-                told = self._path.stat()
+                status = self._path.stat()
         except FileNotFoundError:
             if self._seen is not None or not self._path.parent.is_dir():
                 raise PreconditionFailed(f"{self._path} was removed; restore it, or make new keys") from None
             self._keys = {}
             return
-        seen = (told.st_mtime_ns, told.st_ino, told.st_size)
-        if seen != self._seen:
+        version = (status.st_mtime_ns, status.st_ino, status.st_size)
+        if version != self._seen:
             self._keys = _read(self._path)
-            self._seen = seen
+            self._seen = version
 
 
 @contextmanager

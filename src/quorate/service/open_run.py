@@ -1,36 +1,118 @@
-"""Opening a finished run for service: its ledger verified and held, its models read, its student at hand."""
+"""Opening a finished run for service: its ledger verified and held, its models read, its student at hand.
+
+``private/service-models.json`` holds the SHA-256 sum of every file that a service reads a model from. Files are opened
+by skops with a fixed list of types, never by pickle.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from hashlib import file_digest
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
-from quorate.arguments import shown
-from quorate.data.rows import is_frame
+import numpy as np
+
+from quorate.arguments import for_shell, shown
+from quorate.data.column_kinds import ColumnKinds
+from quorate.data.rows import Rows, is_frame
 from quorate.ensemble.ensemble import largest_number
-from quorate.errors import SeededNoiseRefused
+from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.folder.batch import load_run
 from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun
 from quorate.folder.online import open_run, tell
-from quorate.folder.published import read_facts
+from quorate.folder.opened_student import student_from
+from quorate.folder.published import STUDENT, read_facts, read_published
 from quorate.folder.settings import Settings, settings_of
 from quorate.folder.student_rows import encoder_of, public_table, reader_of
 from quorate.ledger import Ledger
 from quorate.release.guarantee import spent_of
+from quorate.release.keys import write_atomically
 from quorate.service.answers import Standing
 from quorate.service.app import Served
 from quorate.service.dashboard import History
 from quorate.service.features import Features
-from quorate.service.models import check_models, note_models, open_student, predictor
 from quorate.service.settings import ServiceSettings
 from quorate.service.votes import EnsembleAnswers, ModelAnswers
 from quorate.types import Watch
 from quorate.voting.ask import reader_of as question_reader
+
+MANIFEST: Final = "service-models.json"
+
+_FORMAT = "quorate service models 1"
+
+
+def open_student(folder: RunFolder, *, trusted: Sequence[str] = ()) -> Any:
+    """Open the published student, or the model of a direct run.
+
+    `folder`: of a finished run. `trusted`: types that are opened beside those of scikit-learn, by their full names.
+    Raises PreconditionFailed if the file is not what the run published, or holds a type that is not trusted.
+    """
+    return student_from(
+        read_published(folder, STUDENT),
+        place=f"public/{STUDENT}",
+        trusted=trusted,
+        name_them_in="trusted_types of service.toml",
+        anew=f"quorate run {for_shell(folder.root)} writes it anew",
+    )
+
+
+def predictor(model: Any, kinds: ColumnKinds) -> Callable[[Rows], list[Any]]:
+    """Return what gives a class, as JSON has it, for each row; `kinds` say what its columns are read as."""
+
+    def predict(rows: Rows) -> list[Any]:
+        labels: list[Any] = np.asarray(model.predict(kinds(rows))).tolist()
+        return labels
+
+    return predict
+
+
+def check_models(folder: RunFolder) -> None:
+    """Compare the files of the teachers with the manifest; a file that is not in it yet is not refused.
+
+    Raises PreconditionFailed if a file is another than the one that was noted.
+    """
+    noted = _noted(folder)
+    for name, total in _sums(folder).items():
+        if noted.get(name, total) != total:
+            raise PreconditionFailed(
+                f"{name} is not the file whose SHA-256 sum is in private/{MANIFEST}: find out who changed it. If "
+                f"you did (another version of scikit-learn trains them again), delete private/{MANIFEST}"
+            )
+
+
+def note_models(folder: RunFolder) -> None:
+    """Write the manifest of the files that were opened without a fault."""
+    tree = {"format": _FORMAT, "sha256": _sums(folder)}
+    if tree["sha256"] != _noted(folder):
+        content = (json.dumps(tree, indent=2, sort_keys=True) + "\n").encode()
+        write_atomically(folder.private / MANIFEST, content, mode=0o600)
+
+
+def _sums(folder: RunFolder) -> dict[str, str]:
+    files = sorted(folder.private.glob("teachers-*.stage"))
+    return {f"private/{path.name}": _sum(path) for path in files}
+
+
+def _sum(path: Path) -> str:
+    with path.open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def _noted(folder: RunFolder) -> dict[str, str]:
+    try:
+        tree = json.loads((folder.private / MANIFEST).read_bytes())
+        if tree["format"] != _FORMAT:
+            raise ValueError  # noqa: TRY301
+        return {str(name): str(total) for name, total in tree["sha256"].items()}
+    except FileNotFoundError:
+        return {}
+    except (ValueError, KeyError, TypeError, AttributeError):
+        raise PreconditionFailed(f"private/{MANIFEST} is damaged; restore it from a backup, or delete it") from None
 
 
 @contextmanager
@@ -56,13 +138,13 @@ def opened(
             "seeded noise: this run is reproducible, therefore not private, and is not served. Remove unsafe_noise_seed"
         )
     student = open_student(folder, trusted=service.trusted_types)
-    told = {
+    common = {
         "title": shown(folder.root.resolve().name),
         "classes": settings.data.classes,
         "guarantee": json.loads(facts.guarantee.to_json()),
     }
     if settings.method.by == "direct":
-        yield _direct(folder, settings, student, told, clock)
+        yield _direct(folder, settings, student, common, clock)
         return
     run = load_run(root, settings=settings, try_models=False)
     with run.open_ledger(bind=True) as ledger:
@@ -87,14 +169,14 @@ def opened(
             digests=ensemble.keys,
             view=ensemble.view,
         )
-        told |= {"verified_at": verified_at, "history": history}
-        yield Served(method="votes", answers=answers, features=features, **told)
+        common |= {"verified_at": verified_at, "history": history}
+        yield Served(method="votes", answers=answers, features=features, **common)
         if ledger.healthy and ledger.head.sequence > before:
             tell(run, ledger, online.reservation)
 
 
 def _direct(
-    folder: RunFolder, settings: Settings, student: Any, told: dict[str, Any], clock: Callable[[], datetime]
+    folder: RunFolder, settings: Settings, student: Any, common: dict[str, Any], clock: Callable[[], datetime]
 ) -> Served:
     """Verify the ledger of a direct run and let go of it: predicting charges nothing."""
     with folder.open_ledger() as ledger:
@@ -116,8 +198,8 @@ def _direct(
         pool, reader=reader, encoder=encoder_of(student), complete=settings.method.text, largest=largest
     )
     answers = ModelAnswers(predictor(student, reader.kinds), features, standing)
-    told |= {"verified_at": verified_at, "history": history}
-    return Served(method="direct", answers=answers, features=features, **told)
+    common |= {"verified_at": verified_at, "history": history}
+    return Served(method="direct", answers=answers, features=features, **common)
 
 
 def _verified(ledger: Ledger, clock: Callable[[], datetime]) -> str:

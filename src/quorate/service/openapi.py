@@ -62,12 +62,12 @@ POINT_SCHEMA: Final[dict[str, Any]] = {
 
 def problems(*codes: str) -> dict[int | str, dict[str, Any]]:
     """Return the responses of an address that may refuse with these codes, each with an example."""
-    found: dict[int | str, dict[str, Any]] = {}
+    responses: dict[int | str, dict[str, Any]] = {}
     for code in codes:
         problem = Problem(code, *_DETAILS.get(code, (None,))[:1], field=_DETAILS.get(code, (None, None))[-1])
         if code == "budget-spent":
             problem.facts["answers_left"] = 0
-        response = found.setdefault(
+        response = responses.setdefault(
             problem.status,
             {
                 "description": PROBLEMS[code].title,
@@ -77,7 +77,7 @@ def problems(*codes: str) -> dict[int | str, dict[str, Any]]:
         if code in RETRY_AFTER:
             response["headers"] = {"Retry-After": {"description": "seconds", "schema": {"type": "integer"}}}
         response["content"][MEDIA_TYPE]["examples"][code] = {"summary": PROBLEMS[code].title, "value": problem.tree()}
-    return found
+    return responses
 
 
 def answer(description: str, schema: dict[str, Any], example: Any) -> dict[int | str, dict[str, Any]]:

@@ -94,9 +94,9 @@ class Problem(Exception):
 
     def headers(self) -> dict[str, str]:
         """Return the headers that go with it."""
-        found = {"content-type": MEDIA_TYPE, "cache-control": "no-store"}
+        headers = {"content-type": MEDIA_TYPE, "cache-control": "no-store"}
         if self.status == 401:
-            found["www-authenticate"] = 'Bearer realm="quorate", Basic realm="quorate", charset="UTF-8"'
+            headers["www-authenticate"] = 'Bearer realm="quorate", Basic realm="quorate", charset="UTF-8"'
         if self.code in RETRY_AFTER:
-            found["retry-after"] = str(RETRY_AFTER[self.code])
-        return found
+            headers["retry-after"] = str(RETRY_AFTER[self.code])
+        return headers

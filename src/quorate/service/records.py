@@ -78,8 +78,8 @@ class Records:
         self.requests[route, status] += 1
         if code is not None:
             self.problems[code] += 1
-        told = Counter((point.by, point.status) for point in points)
-        self.points.update(told)
+        kinds = Counter((point.by, point.status) for point in points)
+        self.points.update(kinds)
         self.charged += charged
         self.event(
             "request",
@@ -87,9 +87,9 @@ class Records:
             status=status,
             code=code,
             client=client,
-            answered=told["ensemble", "answered"] or None,
-            declined=told["ensemble", "declined"] or None,
-            free=told["student", "answered"] + told["model", "answered"] or None,
+            answered=kinds["ensemble", "answered"] or None,
+            declined=kinds["ensemble", "declined"] or None,
+            free=kinds["student", "answered"] + kinds["model", "answered"] or None,
             charged=charged or None,
         )
 
@@ -113,11 +113,11 @@ class Records:
             "quorate_log_dropped_total": {"": self.dropped()},
         }
         lines = []
-        for name, (kind, told) in _HELP.items():
-            shown = {labels: value for labels, value in values[name].items() if value is not None}
-            if shown:
-                lines += [f"# HELP {name} {told}", f"# TYPE {name} {kind}"]
-                lines += [f"{name}{labels} {value!r}" for labels, value in shown.items()]
+        for name, (kind, help_text) in _HELP.items():
+            known = {labels: value for labels, value in values[name].items() if value is not None}
+            if known:
+                lines += [f"# HELP {name} {help_text}", f"# TYPE {name} {kind}"]
+                lines += [f"{name}{labels} {value!r}" for labels, value in known.items()]
         return "\n".join(lines) + "\n"
 
 

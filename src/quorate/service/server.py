@@ -105,8 +105,8 @@ def listening(host: str, port: int, *, most: int) -> list[socket.socket]:
     """
     sockets: list[socket.socket] = []
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        for family, kind, protocol, _, address in dict.fromkeys(found):
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        for family, kind, protocol, _, address in dict.fromkeys(addresses):
             taking = BoundedSocket(family, kind, protocol)
             taking.most = most
             sockets.append(taking)
@@ -153,8 +153,8 @@ class _Server(uvicorn.Server):
         """Begin to listen, and log it with the port that was had."""
         await super().startup(sockets)
         for server in self.servers if self.started else ():
-            for each in server.sockets:
-                host, port, *_ = each.getsockname()
+            for bound in server.sockets:
+                host, port, *_ = bound.getsockname()
                 self._records.event("listening", host=host, port=port)
 
     @contextmanager
@@ -192,7 +192,7 @@ def _kind_of(error: BaseException | None) -> dict[str, str]:
 def _logged(records: Records) -> Iterator[None]:
     """Have everything that this process says of itself go to the log of the service, and nothing beside it."""
     root, hook, unraisable = logging.getLogger(), threading.excepthook, sys.unraisablehook
-    shown = warnings.showwarning
+    show_warning = warnings.showwarning
     before, root.handlers = root.handlers, [_ToRecords(records)]
     threading.excepthook = lambda told: records.event("server", source="thread", kind=told.exc_type.__name__)
     sys.unraisablehook = lambda told: records.event("server", source="object", kind=told.exc_type.__name__)
@@ -201,7 +201,7 @@ def _logged(records: Records) -> Iterator[None]:
         yield
     finally:
         root.handlers, threading.excepthook, sys.unraisablehook = before, hook, unraisable
-        warnings.showwarning = shown
+        warnings.showwarning = show_warning
 
 
 _CANNOT_LISTEN = "the service could not listen on {0.host}:{0.port}; choose another --port, or end what is there"
@@ -245,7 +245,7 @@ async def _serving(service: Service) -> None:
     finally:
         for number in STOPPING:
             loop.remove_signal_handler(number)
-    if not all(server.started for server, _ in servers) or any(isinstance(each, BaseException) for each in results):
+    if not all(server.started for server, _ in servers) or any(isinstance(result, BaseException) for result in results):
         raise PreconditionFailed(_CANNOT_LISTEN.format(settings))
 
 

@@ -133,27 +133,27 @@ def _of_file(path: Path) -> dict[str, Any]:
 
 
 def _of_environment(environment: Mapping[str, str]) -> dict[str, Any]:
-    found = _of_earlier_variables(environment)
+    values = _of_earlier_variables(environment)
     for variable, text in environment.items():
         rest = variable.removeprefix(PREFIX)
         if rest == variable or _OF_KUBERNETES.fullmatch(rest) or _OF_KUBERNETES.fullmatch(f"{rest}={text}"):
             continue
         name = rest.lower()
-        found[name] = _typed(name, _parsed(name, text), f"{variable}: ", Path())
-    return found
+        values[name] = _typed(name, _parsed(name, text), f"{variable}: ", Path())
+    return values
 
 
 def _of_earlier_variables(environment: Mapping[str, str]) -> dict[str, Any]:
     """Read variables of the earlier prefix, where it is sure that they are meant for this service."""
-    found = {}
+    values = {}
     in_kubernetes = "KUBERNETES_SERVICE_HOST" in environment or "QUORATE_PORT" in environment
     for variable, text in environment.items():
         name = variable.removeprefix(_EARLIER).lower()
         if name == variable.lower() or name not in _DEFAULTS or (in_kubernetes and name in ("host", "port")):
             continue
         warnings.warn(f"{variable} is now {PREFIX}{name.upper()}", FutureWarning, stacklevel=4)
-        found[name] = _typed(name, _parsed(name, text), f"{variable}: ", Path())
-    return found
+        values[name] = _typed(name, _parsed(name, text), f"{variable}: ", Path())
+    return values
 
 
 def _parsed(name: str, text: str) -> Any:

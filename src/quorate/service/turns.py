@@ -86,7 +86,7 @@ class AnsweringThreads:
     def _run(self) -> None:
         while block := self._next():
             try:
-                replies = self._answered([asked for asked, _ in block])
+                replies = self._answered([request for request, _ in block])
             finally:
                 with self._turn:
                     self._busy -= 1
@@ -94,9 +94,9 @@ class AnsweringThreads:
             waiting: dict[asyncio.AbstractEventLoop, list[tuple[asyncio.Future[Reply], Reply]]] = {}
             for (_, future), reply in zip(block, replies, strict=True):
                 waiting.setdefault(future.get_loop(), []).append((future, reply))
-            for loop, told in waiting.items():
+            for loop, answered in waiting.items():
                 if not loop.is_closed():
-                    loop.call_soon_threadsafe(_tell, told)
+                    loop.call_soon_threadsafe(_tell, answered)
 
     def _next(self) -> list[tuple[LabelRequest, asyncio.Future[Reply]]]:
         """Wait for requests; take all that wait, up to a limit. Empty where there is nothing left to do."""
@@ -117,9 +117,9 @@ class AnsweringThreads:
     def _gather(self) -> None:
         """While another block waits for the disk, let requests come in as long as they do."""
         until = time.monotonic() + GATHER_SECONDS
-        seen = -1
-        while self._busy and not self._stopping and seen < len(self._waiting) and time.monotonic() < until:
-            seen = len(self._waiting)
+        waiting = -1
+        while self._busy and not self._stopping and waiting < len(self._waiting) and time.monotonic() < until:
+            waiting = len(self._waiting)
             self._turn.wait_for(lambda: self._stopping or not self._busy, timeout=GATHER_SECONDS / 10)
 
     def _answered(self, block: Sequence[LabelRequest]) -> Sequence[Reply]:
@@ -131,8 +131,8 @@ class AnsweringThreads:
             replies = self._answers.answer(block)
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not end the thread, nor be told
             return self._not_answered(block, error)
-        causes = [each.__cause__ for each in replies if isinstance(each, Problem) and each.__cause__]
-        for cause in {(type(each), str(each)): each for each in causes}.values():
+        causes = [problem.__cause__ for problem in replies if isinstance(problem, Problem) and problem.__cause__]
+        for cause in {(type(failure), str(failure)): failure for failure in causes}.values():
             self._note(cause)  # why is logged, and not told
         return replies
 
@@ -146,7 +146,7 @@ class AnsweringThreads:
         if isinstance(error, LedgerBusy):  # nothing was written
             return [Problem("overloaded") for _ in block]
         if len(block) > 1:  # one request must not be what another one fails by
-            return [reply for asked in block for reply in self._answered([asked])]
+            return [reply for request in block for reply in self._answered([request])]
         return [error if isinstance(error, Problem) else Problem("internal-error", charged=True)]
 
     def _note(self, error: BaseException) -> None:

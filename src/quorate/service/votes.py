@@ -97,10 +97,10 @@ class EnsembleAnswers:
 
     def answer(self, block: Sequence[LabelRequest]) -> list[Reply]:
         """Answer a block; see :class:`~quorate.service.answers.Answers`."""
-        table = self._features.table([row for asked in block for row in asked.rows])
+        table = self._features.table([row for request in block for row in request.rows])
         digests = self._digests(table)
-        ends = list(accumulate(len(asked.rows) for asked in block))
-        places = [range(end - len(asked.rows), end) for asked, end in zip(block, ends, strict=True)]
+        ends = list(accumulate(len(request.rows) for request in block))
+        places = [range(end - len(request.rows), end) for request, end in zip(block, ends, strict=True)]
         with self._alone(block):
             outcomes = self._charge(block, table, digests, places)
         points = self._points(table, digests, places)
@@ -122,27 +122,27 @@ class EnsembleAnswers:
         by_client: Counter[str] = Counter()
         # Read once for all: what is drawn is decided under the ledger's lock, by what is left then.
         left, quotas = self._online.left, {client: self._ledger.quota(client) for client in {a.client for a in block}}
-        for number, asked in enumerate(block):
+        for number, request in enumerate(block):
             new = self._new(places[number], digests, claimed)
             if not self._refuse:
-                free = _free(asked, left - len(claimed), quotas[asked.client], by_client[asked.client])
+                free = _free(request, left - len(claimed), quotas[request.client], by_client[request.client])
                 new = dict(list(new.items())[:free])
             if new:
-                self._keep_quota(asked)
+                self._keep_quota(request)
             mine = [place for place in places[number] if self._goes(digests[place], new, claimed)]
             if not mine:
                 continue
             claimed |= new.keys()
-            by_client[asked.client] += len(new)
+            by_client[request.client] += len(new)
             numbers.append(number)
             asked_of += mine
             requests.append(
                 ClientRequest(
-                    client=asked.client,
+                    client=request.client,
                     digests=[digests[place] for place in mine],
-                    key=asked.key,
-                    body=asked.body,
-                    quota=asked.quota,
+                    key=request.key,
+                    body=request.body,
+                    quota=request.quota,
                 )
             )
         if not requests:
@@ -206,7 +206,9 @@ class EnsembleAnswers:
     def _alone(self, block: Sequence[LabelRequest]) -> Iterator[None]:
         """Keep other threads from charging clients whom their key bounds and the ledger does not, or less."""
         loose = {
-            asked.client for asked in block if asked.quota is not None and self._is_loose(asked.client, asked.quota)
+            request.client
+            for request in block
+            if request.quota is not None and self._is_loose(request.client, request.quota)
         }
         with self._turn:
             self._turn.wait_for(lambda: self._charging.isdisjoint(loose))
@@ -278,13 +280,13 @@ class EnsembleAnswers:
         try:
             labels = self._student(take(table, places))
         except Exception as failure:  # noqa: BLE001 - of a user's own student; the charge was made, and is told
-            mine = [each for each in rest if each]
+            mine = [request_places for request_places in rest if request_places]
             if len(mine) == 1:
                 return dict.fromkeys(places, failure)
-            found: dict[int, Point | Exception] = {}
-            for each in mine:
-                found |= self._of_student(table, [each])
-            return found
+            points: dict[int, Point | Exception] = {}
+            for request_places in mine:
+                points |= self._of_student(table, [request_places])
+            return points
         return {place: Point(label, "answered", "student") for place, label in zip(places, labels, strict=True)}
 
     def _read_standing(self) -> Standing:
@@ -292,7 +294,7 @@ class EnsembleAnswers:
         purposes = self._online.reservation.purposes
         return Standing(
             answers_left=self._online.left,
-            answers_reserved=sum(purposes[each] for each in self._online.purposes),
+            answers_reserved=sum(purposes[purpose] for purpose in self._online.purposes),
             epsilon=(epsilon, budget.epsilon),
             delta=(delta, budget.delta),
             entries=head.sequence,
@@ -324,5 +326,5 @@ class ModelAnswers:
 
     def answer(self, block: Sequence[LabelRequest]) -> list[Reply]:
         """Answer a block; see :class:`~quorate.service.answers.Answers`."""
-        labels = iter(self.model(self.features.table([row for asked in block for row in asked.rows])))
-        return [Answered(tuple(Point(next(labels), "answered", "model") for _ in asked.rows)) for asked in block]
+        labels = iter(self.model(self.features.table([row for request in block for row in request.rows])))
+        return [Answered(tuple(Point(next(labels), "answered", "model") for _ in request.rows)) for request in block]

@@ -9,6 +9,9 @@ the points that were answered, the data enter by :math:`q_c = U^T (y_c - 1/C)` a
 
 one for all classes, and :math:`\gamma_c = \sqrt e\, V\, \frac{v s}{v s^2 + \tau^2}\, q_c`. One decomposition, and
 nothing to tune: with much noise v is small, and the share is everywhere about 1/C.
+
+Where teachers of two classes are sure, shares bend: :math:`\mathrm{logistic}(4 \gamma^T u)`, which has the same slope
+at a half, with half of that variance and the most likely :math:`\gamma`.
 """
 
 from __future__ import annotations
@@ -18,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from quorate.arguments import real
-from quorate.deferred import optimize
+from quorate.deferred import optimize, special
 from quorate.students.shares import check_shares, logistic_of
 from quorate.students.student import LinearPrior
 from quorate.types import FloatArray
@@ -26,16 +29,20 @@ from quorate.types import FloatArray
 _LOG_VARIANCES = (-14.0, 10.0)  # of γ along a direction of effect 1
 
 
-def fit_linear_shares(u: FloatArray, shares: FloatArray, *, noise_sd: float, effects: FloatArray) -> FloatArray:
+def fit_linear_shares(
+    u: FloatArray, shares: FloatArray, *, noise_sd: float, effects: FloatArray, bends: bool = False
+) -> FloatArray:
     r"""Return γ, ``(n_classes, n_directions)``.
 
     `u`: the public points that were answered, ``(n_queries, n_directions)``. `shares`: ``(n_queries, n_classes)``,
-    unbiased, with noise; NaN never. `noise_sd`: τ > 0. `effects`: e, ``(n_directions,)``. Raises InvalidParameter if
-    `shares` has not one finite row for each point, or `noise_sd` is not > 0.
+    unbiased, with noise; NaN never. `noise_sd`: τ > 0. `effects`: e, ``(n_directions,)``. `bends`: whether shares of
+    two classes are logistic functions. Raises InvalidParameter if `shares` has not one finite row for each point, or
+    `noise_sd` is not > 0.
     """
     check_shares(u, shares)
     noise = real("noise_sd", noise_sd, above=0) ** 2
-    left, lengths, right = np.linalg.svd(u * np.sqrt(effects), full_matrices=False)
+    scaled = u * np.sqrt(effects)
+    left, lengths, right = np.linalg.svd(scaled, full_matrices=False)
     q = left.T @ (shares - 1 / shares.shape[1])
     squares, of_classes = lengths**2, np.sum(q**2, axis=1)
 
@@ -45,12 +52,29 @@ def fit_linear_shares(u: FloatArray, shares: FloatArray, *, noise_sd: float, eff
 
     v = float(np.exp(optimize.minimize_scalar(cost, bounds=_LOG_VARIANCES, method="bounded").x))
     gain = v * lengths / (v * squares + noise)
-    return np.asarray(((right.T * gain) @ q).T * np.sqrt(effects))
+    weights = (right.T * gain) @ q
+    if bends:
+        weights = _bent(scaled, shares[:, 1], weights[:, 1], variance=v / 2, noise=noise)
+    return np.asarray(weights.T * np.sqrt(effects))
+
+
+def _bent(scaled: FloatArray, share: FloatArray, start: FloatArray, *, variance: float, noise: float) -> FloatArray:
+    """Return the most likely weights of both classes, ``(n_directions, 2)``, of shares that are logistic functions."""
+
+    def cost(weights: FloatArray) -> tuple[float, FloatArray]:
+        expected = special.expit(4 * scaled @ weights)
+        residual = expected - share
+        slope = 4 * scaled.T @ (residual * expected * (1 - expected)) / noise + weights / variance
+        return 0.5 * float(residual @ residual / noise + weights @ weights / variance), slope
+
+    weights = optimize.minimize(cost, start, jac=True, method="L-BFGS-B").x
+    return np.column_stack([-weights, weights])
 
 
 def linear_share_student(
     u: FloatArray, shares: FloatArray, prior: LinearPrior, *, noise_sd: float, classes: Any
 ) -> Any:
     """Return the student as a fitted logistic regression of coordinates."""
-    weights = prior.sharpness * fit_linear_shares(u, shares, noise_sd=noise_sd, effects=prior.effects)
+    linear = fit_linear_shares(u, shares, noise_sd=noise_sd, effects=prior.effects, bends=prior.bends)
+    weights = prior.sharpness * linear
     return logistic_of(weights, np.zeros(len(weights)), classes)

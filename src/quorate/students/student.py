@@ -69,11 +69,13 @@ class LinearPrior:
 
     `effects`: e, the mean square of each coordinate over the pool, ``(n_directions,)``. `sharpness`: by
     how much the log odds of a class grow with its share: a teacher of few rows is right a little more often than not
-    where the truth is plain.
+    where the truth is plain. `bends`: whether shares of two classes come so near 0 and 1 that they are no linear
+    function of the coordinates.
     """
 
     effects: FloatArray = field(repr=False)
     sharpness: float
+    bends: bool = False
 
 
 @dataclass(frozen=True, kw_only=True, slots=True, eq=False)

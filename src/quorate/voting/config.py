@@ -56,6 +56,7 @@ class RunConfig:
     default_teacher: Any = None  # who votes where `teacher` is None and no coordinates of the pool are seen
     default_student: Any = None  # likewise
     earlier_defaults: bool = False  # the models and numbers of teachers that runs had before tiny teachers
+    most_tiny: int = 120  # rows of the largest tiny teacher; 30 in earlier runs
     words_as_written: bool = False  # an entry with blanks around it is another category, as in earlier runs
     caveats: tuple[str, ...] = ()  # what the guarantee rests on beside, as the estimator knows it
     left_out: tuple[str, ...] = ()  # columns that are no features, and that the public rows do not have

@@ -6,7 +6,8 @@ fewer dimensions: a vote is one bit of its teacher, so that it takes more rows t
 | setting | two classes | more classes |
 |---|---|---|
 | d₀ | min(.75 √x, m/2) | min(1.2 √x, m/2) |
-| κ of the linear block, or of the only one: d(κ) ≤ φ d₀ | φ = .75 | φ = .5 |
+| κ of the only block: d(κ) ≤ d₀, and of two classes at most half of its directions, or 30 | | |
+| κ of the linear block: d(κ) ≤ φ d₀ | φ = .75 | φ = .5 |
 | κ of the residual: d(κ) ≤ min(1.5 max(d₀ - d of the linear block, d₀/2), m/2, 250) | | |
 """
 
@@ -23,8 +24,8 @@ from quorate.accounting.gaussian import mu_of_gaussian
 from quorate.data.encoding import indicator_blocks
 from quorate.data.feature_maps.coordinates import FeatureMap
 from quorate.data.feature_maps.named import default_map, feature_map_for
+from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
 from quorate.data.feature_maps.scale import has_spread
-from quorate.data.feature_maps.unit_coordinates import UnitCoordinates
 from quorate.data.fixed_types import absent_marks
 from quorate.data.pool_moments import MOST_OF_RESIDUAL, PoolMoments
 from quorate.data.rows import Rows, kind, n_rows, take
@@ -37,9 +38,11 @@ from quorate.voting.inputs import Views
 
 MOST_ROWS = 8_192  # of the pool that coordinates are read off
 FEWEST_ROWS = 20
+BENDS_FROM = 30  # rows of a tiny teacher of two classes, whose shares come near 0 and 1
 _OF_ROOT: Final = {True: 0.75, False: 1.2}
 _OF_LINEAR: Final = {True: 0.75, False: 0.5}
 _MOST_DIMENSIONS: Final = 1_500
+_LEAST_OF_BLOCK: Final = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +78,9 @@ class PoolForVotes:
         feature_map = feature_map_for(default_map(numbers, categories), numbers, categories=categories)
         return cls(feature_map, PoolMoments.of_map(feature_map, numbers))
 
-    def coordinates(self, *, n_classes: int, mu_n: float) -> UnitCoordinates:
-        """Return the coordinates of a task; `mu_n`: x above."""
-        moments, ridges = self.moments, self._ridges(n_classes, mu_n)
+    def coordinates(self, *, n_classes: int, mu_n: float, halved: bool = True) -> UnitCoordinates:
+        """Return the coordinates of a task; `mu_n`: x above; `halved`: not so in runs begun before."""
+        moments, ridges = self.moments, self._ridges(n_classes, mu_n, halved=halved)
         squares = moments.lengths_of_units(ridges)[moments.kept(ridges)] ** 2
         return UnitCoordinates.of(
             self.feature_map, moments.whitening(ridges), moments.values[moments.kept(ridges)] / squares
@@ -93,18 +96,21 @@ class PoolForVotes:
         """
         if rows_each is None:
             return LinearPrior(coordinates.effects, float(n_classes))
+        bends = n_classes == 2 and rows_each >= BENDS_FROM
         dimension = float(coordinates.effects.sum())
         if n_classes == 2:
-            return LinearPrior(coordinates.effects, sqrt(2 * pi * dimension / rows_each))
+            return LinearPrior(coordinates.effects, sqrt(2 * pi * dimension / rows_each), bends)
         noise = sqrt((1 + (DITHER * pi) ** 2 / 6) * dimension / (n_classes * rows_each))
         largest = float(special.ndtri((n_classes - 0.375) / (n_classes + 0.25)))  # of C normal numbers, on average
         return LinearPrior(coordinates.effects, n_classes**2 * noise / largest)
 
-    def _ridges(self, n_classes: int, mu_n: float) -> _Ridges:
+    def _ridges(self, n_classes: int, mu_n: float, *, halved: bool) -> _Ridges:
         moments, two = self.moments, n_classes == 2
         half = moments.n_distinct / 2
         wanted = min(_OF_ROOT[two] * sqrt(mu_n), _MOST_DIMENSIONS, half)
         if moments.residual is None:
+            if two and halved:
+                wanted = min(wanted, max(len(moments.values) / 2, _LEAST_OF_BLOCK))
             return _Ridges(moments.spectrum.ridge_for(wanted), None)
         ridge = moments.spectrum.ridge_for(_OF_LINEAR[two] * wanted)
         own = moments.spectrum.effective_dimension(ridge)
@@ -139,7 +145,9 @@ def in_coordinates(
     rows = facts.rows or n_teachers
     labels = n_queries / (n_queries + facts.online_answers)  # their share of the budget
     coordinates = pool.coordinates(
-        n_classes=facts.n_classes, mu_n=mu_of_gaussian(facts.epsilon, facts.delta) * sqrt(labels) * rows
+        n_classes=facts.n_classes,
+        mu_n=mu_of_gaussian(facts.epsilon, facts.delta) * sqrt(labels) * rows,
+        halved=facts.most_tiny > BENDS_FROM,
     )
     see = replace(views.numbers, directions=coordinates)
     rows_each = rows / n_teachers

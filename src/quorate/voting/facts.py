@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from quorate.accounting import Guarantee
-from quorate.accounting.budget_cautions import OF_BUDGETS
+from quorate.accounting.attacker import OF_BUDGETS
 from quorate.accounting.figures import at_least, at_most, several
 from quorate.accounting.gaussian import epsilon_of_gaussian, mu_of_gaussian
 from quorate.data import public_digest

@@ -54,7 +54,7 @@ from quorate.voting.dry_run import (
 )
 from quorate.voting.inputs import Inputs, Views, check_inputs, directions_of_images, look
 from quorate.voting.models import default_teacher, is_linear, scores_asked_for
-from quorate.voting.recipe import MOST_TEACHERS, Recipe, recipe
+from quorate.voting.recipe import FEW_ROWS, MOST_TEACHERS, Recipe, recipe
 from quorate.voting.recipe_notes import (
     with_directions_told,
     with_public_rows_counted,
@@ -109,7 +109,7 @@ def prepare(
     facts = _public_facts(config, asked, inputs, views, grouped=grouped)
     pool = None if images is not None else _pool_for_votes(config, asked, inputs, views, facts)
     tiny = pool is not None and config.teacher is None
-    facts = replace(facts, tiny=tiny)
+    facts = replace(facts, tiny=tiny, most_tiny=config.most_tiny)
     made, partition = _recipe(config, asked, inputs, views, facts, grouped=grouped)
     if pool is not None:
         asked, views, made = _in_coordinates(asked, views, made, facts, pool, inputs)
@@ -152,9 +152,9 @@ def _earlier(config: RunConfig, X: Any, y: Any, *, respells: bool, **how: Any) -
     """
     before = replace(config, try_models=False)  # its models were tried when it was begun
     for words in (False, True) if respells else (False,):
-        for defaults in (False, True):
+        for defaults in ({}, {"most_tiny": FEW_ROWS}, {"earlier_defaults": True}):
             if words or defaults:
-                yield prepare(replace(before, words_as_written=words, earlier_defaults=defaults), X, y, **how)
+                yield prepare(replace(before, words_as_written=words, **defaults), X, y, **how)
 
 
 def _pool_for_votes(

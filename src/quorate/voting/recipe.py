@@ -33,10 +33,12 @@ another, and the student is of the same form (:mod:`quorate.voting.coordinates`)
 times :math:`\sqrt r` of what the truth is, and its share of the noise grows like r: signal to noise falls like
 :math:`1/\sqrt r`, so that a teacher is as small as its bias allows. With :math:`x = \mu n`,
 
-.. math:: r = x/150 \text{ within } [3, 30] \text{ for two classes}, \qquad
-          r = x/(300\sqrt{C - 1}) \text{ within } [2, 30] \text{ for more},
+.. math:: r = x/150 \text{, at least } 3 \text{, for two classes}, \qquad
+          r = x/(300\sqrt{C - 1}) \text{, at least } 2 \text{, for more},
 
-rounded, and never more than 10,000 teachers. Accuracy is flat within a factor 1.5 on either side.
+rounded, and never more than 10,000 teachers. Accuracy is flat within a factor 1.5 on either side. Beyond 30 rows noise
+is no longer all that limits, and the bias of a teacher counts: there r grows with the root, :math:`\sqrt{30\,r}`, up to
+120 (``benchmarks/votes.py``).
 
 Where units have ids, their number is declared and that of their rows is not, nothing is known of how many rows a unit
 has: each unit has a teacher.
@@ -72,7 +74,7 @@ QUERY_CAP = 10_000  # more answers change the run time and nothing else
 ANSWERS_PER_COLUMN = 10  # where classes are released and not votes, more answers mean more noise in each
 FEWEST_ROWS = 4  # two of each of two classes: with fewer, teachers are constants
 TINY = {True: (150.0, 3), False: (300.0, 2)}  # x for each row of a tiny teacher, and its fewest rows; two classes, more
-MOST_TINY = 30  # rows of a tiny teacher
+FEW_ROWS = 30  # of a tiny teacher, beyond which their number grows with the root of x
 MOST_TEACHERS = 10_000  # tiny ones: more take memory and time, and tell nothing more
 
 
@@ -320,7 +322,7 @@ def tiny_rows(facts: PublicFacts) -> float:
     --------
     >>> facts = PublicFacts(n_records=32_561, n_public=8_140, n_classes=2, width=100, epsilon=1.0, delta=1e-5)
     >>> round(tiny_rows(facts))
-    30
+    42
     >>> from dataclasses import replace
     >>> tiny_rows(replace(facts, n_records=6_000, n_classes=10))
     2
@@ -328,8 +330,10 @@ def tiny_rows(facts: PublicFacts) -> float:
     rows = facts.rows or _known(facts)
     x = mu_of_gaussian(facts.epsilon, facts.delta) * rows
     each, fewest = TINY[facts.n_classes == 2]
-    wanted = min(max(round(x / (each * math.sqrt(facts.n_classes - 1))), fewest), MOST_TINY)
-    return max(wanted, rows / MOST_TEACHERS)
+    wanted = x / (each * math.sqrt(facts.n_classes - 1))
+    if wanted > FEW_ROWS:
+        wanted = min(math.sqrt(FEW_ROWS * wanted), facts.most_tiny)
+    return max(round(wanted), fewest, rows / MOST_TEACHERS)
 
 
 def _known(facts: PublicFacts) -> int:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from quorate.accounting.figures import several
-from quorate.data.feature_maps.unit_coordinates import UnitCoordinates
+from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
 from quorate.data.rows import Rows, n_rows
 from quorate.ensemble import ChatTeacher
 from quorate.errors import InvalidParameter, named

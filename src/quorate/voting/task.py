@@ -15,7 +15,7 @@ from quorate.accounting import Event, Neighbouring
 from quorate.accounting.neighbouring import ONE_LABEL, ONE_RECORD
 from quorate.data import fingerprint, public_digest
 from quorate.data.digests import pack
-from quorate.data.feature_maps.unit_coordinates import UnitCoordinates
+from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
 from quorate.data.rows import Rows, n_rows
 from quorate.ensemble import (
     ClassifierTeacher,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from quorate.data.feature_maps.unit_coordinates import UnitCoordinates
+from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
 from quorate.voting.coordinates import PoolForVotes
 
 RNG = np.random.default_rng(0)

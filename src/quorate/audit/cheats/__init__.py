@@ -13,7 +13,7 @@ True
 """
 
 from quorate.audit.cheats import faulty_noise, gradient_rounds, noisy_max, one_place, sparse_vector
-from quorate.audit.cheats.case import Case
+from quorate.audit.cheats.noisy_max import Case
 
 _FILES = (sparse_vector, noisy_max, faulty_noise, one_place, gradient_rounds)
 

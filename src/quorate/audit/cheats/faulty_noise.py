@@ -12,8 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from quorate.audit.cheats.case import ByRow, Case
-from quorate.audit.cheats.noisy_max import NoisyHistogram, NoisyMax
+from quorate.audit.cheats.noisy_max import ByRow, Case, NoisyHistogram, NoisyMax
 from quorate.audit.claims import GaussianClaim
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.types import IntArray

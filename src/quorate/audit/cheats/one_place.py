@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from quorate.audit.cheats.case import Case
-from quorate.audit.cheats.noisy_max import NoisyMax
+from quorate.audit.cheats.noisy_max import Case, NoisyMax
 from quorate.audit.claims import GaussianClaim
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.types import IntArray

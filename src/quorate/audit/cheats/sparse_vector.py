@@ -14,7 +14,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from quorate.audit.cheats.case import ByRow, Case
+from quorate.audit.cheats.noisy_max import ByRow, Case
 from quorate.audit.claims import ApproxClaim, PureClaim
 from quorate.noise import NoiseSource, discrete_laplace, geometric
 from quorate.types import IntArray

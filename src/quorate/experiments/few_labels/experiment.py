@@ -12,13 +12,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from quorate.arguments import count, one_of
-from quorate.experiments.few_labels.adult import adult_with_few_labels
+from quorate.experiments.few_labels.adult import adult_with_few_labels, rectangle_beside_direct
 from quorate.experiments.few_labels.agnostic import SUBSAMPLED, TRANSFORMED, rows_against_epsilon, rows_of_theorems
 from quorate.experiments.few_labels.constants import errors_against_bounds, printed_against_tight
 from quorate.experiments.few_labels.domain import CLUSTERED, EVERY_CUT, GENERIC, WHOLE_CLASS, labels_against_domain
 from quorate.experiments.few_labels.draws import Size
 from quorate.experiments.few_labels.fits import every_class_with_every_learner, which_pays
-from quorate.experiments.few_labels.rectangle import rectangle_beside_direct
 from quorate.experiments.few_labels.tables import Row, as_text, easier
 from quorate.experiments.few_labels.vc import SANITIZED, labels_against_vc
 from quorate.experiments.measurement import Experiment, Measured

@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from quorate.experiments.few_labels.adult import ALL_LABELS, MAJORITY, PRIVATE, SAME_LABELS
+from quorate.experiments.few_labels.adult import ALL_LABELS, LISTED, MAJORITY, PRIVATE, RULED, RULED_CUTS, SAME_LABELS
+from quorate.experiments.few_labels.adult import DATA as RECTANGLE
+from quorate.experiments.few_labels.adult import DIRECT as DIRECT_METHOD
+from quorate.experiments.few_labels.adult import MAJORITY as LARGER
+from quorate.experiments.few_labels.adult import SANITIZED as SANITIZED_RECTANGLE
 from quorate.experiments.few_labels.agnostic import BASE_ON_SUBSAMPLE, DIRECT, REALIZABLE, SUBSAMPLED, TRANSFORMED
 from quorate.experiments.few_labels.domain import CLUSTERED, EVERY_CUT, GENERIC, SPREAD, WHOLE_CLASS
 from quorate.experiments.few_labels.fits import FITS, PAYS
-from quorate.experiments.few_labels.rectangle import DATA as RECTANGLE
-from quorate.experiments.few_labels.rectangle import DIRECT as DIRECT_METHOD
-from quorate.experiments.few_labels.rectangle import LISTED, RULED, RULED_CUTS
-from quorate.experiments.few_labels.rectangle import MAJORITY as LARGER
-from quorate.experiments.few_labels.rectangle import SANITIZED as SANITIZED_RECTANGLE
 from quorate.experiments.few_labels.vc import SANITIZED
 
 Row: TypeAlias = Mapping[str, Any]

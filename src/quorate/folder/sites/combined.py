@@ -36,8 +36,7 @@ from quorate.mechanisms import GaussianNoisyMax, Mechanism, Schedule, SeveralVot
 from quorate.mechanisms.schedule import mechanism_for
 from quorate.noise import NoiseSource
 from quorate.planning.public_side import PublicSide, public_side
-from quorate.release.file_writing import write_atomically
-from quorate.release.keys import fingerprint_key
+from quorate.release.keys import fingerprint_key, write_atomically
 from quorate.release.target import floor_budget, noise_and_key
 from quorate.report import Facts, Fitted, Score
 from quorate.run.facts import name_of

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import ApproxDP, Guarantee
-from quorate.accounting.budget_cautions import budget_cautions
+from quorate.accounting.attacker import budget_cautions
 from quorate.accounting.neighbouring import N_IS_PUBLIC
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, SecretRefused, act
