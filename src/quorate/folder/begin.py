@@ -24,7 +24,7 @@ from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows
 from quorate.data.unit_ids import likely_units
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.folder.data_settings import DIALECT
+from quorate.folder.data_settings import DIALECT, unit_word
 from quorate.folder.template import Answers, classes_of, suggested_delta, written
 from quorate.report.notation import visible
 
@@ -270,6 +270,8 @@ class Begun:
                 f"is {listed(self.likely_units)} whose row it is? One person may have several rows, and without [data] "
                 f'unit the guarantee is for one row. If so, write unit = "{one}" under [data]'
             )
+        if self.unit is not None:
+            told.append(f"reports call a unit one {unit_word(self.unit)}; for another word write [data] unit_name")
         if doubt := self.doubt("epsilon"):
             told.append(f"is that meant? {doubt}")
         if self.texts_alone:
