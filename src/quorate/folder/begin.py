@@ -38,7 +38,8 @@ QUESTIONS: Mapping[str, str] = {
     "unit": "Column that says whose row it is, such as a patient's id (empty: each row is a unit of its own)",
     "n_records": "Number of units, if it may be published (empty: it is read, and said to be public)",
     "n_rows": "Number of rows, where a unit has several; teachers follow from it (empty: each unit counts as one row)",
-    "epsilon": "epsilon, the cap for the life of these data. There is no default: it is your decision (empty: later)",
+    "epsilon": "epsilon, the cap for the life of these data. There is no default: it is your decision, and "
+    "docs/how-to/choose-epsilon.md helps (empty: later)",
     "delta": "delta",
 }
 
