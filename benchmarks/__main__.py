@@ -4,7 +4,8 @@
 
 NAME is a file of this folder with ``PAIRS`` or ``CURVES``, or a part of a row's name. ``--quick`` takes small inputs
 and few rounds: it shows that everything runs and agrees, and its ratios mean little. ``--page docs`` writes
-``docs/benchmarks.md`` and its pictures from what was found.
+``docs/benchmarks.md`` and its pictures from what was found. ``python -m benchmarks peers`` is a command of its own
+(:mod:`benchmarks.peers`), and no row.
 """
 
 from __future__ import annotations
@@ -58,6 +59,11 @@ def told(found: dict[str, Any]) -> str:
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["peers"]:  # a command of its own: it makes environments, and takes hours
+        from benchmarks.peers import main as peers
+
+        peers(sys.argv[2:])
+        return
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME")
     parser.add_argument("--quick", action="store_true", help="small inputs: does everything run and agree?")

@@ -37,7 +37,7 @@ CHAPTERS = (
     ("How to", ("docs/how-to/*",)),
     ("Reference", ("api/*", "docs/reference/*", "docs/glossary")),
     ("Theory", ("docs/theory/README", "docs/theory/*", "docs/papers", "docs/papers-by-example", "docs/learners")),
-    ("Measured", ("docs/experiments", "docs/benchmarks", "benchmarks/README")),
+    ("Measured", ("docs/experiments", "docs/peers", "docs/benchmarks", "benchmarks/README")),
     ("Promises", ("docs/ledger-promise", "docs/service-promise", "docs/ledger-faults", "docs/limitations", "docs/*")),
     ("The project", ("ARCHITECTURE", "CONTRIBUTING", "SECURITY", "CHANGELOG", CITATION, "docs/decisions/README")),
     ("Decisions", ("docs/decisions/*",)),

@@ -60,6 +60,14 @@ def figures(experiment: Experiment) -> Figures:
     return found
 
 
+def peers() -> Figures:
+    """Quorate's methods on the first split of the table that it comes with, as the page of peers has them."""
+    sys.path.append(str(DOCS.parent))
+    from benchmarks.peers import first_figures
+
+    return first_figures()
+
+
 # Lines that are not here, the best recipe and two on a9a, take long, and are not measured again, as the page says.
 QUICK = (
     table4.PSQ, table4.DEFAULT, table4.PUBLIC, table4.ADD_OR_REMOVE, table4.DIRECT, table4.PLAIN, table4.MAJORITY
@@ -91,6 +99,7 @@ PARTS: Mapping[str, Part] = {
         command="quorate reproduce table4 --repeats 30 --data a9a",
         first=one_split("a9a", *QUICK),
     ),
+    "peers": Part(page="peers.md", command="python -m benchmarks peers --again", first=peers),
 }
 
 

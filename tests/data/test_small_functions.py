@@ -3,58 +3,28 @@
 from __future__ import annotations
 
 import sqlite3
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import polars as pl
 
-from quorate.data.cell_text import canonical_text, each, is_missing, truth_text, without_imaginary
-from quorate.data.column_cells import frame_of, plain_columns
-from quorate.data.column_kinds import word_figures, words_of
 from quorate.data.columns import column, in_words, is_plain_number, listed, names_columns, nearest
 from quorate.data.database import is_database
 from quorate.data.database_errors import refused_by_sqlite
 from quorate.data.digests import once, order_of, pack, tally
-from quorate.data.encoding import without_frequent_texts
-from quorate.data.feature_maps.exact import squared_lengths, to_grid
 from quorate.data.feature_maps.patches import has_patches
-from quorate.data.feature_maps.product_kernel import category_codes
 from quorate.data.feature_maps.scale import holds_one_quantity, in_one_unit, is_one_quantity
-from quorate.data.file_reading import format_of, is_plain
 from quorate.data.identity import as_column
 from quorate.data.images import image_columns
 from quorate.data.notation import (
     are_dates,
-    are_decimal_commas,
     date_like,
-    has_decimal_comma,
-    has_thousands,
     microseconds,
     text_kind,
     time_type,
 )
 from quorate.data.rows import flat_images, holds_texts, texts_like, texts_table, with_text_names, without_columns
-from quorate.data.table_reader import is_marked_missing
 from quorate.data.unit_keys import PositionKeys, count_units
-
-
-def test_cell_text() -> None:
-    assert (is_missing(float("nan")), is_missing(None), is_missing("")) == (True, True, False)
-    assert (without_imaginary(7 + 0j), without_imaginary(7 + 1j), without_imaginary("7")) == (7.0, (7 + 1j), "7")
-    assert each(canonical_text, ["1", 1, " 1", None]) == ["1", "1", "1", None]
-    assert (truth_text("True"), truth_text(" false"), truth_text(True), truth_text("yes")) == ("1", "0", "1", "yes")
-
-
-def test_column_cells() -> None:
-    frame = pd.DataFrame({"age": [1, 2], "ward": ["a", "b"], "code": pd.Series([1, None], dtype="category")})
-    assert plain_columns(frame, {0: True, 1: False, 2: False}) == {2: ["1", None]}
-    assert frame_of({"age": np.array([39.0]), "sex": ["F"]}, "polars").rows() == [(39.0, "F")]
-
-
-def test_column_kinds() -> None:
-    assert words_of("A good film!") == ["good", "film"]
-    assert word_figures(["a good film", "a bad film"]) == (2.0, 0.5)
 
 
 def test_columns() -> None:
@@ -113,21 +83,8 @@ def test_digests() -> None:
     assert order_of(np.array([2, 1, 2]), np.array([5, 9, 4])).tolist() == [1, 2, 0]
 
 
-def test_encoding() -> None:
-    assert without_frequent_texts(pl.DataFrame({"id": ["a", "b", "c", "d"], "ward": ["x", "x", "y", "y"]})) == ["id"]
-
-
-def test_feature_maps_exact() -> None:
-    assert to_grid(np.array([0.3, -0.3]), 3).tolist() == [2.0, -2.0]
-    assert squared_lengths(np.array([[3.0, 4.0], [0.0, 2.0]])).tolist() == [25.0, 4.0]
-
-
 def test_feature_maps_patches() -> None:
     assert (has_patches((28, 28)), has_patches((8, 8)), has_patches((32, 32, 3))) == (True, False, False)
-
-
-def test_feature_maps_product_kernel() -> None:
-    assert category_codes(np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0]])).tolist() == [2, 1, 0]
 
 
 def test_feature_maps_scale() -> None:
@@ -137,32 +94,12 @@ def test_feature_maps_scale() -> None:
     assert (is_one_quantity(pixels), is_one_quantity(pixels * np.arange(1, 17))) == (True, False)
 
 
-def test_files() -> None:
-    assert (format_of("visits.csv.gz"), format_of("a9a.xz")) == (".csv", "")
-    assert (is_plain(Path("visits.csv")), is_plain(Path("visits.csv.gz"))) == (True, False)
-
-
 def test_identity() -> None:
     assert as_column(np.array([[1], [2]])).tolist() == [1, 2]
 
 
 def test_images() -> None:
     assert image_columns(pl.DataFrame({"file": ["1.png", "b/2.PNG", None], "note": ["a", "b", "c"]})) == ["file"]
-
-
-def test_number_notation() -> None:
-    assert (has_decimal_comma("3,5"), has_decimal_comma("1,2,3"), has_decimal_comma("3.5")) == (True, False, False)
-    assert (has_thousands("1,234"), has_thousands("1.234,50"), has_thousands("3,5"), has_thousands("40")) == (
-        True,
-        True,
-        False,
-        False,
-    )
-    assert (
-        are_decimal_commas(["3,5", "12"]),
-        are_decimal_commas(["1,234", "12"]),
-        are_decimal_commas(["1,234", "0,125"]),
-    ) == (True, False, True)
 
 
 def test_rows() -> None:
@@ -182,10 +119,6 @@ def test_rows() -> None:
     assert texts_like(["a good film"], pl.DataFrame({"review": ["a bad one"]})).rows(named=True) == [
         {"review": "a good film"}
     ]
-
-
-def test_table_reader() -> None:
-    assert (is_marked_missing(" N/A "), is_marked_missing("0")) == (True, False)
 
 
 def test_unit_keys() -> None:

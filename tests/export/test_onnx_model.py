@@ -13,13 +13,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import Normalizer, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
 from quorate.data.encoding import public_encoder
 from quorate.data.feature_maps.named import feature_map_for
 from quorate.deferred import skops
-from quorate.direct.model import published_model
+from quorate.direct.flow import published_model
 from quorate.direct.plan import plan_direct
 from quorate.errors import PreconditionFailed
 from quorate.export import onnx_model
@@ -167,6 +167,26 @@ def test_what_cannot_be_converted_is_refused_by_name_with_the_reason() -> None:
     linear = make_pipeline(Nystroem(kernel="linear", n_components=5), LogisticRegression()).fit(X, y)
     with pytest.raises(PreconditionFailed, match="kernel 'linear', and only 'rbf'"):
         onnx_student(linear, X)
+
+
+@pytest.mark.parametrize("letters", ["ascii", "any"])
+def test_a_running_text_is_read_as_the_student_reads_it_without_a_locale(letters: str) -> None:
+    """Words, capitals, a word that is twice there, one of one letter, none at all; and a row without any number."""
+    words = ["fever", "missing", "Mild", "x", "dose_2", *(["Übelkeit", "straße", "Ωmega"] if letters == "any" else [])]
+    rng = np.random.default_rng(2)
+    notes = [", ".join(rng.choice(words, size=5)) for _ in range(200)]
+    pool = pl.DataFrame({"age": rng.normal(size=200), "note": notes})
+    encoder = public_encoder(pool, text=["note"])
+    features = encoder.transform(pool)
+    scale = Normalizer().fit(features)
+    model = make_pipeline(encoder, scale, LogisticRegression())
+    model[-1].fit(scale.transform(features), rng.integers(0, 2, 200))
+    onnx = onnx_student(model, pool)
+    assert onnx.largest_difference < 1e-6
+    new = pl.DataFrame({"age": [None, 1.0, 0.0, None], "note": ["FEVER ÜBELKEIT. fever", "", "nothing known", ""]})
+    fed = feed(new, onnx.inputs)
+    fed["note"][[1, 3]] = MISSING_TEXT
+    assert np.abs(np.asarray(said_by(onnx.content, fed)[1]) - model.predict_proba(new)).max() < 1e-6
 
 
 def test_a_word_that_stands_for_a_missing_one_cannot_be_a_value() -> None:

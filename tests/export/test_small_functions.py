@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from quorate.export.check import ExportCheck
-from quorate.export.onnx_features import product_features
-from quorate.export.onnx_parts import patch_sums
+from quorate.export.onnx_features import patch_sums, product_features
 
 
 def test_check() -> None:

@@ -17,7 +17,7 @@ from tests.folder.test_resume import entries_so_far, kill_when, said_by, start
 
 from quorate.deferred import skops
 from quorate.direct import descend
-from quorate.direct.model import published_model
+from quorate.direct.flow import published_model
 from quorate.direct.rounds import Descent
 from quorate.direct.task import DirectTask
 from quorate.folder.direct_run import read_direct

@@ -19,9 +19,11 @@ from tests.preloaded import Forked
 from quorate.errors import PreconditionFailed
 from quorate.folder.batch import load_run
 from quorate.folder.methods import execute
+from quorate.folder.status import read_status
 from quorate.ledger import Ledger, Reservation, Totals
 from quorate.ledger.ledger_files import AnchorFile
 from quorate.ledger.stores import store_at
+from quorate.voting import flow, trained
 from quorate.voting.task import Task
 
 CLI = "from quorate.cli import main; main()"
@@ -277,6 +279,41 @@ def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(
     monkeypatch.setattr(SeededNoise, "at", numbered)
     whole, killed = both()
     assert whole != killed
+
+
+@pytest.mark.default_cases(1)
+@pytest.mark.parametrize("model", ["tree", "lightgbm"])
+def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(
+    model: str, make_run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if model == "lightgbm":
+        pytest.importorskip("lightgbm")
+    else:
+        monkeypatch.setattr(flow, "dump_voters", lambda _: None)
+    size = {"n": 1600, "teachers.count": 130, "teachers.model": model, "run.unsafe_noise_seed": 3}
+    whole, broken = make_run("whole", **size), make_run("broken", **size)
+    execute(load_run(whole), command="quorate run")
+    real, chunks, last = trained.train_chunk, list[int](), 128
+
+    def train(*rows: Any, numbers: range, **how: Any) -> Any:
+        chunks.append(numbers.start)
+        if chunks == [0, 64, last]:
+            raise _Killed
+        return real(*rows, numbers=numbers, **how)
+
+    monkeypatch.setattr(trained, "train_chunk", train)
+    with pytest.raises(_Killed):
+        execute(load_run(broken), command="quorate run")
+    assert read_status(broken).teachers_stored == 128
+    kept = sorted((broken / "private").glob("counted-*.stage"))
+    assert [(path.name, path.stat().st_mode & 0o777) for path in kept] == [
+        ("counted-00000.stage", 0o600),
+        ("counted-00064.stage", 0o600),
+    ]
+    kept[1].write_bytes(kept[1].read_bytes()[:-1])  # cut short: as if it were not there
+    execute(load_run(broken), command="quorate run")
+    assert chunks == [0, 64, last, 64, last]
+    assert label_rows(broken) == label_rows(whole)
 
 
 @pytest.mark.heavy

@@ -137,7 +137,18 @@ def diary():
         reservation = DiaryReservation(purpose, total, mechanism)
         return reservation, DiaryNoise(reservation.diary)
 
-    fresh.faults = faults
+    def check_single(reservation):
+        """One block was drawn, its noise after that, and it was stored before anything was returned."""
+        reservation.diary.append("returned")
+        assert faults(reservation.diary) == []
+        assert list(dict.fromkeys(entry.split()[0] for entry in reservation.diary)) == [
+            "draw",
+            "noise",
+            "store",
+            "returned",
+        ]
+
+    fresh.faults, fresh.check_single = faults, check_single
     return fresh
 
 

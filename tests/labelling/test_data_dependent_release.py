@@ -63,15 +63,8 @@ def test_the_price_is_that_of_its_renyi_divergence():
 def test_it_is_charged_then_drawn_then_stored_then_told(diary):
     reservation, noise = diary("evaluation", 1, SANITISER)
     total = release(reservation=reservation, noise=noise)
-    reservation.diary.append("returned")
 
-    assert diary.faults(reservation.diary) == []
-    assert list(dict.fromkeys(entry.split()[0] for entry in reservation.diary)) == [
-        "draw",
-        "noise",
-        "store",
-        "returned",
-    ]
+    diary.check_single(reservation)
     assert reservation.stored == [[total.value]]
 
 

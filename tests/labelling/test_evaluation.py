@@ -162,15 +162,8 @@ def test_a_person_with_many_rows_counts_once():
 def test_it_is_charged_then_drawn_then_stored_then_told(diary):
     reservation, noise = diary("evaluation", 1, RECORDS)
     score = evaluate(noise=noise, reservation=reservation)
-    reservation.diary.append("returned")
 
-    assert diary.faults(reservation.diary) == []
-    assert list(dict.fromkeys(entry.split()[0] for entry in reservation.diary)) == [
-        "draw",
-        "noise",
-        "store",
-        "returned",
-    ]
+    diary.check_single(reservation)
     assert reservation.stored == [[list(score.sums)]]
     assert not score.seeded
 

@@ -171,15 +171,8 @@ class TestChooseTeachers:
         mechanism = Exponential(epsilon=1.0, sensitivity=10)
         reservation, noise = diary("tuning", 1, mechanism)
         chosen = self.choose(mechanism, reservation, noise=noise)
-        reservation.diary.append("returned")
 
-        assert diary.faults(reservation.diary) == []
-        assert list(dict.fromkeys(entry.split()[0] for entry in reservation.diary)) == [
-            "draw",
-            "noise",
-            "store",
-            "returned",
-        ]
+        diary.check_single(reservation)
         assert reservation.stored == [[chosen.index]]
 
     @pytest.mark.heavy
@@ -285,15 +278,8 @@ class TestErrorEstimate:
         mechanism = NoisySum.costing(0.5)
         reservation, noise = diary("tuning", 1, mechanism)
         estimate = self.estimate(mechanism, reservation, noise=noise)
-        reservation.diary.append("returned")
 
-        assert diary.faults(reservation.diary) == []
-        assert list(dict.fromkeys(entry.split()[0] for entry in reservation.diary)) == [
-            "draw",
-            "noise",
-            "store",
-            "returned",
-        ]
+        diary.check_single(reservation)
         assert read_error(reservation.stored[0][0], mechanism, n_teachers=10) == estimate
 
     def test_bad_input_draws_nothing(self):

@@ -34,7 +34,7 @@ from quorate.learners.agnostic.price import (
     rows_for,
 )
 from quorate.learners.agnostic.subsampled import SubsampledAgnostic
-from quorate.learners.base.choice_bound import growth_of
+from quorate.learners.base.exponential import growth_of
 from quorate.learners.concepts import Rectangles, Thresholds
 from quorate.learners.sanitizers import Tree
 from quorate.learners.transformed_learner import EmpiricalLearner

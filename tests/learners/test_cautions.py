@@ -17,7 +17,7 @@ from quorate.learners import (
     SubsampledAgnostic,
     SubSampling,
 )
-from quorate.learners.base.choice_bound import agnostic_choice_rows
+from quorate.learners.base.exponential import agnostic_choice_rows
 from quorate.learners.concepts import Rectangles, Thresholds
 from quorate.learners.private_learner import BOUND_DOES_NOT_HOLD
 from quorate.learners.sample import Sample, read_sample

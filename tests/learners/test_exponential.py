@@ -11,8 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 from quorate.accounting import PureDP
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners import ExponentialLearner, NoisyThreshold
-from quorate.learners.base.choice_bound import choice_rows
-from quorate.learners.base.exponential import whole_class
+from quorate.learners.base.exponential import choice_rows, whole_class
 from quorate.learners.concepts import FiniteClass, Interval, Intervals, PointFunctions, Rectangles, Stumps, Thresholds
 from quorate.ledger import Budget, Ledger
 from quorate.noise import SeededNoise

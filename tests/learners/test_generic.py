@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from quorate.accounting import ApproxDP, PureDP
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners import EmpiricalLearner, ExponentialLearner, GenericLearner, LabelBoost
-from quorate.learners.base.choice_bound import deviation_rows, growth_of
+from quorate.learners.base.exponential import deviation_rows, growth_of
 from quorate.learners.concepts import Intervals, PointFunctions, Rectangles, Threshold, Thresholds
 from quorate.learners.generic import Net
 from quorate.learners.sanitizers import BLR, MWEM, Tree

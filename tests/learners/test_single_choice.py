@@ -16,7 +16,7 @@ from quorate.learners import (
     LabelBoost,
     SubsampledAgnostic,
 )
-from quorate.learners.base.choice_bound import chosen
+from quorate.learners.base.exponential import chosen
 from quorate.learners.concepts import FiniteClass
 from quorate.mechanisms import Exponential, PermuteAndFlip
 from quorate.noise import SeededNoise

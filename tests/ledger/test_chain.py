@@ -24,6 +24,7 @@ from quorate.ledger.entries import (
     Drawn,
     Entry,
     Opened,
+    Part,
     QuotaSet,
     Reserved,
     SameRelease,
@@ -32,7 +33,6 @@ from quorate.ledger.entries import (
     seal,
 )
 from quorate.ledger.fields import Json, canonical
-from quorate.ledger.parts import Part
 from quorate.ledger.state import GENESIS
 
 PUBLISHED_ENTRY = (

@@ -25,13 +25,13 @@ from quorate.ledger.entries import (
     Content,
     Drawn,
     Opened,
+    Part,
     QuotaSet,
     Reserved,
     SameRelease,
     Started,
 )
 from quorate.ledger.fields import Json
-from quorate.ledger.parts import Part
 from quorate.ledger.rules import admit_answers, admit_binding, admit_draw, admit_reservation, apply
 from quorate.ledger.state import LedgerState
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from quorate.mechanisms.answer_law import AnswerNoise, chosen_classes, passes
-from quorate.mechanisms.counts import one_query
 from quorate.mechanisms.schedule import open_fields, scale_of
 
 
@@ -25,7 +24,3 @@ def test_schedule() -> None:
         "cutoff": 20,
         "calibration": "tight",
     }
-
-
-def test_votes() -> None:
-    assert one_query(np.array([3, 4])).shape == (1, 2)

@@ -269,9 +269,7 @@ def refuse_other_columns(names: Sequence[str], wanted: Sequence[str], *, called:
 def other_columns(names: Sequence[str], wanted: Sequence[str], *, called: tuple[str, str]) -> tuple[str, list[str]]:
     """Word how the columns of a table differ from those of a public one, and name what one of them alone has.
 
-    `names`, `wanted`: of the table and of the public one. `called`: what the two are called. Returns: `words`: without
-    a full stop. Where these do not show that the first line of the table names columns, it is not quoted.
-    `alone`: what only one of them has; nothing where the first line may be a row.
+    Where the names do not show that the first line of the table names columns, it is not quoted, and nothing is named.
     """
     one, other = called
     more = [name for name in names if name not in set(wanted)]

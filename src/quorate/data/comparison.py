@@ -189,11 +189,9 @@ class UnlikeCells:
 
 
 def unlike_cells(private: Rows, public: Rows, kinds: ColumnKinds | None = None) -> Secret[UnlikeCells]:
-    """Compare the cells of two tables of one schema.
+    """Compare the cells of two tables of one schema; sparse tables, and those in their files, are not looked at.
 
-    `private`, `public`: feature tables, the columns in the same order. Sparse ones, and tables that stay in their
-    files, are not looked at. `kinds`: what each column is read as: of dates, and of columns that are left out, no words
-    are compared. Privacy: depends on the private table and is covered by no guarantee. Reveal it to the owner alone.
+    Privacy: depends on the private table and is covered by no guarantee. Reveal it to the owner alone.
     """
     if (
         kind(private) == "sparse"

@@ -61,12 +61,11 @@ def is_database(text: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DatabaseQuery:
-    """A table that a query makes of a database. It is only read.
+    """A table that a query makes of a database, which is only read.
 
     `url`: ``postgresql://user@host/database`` or ``sqlite:///file.db``, without a password: libpq takes that from
-    ``PGPASSWORD`` or ``~/.pgpass``. `query`: one query that reads. `setting`: what the settings call it: ``[data]
-    private``. `folder`: what the path of an SQLite file is relative to. Raises InvalidParameter if the URL holds a
-    password, or is none. The message does not quote it.
+    ``PGPASSWORD`` or ``~/.pgpass``. `setting`: what the settings call it. `folder`: what the path of an SQLite file is
+    relative to. Raises InvalidParameter if the URL holds a password, or is none. The message does not quote it.
     """
 
     url: str = field(repr=False)
@@ -184,12 +183,9 @@ class DatabaseQuery:
         return f"array[{', '.join(value.format(name) for name in quoted)}]"  # one key, however many columns there are
 
     def table(self, *, text: Sequence[str] = ()) -> pl.DataFrame:
-        """Return all rows, with numbers and truth values where the database has them.
+        """Return all rows, with numbers and truth values where the database has them, and `text` columns as text.
 
-        PostgreSQL says the type of a column. SQLite has types of values alone: a column without a text in it is one of
-        numbers.
-
-        `text`: columns that are text all the same.
+        SQLite has types of values alone: a column without a text in it is one of numbers.
         """
         import polars as pl
 

@@ -45,11 +45,10 @@ class ImageForm:
 
 
 def public_images(folder: Path, names: Sequence[Any], *, called: str) -> tuple[FloatArray, ImageForm]:
-    """Read public images, which tell the form of all.
+    """Read public images, which tell the form of all: grey where all of them are, else colours.
 
-    `folder`: where the files are. `names`: file names, relative to the folder. `called`: what a message calls the
-    table. Returns: grey where all of them are, else colours. Raises DataRefused if a file is missing, is no image, or
-    has another size than the first; PreconditionFailed if Pillow is needed and missing.
+    Raises DataRefused if a file is missing, is no image, or has another size than the first; PreconditionFailed if
+    Pillow is needed and missing.
     """
     if any(_suffix(name) in _BY_PILLOW for name in names):
         pillow()
@@ -87,11 +86,10 @@ def image_columns(pool: Rows) -> list[str]:
 
 
 def private_images(folder: Path, names: Sequence[Any], form: ImageForm, *, missing: float) -> FloatArray:
-    """Read images of a form; of what is none, or has another size, every number is `missing`. Nothing is refused.
+    """Read images of a form, each row from its own file; of what is none, every number is `missing`.
 
-    Whether Pillow is there is asked for public names alone; without it, a private PNG or JPEG file is no image.
-
-    Returns: each row a function of its own file alone.
+    Nothing is refused. Whether Pillow is there is asked for public names alone; without it, a private PNG or JPEG is
+    none.
     """
     rows = np.full((len(names), form.size), missing, dtype=np.float64)
     for row, name in zip(rows, names, strict=True):

@@ -20,9 +20,8 @@ IN_MEMORY = 1 << 28  # bytes that are held without a file
 class Spool:
     """Bytes by their place: in memory as far as `size` is small, else in a file that has no name.
 
-    `size`: bytes there will be, at least; the room for them is taken at once. `folder`: where the file lies, one that
-    its owner alone may enter; by default a temporary one that is gone at once. Raises PreconditionFailed if the disk
-    has no room, now or when more is written.
+    The room is taken at once, in a `folder` that its owner alone may enter. Raises PreconditionFailed if the disk has
+    no room, now or when more is written.
     """
 
     def __init__(self, size: int, folder: Path | None = None) -> None:

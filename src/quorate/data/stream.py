@@ -94,19 +94,11 @@ def _remove_abandoned(parent: Path) -> None:
 
 
 class StreamedFrame:
-    """A Parquet file as a frame: what a polars frame tells of itself, without its rows in memory.
+    """A Parquet file, or a folder of them, as a frame: what a polars frame tells of itself, without its rows.
 
-    It answers where a polars frame is looked at column by column or block by block, and nothing else.
-
-    `path`: the file; or a folder of files that are read in the order of their names.
-    `called`: what a message calls it: the file that the owner gave.
-    `schema`: the columns, in order.
-    `height`: number of rows.
-    `workspace`: where its rows may be put aside; it stands as long as the frame does.
-    `empty`: columns without a value, and the type that the table beside gives them.
-
-    Raises PreconditionFailed by every look at the rows, if the file is another one than when it was opened; DataRefused
-    by every look at the rows, if they cannot be read.
+    It answers where a polars frame is looked at column by column or block by block, and nothing else. `empty`: columns
+    without a value, and the type that the table beside gives them. Each look at the rows raises PreconditionFailed if
+    the file is another one than when it was opened, and DataRefused if they cannot be read.
     """
 
     def __init__(
@@ -227,9 +219,8 @@ class StreamedFrame:
 class PartedFrame:
     """A table of cells that is read part by part, anew in every pass: what a polars frame tells of itself, no row held.
 
-    `read`: from names of columns to an iterator of frames of them, a part each. `path`: the file; None where nobody
-    else can change what is read. `columns`: the columns, in order. `height`: number of rows. Raises PreconditionFailed
-    by every pass, if the file is another one than when it was opened.
+    `path`: None where nobody else can change what is read; else each pass raises PreconditionFailed if the file is
+    another one than when it was opened.
     """
 
     def __init__(

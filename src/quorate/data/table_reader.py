@@ -59,14 +59,10 @@ _DAYS: Final = "a day is expected, such as 2024-03-01"
 class TableReader:
     """How the tables of one run are read.
 
-    `families`: what the public pool's columns hold, in its order; empty where they have no names.
-    `kinds`: what they are read as; nothing where a model takes the table as it is.
-    `left_out`: columns that are no features: the label, the unit, and what the owner leaves out.
-    `types`: the type of each column: that of times as :func:`~quorate.data.notation.time_type` names it, "truth
-    value", or what it holds.
-    `container`: what holds the pool; None where nothing is known of it, and rows come back as they are.
-    `width`: the number of its columns.
-    `as_frame`: whether one of the models takes the table as it is, though another one has it read.
+    `families`: what the public pool's columns hold, in its order; empty where they have no names. `types`: "truth
+    value", that of times as :func:`~quorate.data.notation.time_type` names it, or what a column holds. `container`:
+    what holds the pool; None where nothing is known of it, and rows come back as they are. `as_frame`: whether one of
+    the models takes the table as it is, though another one has it read.
     """
 
     families: Mapping[str, Family] = field(default_factory=dict, hash=False)

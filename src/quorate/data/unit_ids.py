@@ -190,13 +190,10 @@ def _parts(series: Any) -> Iterator[list[Any]]:
 
 
 def likely_units(public: Rows, left_out: Iterable[str] = ()) -> tuple[str, ...]:
-    """Name the columns that probably say whose row it is.
+    """Name the public columns that probably say whose row it is, and columns left out that are named so.
 
-    `public`: public rows; of rows without named columns there are none. `left_out`: names of columns that the public
-    rows do not have; of these the name alone counts.
-
-    Returns: columns whose names are those of an id of persons; and public columns that are named as any id, or whose
-    entries are letters and digits in one form, where entries repeat.
+    They have the name of an id of persons; or that of any id, or entries of letters and digits in one form, that
+    repeat.
     """
     names = []
     if is_frame(public):

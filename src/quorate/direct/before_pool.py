@@ -60,11 +60,7 @@ class BeforePool(PoolPlan):
 
 @dataclass(frozen=True, slots=True)
 class DrawnPool:
-    """What a pool is drawn from, and by.
-
-    `before`: what is paid for. `counted`: which rows count in marginals, one of each unit. `key`: the run's, from which
-    rows are drawn. `released`: the marginals, once they are.
-    """
+    """What a pool is drawn from: what is paid before it, rows that count in marginals, the run's key, and marginals."""
 
     before: BeforePool
     counted: Secret[BoolArray]

@@ -27,15 +27,7 @@ from quorate.types import FloatArray, IntArray
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outline:
-    """A run's settings and noise at one budget, for rows that are public: coordinates come from known products.
-
-    `settings`: κ, B, T, η.
-    `grid`: the integers of a contribution.
-    `sigma`: of the noise on each number of a round, in grid steps.
-    `n_units`, `n_outputs`: n₀, and 1 for two classes, else one a class.
-    `moments`: of the pool.
-    `neighbours`: the change of one unit that the noise is for.
-    """
+    """A run's settings and noise at one budget, for rows that are public: coordinates come from known products."""
 
     settings: DirectSettings
     grid: Grid
@@ -92,10 +84,9 @@ class Outline:
 
 @dataclass(slots=True, eq=False)
 class PlannedBudgets:
-    """Plans for one public pool; whatever they share is worked out once.
+    """Plans for one encoded public pool; whatever they share is worked out once.
 
-    `pool`: public rows, encoded. `name`: of the feature map. `patches`: of public images, where others ask for them
-    too. `categories`: first and one past the last column of the indicators of each category.
+    `categories`: first and one past the last column of the indicators of each category.
     """
 
     pool: Any = field(repr=False)
@@ -121,12 +112,7 @@ class PlannedBudgets:
         return self._moments
 
     def outline(self, *, n_classes: int, n_units: int, epsilon: float, delta: float, neighbours: Relation) -> Outline:
-        """Return a run's settings and noise alone, without the matrix that makes coordinates of private rows.
-
-        The arguments are those of :func:`~quorate.direct.plan.plan_direct`.
-
-        Raises InvalidParameter as that does.
-        """
+        """Return settings and noise alone, without the matrix for private rows, as :func:`plan_direct` fixes them."""
         moments, n_outputs = self.moments, 1 if n_classes == 2 else n_classes
         mu = mu_of_gaussian(epsilon, delta)
         settings = settings_for(moments, n_classes=n_classes, n_units=n_units, mu=mu_for_settings(mu, neighbours))

@@ -17,11 +17,7 @@ LEFT_OUT = "Is a row that cannot be used left out, and never refused?"
 def direct_checks(
     task: DirectTask, ledger: Ledger, *, evaluated: bool, readers: tuple[tuple[str, str], ...] = ()
 ) -> tuple[Finding, ...]:
-    """Answer every question about a direct run.
-
-    `task`: what was done. `ledger`: what it was charged to. `evaluated`: whether the model was scored on rows with
-    labels. `readers`: what of other packages reads files of the run.
-    """
+    """Answer every question about a direct run; `readers` are what of other packages reads its files."""
     return (
         _contributions(task),
         _private_rows(readers),

@@ -34,9 +34,8 @@ from quorate.run.schema import Schema
 class DirectConfig:
     """What the user asked for; names and meanings are those of :class:`quorate.PrivateLogisticRegression`.
 
-    `schema`: where there is no public pool: what columns hold, as :class:`~quorate.data.declared_schema.Schema` takes
-    it. `marginals`: the share of μ² that noisy marginals get; None for the default, 0 for none: then rows are taken as
-    they are, without a pool.
+    `marginals`: the share of μ² that noisy marginals get; None for the default, 0 for none: then rows are taken as they
+    are, without a pool.
     """
 
     classes: Any

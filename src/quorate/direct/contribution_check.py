@@ -22,10 +22,8 @@ GROUP = 3  # rows of a made-up person
 def check_contributions(plan: DirectPlan, pool: Rows, *, unit: str = "record") -> None:
     """Look whether public rows with made-up labels add the same integers alone and together, none too long.
 
-    `plan`: of the run. `pool`: public rows, encoded. `unit`: for the message. Raises PreconditionFailed if they do not:
-    arithmetic on this machine is not what the proof assumes. Privacy: a function of public rows alone. That it holds
-    for every row there could be is what the proof says; this finds a library or a processor on which the proof's
-    arithmetic does not happen.
+    That it holds for every row there could be is what the proof says; this finds a library or a processor on which the
+    proof's arithmetic does not happen, and raises PreconditionFailed. Privacy: a function of public rows alone.
     """
     rows, codes, weights = made_up(plan, pool)
     faults = faults_of(plan, rows, codes, weights)

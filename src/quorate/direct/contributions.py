@@ -37,11 +37,7 @@ _LEAST_EXPONENT = -900  # a vector of smaller numbers becomes 0 whatever it is s
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The integers of one run.
-
-    `bits`: coordinates are multiples of ``2**-bits``. `clip`: b > 0: the Euclidean length that a unit's gradient is cut
-    off at. `k`: a unit's contribution is a vector of integers of length at most ``2**k``, in steps of ``clip / 2**k``.
-    """
+    """The integers of one run: steps of ``2**-bits`` for coordinates, and ``2**k`` steps for the length `clip`."""
 
     bits: int
     clip: float
@@ -56,8 +52,7 @@ class Grid:
 def slopes(z: Any, codes: IntArray, weights: FloatArray, bits: int) -> FloatArray:
     """Return how each row would move its logits: ``(n_rows, 1)`` for two classes, ``(n_rows, n_classes)`` for more.
 
-    `z`: integer coordinates, of length at most 2²⁶. `codes`: classes. `weights`: of the coordinates; one output where
-    there are two classes. `bits`: coordinates are multiples of ``2**-bits``.
+    `z`: integer coordinates in steps of ``2**-bits``, of length at most 2²⁶.
     """
     largest = float(np.linalg.norm(weights, axis=0).max(initial=0.0))
     weight_bits = MANTISSA_BITS - 2 - LENGTH_BITS - ceil(log2(largest * 1.001)) if largest > 0 else 0
@@ -77,10 +72,9 @@ def slopes(z: Any, codes: IntArray, weights: FloatArray, bits: int) -> FloatArra
 def of_records(
     z: Any, lengths: FloatArray, codes: IntArray, weights: FloatArray, grid: Grid, *, block: int = BLOCK
 ) -> IntArray:
-    r"""Return the sum of the records' contributions, ``(n_coordinates, n_outputs)`` integers.
+    """Return the sum of the records' contributions, ``(n_coordinates, n_outputs)`` integers, whatever `block` is.
 
-    `z`: integer coordinates. `lengths`: their Euclidean lengths, as :func:`lengths_of` gives them. `codes`, `weights`:
-    as for :func:`slopes`. `grid`: the integers of the run. `block`: records a block; the result does not depend on it.
+    `lengths`: of the integer coordinates `z`, as :func:`lengths_of` gives them.
     """
     total = np.zeros((z.shape[1], weights.shape[1]), dtype=np.int64)
     for start in range(0, z.shape[0], block):
@@ -166,17 +160,11 @@ def too_long(factors: FloatArray, squares: IntArray, k: int) -> np.ndarray:
 def of_groups(
     z: Any, codes: IntArray, starts: IntArray, weights: FloatArray, grid: Grid, *, block: int = BLOCK
 ) -> IntArray:
-    r"""Return the sum of the groups' contributions, ``(n_coordinates, n_outputs)`` integers.
+    """Return the sum of the groups' contributions, ``(n_coordinates, n_outputs)`` integers, whatever `block` is.
 
-    `z`: integer coordinates of usable rows; those of one group stand together, in their own order.
-    `codes`: classes.
-    `starts`: group g has the rows ``starts[g]`` to ``starts[g + 1] - 1``, one at least.
-    `weights`: of the coordinates.
-    `grid`: the integers of the run.
-    `block`: rows whose slopes are computed at once; the result does not depend on it.
-
-    A group's slopes are integers of at most 2¹⁶ and its coordinates of at most 2²⁶, so the sum over 1,024 of its rows
-    is exact. Longer groups are summed in stretches of 1,024 counted from the group's first row, one after another.
+    Group g has the rows ``starts[g]`` to ``starts[g + 1] - 1``, one at least, in their own order. A group's slopes are
+    integers of at most 2¹⁶ and its coordinates of at most 2²⁶, so the sum over 1,024 of its rows is exact. Longer
+    groups are summed in stretches of 1,024 counted from the group's first row, one after another.
     """
     total = np.zeros((z.shape[1], weights.shape[1]), dtype=np.int64)
     together = max(1, min(block, NUMBERS // total.size)) if isinstance(z, np.ndarray) else block
@@ -213,11 +201,7 @@ def _of_some_groups(z: Any, slope: FloatArray, starts: IntArray, grid: Grid) -> 
 
 
 def group_contribution(z: Any, slope: FloatArray, grid: Grid) -> IntArray:
-    """Return one group's integers, of Euclidean length at most ``2**k``.
-
-    `z`: integer coordinates of its rows. `slope`: integer slopes of its rows, in steps of 2⁻¹⁶. `grid`: the integers of
-    the run.
-    """
+    """Return one group's integers, of Euclidean length at most ``2**k``; `slope` is in steps of 2⁻¹⁶."""
     starts = range(0, z.shape[0], GROUP_ROWS)
     stretches = ((z[start : start + GROUP_ROWS], slope[start : start + GROUP_ROWS]) for start in starts)
     return of_stretches(stretches, z.shape[0], (z.shape[1], slope.shape[1]), grid)

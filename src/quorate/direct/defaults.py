@@ -46,12 +46,11 @@ LAST_ROUNDS = {True: HALF, False: 0.3}  # the share of rounds that is averaged t
 
 @dataclass(frozen=True, slots=True)
 class DirectSettings:
-    """What every round is done with; public.
+    """What every round is done with, public: κ, b in the unit of z, t, η and momentum.
 
-    `ridge`: κ. `clip`: b, in the unit of z. `rounds`: t. `rate`, `momentum`: η, and the share of a step that is kept
-    for the next. `residual_ridge`: κ of the residual block; None where there is none. `averaged`: the share of the
-    rounds, the last ones, whose weights are averaged. `length`: the typical length of z, of a row that the coordinates
-    were not fitted on, where weights are shrunk by it; None where they are not.
+    `residual_ridge`: κ of the residual block, if there is one. `averaged`: the share of the last rounds whose weights
+    are averaged. `length`: the typical length of z, of a row that the coordinates were not fitted on, where weights are
+    shrunk by it.
     """
 
     ridge: float
@@ -75,11 +74,7 @@ WITHOUT_POOL = DirectSettings(
 
 
 def settings_for(moments: PoolMoments, *, n_classes: int, n_units: int, mu: float) -> DirectSettings:
-    """Return the settings of a run with a public pool.
-
-    `moments`: of the pool. `n_classes`, `n_units`: c ≥ 2, n₀ ≥ 1. `mu`: the Gaussian parameter that (ε, δ) allows for
-    replacing one unit, > 0.
-    """
+    """Return the settings of a run with a public pool; `mu` is what (ε, δ) allows for replacing one unit, > 0."""
     two = n_classes == 2
     n_distinct = moments.n_distinct
     target = wanted_dimension(n_distinct, n_classes, n_units, mu)

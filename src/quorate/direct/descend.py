@@ -27,11 +27,9 @@ def descend(
 ) -> tuple[FloatArray, int]:
     """Go every round that is left of a reservation, and return the released weights and how many rounds they rest on.
 
-    `plan`: what the reservation was made for. `units`: the private side. `reservation`: holds ``plan.settings.rounds``
-    rounds of ``plan.round_event``. `noise`: addressed by purpose and by the number of the round. `progress`:
-    ``progress(done, total)``. Privacy: a round's noise is drawn after the round is counted in the ledger, durably, and
-    its noisy sum is used after it is stored. A round that an earlier process drew and did not store is skipped: the
-    next one starts from the same weights.
+    Privacy: a round's noise is drawn after the round is counted in the ledger, durably, and its noisy sum is used after
+    it is stored. A round that an earlier process drew and did not store is skipped: the next one starts from the same
+    weights.
     """
     shape = plan.start.shape
     descent = Descent(plan.settings, plan.grid, plan.n_units, plan.start)

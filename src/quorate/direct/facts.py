@@ -11,8 +11,7 @@ import numpy as np
 from quorate.direct.checks import direct_checks
 from quorate.direct.config import rho_of
 from quorate.direct.defaults import HALF
-from quorate.direct.flow import DirectResult, direct_guarantee
-from quorate.direct.model import published_model
+from quorate.direct.flow import DirectResult, direct_guarantee, published_model
 from quorate.direct.plan import noise_for
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter

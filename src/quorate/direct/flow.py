@@ -5,13 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from quorate.accounting import Guarantee
 from quorate.accounting.figures import at_least, at_most
-from quorate.ambient import one_thread, unwarned
+from quorate.ambient import of_arrays, one_thread, unwarned
+from quorate.data import take
+from quorate.data.table_reader import TableReader
 from quorate.direct.before_pool import DrawnPool
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.descend import descend
-from quorate.direct.model import published_model, try_model
+from quorate.direct.plan import DirectPlan
 from quorate.direct.task import DirectTask
 from quorate.ledger import Ledger, Reservation
 from quorate.release import Charge, guarantee_of
@@ -26,17 +30,50 @@ from quorate.run.drawn_rows import (
     parquet_of,
 )
 from quorate.run.progress import PARTS, in_parts
+from quorate.run.schema import Schema
 from quorate.run.stage_store import NoStages, StageStore, coordinates_stage, pool_stage
-from quorate.types import Watch
+from quorate.types import FloatArray, Watch
+
+_TRIED = 3  # public rows
+
+
+def published_model(plan: DirectPlan, schema: Schema, weights: FloatArray, classes: tuple[Any, ...]) -> Any:
+    """Return a Pipeline of scikit-learn's own parts: encoder (where there is one), feature map, linear classifier.
+
+    It takes features as they are and not as integers on a grid: its scores differ from those of the rounds by rounding.
+    """
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import Pipeline
+
+    feature_map = plan.coordinates.feature_map
+    coefficients, intercepts = feature_map.weights(plan.coordinates.features(weights))
+    linear = LogisticRegression()
+    linear.classes_ = np.asarray(list(classes))
+    linear.coef_ = np.ascontiguousarray(coefficients.T)
+    linear.intercept_ = np.ascontiguousarray(intercepts)
+    linear.n_features_in_ = linear.coef_.shape[1]
+    linear.n_iter_ = np.array([plan.settings.rounds], dtype=np.int32)
+    numbers = schema.numbers(schema.pool)
+    steps: list[tuple[str, Any]] = [("features", FrozenEstimator(feature_map.transformer(numbers))), ("linear", linear)]
+    if schema.published_encoder is not None:
+        steps.insert(0, ("encoder", FrozenEstimator(schema.published_encoder)))
+    return Pipeline([*of_arrays(steps[:-1]), steps[-1]])
+
+
+def try_model(plan: DirectPlan, schema: Schema, classes: tuple[Any, ...]) -> None:
+    """Ask the published model, with weights of 0, about a few public rows: what would fail after the charge fails here.
+
+    `plan`, `schema`, `classes`: as for :func:`published_model`.
+    """
+    rows = take(schema.pool, np.arange(min(_TRIED, schema.pool.shape[0])))
+    model = published_model(plan, schema, np.zeros(plan.start.shape), classes)
+    model.predict_proba(TableReader.of(schema.pool, schema.kinds)(rows))
 
 
 @dataclass(frozen=True, kw_only=True)
 class DirectResult:
-    """What came of the rounds. All of it may be published.
-
-    `task`: what was done, with the pool where one was drawn. `model`: encoder, feature map and linear classifier.
-    `n_rounds`: stored rounds that it rests on. `charge`: what was charged. `reservation`: where the rounds are kept.
-    """
+    """What came of the rounds; all of it may be published. The task has the pool, where one was drawn."""
 
     task: DirectTask
     model: Any
@@ -49,12 +86,11 @@ class DirectResult:
 def run_rounds(
     task: DirectTask, ledger: Ledger, *, stages: StageStore | None = None, watch: Watch | None = None
 ) -> DirectResult:
-    """Go the whole way, or on from where a killed process stopped.
+    """Go the whole way, or on from where a killed process stopped; `stages` keeps the plan.
 
-    `task`: what to do. `ledger`: what it is charged to. `stages`: where the plan is kept for a resumed run. `watch`:
-    ``watch(stage, done, total)``. Raises LedgerMismatch if the ledger belongs to other data; BudgetExhausted if the
-    rounds do not fit what is left; nothing is drawn or charged then; PreconditionFailed if contributions are not what
-    the price rests on, on this machine; or the ledger holds the same rounds in coordinates of other bits.
+    Raises LedgerMismatch if the ledger belongs to other data; BudgetExhausted if the rounds do not fit what is left;
+    nothing is drawn or charged then; PreconditionFailed if contributions are not what the price rests on, on this
+    machine; or the ledger holds the same rounds in coordinates of other bits.
     """
     stages, see = stages or NoStages(), watch or (lambda stage, done, total: None)
     ledger.bind(task.fingerprint)

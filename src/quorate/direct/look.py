@@ -29,10 +29,8 @@ def look_at_rounds(
 ) -> Secret[Look | None]:
     """Look at the private rows of a task of the direct method.
 
-    `y`, `groups`: the labels and ids that it was prepared from. `names`: what the tables are called. `ids`: makes what
-    there is to say of ids that stand in public tables too, from the canonical ids of the private rows. Privacy: outside
-    the guarantee; for the owner's terminal alone. A table that is read part by part is counted so, and compared with
-    the public rows by its first ones.
+    `ids`: makes what there is to say of ids that stand in public tables too. Privacy: outside the guarantee; for the
+    owner's terminal alone. A table that is read part by part is counted so, and compared by its first rows.
     """
     private, names = task.private.reveal(), names or Names()
     labels = np.concatenate([np.empty(0, dtype=np.int64), *(_classes(part, task.classes) for part in lists_of(y))])

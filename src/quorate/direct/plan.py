@@ -59,10 +59,9 @@ def mu_for_settings(mu: float, neighbours: Relation | None) -> float:
 
 @dataclass(frozen=True, slots=True)
 class FixedRounds:
-    """What is paid for before there is a pool: it follows from public facts alone, and no pool changes it.
+    """What is paid for before there is a pool, by public facts alone: T rounds with noise of σ grid steps.
 
-    `rounds`: T. `k`: contributions have at most 2^k grid steps. `sigma`: of the noise on each number, in grid steps.
-    `numbers`: that a round draws at most. `mu`: of all rounds together.
+    `k`: contributions have at most 2^k grid steps. `numbers`: that a round draws at most. `mu`: of all rounds together.
     """
 
     rounds: int
@@ -78,18 +77,11 @@ class FixedRounds:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DirectPlan:
-    """What a run does, public in every part.
+    """What a run does, public in every part: rows to integers, κ, B, T, η, the grid, and σ in its steps.
 
-    `coordinates`: rows to integers.
-    `settings`: κ, B, T, η.
-    `grid`: the integers of a contribution.
-    `sigma`: of the noise on each number of a round, in grid steps.
-    `n_units`: n₀.
-    `n_outputs`: 1 for two classes, else one a class.
-    `dimension`: the effective dimension d(κ).
-    `neighbours`: for which change of one unit the noise is the least that ε and δ allow; None where the run was begun
-        before one could be chosen: then it is that for replacing one.
-    `most_numbers`: that a round was paid for, where that was before its pool was there.
+    `dimension`: the effective one, d(κ). `neighbours`: the change of one unit that the noise is for; None where the run
+    was begun before one could be chosen: then it is replacing one. `most_numbers`: that a round was paid for, where
+    that was before its pool was there.
     """
 
     coordinates: PublicCoordinates = field(repr=False)
@@ -214,19 +206,13 @@ def plan_direct(
     neighbours: Relation | None = "replace",
     fixed: FixedRounds | None = None,
 ) -> DirectPlan:
-    """Fix a run by public facts alone.
+    """Fix a run by public facts alone, from an encoded public pool.
 
-    `feature_map`: rows to features.
-    `pool`: public rows, encoded.
-    `n_classes`, `n_units`: c ≥ 2, n₀ ≥ 1.
-    `epsilon`, `delta`: what the run may cost.
-    `rho`: what it may cost where a ledger adds ρ (zCDP), in place of (ε, δ).
-    `rounds`, `clip`: t ≥ 1 and B > 0 in place of the defaults.
-    `moments`: those of the pool's features, where they are known already.
-    `neighbours`: the change of one unit that (ε, δ) is for; None where the run was begun before one could be chosen.
-    `fixed`: rounds and noise that were paid for before the pool was there, in place of those that follow from it.
-
-    Raises InvalidParameter if the pool has no spread, or (ε, δ) is too small for noise that can be drawn.
+    `rho`: what it may cost where a ledger adds ρ (zCDP), in place of (ε, δ). `rounds`, `clip`: in place of the
+    defaults. `moments`: of the pool's features, where they are known already. `neighbours`: the change of one unit;
+    None where the run was begun before one could be chosen. `fixed`: rounds and noise that were paid for before the
+    pool was there. Raises InvalidParameter if the pool has no spread, or (ε, δ) is too small for noise that can be
+    drawn.
     """
     mu = fixed.mu if fixed else mu_of_gaussian(epsilon, delta) if rho is None else sqrt(2 * rho)
     n_outputs = 1 if n_classes == 2 else n_classes

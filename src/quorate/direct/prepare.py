@@ -58,15 +58,9 @@ def prepare_direct(
 ) -> DirectTask:
     """Check all that may be refused, which are public facts alone, and fix everything before the first round.
 
-    `config`: what was asked.
-    `X`, `y`, `groups`: as for :meth:`quorate.PrivateLogisticRegression.fit`.
-    `public`: the pool; rows are numbers where there is none.
-    `fingerprint_key`: by which data are bound to a ledger.
-    `noise`: where privacy noise comes from.
     `stages`, `terms`: where the plan of an earlier process may be found; those of the ledger to charge, by default of a
-        new one.
-    `key`: the run's, where it is another than that of the fingerprint.
-    `watch`: ``watch(stage, done, total)``, of each pass over the private rows.
+    new one. `key`: the run's, where it is another than that of the fingerprint. `watch`: of each pass over the private
+    rows.
 
     Raises InvalidParameter, DataRefused if an argument, the pool or the columns are wrong. No private value decides on
     it; PreconditionFailed if the ledger's earlier charges are for a change of one unit that this run cannot be for.

@@ -46,8 +46,7 @@ class SummedUnits(Protocol):
 class PrivateUnits:
     """What the private side brings to every round: integer coordinates, codes, and where each unit begins.
 
-    `z`: integer coordinates of usable rows, those of one unit together and in their own order. `codes`: classes.
-    `starts`: where each unit begins; None where every row is a unit.
+    Rows of one unit stand together, in their own order; without `starts` every row is a unit.
     """
 
     z: Any = field(repr=False)
@@ -113,11 +112,7 @@ GROWTH = 1.3  # of the next band
 
 @dataclass(frozen=True, slots=True)
 class RoundNoise:
-    """What the error of released weights follows from.
-
-    `noise`: standard deviation on each number of a round, in the unit of the gradient. `n_units`: n₀. `n_rounds`: those
-    that were stored.
-    """
+    """What the error of released weights follows from; `noise` is in the unit of the gradient."""
 
     noise: float
     n_units: int

@@ -43,11 +43,9 @@ WIDE = np.iinfo(np.int32).min  # as its first coordinate: a row whose coordinate
 
 @dataclass(slots=True, eq=False)
 class DenseUnits:
-    """Rows of as many integers each, ordered by their units; a class of −1 says that a row is none.
+    """Rows of `width` integers of 32 bits each, ordered by their units; a class of −1 says that a row is none.
 
-    `spool`: integer coordinates, 32 bits each, row by row. `width`: coordinates of a row. `codes`: classes. `starts`:
-    where each unit begins; None where every row is a unit. `lengths`: of each row's coordinates, where every row is a
-    unit. `threads`: which write and read blocks of rows.
+    `starts`: where each unit begins; None where every row is a unit, and has a length.
     """
 
     spool: Spool
@@ -149,10 +147,10 @@ class DenseUnits:
 
 @dataclass(slots=True, eq=False)
 class SparseRecords:
-    """Sparse rows, each a unit of its own: images and lengths of the coordinates, or coordinates, block by block.
+    """Sparse rows, each a unit: images and lengths of the coordinates, or coordinates, block by block.
 
-    `spool`: their arrays, one behind the other. `model`: without a row: what a block is, beside its arrays. `blocks`:
-    of each block the places, shapes and types of its arrays, and the classes of its rows.
+    `model`: what a block is, beside its arrays. `blocks`: places, shapes and types of its arrays, and classes of its
+    rows.
     """
 
     spool: Spool
@@ -210,10 +208,9 @@ class SparseRecords:
 
 @dataclass(slots=True, eq=False)
 class SparseUnits:
-    """Sparse rows of units that have several.
+    """Sparse rows of units that have several: pieces of blocks, each with rows of a few units, and the rows' places.
 
-    `records`: pieces of blocks, each with rows of a few units. `places`: of the rows of each piece, among those of all
-    units. `starts`: where each unit begins. `together`: the pieces that hold the same few units.
+    `starts`: where each unit begins. `together`: the pieces that hold the same few units.
     """
 
     records: SparseRecords
@@ -254,11 +251,9 @@ def units_of(
     folder: Path | None = None,
     watch: Watching | None = None,
 ) -> DenseUnits | SparseRecords | SparseUnits:
-    """Make the coordinates of all rows that can be used, block by block, for the rounds to read.
+    """Read all usable rows once, and put their coordinates aside, block by block, for the rounds.
 
-    `coordinates`: of the plan. `private`: the rows, which are read once. `folder`: where what memory does not hold may
-    lie; by default a temporary folder. `watch`: ``watch(done, total)``, in rows. Raises PreconditionFailed if the disk
-    has no room for them.
+    `folder`: where what memory does not hold may lie. Raises PreconditionFailed if the disk has no room for them.
     """
     schema = private.table.schema
     form = coordinates.for_rounds if private.units is None else coordinates

@@ -24,7 +24,6 @@ from quorate.direct.config import (
 )
 from quorate.direct.plan import DirectPlan
 from quorate.direct.spool import units_of
-from quorate.direct.statements import FITTED_IS_STATED, POOL_IS_STATED, REMEDY
 from quorate.direct.stored import dump_plan
 from quorate.errors import PreconditionFailed
 from quorate.ledger import GuaranteeScope, Ledger, Reservation
@@ -47,6 +46,35 @@ from quorate.run.stage_store import StageStore, pool_stage
 from quorate.run.usable_rows import PrivateTable, UsableRows, Watching
 from quorate.types import Secret
 
+REMEDY = (
+    "give a smaller epsilon, for which the rounds take more noise; or raise the budget, with a reason. How many rounds "
+    "there are changes nothing in the price"
+)
+POOL_IS_STATED = (
+    "that nobody's private row is in the public pool is the owner's statement: the rows of both were not compared, "
+    "since the answer would tell of private rows"
+)
+FITTED_IS_STATED = (
+    "the transformer that makes numbers of rows came fitted, and is published with the model: that it was fitted on "
+    "public rows is the owner's statement"
+)
+
+
+def score_left_out(name: str) -> str:
+    """Say, on the owner's terminal alone, why what is published has no score.
+
+    Examples
+    --------
+    >>> score_left_out("evaluation").split(":")[0]
+    'the score was left out'
+    """
+    return (
+        f"the score was left out: {name} holds private rows, and a score on them would be published without a charge. "
+        "What is published has the form of a run without labelled rows, and gives no reason. Score on public rows, "
+        "about nobody in the private table. This line is for you alone, and is outside the guarantee"
+    )
+
+
 _MADE_UP = 48  # rows
 DRAWN = "drawn pool"  # in a key, where a digest of coordinates stands elsewhere
 _RECOMPUTED = (
@@ -58,26 +86,12 @@ _RECOMPUTED = (
 
 @dataclass(frozen=True, kw_only=True)
 class DirectTask:
-    """Everything that rounds are made from.
+    """Everything that rounds are made from: public facts of a run, and its usable rows.
 
-    `schema`: columns and encoder of the pool.
-    `plan`: coordinates, settings and noise: public facts.
-    `private`: the rows that can be used, as numbers.
-    `classes`: the declared classes.
-    `unit`: the word for whose data one contribution is.
-    `grouped`: whether units have ids.
-    `n_was_read`: whether the number of units was read off the data, and is therefore treated as public.
-    `relation`: for which change of one unit the noise is, and the charge.
-    `epsilon`, `delta`: what the rounds may cost.
-    `fingerprint`: keyed hash of the private data, to which the ledger is bound.
-    `noise`: where privacy noise comes from.
-    `stored`: whether an earlier process kept the plan.
-    `plan_key`: what the plan is kept under.
-    `records`: by which usable private rows are known again, whatever their labels are.
-    `composition`: how its ledger adds up what is charged.
-    `drawn`: where there is no public pool and one is drawn from marginals: what that rests on. Before it is drawn the
-        schema and the plan are those of rows that are drawn evenly.
-    `left_marginals_open`: whether the run goes on without marginals, as it was begun, where nothing was said of them.
+    `n_was_read`: whether the number of units was read off the data, and is therefore treated as public. `records`: by
+    which usable private rows are known again, whatever their labels are. `drawn`: what a pool rests on that is drawn
+    from marginals; before that, schema and plan are those of rows that are drawn evenly. `left_marginals_open`: whether
+    the run goes on without marginals, as it was begun, where nothing was said of them.
     """
 
     schema: Schema = field(repr=False)
@@ -285,9 +299,8 @@ class DirectTask:
     def may_score(self, rows: Any) -> bool:
         """Tell whether a score on labelled rows may be published: no more private ones are among them than by chance.
 
-        `rows`: as :meth:`~quorate.run.schema.Schema.parsed` takes them. Privacy: one of the three things that
-        private cells decide in the direct method, asked once the rounds are over. Where the answer is no the score is
-        left out; the owner alone is told why.
+        Privacy: one of the three things that private cells decide in the direct method, asked once the rounds are over.
+        Where the answer is no the score is left out; the owner alone is told why.
         """
         parsed, usable = self.schema.parsed(rows, "evaluation")
         return not self.records.are_in(take(parsed, np.flatnonzero(usable)))

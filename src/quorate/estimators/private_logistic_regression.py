@@ -26,8 +26,7 @@ from quorate.direct.config import DirectConfig
 from quorate.direct.look import look_at_rounds
 from quorate.direct.method import cautions_of
 from quorate.direct.prepare import prepare_direct
-from quorate.direct.statements import score_left_out
-from quorate.direct.task import DirectTask
+from quorate.direct.task import DirectTask, score_left_out
 from quorate.errors import PreconditionFailed
 from quorate.estimators.checked import check_of_rounds
 from quorate.estimators.columns import (

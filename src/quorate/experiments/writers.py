@@ -14,7 +14,7 @@ from quorate.arguments import count, one_of
 from quorate.data import PublicPool
 from quorate.direct.config import DirectConfig
 from quorate.direct.descend import descend
-from quorate.direct.model import published_model
+from quorate.direct.flow import published_model
 from quorate.direct.prepare import prepare_direct
 from quorate.direct.task import DirectTask
 from quorate.experiments.measurement import Experiment, Scored, repeated, scored, summed

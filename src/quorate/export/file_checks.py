@@ -117,6 +117,7 @@ def files(files: Mapping[str, bytes]) -> Finding:
 
 
 _STANDARD: Final = ("", "ai.onnx", "ai.onnx.ml")
+_TOKENIZER: Final = ("com.microsoft", "Tokenizer")  # of ONNX Runtime: no standard operator cuts a text into words
 # It is not run here: a graph of standard operators can still take all time and memory of the reviewer's machine.
 _NOT_LINKED: Final = (
     f"It was not run, and nothing here links it to {SKOPS} or to the run, which noted no sum of it: that it is the "
@@ -166,8 +167,8 @@ def onnx_model(files: Mapping[str, bytes]) -> Finding:
     except Exception as error:  # noqa: BLE001 - whatever a broken file breaks
         return failed(f"{ONNX} is no sound model ({type(error).__name__}).")
     parts = _parts(model)
-    domains = {part.domain for part in parts if isinstance(part, (onnx.NodeProto, onnx.OperatorSetIdProto))}
-    strange = sorted(domains - set(_STANDARD))
+    nodes = [part for part in parts if isinstance(part, onnx.NodeProto)]
+    strange = sorted({part.domain for part in nodes if (part.domain, part.op_type) != _TOKENIZER} - set(_STANDARD))
     if strange or len(model.functions):
         return failed(f"It uses operators that are not standard: {', '.join(map(repr, strange)) or 'functions'}.")
     external = onnx.TensorProto.EXTERNAL
@@ -180,8 +181,10 @@ def onnx_model(files: Mapping[str, bytes]) -> Finding:
     named = stated.get("inputs") if isinstance(stated, dict) else None
     if METADATA in files and (not isinstance(named, dict) or list(named) != inputs):
         return failed(f"Its inputs are not those that {METADATA} tells.")
+    words = any((part.domain, part.op_type) == _TOKENIZER for part in nodes)
     return passed(
-        f"It holds {len(model.graph.node):,} standard operators and takes {', '.join(inputs[:12])}. {_NOT_LINKED}"
+        f"It holds {len(model.graph.node):,} standard operators{words * ', among them the Tokenizer of ONNX Runtime,'} "
+        f"and takes {', '.join(inputs[:12])}. {_NOT_LINKED}"
     )
 
 

@@ -140,13 +140,14 @@ def _converted(student: Any, public: Rows, inputs: dict[str, str]) -> bytes:
     from skl2onnx import convert_sklearn
     from skl2onnx.common.data_types import DoubleTensorType, FloatTensorType, StringTensorType
 
-    from quorate.export.onnx_parts import MISSING_TEXT, converters, in_known_words
+    from quorate.export.onnx_parts import MISSING_TEXT, converters, in_known_words, words_of
 
     try:
         model = in_known_words(student)
         known = converters(model)
     except PreconditionFailed as error:
         raise _refused(student, str(error)) from None
+    gathered = _gathered(model, public, inputs)
     why: Exception | None = None
     for number in (DoubleTensorType, FloatTensorType):  # some converters know single precision alone
         types = [
@@ -156,10 +157,10 @@ def _converted(student: Any, public: Rows, inputs: dict[str, str]) -> bytes:
         try:
             with unwarned():  # of skl2onnx and onnx, about themselves
                 converted = convert_sklearn(
-                    _gathered(model, public, inputs),
+                    gathered,
                     "student",
                     types,
-                    options={"zipmap": False},
+                    options={id(gathered): {"zipmap": False}, **words_of(model)},
                     target_opset=OPSETS,
                     **known,
                 )

@@ -4,10 +4,6 @@ skl2onnx knows neither a frozen estimator, nor an indicator of missing values, n
 a one-hot encoder, nor the landmarks of a Nystroem map. The first three are put in words that it knows, on a copy of the
 student; the others have a converter here. What is converted is compared with the student before it leaves, so that a
 mistake made here shows as a refusal.
-
-A published student tells images by one small transformer for all patches, in a ``ColumnTransformer`` of regions, each
-of which is one of patches (:meth:`quorate.data.feature_maps.PatchFeatures.transformer`). skl2onnx knows no columns of
-what has columns already; here the same is one gathering of pixels, one product, and one sum.
 """
 
 from __future__ import annotations
@@ -18,130 +14,28 @@ from typing import Any, Final
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
-from sklearn.decomposition import TruncatedSVD
 from sklearn.ensemble import ExtraTreesClassifier, GradientBoostingClassifier, RandomForestClassifier
+from sklearn.feature_extraction.text import CountVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import KNNImputer, MissingIndicator
 from sklearn.kernel_approximation import Nystroem
 from sklearn.pipeline import FeatureUnion, Pipeline
-from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from quorate.errors import PreconditionFailed
-from quorate.export.onnx_features import ProductFeatures, convert_product, product_features, shape_of_product
-
-
-class PatchSums(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """What patches share with centroids above a threshold, summed over regions.
-
-    `places`: columns of the pixels of each patch. `centroids`: as they are multiplied with. `threshold`, `most`: what
-    is taken away, and what no difference is above.
-    """
-
-    def __init__(self, places: Any = None, centroids: Any = None, threshold: float = 0.0, most: float = 0.0) -> None:
-        self.places = places
-        self.centroids = centroids
-        self.threshold = threshold
-        self.most = most
-
-    def fit(self, X: Any, y: Any = None) -> Any:
-        """Learn nothing."""
-        return self
-
-    @property
-    def n_outputs(self) -> int:
-        """Regions times centroids."""
-        return int(self.places.shape[0] * len(self.centroids))
-
-    def transform(self, X: Any) -> Any:
-        """Return ``(n_images, n_outputs)``."""
-        above = np.clip(
-            np.asarray(X, dtype=np.float64)[:, self.places] @ self.centroids.T - self.threshold, 0, self.most
-        )
-        return above.sum(axis=2).reshape(len(X), -1)
-
-
-class SquareRoots(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The root of each number."""
-
-    def fit(self, X: Any, y: Any = None) -> Any:
-        """Learn nothing."""
-        return self
-
-    def transform(self, X: Any) -> Any:
-        """Return the roots."""
-        return np.sqrt(X)
-
-
-def patch_sums(regions: Any) -> PatchSums | None:
-    """Return the same as a fitted ``ColumnTransformer`` of regions; None where it is none."""
-    if not isinstance(regions, ColumnTransformer) or regions.remainder != "drop":
-        return None
-    places, shared = [], set()
-    for _, step, block in regions.transformers_:
-        region = _thawed(step)
-        if not (isinstance(region, Pipeline) and [name for name, _ in region.steps] == ["patches", "sum"]):
-            return None
-        within = _thawed(region.steps[0][1])
-        if not isinstance(within, ColumnTransformer):
-            return None
-        places.append([np.asarray(block)[np.asarray(columns)] for _, _, columns in within.transformers_])
-        shared |= {id(_thawed(patch)) for _, patch, _ in within.transformers_}
-    patch = _thawed(within.transformers_[0][1])
-    if len(shared) != 1 or not (isinstance(patch, Pipeline) and len(patch.steps) == 2):
-        return None
-    (_, product), (_, above) = patch.steps
-    if not (isinstance(product, TruncatedSVD) and isinstance(above, MinMaxScaler)):
-        return None
-    return PatchSums(
-        np.array(places, dtype=np.int64),
-        np.asarray(product.components_, dtype=np.float64),
-        float(above.data_min_[0]),
-        float(above.feature_range[1]),
-    )
-
-
-def _thawed(part: Any) -> Any:
-    return part.estimator if isinstance(part, FrozenEstimator) else part
-
-
-def shape_of_sums(operator: Any) -> None:
-    """Tell skl2onnx what comes out of sums, and of roots."""
-    form, fitted = operator.inputs[0].type, operator.raw_operator
-    width = fitted.n_outputs if isinstance(fitted, PatchSums) else form.shape[1]
-    operator.outputs[0].type = type(form)([None, width])
-
-
-def convert_roots(scope: Any, operator: Any, container: Any) -> None:
-    """Write the roots."""
-    from skl2onnx.algebra.onnx_ops import OnnxSqrt
-
-    version, outputs = container.target_opset, operator.outputs[:1]
-    OnnxSqrt(operator.inputs[0], op_version=version, output_names=outputs).add_to(scope, container)
-
-
-def convert_sums(scope: Any, operator: Any, container: Any) -> None:
-    """Write the sums with the operators of ONNX, in the precision of the rows."""
-    from skl2onnx.algebra.onnx_ops import (
-        OnnxClip,
-        OnnxGather,
-        OnnxMatMul,
-        OnnxReduceSum,
-        OnnxReshape,
-        OnnxSub,
-    )
-    from skl2onnx.common.data_types import FloatTensorType
-
-    fitted, version = operator.raw_operator, container.target_opset
-    kind = np.float32 if isinstance(operator.inputs[0].type, FloatTensorType) else np.float64
-    pixels = OnnxGather(operator.inputs[0], fitted.places, axis=1, op_version=version)
-    shared = OnnxMatMul(pixels, fitted.centroids.T.astype(kind), op_version=version)
-    beyond = OnnxSub(shared, np.array([fitted.threshold], dtype=kind), op_version=version)
-    above = OnnxClip(beyond, np.array(0, dtype=kind), np.array(fitted.most, dtype=kind), op_version=version)
-    sums = OnnxReduceSum(above, np.array([2], dtype=np.int64), keepdims=0, op_version=version)
-    flat = np.array([-1, fitted.n_outputs], dtype=np.int64)
-    OnnxReshape(sums, flat, op_version=version, output_names=operator.outputs[:1]).add_to(scope, container)
-
+from quorate.export.onnx_features import (
+    PatchSums,
+    ProductFeatures,
+    SquareRoots,
+    convert_product,
+    convert_roots,
+    convert_sums,
+    patch_sums,
+    product_features,
+    shape_of_product,
+    shape_of_sums,
+)
 
 #: Models that round numbers to single precision before they look at them.
 TREES: Final = (
@@ -190,6 +84,15 @@ class SinglePrecision(_OfColumns):
         return np.asarray(X, dtype=np.float32)
 
 
+class DampedCounts(_LearnsNothing):
+    """1 + log of each count above 0, which skl2onnx takes as log(1 + count)."""
+
+    def transform(self, X: Any) -> Any:
+        """Return the dense counts so changed."""
+        counts = np.asarray(X.todense())
+        return np.log(np.maximum(counts, 1)) + np.minimum(counts, 1)
+
+
 class FillMissing(_LearnsNothing):
     """Missing numbers become given ones.
 
@@ -235,6 +138,8 @@ def in_known_words(part: Any) -> Any:
         return SquareRoots()
     if isinstance(part, KNNImputer):
         return _constant_imputer(part)
+    if isinstance(part, TfidfVectorizer) and part.sublinear_tf:
+        return _damped_words(part)
     if isinstance(part, MissingIndicator):
         if part.features != "all":
             raise PreconditionFailed("its MissingIndicator looks at some columns only, which has no ONNX counterpart")
@@ -252,6 +157,16 @@ def _constant_imputer(part: KNNImputer) -> FillMissing:
     if len(known) != 1 or np.isnan(known).any():
         raise PreconditionFailed("its KNNImputer knows several rows, which has no ONNX counterpart here")
     return FillMissing(tuple(known[0].tolist()))
+
+
+def _damped_words(part: TfidfVectorizer) -> Pipeline:
+    given = part.get_params()
+    counts = CountVectorizer(**{name: given[name] for name in CountVectorizer().get_params()})
+    counts.vocabulary_ = part.vocabulary_
+    weights = TfidfTransformer(norm=part.norm, use_idf=part.use_idf)
+    if part.use_idf:
+        weights.idf_ = part.idf_
+    return Pipeline([("counts", counts), ("damped", DampedCounts()), ("weights", weights)])
 
 
 def _texts_only(part: OneHotEncoder) -> OneHotEncoder:
@@ -274,6 +189,16 @@ def _texts_only(part: OneHotEncoder) -> OneHotEncoder:
     same.categories_ = categories
     same.sparse_output = False
     return same
+
+
+def words_of(model: Any) -> dict[Any, dict[str, str]]:
+    """Return skl2onnx's options for the words of texts: as scikit-learn takes them, in a locale that is everywhere.
+
+    Every system has "C", which lowers the letters A to Z; words with others need "C.UTF-8", which every Linux has.
+    """
+    plain = all(word.isascii() for part in parts_of(model) for word in getattr(part, "vocabulary_", ()))
+    how = {"tokenexp": rf"^{MISSING_TEXT}$|[\p{{L}}\p{{N}}_]{{2,}}", "locale": "C" if plain else "C.UTF-8"}
+    return {TfidfVectorizer: how, CountVectorizer: how}
 
 
 def _shape(operator: Any) -> None:
@@ -316,6 +241,39 @@ def _convert_fill_missing(scope: Any, operator: Any, container: Any) -> None:
     values = np.array([operator.raw_operator.values], dtype=np.float64)
     missing = OnnxIsNaN(rows, op_version=version)
     OnnxWhere(missing, values, rows, op_version=version, output_names=operator.outputs[:1]).add_to(scope, container)
+
+
+def _convert_damped(scope: Any, operator: Any, container: Any) -> None:
+    from skl2onnx.algebra.onnx_ops import OnnxAdd, OnnxLog, OnnxMax, OnnxMin
+    from skl2onnx.common.data_types import FloatTensorType
+
+    (counts,), version = operator.inputs, container.target_opset
+    one = np.array([1], dtype=np.float32 if isinstance(counts.type, FloatTensorType) else np.float64)
+    logs = OnnxLog(OnnxMax(counts, one, op_version=version), op_version=version)
+    there = OnnxMin(counts, one, op_version=version)
+    OnnxAdd(logs, there, op_version=version, output_names=operator.outputs[:1]).add_to(scope, container)
+
+
+def _convert_normalizer(scope: Any, operator: Any, container: Any) -> None:
+    """A row by its length; one of zeros stays, which skl2onnx divides by 0."""
+    from skl2onnx.algebra.onnx_ops import (
+        OnnxAbs,
+        OnnxDiv,
+        OnnxEqual,
+        OnnxReduceL2,
+        OnnxReduceMax,
+        OnnxReduceSum,
+        OnnxWhere,
+    )
+    from skl2onnx.common.data_types import FloatTensorType
+
+    (rows,), version, along = operator.inputs, container.target_opset, np.array([1], dtype=np.int64)
+    kind = np.float32 if isinstance(rows.type, FloatTensorType) else np.float64
+    length = {"l1": OnnxReduceSum, "l2": OnnxReduceL2, "max": OnnxReduceMax}[operator.raw_operator.norm]
+    lengths = length(OnnxAbs(rows, op_version=version), along, keepdims=1, op_version=version)
+    zero = OnnxEqual(lengths, np.array([0], dtype=kind), op_version=version)
+    divisors = OnnxWhere(zero, np.array([1], dtype=kind), lengths, op_version=version)
+    OnnxDiv(rows, divisors, op_version=version, output_names=operator.outputs[:1]).add_to(scope, container)
 
 
 def _convert_single(scope: Any, operator: Any, container: Any) -> None:
@@ -400,10 +358,12 @@ def converters(model: Any) -> dict[str, Any]:
             PatchSums: convert_sums,
             ProductFeatures: convert_product,
             SquareRoots: convert_roots,
+            DampedCounts: _convert_damped,
+            Normalizer: _convert_normalizer,
         },
         "custom_shape_calculators": {
             **dict.fromkeys((IsMissing, FillMissing, SinglePrecision, Nystroem), _shape),
-            **dict.fromkeys((PatchSums, SquareRoots), shape_of_sums),
+            **dict.fromkeys((PatchSums, SquareRoots, DampedCounts, Normalizer), shape_of_sums),
             ProductFeatures: shape_of_product,
         },
     }

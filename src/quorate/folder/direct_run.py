@@ -24,8 +24,7 @@ from quorate.direct.flow import DirectResult
 from quorate.direct.look import look_at_rounds
 from quorate.direct.method import ROUNDS, cautions_of
 from quorate.direct.spool import units_of
-from quorate.direct.statements import score_left_out
-from quorate.direct.task import DirectTask
+from quorate.direct.task import DirectTask, score_left_out
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.findings import Finding, note
 from quorate.folder.data_settings import DataSettings, same_source

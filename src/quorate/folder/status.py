@@ -20,7 +20,7 @@ from quorate.report.plain import as_json
 from quorate.report.sentences import baseline
 from quorate.report.spending import AnswerCounts, BudgetRaise, raises_of
 from quorate.report.utility import Score
-from quorate.run.stage_store import CALLED, CHUNK, COORDINATES, FINISHED, PROMPTED
+from quorate.run.stage_store import CALLED, CHUNK, COORDINATES, COUNTED, FINISHED, PROMPTED
 
 PURPOSES = {
     "votes": LABEL,
@@ -276,7 +276,7 @@ def _stages_of_rounds(folder: RunFolder, *, drawn: bool, finished: bool) -> dict
 
 
 def _teachers_stored(folder: RunFolder, settings: Settings) -> int:
-    stored = CHUNK * len(list(folder.private.glob("teachers-*.stage")))
+    stored = CHUNK * sum(1 for kind in ("teachers", COUNTED) for _ in folder.private.glob(f"{kind}-*.stage"))
     return _at_most_declared(stored, settings)
 
 

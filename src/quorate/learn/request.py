@@ -31,18 +31,10 @@ _ERRORS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)  # that a bound may promi
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LearnRequest:
-    """What is asked of a table; all of it public but the rows of the table.
+    """What is asked of a table; all of it public but the rows, of which some may have no label.
 
-    `table`: private rows with a column of labels, of which some may be missing.
-    `label`: that column.
-    `classes`: two labels; the rule tells when a row is the second one.
-    `cuts`: of :class:`~quorate.learners.Binning`.
-    `epsilon`: ε of the fit.
-    `concept`: among :data:`quorate.learn.rule.CONCEPTS`.
-    `learner`: "whole-class" chooses by the labelled rows alone; "sanitized" uses the unlabelled ones too.
-    `ledger`: where the charge goes.
-    `budget`: ε of a ledger that is new; `epsilon` by default, which is one fit.
-    `unsafe_noise_seed`: for tests and demos.
+    `classes`: two labels; the rule tells when a row is the second one. `learner`: "whole-class" chooses by the labelled
+    rows alone; "sanitized" uses the others too. `budget`: ε of a ledger that is new, by default that of one fit.
     """
 
     table: Path
@@ -61,13 +53,8 @@ class LearnRequest:
 class LearnCheck:
     """What a fit would be; nothing was charged for it, and nothing learned.
 
-    `request`: what is asked.
-    `learner`: as it would be fitted.
-    `cautions`: what the owner should hear.
-    `n_labelled`, `n_unlabelled`: rows with and without a label; public.
-    `released`: what is released and how, in a phrase.
-    `error`: an error above that of the best rule of its kind, which a theorem bounds nine times in ten; None where none
-        of use does.
+    `released`: what is released and how, in a phrase. `error`: an error above that of the best rule of its kind, which
+    a theorem bounds nine times in ten; None where none of use does.
     """
 
     request: LearnRequest
@@ -217,10 +204,9 @@ class DeclaredDomain:
 def gathered_cuts(
     cuts: Iterable[tuple[str, tuple[Any, ...]]], columns: Sequence[str], domains: Iterable[tuple[str, DeclaredDomain]]
 ) -> tuple[dict[str, tuple[Any, ...]], dict[str, DeclaredDomain]]:
-    """Return declared cuts and domains by column.
+    """Return declared cuts and domains by column; of `columns` a pool will tell the cuts.
 
-    `cuts`: as declared. `columns`: columns whose cuts a pool will tell. `domains`: as declared. Raises InvalidParameter
-    if a column is given twice, or has both, or has a domain and no cuts.
+    Raises InvalidParameter if a column is given twice, or has both, or has a domain and no cuts.
     """
     declared, known = list(cuts), list(domains)
     for option, names, remedy in (
@@ -262,9 +248,8 @@ def refuse_idle_cuts(
 ) -> None:
     """Refuse cuts that part nothing by what is public; private rows never decide.
 
-    `cuts`: by column, as :class:`~quorate.learners.Binning` takes them. `domains`: what is declared of some columns.
-    `pool`: public rows. Raises InvalidParameter if a declared domain has no value on one side of a cut, or all values
-    of a column of the pool have one level.
+    Raises InvalidParameter if a declared domain has no value on one side of a cut, or all values of a column of the
+    pool have one level.
     """
     Binning(cuts).fit()
     for name, values in cuts.items():
@@ -285,11 +270,9 @@ def refuse_idle_cuts(
 
 
 def pool_cuts(pool: Any, columns: Sequence[str], levels: int, private: Any) -> dict[str, Any]:
-    """Return the cuts that public rows tell for some columns; their labels, if there are any, are not looked at.
+    """Return the cuts that public rows tell for some columns, at most `levels` a column; labels are not looked at.
 
-    `pool`: public rows. `columns`: which columns. `levels`: at most so many levels a column. `private`: the private
-    features, so that they are not given again as public. Raises DataRefused if the pool is the private table given
-    again, or has no such column.
+    Raises DataRefused if the pool is the private table given again, or has no such column.
     """
     known = set(private.columns)
     common = [name for name in getattr(pool, "columns", ()) if name in known]

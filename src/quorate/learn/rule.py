@@ -61,15 +61,7 @@ def render_learned(
     cautions: Sequence[Finding],
     seeded: bool,
 ) -> str:
-    """Return the page.
-
-    `classes`: two labels.
-    `rule`: when a row is of the second one.
-    `cuts`: of each column; public.
-    `guarantee`: what was promised.
-    `cautions`: what the owner should hear.
-    `seeded`: whether the noise was.
-    """
+    """Return the page of a rule: when a row is of the second class, at which public cuts, and what was promised."""
     stamp = sentences.SEEDED if seeded else None
     parts: list[Markup] = [
         section(
@@ -198,11 +190,7 @@ class PrivateCells:
 
 
 def check_learn(request: LearnRequest, cells: PrivateCells | None = None) -> LearnCheck:
-    """Do all that :func:`learn` does before it pays, and raise what it would raise; nothing is written or charged.
-
-    `request`: what is asked. `cells`: the table, where it was read already. Raises InvalidParameter, DataRefused,
-    BudgetExhausted, LedgerMismatch as :func:`learn` would.
-    """
+    """Do all that :func:`learn` does before it pays, and raise what it would raise; nothing is written or charged."""
     ready = _ready(request, cells)
     key = fingerprint_key(request.ledger, begin=False)
     learner = ready.learner.set_params(ledger=request.ledger)
@@ -222,11 +210,10 @@ def check_learn(request: LearnRequest, cells: PrivateCells | None = None) -> Lea
 
 
 def learn(request: LearnRequest, cells: PrivateCells | None = None) -> Learned:
-    """Read the table, charge the ledger, and learn a rule that may be published.
+    """Read the table, unless its `cells` are given, charge the ledger, and learn a rule that may be published.
 
-    `request`: what is asked. `cells`: the table, where it was read already. Raises InvalidParameter, DataRefused if an
-    option or the table is wrong; nothing was charged; BudgetExhausted, LedgerMismatch as
-    :meth:`quorate.learners.PrivateLearner.fit` raises them.
+    Raises InvalidParameter, DataRefused if an option or the table is wrong; nothing was charged; BudgetExhausted,
+    LedgerMismatch as :meth:`quorate.learners.PrivateLearner.fit` raises them.
     """
     ready = _ready(request, cells)
     request.ledger.parent.mkdir(parents=True, exist_ok=True)

@@ -18,8 +18,16 @@ from quorate.accounting import ApproxDP, PureDP
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.learners.amplification import largest_count, random_draws, smallest_count
-from quorate.learners.base.choice_bound import choice_rows, deviation_rows, growth_of
-from quorate.learners.base.exponential import MECHANISMS, ChoicePlan, Selection, check_labelled, choose
+from quorate.learners.base.exponential import (
+    MECHANISMS,
+    ChoicePlan,
+    Selection,
+    check_labelled,
+    choice_rows,
+    choose,
+    deviation_rows,
+    growth_of,
+)
 from quorate.learners.concepts.domain import n_listed, public_dichotomies
 from quorate.learners.concepts.line import Intervals, PointFunctions, Thresholds
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Points

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from quorate.ledger.budget import Budget, BudgetUnits, Totals
 from quorate.ledger.chain import Receipt, verify
-from quorate.ledger.entries import Entry
+from quorate.ledger.entries import Entry, Part
 from quorate.ledger.journal import Verified
 from quorate.ledger.ledger import Ledger
-from quorate.ledger.parts import Part
 from quorate.ledger.reservation import Block, Reservation, SharedDraw
 from quorate.ledger.rules import Quota
 from quorate.ledger.scope import GuaranteeScope

@@ -49,7 +49,7 @@ def extend(head: Head, contents: Iterable[Content], *, time: str, session: int |
 def read_line(line: object) -> Entry:
     """Read one stored line, or exported object; anything but the exact canonical text of a sound entry is refused.
 
-    Raises LedgerIntegrityError the line was altered, or was not written by this package.
+    Raises LedgerIntegrityError if the line was altered, or was not written by this package.
     """
     if not isinstance(line, str | dict):
         raise LedgerIntegrityError(f"the ledger holds something that is no entry; {_REFUSED}")
@@ -107,7 +107,7 @@ def resume(known: LedgerState, lines: Sequence[object], *, anchor: Head) -> bool
     `known`: what the chain added up to when it was verified; it grows by the newer entries. `lines`: the stored entries
     from the newest known one on, oldest first. `anchor`: the head that was anchored last. Returns: whether the chain
     goes on from the newest known entry. Where it does not, nothing was added, and all of it has to be verified. Raises
-    LedgerIntegrityError an entry was altered, breaks a rule, or the chain is older than its anchor. `known` is of no
+    LedgerIntegrityError if an entry was altered, breaks a rule, or the chain is older than its anchor. `known` is of no
     more use then.
     """
     if not lines:
@@ -207,8 +207,8 @@ def receipt_of(state: LedgerState, sequence: int) -> Receipt:
 def check_held(state: LedgerState, receipt: Receipt) -> None:
     """Accept a receipt of a chain.
 
-    Raises LedgerIntegrityError the chain does not hold the receipt's entry: an older or another ledger was put in its
-    place.
+    Raises LedgerIntegrityError if the chain does not hold the receipt's entry: an older or another ledger was put in
+    its place.
     """
     if not holds(state, Head(sequence=receipt.sequence, hash=receipt.head_hash)):
         raise LedgerIntegrityError(
@@ -220,7 +220,7 @@ def check_held(state: LedgerState, receipt: Receipt) -> None:
 def read_receipts(text: str) -> tuple[Receipt, ...]:
     """Read receipts as clients keep them: one object, a list, one object a line, or answers that hold a ``receipt``.
 
-    Raises InvalidParameter the text holds something else, or nothing.
+    Raises InvalidParameter if the text holds something else, or nothing.
 
     Examples
     --------

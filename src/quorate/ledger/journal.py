@@ -158,7 +158,7 @@ class Journal:
 
         `decide`: pure: from the state to a new entry's content, or to the number of the entry that answers already.
         `reply`: pure: from the state and that number to what is returned. Raises QuorateError whatever ``decide`` or
-        the rules raise; nothing was recorded for this request; LedgerIntegrityError the store failed; whether the
+        the rules raise; nothing was recorded for this request; LedgerIntegrityError if the store failed; whether the
         request was recorded is in doubt, and nothing more is admitted.
         """
         self._check_process()

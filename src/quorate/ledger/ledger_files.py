@@ -125,11 +125,7 @@ def both_missing(path: Path) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """What an anchor holds.
-
-    `heads`: what each slot names, in order; None where a slot is not, byte for byte, what was ever written there. An
-    anchor of an earlier version has one.
-    """
+    """What the slots of an anchor name, in order; None where one is not, byte for byte, what was ever written there."""
 
     heads: tuple[Head | None, ...]
 
@@ -171,7 +167,7 @@ class AnchorFile:
     def read(self) -> Head | None:
         """Return the anchored head, or None where there is no file.
 
-        Raises LedgerIntegrityError the file is no anchor, or a link to one.
+        Raises LedgerIntegrityError if the file is no anchor, or a link to one.
         """
         slots = self.slots()
         return None if slots is None else slots.newest
@@ -179,7 +175,7 @@ class AnchorFile:
     def slots(self) -> Slots | None:
         """Return what the slots hold, one of them sound; None where there is no file.
 
-        Raises LedgerIntegrityError the file is no anchor, or a link to one.
+        Raises LedgerIntegrityError if the file is no anchor, or a link to one.
         """
         try:
             descriptor = self._opened(os.O_RDONLY)
@@ -199,7 +195,7 @@ class AnchorFile:
     def hold(self) -> int:
         """Return the descriptor of the file that stands under its name, which is kept open.
 
-        Raises LedgerIntegrityError there is none, or it was replaced since it was opened.
+        Raises LedgerIntegrityError if there is none, or it was replaced since it was opened.
         """
         if self._held is None:
             try:
@@ -216,10 +212,10 @@ class AnchorFile:
         return self._held is None or stands(self.path, os.fstat(self._held))
 
     def write(self, head: Head, *, wait: bool = True) -> None:
-        """Put a head into the anchor that there is; when this returns, it is on stable storage.
+        """Put a head into the anchor that there is; when this returns, it is on stable storage, or `wait` was False.
 
-        `head`: what to put there. `wait`: whether to wait for the disk. What was not waited for outlives the process,
-        and not a power cut. Raises LedgerIntegrityError the file is missing, was replaced, or is no anchor.
+        What was not waited for outlives the process, and not a power cut. Raises LedgerIntegrityError if the file is
+        missing, was replaced, or is no anchor.
         """
         descriptor = self.hold()
         slots = self._sound(os.pread(descriptor, 2 * SLOT + 1, 0))

@@ -98,9 +98,9 @@ class PostgresStore:
     for databases with several (default "ledger"); and ``key_file=PATH.key``, where the key that binds private data to
     the ledger lies on this server. Every server needs a copy of that key. `create`: whether to make the ledger where
     there is none. `at`: told the name of each step just after it: "begun", "inserted", "anchored", "committed". Fault
-    tests stop there. Raises PreconditionFailed there is no ledger and `create` is False; the server does not wait for
-    its disk; or psycopg is missing; LedgerBusy another server held the head for longer than 22 seconds;
-    LedgerIntegrityError the database cannot be reached or used; or entries, or the head, are missing.
+    tests stop there. Raises PreconditionFailed if there is no ledger and `create` is False; the server does not wait
+    for its disk; or psycopg is missing; LedgerBusy if another server held the head for longer than 22 seconds;
+    LedgerIntegrityError if the database cannot be reached or used; or entries, or the head, are missing.
     """
 
     def __init__(self, url: str, *, create: bool, at: Callable[[str], None] = lambda _: None) -> None:
@@ -148,7 +148,8 @@ class PostgresStore:
     def begin(self, after: int, /) -> Sequence[object]:
         """Lock the head until :meth:`append` or :meth:`abandon`; return the lines beyond ``after``.
 
-        Raises LedgerBusy another server held the head for too long, or the database lacks memory; nothing was written.
+        Raises LedgerBusy if another server held the head for too long, or the database lacks memory; nothing was
+        written.
         """
         psycopg = _psycopg()
         with self._guarded("locked"):

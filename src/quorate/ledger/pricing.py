@@ -24,8 +24,8 @@ def price(
 
     `event`: all that the reservation may release. `composition`: the ledger's rule. `delta`: δ of this reservation, in
     [0, 1); needed under ``"sum"``, unused under ``"zcdp"``. `epsilon`: ε to charge under ``"sum"``; not below the
-    event's price, which is charged where it is left out. Raises InvalidParameter a value is out of range, ``epsilon``
-    is below the price, or the price is not finite.
+    event's price, which is charged where it is left out. Raises InvalidParameter if a value is out of range,
+    ``epsilon`` is below the price, or the price is not finite.
     """
     if not isinstance(event, accounting.Event):
         raise InvalidParameter(f"event must be an event of quorate.accounting, got {type(event).__name__}")
@@ -85,7 +85,7 @@ def _priced_otherwise(
 def check_parts(event: accounting.Event, charged_to: Mapping[str, int] | None) -> None:
     """Refuse a purpose that is paid by a part which the event does not have.
 
-    Raises InvalidParameter the event is no ``Composed``, or has fewer parts.
+    Raises InvalidParameter if the event is no ``Composed``, or has fewer parts.
 
     Examples
     --------
@@ -105,8 +105,8 @@ def check_prices(state: LedgerState) -> None:
     The hash chain shows that no entry was changed alone, and anybody can compute it anew; this shows that each amount
     belongs to its event, for both relations where an entry has two.
 
-    Raises LedgerIntegrityError a reservation was charged less than its event costs; or its event cannot be read or
-    priced, or lacks the part that is to pay for a purpose: nothing of ours writes such an entry; UnsupportedEvent an
+    Raises LedgerIntegrityError if a reservation was charged less than its event costs; or its event cannot be read or
+    priced, or lacks the part that is to pay for a purpose: nothing of ours writes such an entry; UnsupportedEvent if an
     event is of a user's own kind, and nothing that was imported registered it. It is never taken for free.
     """
     composition: Composition = "zcdp" if state.budget is not None and state.budget.composition == "zcdp" else "sum"

@@ -151,9 +151,8 @@ class LedgerReadings:
     def verify(self, *, prices: bool = False) -> Head:
         """Read everything again, replay every rule, compare with the anchor and with what this process knows.
 
-        `prices`: whether to price every reservation again as well: no amount may be below what its event costs.
-        Returns: the newest entry. Raises LedgerIntegrityError something does not fit; the ledger is unhealthy from then
-        on.
+        `prices`: whether no amount may be below what its event costs. Returns the newest entry. Raises
+        LedgerIntegrityError if something does not fit; the ledger is unhealthy from then on.
         """
         self._journal.verify(*((check_prices,) if prices else ()))
         return self.head
@@ -161,8 +160,8 @@ class LedgerReadings:
     def check_receipt(self, receipt: Receipt) -> None:
         """Accept a receipt of this ledger.
 
-        Raises LedgerIntegrityError the chain does not hold the receipt's entry: an older or another ledger was put in
-        its place.
+        Raises LedgerIntegrityError if the chain does not hold the receipt's entry: an older or another ledger was put
+        in its place.
         """
         if not isinstance(receipt, Receipt):
             raise InvalidParameter(f"receipt must be a Receipt, got {type(receipt).__name__}")

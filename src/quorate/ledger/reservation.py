@@ -14,10 +14,9 @@ from typing import Any
 from quorate import accounting
 from quorate.errors import InvalidParameter, PreconditionFailed, note_charge
 from quorate.ledger.chain import Receipt, receipt_of
-from quorate.ledger.entries import Drawn
+from quorate.ledger.entries import Drawn, Part
 from quorate.ledger.fields import Json
 from quorate.ledger.journal import Journal
-from quorate.ledger.parts import Part
 from quorate.ledger.rules import (
     KEY_ANSWERED,
     KEY_USED,

@@ -84,7 +84,7 @@ def quota_of(state: LedgerState, client: str) -> Quota:
 def check_quota(state: LedgerState, client: str, count: int, at_most: int | None = None) -> None:
     """Refuse more answers than a client's quota has left, or than are left of `at_most`, where that is less.
 
-    Raises QuotaExhausted fewer are left.
+    Raises QuotaExhausted if fewer are left.
     """
     quota = quota_of(state, client)
     if at_most is not None and (quota.answers is None or at_most < quota.answers):
@@ -114,8 +114,8 @@ OTHER_DATA = (
 def apply(state: LedgerState, entry: Entry) -> None:
     """Add the next entry to ``state``, or raise and leave it as it was.
 
-    Raises LedgerIntegrityError the entry does not follow the newest one; BudgetExhausted, QuotaExhausted,
-    InvalidParameter, LedgerMismatch, MechanismClosed, PreconditionFailed what the entry says breaks a rule.
+    Raises LedgerIntegrityError if the entry does not follow the newest one; BudgetExhausted, QuotaExhausted,
+    InvalidParameter, LedgerMismatch, MechanismClosed or PreconditionFailed if what the entry says breaks a rule.
     """
     head = state.head
     if (entry.sequence, entry.previous) != (head.sequence + 1, head.hash):
@@ -281,7 +281,7 @@ def _check_stored(state: LedgerState, stored: Stored, session: int) -> None:
 def admit_opening(state: LedgerState, opened: Opened) -> Opened | int:
     """Open a ledger, or return its first entry where another server opened it just now, with the same budget.
 
-    Raises LedgerMismatch it was opened with another budget.
+    Raises LedgerMismatch if it was opened with another budget.
     """
     if not state.head.sequence:
         return opened
@@ -292,17 +292,17 @@ def admit_opening(state: LedgerState, opened: Opened) -> Opened | int:
 def admit_binding(state: LedgerState, fingerprint: str) -> Bound | int:
     """Bind the ledger, or return the newest entry where it is bound to this data set already.
 
-    Raises LedgerMismatch it is bound to another one (raised by the rule for the entry).
+    Raises LedgerMismatch if it is bound to another one (raised by the rule for the entry).
     """
     content = Bound(fingerprint=fingerprint)
     return state.head.sequence if content.fingerprint in state.fingerprints else content
 
 
 def admit_reservation(state: LedgerState, content: Reserved, *, stated: bool) -> Reserved | int:
-    """Charge a reservation, or return the one that this key of this client made by the same request.
+    """Charge a priced reservation, or return the one that this key of this client made by the same request.
 
-    `state`: the ledger so far. `content`: the reservation, priced. `stated`: whether its ε was stated by the caller,
-    and so must be that of the first request. Raises PreconditionFailed the key was used for another request.
+    `stated`: whether its ε was stated by the caller, and so must be that of the first request. Raises
+    PreconditionFailed if the key was used for another request.
     """
     use = state.keys.get((content.client, content.key))
     if use is None:
@@ -330,8 +330,8 @@ def admit_draw(state: LedgerState, content: Drawn, *, after: int | None = None) 
     ``content.first`` is filled in. A request whose earlier blocks hold no stored answer is counted again.
 
     `state`: the ledger so far. `content`: the block. `after`: where the block goes on in a stage of a sparse vector:
-    the newest block of that stage that the caller knows; None where it knows of none. Raises PreconditionFailed the key
-    was used for another request; MechanismClosed somebody else went on in the stage.
+    the newest block of that stage that the caller knows; None where it knows of none. Raises PreconditionFailed if the
+    key was used for another request; MechanismClosed if somebody else went on in the stage.
     """
     if content.key is not None and (use := state.keys.get((content.client, content.key))) is not None:
         check_same_request(use, content.kind, content.body_hash)
@@ -349,7 +349,7 @@ def admit_draw(state: LedgerState, content: Drawn, *, after: int | None = None) 
 def admit_answers(state: LedgerState, block: int, answers: Json) -> Stored | int:
     """Store the answers of a block, or return the entry that stored the very same ones.
 
-    Raises PreconditionFailed the block has other answers already (raised by the rule for the entry).
+    Raises PreconditionFailed if the block has other answers already (raised by the rule for the entry).
     """
     known = state.blocks.get(block)
     if known is not None and known.stored is not None and known.answers == answers:
@@ -360,7 +360,7 @@ def admit_answers(state: LedgerState, block: int, answers: Json) -> Stored | int
 def check_budget(state: LedgerState, budget: Budget | None) -> None:
     """Refuse to open a ledger with another budget than its own.
 
-    Raises LedgerMismatch the budgets differ.
+    Raises LedgerMismatch if the budgets differ.
     """
     if budget is not None and state.budget is not None and not budget.same_as(state.budget):
         own = state.budget

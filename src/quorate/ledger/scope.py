@@ -111,11 +111,7 @@ class GuaranteeScope:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class OtherCharge:
-    """What a reservation comes to for the other of the two relations "add or remove" and "replace".
-
-    `neighbours`: the change, in a phrase: "replace one person". `event`: what is released, as it is priced for that
-    change. `amounts`: its price, by the ledger's rule.
-    """
+    """What a reservation comes to for the other of the two relations "add or remove" and "replace"."""
 
     neighbours: str
     event: Json
@@ -140,11 +136,7 @@ class OtherCharge:
 def amounts_for(
     change: Change, amounts: BudgetUnits, scope: GuaranteeScope | None, also: OtherCharge | None
 ) -> BudgetUnits | None:
-    """Return what a charge comes to for a change; None where it does not tell.
-
-    `change`: for which change. `amounts`: what was charged, for the change of `scope`. `scope`: of the charge. `also`:
-    what it comes to for the other relation.
-    """
+    """Return what a charge comes to for a change, by its own scope or the other relation; None where neither tells."""
     if scope is None:
         return None
     if change in IMPLIED[relation_that_holds(scope).change]:
@@ -166,11 +158,10 @@ def relation_that_holds(scope: GuaranteeScope) -> Neighbouring:
 
 
 def combined_scope(scopes: Iterable[GuaranteeScope]) -> GuaranteeScope:
-    """Return what guarantees of these scopes cover together.
+    """Return what guarantees of these scopes, oldest first, cover together, with every caveat of any of them.
 
-    `scopes`: at least one, oldest first. Returns: with every caveat of any of them. Where some hold for replacements
-    alone, the whole does too, and says so. Raises PreconditionFailed if they are about different units, or about
-    changes that no phrase here covers.
+    Where some hold for replacements alone, the whole does too, and says so. Raises PreconditionFailed if they are about
+    different units, or about changes that no phrase here covers.
     """
     every = list(scopes)
     if not every:

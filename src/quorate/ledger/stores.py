@@ -61,9 +61,9 @@ def store_at(path: str | os.PathLike[str] | None, *, create: bool) -> LedgerStor
 
     `path`: a SQLite file; a URL of PostgreSQL (``postgresql://``, the extra ``postgres``); or a URL of a registered
     scheme, or of one that an installed package declares (:mod:`quorate.plugins`). None keeps the ledger in memory.
-    `create`: whether a ledger may be made there; one in memory is always new. Raises InvalidParameter a ledger in
-    memory is not to be made; or no store has the URL's scheme; PreconditionFailed there is no file, and none is to be
-    made.
+    `create`: whether a ledger may be made there; one in memory is always new. Raises InvalidParameter if a ledger in
+    memory is not to be made; or no store has the URL's scheme; PreconditionFailed if there is no file, and none is to
+    be made.
     """
     if path is None:
         if not create:

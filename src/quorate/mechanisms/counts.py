@@ -25,7 +25,7 @@ _CELLS_AT_ONCE = 2**20
 def one_query(counts: IntArray, *, n_classes: int | None = None) -> IntArray:
     """Return one query's counts ``(n_classes,)`` as the one row of ``(1, n_classes)``, checked.
 
-    Raises InvalidParameter see :func:`many_queries`.
+    Raises InvalidParameter as :func:`many_queries` does.
     """
     if not isinstance(counts, np.ndarray) or counts.ndim != 1:
         raise InvalidParameter("counts must be one query's votes, an int64 array (n_classes,); pass one row")

@@ -180,10 +180,8 @@ def check_affordable(
 ) -> None:
     """Raise what a fit would raise on its ledger now; nothing is charged, bound or written.
 
-    `given`: the argument of an estimator. `charge_on`: what the fit would ask of a ledger. `budget`: what a new ledger
-    would be opened with. `fingerprint`: keyed hash of the private data. `reworded`: what the fit would make of a
-    budget's refusal by the open ledger, in its own words. Raises BudgetExhausted if too little is left; LedgerMismatch
-    if the ledger belongs to other data.
+    `budget`: of a ledger that is new. `reworded`: what the fit would make of a budget's refusal, in its own words.
+    Raises BudgetExhausted if too little is left; LedgerMismatch if the ledger belongs to other data.
     """
     place = ledger_location(given)
     if isinstance(place, Path):

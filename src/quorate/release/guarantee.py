@@ -150,9 +150,8 @@ def weakest_that_holds(scope: GuaranteeScope) -> GuaranteeScope:
 
 
 def ledger_scope(ledger: Ledger, *, seeded: bool) -> GuaranteeScope:
-    """Scope of the guarantee of everything that was charged to a ledger, with every caveat.
+    """Return the scope of the guarantee of everything that was charged to a ledger, with every caveat.
 
-    `ledger`: with one reservation at least that states its scope. `seeded`: whether the run that asks had seeded noise.
     Raises PreconditionFailed if no reservation says whose data it protects.
     """
     scope, reservations = ledger.scope, ledger.reservations()

@@ -147,9 +147,7 @@ def fingerprint_key(
 def with_key(ledger: Path | Ledger | None, make: Callable[[Secret[bytes]], T], *, begin: bool = True) -> T:
     """Make something with the key beside a ledger, and leave no key behind where making it is refused.
 
-    `ledger`: as for :func:`fingerprint_key`. `make`: from the key to what is made with it. It is called again where
-    another process has put its key there meanwhile. `begin`: whether a key that is not there yet is written, once
-    `make` has returned.
+    It is made again where another process has put its key there meanwhile. `begin`: as for :func:`fingerprint_key`.
     """
     while True:
         key = fingerprint_key(ledger, begin=False)

@@ -20,6 +20,7 @@ CHUNK = 64  # teachers a stage: what a killed run trains again at most
 COORDINATES = "coordinates"  # the stage of the direct method: what its rounds are computed in
 FIRST_TEACHERS = "teachers-00000"  # the stage of the first chunk of them
 FINISHED = "asked"  # the stage that says that a strategy has stopped
+COUNTED = "counted"  # how stages begin that hold the summed votes of a chunk of teachers which no file can hold
 PROMPTED, CALLED = "prompted", "called"  # how stages begin that hold one teacher's votes: a prompt's, or a command's
 
 
@@ -40,9 +41,9 @@ def pool_stage(key: str) -> str:
 
 
 def votes_stage(kind: str, number: int) -> str:
-    """Name the stage that holds the votes of one teacher.
+    """Name the stage that holds the votes of one teacher, or of a chunk.
 
-    `kind`: :data:`PROMPTED` or :data:`CALLED`. `number`: the teacher's number.
+    `kind`: :data:`PROMPTED`, :data:`CALLED` or :data:`COUNTED`. `number`: the teacher's number, or its first one's.
 
     Examples
     --------

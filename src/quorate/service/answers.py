@@ -18,8 +18,7 @@ Status: TypeAlias = Literal["answered", "declined"]
 class LabelRequest:
     """One request that waits for its answers.
 
-    `client`: who is charged. `rows`: the points, read strictly. `quota`: how many answers may be charged for this
-    client in its whole life. `key`, `body`: idempotency key, and the digest of the request that it is bound to.
+    `quota`: answers that may be charged for the client in its whole life. `body`: a digest that `key` is bound to.
     """
 
     client: str
@@ -31,10 +30,9 @@ class LabelRequest:
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """What one point gets.
+    """What one point gets: a class, or None where the mechanism declined; and who answers.
 
-    `label`: a class; None where the mechanism declined. `status`: whether there is a class. `by`: who answers: the
-    ensemble, from what was kept back; the student, for free; the model of a direct run, for free.
+    `by`: "ensemble", from what was kept back; "student" or "model", for free.
     """
 
     label: Any
@@ -60,10 +58,9 @@ Reply: TypeAlias = Answered | Problem
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Standing:
-    """What is left, as of the newest block. Nothing of it depends on votes but through answers that were released.
+    """What is left, as of the newest block; it depends on votes through released answers alone.
 
-    `answers_left`, `answers_reserved`: of the answers kept back; None where every prediction is free. `epsilon`,
-    `delta`: spent, and the cap. `entries`, `head`: of the ledger.
+    `answers_left`, `answers_reserved`: None where every prediction is free. `epsilon`, `delta`: spent, and the cap.
     """
 
     answers_left: int | None
@@ -92,5 +89,5 @@ class Answers(Protocol):
     def answer(self, block: Sequence[LabelRequest]) -> list[Reply]:
         """Answer the requests of a block, one reply each, in their order.
 
-        Raises LedgerIntegrityError the ledger failed; nothing of the block may leave.
+        Raises LedgerIntegrityError if the ledger failed; nothing of the block may leave.
         """

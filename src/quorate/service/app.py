@@ -41,17 +41,7 @@ ENDS_WITHIN: Final = 5.0  # seconds for a thread that still answers somebody who
 
 @dataclass(frozen=True, kw_only=True)
 class Served:
-    """A run that is open for service.
-
-    `title`: the run's name.
-    `method`: whether an ensemble answers, or a released model.
-    `answers`: what answers blocks.
-    `features`: what rows look like.
-    `classes`: the declared classes.
-    `guarantee`: what was promised, for programs.
-    `verified_at`: when the ledger was verified, ISO 8601.
-    `history`: the ledger's past, for the page.
-    """
+    """A run that is open for service: what answers, and what the page shows of it."""
 
     title: str
     method: Literal["votes", "direct"]

@@ -166,16 +166,7 @@ section.time figure:first-child, section.time figure:first-child h3 { margin-top
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """All that the page is made of.
-
-    `title`: the run's name.
-    `standing`: what is left.
-    `history`: the ledger's past.
-    `records`: counts since the start.
-    `healthy`: whether anything is answered.
-    `after_budget`: "student" or "refuse".
-    `shown_at`: when the page was made.
-    """
+    """All that the page is made of; `shown_at` is when, and `healthy` whether anything is answered."""
 
     title: str
     standing: Standing

@@ -109,11 +109,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """What a row must look like, from the public side alone.
+    """What a row must look like, from the public side alone: an object of named columns, or a list of numbers.
 
-    `columns`: in the order of the pool. `named`: whether a row is an object of its columns' names; else a list of
-    numbers. `sparse`: whether the models take sparse rows; then an object of places ({"17": 1}) will do as well, and
-    the rest is 0.
+    Where models take sparse rows, an object of places ({"17": 1}) will do as well, and the rest is 0.
     """
 
     columns: tuple[Column, ...]
@@ -131,15 +129,10 @@ class Features:
         complete: Sequence[str] = (),
         largest: float = inf,
     ) -> Features:
-        """Read them off the public pool.
+        """Read them off the public pool, the run's reader, and what its encoder and its models take.
 
-        `pool`: public rows.
-        `reader`: what reads tables for the run.
-        `encoder`: the public encoder that the models stand behind.
-        `nullable`: whether the models take missing values.
-        `complete`: columns that must have a value all the same.
-        `largest`: the largest number, in size, that the declared kinds of models hold.
-
+        `nullable`: whether models take missing values. `complete`: columns that must have one all the same. `largest`:
+        the largest number, in size, that the declared kinds of models hold.
         """
         if not is_frame(pool):
             places = range(width(pool))
@@ -162,10 +155,9 @@ class Features:
         return cls(tuple(described), True, False)
 
     def parse(self, rows: Sequence[Any], place: str = "/rows/{}") -> list[Row]:
-        """Read rows.
+        """Read the rows of a request; `place` is the JSON pointer of a row.
 
-        `rows`: as the request has them. `place`: the JSON pointer of a row, with {} for its number. Raises Problem
-        naming the row and the column.
+        Raises Problem naming the row and the column.
         """
         read = self._named if self.named else self._listed
         return [read(row, place.format(number)) for number, row in enumerate(rows)]

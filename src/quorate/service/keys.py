@@ -41,15 +41,10 @@ _NOBODY = "0" * 64  # what an unknown key's hash is compared with, so that it ta
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Key:
-    """What is known of a key.
+    """What is known of a key; the client of its charges in the ledger is ``key:<id>``.
 
-    `id`: twelve hexadecimal digits; the client of its charges in the ledger is ``key:<id>``.
-    `name`: whose it is, in its owner's words.
-    `scopes`: what it may do: "ask" for answers, "read" the budget and the guarantee, "admin" the metrics, and read.
-    `hash`: SHA-256 of the secret, hexadecimal.
-    `created`: when, ISO 8601 in UTC.
-    `expires`, `revoked`: when it ends, or was ended.
-    `quota`: how many answers may be charged for it, in its whole life; None where the cap for all is its only limit.
+    `scopes`: "ask" for answers, "read" the budget and the guarantee, "admin" the metrics too. `hash`: SHA-256 of the
+    secret. `quota`: answers in its whole life; None where the cap for all is its only limit.
     """
 
     id: str
@@ -78,8 +73,7 @@ class Key:
 class KeyFile:
     """The keys of one run, in its private side; readable by their owner alone.
 
-    `private`: the private side of the run's folder. `clock`: returns the time, with a time zone. A running service sees
-    a new or a revoked key with the next request: the file is read again where it was changed.
+    A running service sees a new or a revoked key with the next request: a file that was changed is read again.
     """
 
     def __init__(self, private: Path, *, clock: Callable[[], datetime] = lambda: datetime.now(UTC)) -> None:

@@ -47,9 +47,8 @@ _FORMAT = "quorate service models 1"
 
 
 def open_student(folder: RunFolder, *, trusted: Sequence[str] = ()) -> Any:
-    """Open the published student, or the model of a direct run.
+    """Open the published student, or the model of a direct run; `trusted` are types beside scikit-learn's.
 
-    `folder`: of a finished run. `trusted`: types that are opened beside those of scikit-learn, by their full names.
     Raises PreconditionFailed if the file is not what the run published, or holds a type that is not trusted.
     """
     return student_from(
@@ -123,13 +122,11 @@ def opened(
     watch: Watch | None = None,
     clock: Callable[[], datetime] = lambda: datetime.now(UTC),
 ) -> Iterator[Served]:
-    """Open a finished run for service; it is let go of at the end.
+    """Open a finished run for service, and let go of it at the end; teachers that were not kept are trained again.
 
-    `root`: the run's folder. `service`: how it is served. `watch`: ``watch(stage, done, total)``: teachers that were
-    not kept are trained again, and come out the same. `clock`: returns the time, with a time zone. Raises
-    PreconditionFailed if the run is not finished, or one of its files is not what the run wrote; SeededNoiseRefused if
-    its noise was seeded; LedgerBusy if another process holds its ledger; LedgerIntegrityError if the ledger is not
-    whole.
+    Raises PreconditionFailed if the run is not finished, or one of its files is not what the run wrote;
+    SeededNoiseRefused if its noise was seeded; LedgerBusy if another process holds its ledger; LedgerIntegrityError if
+    the ledger is not whole.
     """
     settings, folder = settings_of(root), RunFolder(root)
     facts = read_facts(root)

@@ -60,11 +60,10 @@ RETRY_AFTER: Final = {"rate-limited": 1, "overloaded": 1, "stopping": 5, "teache
 
 
 class Problem(Exception):
-    """A request that is refused; nothing was charged, unless `charged` says so.
+    """A request that is refused; nothing was charged, unless `charged` says so. It holds no value of the request.
 
-    `code`: one of :data:`PROBLEMS`. `detail`: what to do. It never holds a value of the request. `field`: the place in
-    the body, as a JSON pointer (RFC 6901) of names that are the service's own and of numbers. `charged`: whether
-    answers may have been charged all the same. `**facts`: further members, numbers alone.
+    `code`: one of :data:`PROBLEMS`. `field`: the place in the body, as a JSON pointer (RFC 6901) of names that are the
+    service's own and of numbers. `**facts`: further members, numbers alone.
     """
 
     def __init__(

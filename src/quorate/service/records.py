@@ -45,11 +45,7 @@ _HELP = {
 
 @dataclass(slots=True)
 class Records:
-    """Counts and log lines.
-
-    `write`: takes one line of the log; it neither waits nor fails (:mod:`.log`). `dropped`: returns how many lines of
-    the log were dropped. `clock`: returns the time, with a time zone.
-    """
+    """Counts and log lines; `write` neither waits nor fails, and `dropped` says how many lines of the log were lost."""
 
     write: Callable[[str], None]
     dropped: Callable[[], int] = lambda: 0
@@ -126,11 +122,7 @@ _AFTER_A_CUT: Final = {False: "", True: "\n"}
 
 
 class Log:
-    r"""Writes lines to a descriptor of its own.
-
-    `descriptor`: where to; it is closed at the end. None, where there is no such place: then every line is dropped.
-    `most`: lines that may wait; further ones are dropped.
-    """
+    """Writes lines to a descriptor of its own; without one, and beyond `most` that wait, lines are dropped."""
 
     def __init__(self, descriptor: int | None, *, most: int = MOST) -> None:
         self._descriptor, self._most = descriptor, most

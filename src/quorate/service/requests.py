@@ -34,10 +34,9 @@ _BRACKETS = re.compile(r"[\[\]{}]")
 
 
 def read_json(body: bytes) -> Any:
-    """Read a body strictly.
+    """Read a body of UTF-8 strictly; whole numbers of more than 18 digits come as floats.
 
-    `body`: UTF-8, without a byte order mark. Returns: numbers are finite; whole ones of more than 18 digits come as
-    floats. Raises Problem whatever is wrong; no word of it is of the body.
+    Raises Problem whatever is wrong; no word of it is of the body.
     """
     try:
         text = body.decode("utf-8")
@@ -161,11 +160,7 @@ async def read_body(request: Request, settings: ServiceSettings) -> bytes:
 def question_of(
     body: bytes, headers: Mapping[str, str], key: Key, features: Features, *, max_rows: int
 ) -> tuple[LabelRequest, bool]:
-    """Read what a body asks.
-
-    Returns: `asked`: what waits for its answers. `one`: whether it is one point, and not a list of them. Raises Problem
-    naming the field.
-    """
+    """Return what a body asks, and whether it is one point and not a list of them. Raises Problem naming the field."""
     tree = read_json(body)
     if type(tree) is not dict:
         raise Problem("wrong-type", 'an object is expected: {"row": …} or {"rows": […]}', field="")

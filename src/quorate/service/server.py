@@ -43,8 +43,7 @@ BACKLOG: Final = 128  # connections taken at a time, and that wait to be taken
 def descriptors_for(connections: int) -> int:
     """Raise the limit on open files as far as so many connections need it; return how many files they may leave open.
 
-    `connections`: how many may be open at a time. Raises PreconditionFailed if there is no room for any connection
-    under the limit.
+    Raises PreconditionFailed if there is no room for any connection under the limit.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     free = os.dup(0) if _is_open(0) else os.open(os.devnull, os.O_RDONLY)  # the lowest that is free: all below are used

@@ -24,12 +24,9 @@ GATHER_SECONDS: Final = 0.010
 
 
 class AnsweringThreads:
-    """Answers what waits, block by block.
+    """Answers what waits, block by block; beyond `max_waiting` requests are refused. `failed` is told what went wrong.
 
-    `answers`: what answers a block. `max_waiting`: requests that may wait at a time; further ones are refused.
-    `threads`: how many blocks are under way at a time. `failed`: told what went wrong, in one of the threads; what it
-    raises is nobody's. What one block waits for depends on who asked at the same time, never on how anybody was
-    answered.
+    What one block waits for depends on who asked at the same time, never on how anybody was answered.
     """
 
     def __init__(

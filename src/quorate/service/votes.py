@@ -48,17 +48,10 @@ def _free(asked: LabelRequest, left: int, quota: Quota, drawn: int) -> int:
 
 
 class EnsembleAnswers:
-    """Answers blocks by the ensemble, and by the student where nothing is left.
+    """Answers blocks by the ensemble, and by the student for free where nothing is left, unless that is to `refuse`.
 
-    `online`: charges, draws and remembers.
-    `ledger`: open, and nobody else's.
-    `student`: from rows to classes; free.
-    `classes`: the declared classes.
-    `features`: what rows look like.
-    `refuse`: whether a request is refused where fewer answers are left than it has new points.
-    `charged`: told what is left, after each block that drew.
-    `digests`: from rows to one digest each, by which answers are found.
-    `view`: from rows to what the teachers see of them.
+    `charged`: called with what is left, after each block that drew. `digests`, `view`: from rows to the digests by
+    which answers are kept, and to what the teachers see.
     """
 
     def __init__(
@@ -304,11 +297,7 @@ class EnsembleAnswers:
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswers:
-    """Answers blocks by a released model: every prediction is free.
-
-    `model`: from rows to classes. `features`: what rows look like. `standing`: of the ledger when the service was
-    started; predicting changes nothing of it.
-    """
+    """Answers blocks by a released model: every prediction is free, and the ledger stays as it was opened."""
 
     model: Callable[[Rows], list[Any]]
     features: Features

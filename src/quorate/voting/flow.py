@@ -55,7 +55,7 @@ from quorate.run.stage_store import CHUNK, FINISHED, NoStages, StageStore, pool_
 from quorate.students import StudentData, class_probabilities
 from quorate.types import FloatArray, IntArray, Secret, Watch, derive
 from quorate.voting import claims as checks
-from quorate.voting.kept_votes import are_calls, votes_by_call
+from quorate.voting.kept_votes import CountedChunks, are_calls, can_be_counted_on_the_way, votes_by_call
 from quorate.voting.prompted import are_prompts, votes_by_prompt
 from quorate.voting.scope import scope_of
 from quorate.voting.task import Task
@@ -267,18 +267,23 @@ def votes(
     stored = stages.load(stage, key)
     if stored is not None and not task.recipe.online_answers:
         return None, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
-    ensemble = teachers(task, stages, see, shards=shards)
     if stored is not None:
+        ensemble = teachers(task, stages, see, shards=shards)
         return ensemble, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
     asked = task.views.teacher(take(task.inputs.public, queries))
+    chunks = None
+    if stages.keeps and can_be_counted_on_the_way(task):
+        chunks = CountedChunks(task, stages, lambda voters: asked_of(task, Ensemble(voters, task.n_classes), asked))
+    ensemble = teachers(task, stages, see, shards=shards, chunks=chunks)
     see = _told_apart(task, see)
     see("votes", 0, task.recipe.n_teachers)
     counts = asked_of(task, ensemble, asked, progress=in_teachers(task, see), scheduler=task.scheduler, stages=stages)
+    counts = counts if chunks is None else chunks.beside(counts)
     if stages.keeps:
         content = io.BytesIO()
         np.save(content, counts.reveal(), allow_pickle=False)
         stages.save(stage, key, content.getvalue())
-    return ensemble, counts
+    return (None if chunks else ensemble), counts  # teachers without those of counted chunks are no ensemble
 
 
 def _told_apart(task: Task, see: Watch) -> Watch:
@@ -335,34 +340,46 @@ def predictions(task: Task, queries: IntArray, so_far: Released) -> FloatArray |
     return class_probabilities(student, pool, task.inputs.classes)
 
 
-def teachers(task: Task, stages: StageStore, see: Watch, *, shards: Secret[IntArray] | None = None) -> Ensemble:
+def teachers(
+    task: Task,
+    stages: StageStore,
+    see: Watch,
+    *,
+    shards: Secret[IntArray] | None = None,
+    chunks: CountedChunks | None = None,
+) -> Ensemble:
     """Train the teachers chunk by chunk, so that a killed run goes on from the last whole chunk.
 
     `shards` are those of :func:`shards_of`, looked at; they are worked out and looked at here where they are not given.
+    `chunks` counts votes of teachers that cannot be stored; these are not among those that are returned.
     """
     told, see = task.recipe.n_teachers, _told_apart(task, see)
     if shards is None:
         shards = shards_of(task)
         checks.shards(task, shards)
     n_shards, seeds = task.number_of_shards(shards), _seeds(task, shards)
-    chunks: dict[int, list[Secret[tuple[Voter, ...]]]] = {}
+    parts: dict[int, list[Secret[tuple[Voter, ...]]]] = {}
     wanted: dict[int, range] = {}
     made_from = task.stage_inputs
     keys = {start: stage_key(task.key, _stage(start), made_from) for start in range(0, n_shards, CHUNK)}
     for start, key in keys.items():
         stored = stages.load(_stage(start), key)
-        if stored is None:
+        if stored is None and not (chunks is not None and chunks.has(start)):
             wanted[start] = range(start, min(start + CHUNK, n_shards))
-        chunks[start] = [] if stored is None else [load_voters(stored, task.trainer)]
+        parts[start] = [] if stored is None else [load_voters(stored, task.trainer)]
     for numbers, voters in trained(task, shards, list(wanted.values()), seeds=seeds, see=see):
         start = numbers.start // CHUNK * CHUNK
-        chunks[start].append(voters)
+        parts[start].append(voters)
         if stages.keeps and numbers.stop == wanted[start].stop:
-            written = dump_voters(Secret(tuple(voter for each in chunks[start] for voter in each.reveal())))
+            whole = Secret(tuple(voter for part in parts[start] for voter in part.reveal()))
+            written = dump_voters(whole)
             if written is not None:  # what skops cannot write is trained again when it is needed
                 stages.save(_stage(start), keys[start], written.reveal())
+            elif chunks is not None:
+                chunks.add(start, whole)
+                parts[start] = []
     see("teachers", told, told)
-    return Ensemble.from_chunks([part for each in chunks.values() for part in each], task.n_classes)
+    return Ensemble.from_chunks([part for chunk in parts.values() for part in chunk], task.n_classes)
 
 
 def _seeds(task: Task, shards: Secret[IntArray]) -> Secret[IntArray] | None:

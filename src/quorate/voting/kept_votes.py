@@ -2,6 +2,7 @@
 
 Where nothing that was trained can be stored, as with prompts and with commands that train anew at every call, the votes
 are all that was done. Those of each teacher are a stage of their own, under a key as that of their sum, and as private.
+Of trained teachers that cannot be stored, such as those of a boosting library, the votes of a chunk are kept as a sum.
 """
 
 from __future__ import annotations
@@ -12,10 +13,10 @@ from typing import Any
 import numpy as np
 
 from quorate.data.rows import n_rows
-from quorate.ensemble import CommandTeacher, Ensemble
+from quorate.ensemble import ChatTeacher, CommandTeacher, Ensemble, Voter
 from quorate.ensemble.counting import add_votes, code_type
 from quorate.ensemble.votes import BLOCK, votes_of_each
-from quorate.run.stage_store import CALLED, StageStore, stage_key, votes_stage
+from quorate.run.stage_store import CALLED, COUNTED, StageStore, stage_key, votes_stage
 from quorate.types import IntArray, Secret
 from quorate.voting.task import Task
 
@@ -45,6 +46,52 @@ class KeptVotes:
     def _place(self, number: int) -> tuple[str, str]:
         stage = votes_stage(self._kind, number)
         return stage, stage_key(self._task.key, stage, self._task.cache_inputs) if self._stages.keeps else ""
+
+
+class CountedChunks:
+    """Summed votes of chunks of teachers that no file can hold, on the run's own queries.
+
+    `task`: whose teachers are not asked later. `stages`: where sums are kept. `count`: from some voters to their votes
+    on the queries, ``(n_queries, n_classes)``.
+    """
+
+    def __init__(
+        self, task: Task, stages: StageStore, count: Callable[[Secret[tuple[Voter, ...]]], Secret[IntArray]]
+    ) -> None:
+        self._task, self._stages, self._count = task, stages, count
+        self._sums: dict[int, Secret[IntArray]] = {}
+
+    def __bool__(self) -> bool:
+        """Whether there is any such chunk."""
+        return bool(self._sums)
+
+    def has(self, start: int) -> bool:
+        """Whether the votes of the chunk that begins with this teacher are known, here or where they are kept."""
+        if start not in self._sums and (content := self._stages.load(*self._place(start))) is not None:
+            votes = np.frombuffer(content, dtype=np.int64).reshape(-1, self._task.n_classes)
+            self._sums[start] = Secret(votes)
+        return start in self._sums
+
+    def add(self, start: int, voters: Secret[tuple[Voter, ...]]) -> None:
+        """Count and keep the votes of a whole chunk."""
+        self._sums[start] = self._count(voters)
+        self._stages.save(*self._place(start), self._sums[start].reveal().tobytes())
+
+    def beside(self, counts: Secret[IntArray]) -> Secret[IntArray]:
+        """Return the votes of all chunks, with those of the other teachers."""
+        return Secret(sum((votes.reveal() for votes in self._sums.values()), start=counts.reveal()))
+
+    def _place(self, start: int) -> tuple[str, str]:
+        stage = votes_stage(COUNTED, start)
+        return stage, stage_key(self._task.key, stage, self._task.stage_inputs)
+
+
+def can_be_counted_on_the_way(task: Task) -> bool:
+    """Tell whether votes are all that is wanted of a task's teachers, which are trained on this machine."""
+    untrained = isinstance(task.teacher, CommandTeacher | ChatTeacher)
+    return not (
+        untrained or task.recipe.online_answers or task.recipe.mechanism.takes == "scores" or task.scheduler is not None
+    )
 
 
 def are_calls(task: Task) -> bool:

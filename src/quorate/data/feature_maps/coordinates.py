@@ -46,11 +46,9 @@ FINEST = 12  # and multiples of 2^-12 at the finest: entries are about 1
 @stored_as("quorate.data.feature_maps.factored.FactoredRows")
 @dataclass(frozen=True, slots=True, eq=False)
 class FactoredRows:
-    """Integer coordinates of sparse rows, as images times a matrix.
+    """Integer coordinates of sparse rows, as images times a matrix of integers; `lengths` are those of the coordinates.
 
-    `images`: integers; all 0 in a row whose coordinates would be too long, or are no numbers. `matrix`: integers.
-    `bound`: what the Euclidean length of no row of `images` passes. `lengths`: euclidean lengths of the coordinates: of
-    an exact sum of squares, one rounding.
+    Images are 0 in a row whose coordinates would be too long, or are no numbers; no row of them is longer than `bound`.
     """
 
     images: Any = field(repr=False)
@@ -323,13 +321,10 @@ class PublicCoordinates:
 
     @classmethod
     def of_words(cls, feature_map: FeatureMap, whitening: Any, *, most_bits: float) -> PublicCoordinates | None:
-        """Round the whitening so that coordinates of sparse rows need not be written out (:mod:`.factored`).
+        """Round the whitening so that coordinates of sparse rows need not be written out; None where a column is lost.
 
-        The rounded matrix is the whitening from then on: coordinates are images times the matrix, and nothing is
-        rounded after that. None where the shortest column would be lost in the rounding, or columns are too long.
-
-        `feature_map`: of sparse images. `whitening`: as for :meth:`of`. Where it is of single precision already, its
-        memory is taken over. `most_bits`: coordinates are multiples of no less than ``2**-most_bits``.
+        The rounded matrix is the whitening from then on: coordinates are images times the matrix, in steps of no less
+        than ``2**-most_bits``, and nothing is rounded after that. The memory of one in single precision is taken over.
         """
         lengths = np.sqrt(np.einsum("ij,ij->j", whitening, whitening)).astype(np.float64)
         most = 2.0 ** (SINGLE_BITS - feature_map.bits) / (feature_map.bound * (1 + 1e-6))  # a column's length

@@ -88,9 +88,8 @@ def bits_for(bound: float) -> int:
 
 
 def unit_rows(rows: Any, bits: int) -> Any:
-    r"""Scale each row to length one and put it on a grid; a row of zeros stays.
+    r"""Scale each row to length one, in whole steps of ``2**-bits``; a row of zeros stays.
 
-    `rows`: finite numbers of any size. `bits`: the grid has steps of ``2**-bits``. Returns: integer numbers of steps.
     Each row is a function of that row, `bits` and the number of columns. The length is that of the row rounded to g
     bits below its largest entry's power of two, with :math:`2 g + \log_2 (\text{columns}) \le 52`, so that the sum of
     squares is exact in any order.

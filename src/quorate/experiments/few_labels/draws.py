@@ -25,14 +25,10 @@ Chooser: TypeAlias = Callable[[Points, CodedLabels, int], Concept]
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class LearningTask:
-    """Labels that are wrong, and how well they are to be learned all the same.
+    """Labels of which some are wrong, and the error beyond the best concept's that is to be reached all the same.
 
-    `label_noise`: what share of the labels is wrong, below one half.
-    `excess`: the error beyond the best concept's that is to be reached.
-    `epsilons`: the largest first.
-    `most_rows`: where the search for the number of rows gives up.
-    `repeats_of`: one repeat is made of so many that were asked for.
-    `hardest`: whether only those are tried that come near.
+    `most_rows`: where the search for the number of rows gives up. `repeats_of`: one repeat is made of so many that were
+    asked for. `hardest`: whether only those learners are tried that come near.
     """
 
     label_noise: float
@@ -47,15 +43,9 @@ class LearningTask:
 class Size:
     """How much of the experiment is run: all of it by default, less in a test.
 
-    `bits`: domains of :math:`2^{bits}` points for the thresholds.
-    `labels`: numbers of labels that are tried, increasing.
-    `at_labels`: at which of them the error is quoted.
-    `samples`: labelled samples for each sample of unlabelled rows, each with a choice of its own.
-    `unlabelled`: numbers of unlabelled rows that are tried beside the theorem's, increasing.
-    `sanitized_rows`: unlabelled rows on small grids, where no number of them is proven to be enough.
-    `tasks`: for the transformations to any labels.
-    `rectangle_labels`: numbers of labels of Adult's rectangle.
-    `rectangle_draws`, `direct_draws`: draws for it at least, and of them for the direct method beside it.
+    `labels`, `unlabelled`: numbers of rows that are tried, increasing. `at_labels`: at which the error is quoted.
+    `samples`: labelled ones for each sample of unlabelled rows. `sanitized_rows`: unlabelled rows on small grids, where
+    no number is proven to be enough.
     """
 
     bits: tuple[int, ...] = (8, 16, 24, 32)

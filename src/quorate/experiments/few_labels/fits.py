@@ -160,11 +160,9 @@ _SHARED = 4  # labelled samples for one sanitized table
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Cell:
-    """One construction at one ε and α.
+    """One construction at one ε and α, beside the base learner at the price and the error of the whole.
 
-    `name`: of the construction. `learner`: as it is asked. `alone`: the base learner at the price and the error of the
-    whole. `any_labels`: whether both are asked for labels that no concept explains. `case`: where it pays, in words;
-    what is known where it does not.
+    `any_labels`: whether both are asked for labels that no concept explains. `case`: where it pays, in words.
     """
 
     name: str

@@ -37,8 +37,7 @@ from quorate.learners.agnostic.price import (
     rows_for,
     short_of,
 )
-from quorate.learners.base.choice_bound import growth_of
-from quorate.learners.base.exponential import MECHANISMS, Selection, check_labelled
+from quorate.learners.base.exponential import MECHANISMS, Selection, check_labelled, growth_of
 from quorate.learners.concepts.protocol import Concept, Points
 from quorate.learners.fit_charge import Plan, RowsNeeded
 from quorate.learners.private_learner import PrivateLearner
@@ -133,11 +132,9 @@ class AnyLabels(TransformedLearner, Generic[Split], metaclass=ABCMeta):
 @stored_as("quorate.learners.agnostic.AgnosticPlan")
 @dataclass(frozen=True, kw_only=True)
 class AgnosticPlan(Plan):
-    """The calibrated parameters of one AgnosticLearner.
+    """The calibrated parameters of one AgnosticLearner: its price, and its base learner at a share of the budget.
 
-    `price`: how many rows are relabelled, and how the budget is split. `excess`: what is proven: the error beyond the
-    best concept's is at most this, but for a probability β; no bound above 1. `base`: the base learner, at its share of
-    the budget. `base_fit`: how it is run.
+    `excess`: the error beyond the best concept's is at most this, but for a probability β; no bound above 1.
     """
 
     price: AgnosticPrice

@@ -32,8 +32,7 @@ from quorate.learners.agnostic.price import (
     short_of,
 )
 from quorate.learners.agnostic.voting import PURPOSE, Hypotheses, PredictionPlan, plan_predictions
-from quorate.learners.base.choice_bound import growth_of
-from quorate.learners.base.exponential import MECHANISMS, Selection
+from quorate.learners.base.exponential import MECHANISMS, Selection, growth_of
 from quorate.learners.concepts.protocol import Concept, ConceptClass
 from quorate.learners.fit_charge import LABELLED_IS_PUBLIC, REPLACE_ONE_RECORD, RowsNeeded
 from quorate.learners.sample import UNLABELLED, Sample, read_sample, refuse_groups, two_classes

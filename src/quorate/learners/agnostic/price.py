@@ -24,8 +24,7 @@ from quorate.accounting import ApproxDP, PureDP
 from quorate.arguments import count, real
 from quorate.errors import DataRefused, InvalidParameter, QuorateError
 from quorate.learners.amplification import largest_count, random_arrangement, smallest_count
-from quorate.learners.base.choice_bound import chosen, growth_of
-from quorate.learners.base.exponential import MECHANISMS, Selection
+from quorate.learners.base.exponential import MECHANISMS, Selection, chosen, growth_of
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.mechanisms import Exponential, PermuteAndFlip
 from quorate.noise import NoiseSource
@@ -105,12 +104,7 @@ class AgnosticPrice:
 def affordable_learner(
     epsilon: float, delta: float, *, n: int, n_sampled: int, choice_epsilon: float
 ) -> AgnosticPrice | None:
-    r"""Spend what is left of (ε, δ), after sampling and the choice, on the base learner.
-
-    `epsilon`, `delta`: the target of the whole: ε > 0, 0 ≤ δ < 1. `n`, `n_sampled`, `choice_epsilon`: as for
-    :class:`AgnosticPrice`. Returns: with the largest :math:`(\varepsilon_A, \delta_A)` whose whole costs at most (ε,
-    δ); None where nothing is left for a base learner.
-    """
+    """Spend on the base learner what sampling and the choice leave of (ε, δ); None where nothing is left."""
     if not choice_epsilon < epsilon <= _LARGEST_LOG:
         return None
     q, excess, most = n_sampled / n, expm1(choice_epsilon), epsilon * (1 - 2**-32)  # the rest is for rounding
@@ -194,11 +188,10 @@ class AgnosticSplit:
 def best_split(
     n: int, *, epsilon: float, delta: float, excess: Excess, fits: Callable[[int], bool] = lambda _: True
 ) -> AgnosticSplit:
-    """Find the split of (ε, δ) on `n` rows with the least bound on the error.
+    """Find the split of (ε, δ) on `n` labelled rows with the least `excess`.
 
-    `n`: labelled rows; public. `epsilon`, `delta`: the target: ε > 0, δ ≥ 0. `excess`: from an :class:`AgnosticPrice`
-    to the bound; it may return infinity. `fits`: whether so many rows may be relabelled; if so, fewer may be too.
-    Raises DataRefused if no split of so few rows costs as little as ε.
+    `fits`: whether so many rows may be relabelled; if so, fewer may be too. Raises DataRefused if no split of so few
+    rows costs as little as ε.
     """
     most = _most_sampled(n, epsilon)
     if most < 1:
@@ -327,11 +320,9 @@ def _least_choice(n_sampled: int) -> float:
 
 
 def rows_for(alpha: float, excess_of: Callable[[int], float], *, start: int, limit: int = MOST_ROWS) -> int:
-    """Find about the least number of rows whose bound is at most `alpha`: doubling, then halving the interval to 1 %.
+    """Find about the least number of rows whose excess is at most `alpha`: doubling, then halving the interval to 1 %.
 
-    `alpha`: the error beyond the best concept's that is wanted. `excess_of`: from a number of rows to the bound on that
-    error; it falls with the rows. `start`: fewest rows there may be. `limit`: where to give up. Raises InvalidParameter
-    if fewer rows than `limit` are not enough.
+    Raises InvalidParameter if fewer rows than `limit` are not enough.
     """
     low, high = start - 1, start
     while not excess_of(high) <= alpha:

@@ -17,8 +17,7 @@ from quorate.learners.agnostic.bound import (
 )
 from quorate.learners.agnostic.learner import AnyLabels
 from quorate.learners.amplification import Price, largest_count, random_arrangement, without_replacement
-from quorate.learners.base.choice_bound import growth_of
-from quorate.learners.base.exponential import check_labelled
+from quorate.learners.base.exponential import check_labelled, growth_of
 from quorate.learners.concepts.protocol import Concept, Points
 from quorate.learners.fit_charge import Plan
 from quorate.learners.label_boost.learner import relabelled
@@ -39,11 +38,9 @@ _CHOICES = tuple(np.geomspace(0.02, 8.0, 24).tolist())
 @stored_as("quorate.learners.subsampled_agnostic.SubsampledSplit")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class SubsampledSplit:
-    """One way to spend the budget: how many rows are kept, and on what.
+    """One way to spend the budget: s rows are kept, ε₀ relabels them, and the rest is for the base learner on them.
 
-    `n_kept`: s, the rows of the sample. `epsilon_0`: of the exponential mechanism that relabels them.
-    `learner_epsilon`, `learner_delta`: of the base learner on them. `excess`: the error beyond the best concept's that
-    is proven, but for a probability β.
+    `excess`: the error beyond the best concept's that is proven, but for a probability β.
     """
 
     n_kept: int

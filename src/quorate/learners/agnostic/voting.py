@@ -40,9 +40,8 @@ _STEPS = 30  # of a bisection: to nine digits
 class PredictionPlan:
     """How predictions will be made: public, and fixed before any private row is used.
 
-    `price`: how many rows are relabelled, and how the budget is split; its ε_A pays for all predictions. `mechanism`:
-    what answers one query. `n_hypotheses`: r: on how many parts of the relabelled rows a concept is learned. `excess`:
-    what is proven: the error beyond the best concept's is at most this, but for a probability β.
+    `price`: its ε_A pays for all predictions. `n_hypotheses`: r: on how many parts of the relabelled rows a concept is
+    learned. `excess`: the error beyond the best concept's is at most this, but for a probability β.
     """
 
     price: AgnosticPrice
@@ -117,20 +116,11 @@ def plan_predictions(
     wanted: float = 0.0,
     fits: Callable[[int], bool] = lambda _: True,
 ) -> PredictionPlan:
-    """Split (ε, δ) on `n_rows` labelled rows so that the proven error is least; a function of public figures.
+    """Split (ε, δ), for all predictions, on labelled rows so that the proven error is least; by public figures.
 
     Where so few rows prove nothing that was `wanted`, or that a coin has not, the terms that fall with the rows are
-    divided by 4 until they would: answers are better than a coin's long before that can be shown.
-
-    `n_rows`: at least 2.
-    `epsilon`: ε of all predictions together.
-    `n_queries`: how many there are.
-    `growth`: a bound on the number of dichotomies on so many points.
-    `beta`: where the bound may fail, in (0, 1).
-    `delta`: δ of all predictions together; 0 adds up their ε.
-    `wanted`: an error beyond the best concept's that is good enough to be proven; 1 proves what can be.
-    `fits`: whether so many rows may be relabelled.
-
+    divided by 4 until they would: answers are better than a coin's long before that can be shown. `wanted`: an error
+    beyond the best concept's that is good enough; 1 proves what can be. `fits`: whether so many rows may be relabelled.
     Raises DataRefused if there are too few rows for any plan.
     """
     beta_of_one = beta / EVENTS

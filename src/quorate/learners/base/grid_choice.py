@@ -21,8 +21,7 @@ from quorate.accounting import PureDP
 from quorate.arguments import real
 from quorate.errors import InvalidParameter
 from quorate.learners.amplification import random_integers
-from quorate.learners.base.choice_bound import agnostic_choice_rows, choice_rows
-from quorate.learners.base.exponential import AGNOSTIC_CHOICE, check_labelled
+from quorate.learners.base.exponential import AGNOSTIC_CHOICE, agnostic_choice_rows, check_labelled, choice_rows
 from quorate.learners.concepts.line import Threshold, Thresholds
 from quorate.learners.concepts.protocol import Points
 from quorate.learners.private_learner import UNLABELLED, CodedLabels, Plan, PrivateLearner, RowsNeeded

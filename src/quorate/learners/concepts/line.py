@@ -23,13 +23,7 @@ from quorate.types import IntArray
 
 @dataclass(frozen=True)
 class LineClass(EnumeratedClass, ABC):
-    r"""A class on one column, the grid :math:`\{0, \dots, 2^{bits} - 1\}`.
-
-    Parameters
-    ----------
-    bits : int
-        1 to 62.
-    """
+    r"""A class on one column, the grid :math:`\{0, \dots, 2^{bits} - 1\}` of 1 to 62 bits."""
 
     bits: int
 

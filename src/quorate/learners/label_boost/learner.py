@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from quorate.arguments import count, one_of, real
 from quorate.learners.amplification import Price, random_arrangement, random_draws
-from quorate.learners.base.choice_bound import chosen
+from quorate.learners.base.exponential import chosen
 from quorate.learners.concepts.protocol import Concept, ConceptClass, Labels, Points
 from quorate.learners.label_boost.constants import PaperConstants, TightConstants
 from quorate.learners.label_boost.schedule import MOST_CANDIDATES, BoostSchedule, BoostTask, Constants

@@ -91,14 +91,10 @@ class Round:
 @stored_as("quorate.learners.label_boost_schedule.Schedule")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BoostSchedule:
-    """Every size of one run of LabelBoost.
+    """Every size of one run of LabelBoost, from the rows of its input to those of the base learner.
 
-    `labelled`, `unlabelled`: rows of the input: S and D.
-    `first_labelled`, `first_unlabelled`: of these so many are kept at random before anything else.
-    `rounds`: the iterations; none where the labelled rows are enough as they are.
-    `kept`: labelled rows that are kept after the last iteration.
-    `drawn`: rows that are drawn from those with replacement, for the base learner.
-    `proven`: whether the sizes are such that the theorem's error bound holds.
+    `first_labelled`, `first_unlabelled`: kept at random before anything else. `kept`: labelled rows after the last
+    iteration, of which `drawn` are drawn with replacement. `proven`: whether the theorem's error bound holds.
     """
 
     labelled: int
@@ -192,14 +188,9 @@ MOST_ROUNDS: Final = 64
 @stored_as("quorate.learners.label_boost.task.BoostTask")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class BoostTask:
-    r"""What both sets of constants are worked out from; all of it public.
+    """What both sets of constants are worked out from; all of it public.
 
-    `base`: of the base learner.
-    `n_base`: how many labelled rows the base learner asks for: n.
-    `vc`: VC dimension of the concept class, at least 1.
-    `alpha`, `beta`: α and β of the base learner; those of LabelBoost are 11α and 2β.
-    `target`: what LabelBoost may cost.
-    `domain_size`: points of the domain, where it is finite.
+    `n_base`: n, rows of the base learner, whose α and β these are; those of LabelBoost are 11α and 2β.
     """
 
     base: Price

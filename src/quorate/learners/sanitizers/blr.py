@@ -12,7 +12,7 @@ import numpy as np
 from quorate.accounting import PureDP
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
-from quorate.learners.base.choice_bound import chosen
+from quorate.learners.base.exponential import chosen
 from quorate.learners.concepts.domain import MAX_DOMAIN
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.learners.sanitizers.protocol import least_rows

@@ -25,7 +25,7 @@ import numpy as np
 from quorate.accounting import ApproxDP, PureDP
 from quorate.arguments import count, real
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.learners.base.choice_bound import growth_of
+from quorate.learners.base.exponential import growth_of
 from quorate.learners.concepts.line import Thresholds
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.learners.sanitizers.noisy_tree import TreePlan, noisy_prefix_counts, quantile_points

@@ -10,7 +10,7 @@ import numpy as np
 
 from quorate.accounting import PureDP
 from quorate.arguments import count, real
-from quorate.learners.base.choice_bound import chosen
+from quorate.learners.base.exponential import chosen
 from quorate.learners.concepts.protocol import ConceptClass, Points
 from quorate.learners.sanitizers.noisy_tree import rounded_weights
 from quorate.learners.sanitizers.protocol import least_rows, least_scale, share

@@ -167,12 +167,8 @@ def noisy_children(
 ) -> IntArray:
     """Release the noisy counts ``(n_nodes, fanout)`` of all children of the nodes: the one place that reads rows.
 
-    `values`: the private grid points, sorted.
-    `starts`: first grid points of disjoint nodes, from earlier releases.
-    `child`: grid points in a child.
-    `fanout`: children of a node.
-    `scale`: λ of the noise, in rows. The release is 2/λ-DP.
-    `noise`: where the noise comes from.
+    It is 2/λ-DP with λ = `scale`, in rows. `values`: the private grid points, sorted. `starts`: of disjoint nodes, from
+    earlier releases. `child`: grid points in a child.
     """
     edges = starts[:, np.newaxis] + child * np.arange(fanout + 1, dtype=np.int64)
     counts = np.diff(np.searchsorted(values, edges, side="left"), axis=1).astype(np.int64)

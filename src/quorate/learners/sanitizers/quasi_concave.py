@@ -89,15 +89,10 @@ class Steps:
 @stored_as("quorate.learners.sanitizers.quasi_concave.Search")
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Search:
-    """The public side of a choice: its budget, and the score that is lost but for a probability β.
+    """The public side of a choice: its budget, τ and b, and the score that is lost but for a probability β.
 
-    `size`: the domain has at most so many points.
-    `choice_epsilon`: ε of the exponential mechanism: over all points, or over the ends of cells in step 3.
-    `nested`: how the scale is chosen; None chooses among all points at once.
-    `stable_epsilon`, `stable_delta`: of each of the two tests in step 2.
-    `target`: τ.
-    `floor`: b.
-    `error`: the chosen point's score is at least −error.
+    `nested`: how the scale is chosen; None chooses among all points at once. `stable_epsilon`, `stable_delta`: of each
+    of the two tests in step 2.
     """
 
     size: int
