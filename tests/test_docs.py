@@ -255,6 +255,44 @@ def test_every_error_is_documented_with_its_code_and_exit_code() -> None:
     assert told == {(f"`{each.code}`", f"`{each.__name__}`", str(each.exit_code)) for each in ours}
 
 
+TERMS = (  # of privacy and learning, that screens print
+    "abstain", "accounting", "anchor", "answered", "AUC", "average precision", "balanced", "baseline", "binary",
+    "budget", "caution", "charged", "classes", "clip", "composition", "coordinates", "cut-off", "declined", "delta",
+    "digest",
+    "direct method", "distance to a tie", "drawn pool", "effective dimension", "ε", "δ", "κ", "η", "epsilon",
+    "evaluation", "exact price", "false alarms", "guarantee", "half-lead", "held out", "interrupted", "kept back",
+    "ledger head", "margin", "marginals", "momentum", "neighbouring", "never asked", "noisy rounds", "note",
+    "pairs of worlds", "precision", "public pool", "queries", "receipt", "recall", "rehears", "replace only",
+    "reserv", "round", "schema", "seed", "shard", "sigma", "spent", "strategy", "student", "teachers", "threshold",
+    "unit", "weak", "whiten",
+)  # fmt: skip
+IN_FULL = {"answered": "answer", "charged": "charge", "classes": "class", "queries": "query", "teachers": "teacher"}
+
+
+def screens() -> str:
+    """All that commands, reports and warnings print, as it is recorded: the golden sentences, and blocks of pages."""
+    recorded = (ROOT / "tests" / "golden" / "recorded" / "spoken.txt").read_text(encoding="utf-8")
+    blocks = (block for page in PAGES for block in blocks_of(page.read_text(encoding="utf-8")))
+    return "\n".join((recorded, *(block.text for block in blocks if block.kind in ("console", "text"))))
+
+
+def test_the_glossary_has_every_term_and_every_mechanism_that_a_screen_prints() -> None:
+    import quorate.mechanisms as room
+
+    text = (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8")
+    heads = " ".join(re.findall(r"^\*\*(.+?)\.\*\*", text, re.MULTILINE)).lower()
+    printed = screens()
+    unknown = [term for term in TERMS if IN_FULL.get(term, term).lower() not in heads]
+    assert unknown == []
+    words = set(re.findall(r"\b(?:[A-Z][a-z]+){2,}\b", printed))
+    mechanisms = words & {name for name in room.__all__ if isinstance(getattr(room, name), type)}
+    assert {"NoisyCounts", "PermuteAndFlip", "StableSparseVector"} <= mechanisms
+    assert {name for name in mechanisms if f"`{name}`" not in text} == set()
+    assert sum(term.lower() in printed.lower() for term in TERMS) > 0.7 * len(TERMS), "others stand in reports alone"
+    entries = re.findall(r"^\*\*(.+?)[.,] ?.*", text, re.MULTILINE)
+    assert entries == sorted(entries, key=str.lower)
+
+
 def caution_codes() -> set[str]:
     """Every code that the package gives to a caution: a text, or a constant of a module that is one."""
     import ast

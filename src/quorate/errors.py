@@ -150,9 +150,8 @@ class QuorateError(Exception):
     """Base of every error raised on purpose.
 
     `message`: one line: what, why it matters, what to do. `charged`: what was charged, as the command line prints it
-    after the message. By default what the ledgers of the act say (:func:`act`), whatever kind of error it is; None
-    where nobody knows. `charged`: as above. `code`: stable code, ``QUO-Exxx``; never reused. `exit_code`: what the
-    command line exits with.
+    after the message; by default what the ledgers of the act say (:func:`act`), None where nobody knows. `code`: stable
+    code, ``QUO-Exxx``; never reused. `exit_code`: what the command line exits with.
     """
 
     code: ClassVar[str] = "QUO-E000"

@@ -77,6 +77,7 @@ def test_no_private_row_is_read(tables: Path, cli: Any) -> None:
     assert document["budget"] == {"delta": 1e-5}
     assert "at most a tenth of 1/6,000" in out
     assert "text      'notes'" in out
+    assert "reports call a unit one person; for another word write [data] unit_name" in out
     assert "fill in epsilon under [budget], which has no default" in out
 
 

@@ -88,7 +88,7 @@ def test_a_larger_budget_is_taken_once_it_is_raised_with_a_reason(finished: Path
     ask_for(finished, "5.0")
     code, _, said = cli("check", finished)
     assert code == 4
-    assert "put it back, or, where more is to be spent" in said
+    assert "back, or, where more is to be spent" in said
     assert "[run] epsilon" in said
     assert f"quorate ledger open {finished} --raise-budget REASON; then: quorate run {finished}" in said
 

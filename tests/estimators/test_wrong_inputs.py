@@ -109,9 +109,9 @@ WRONG: dict[str, tuple[Callable[[Place], Any], tuple[str, ...]]] = {
         lambda p: p.fit(classes=["no", "yes"]),
         ("y: a label outside classes was found", "declared: 'no', 'yes'"),
     ),
-    "classes as a text": (lambda p: p.fit(classes="01"), ("classes: got '01'", "a list of at least two labels")),
+    "classes as a text": (lambda p: p.fit(classes="01"), ("classes must be a list of at least two labels", "got '01'")),
     "a class listed twice": (lambda p: p.fit(classes=[0, 0, 1]), ("classes: 0 is listed twice", "once")),
-    "the number of classes": (lambda p: p.fit(classes=2), ("classes: got 2", "a list")),
+    "the number of classes": (lambda p: p.fit(classes=2), ("classes must be a list", "got 2")),
     "epsilon as a text": (lambda p: p.fit(epsilon="1"), ("epsilon must be a number > 0, got '1'", "epsilon=1.0")),
     "epsilon of zero": (lambda p: p.fit(epsilon=0), ("epsilon must be a number > 0, got 0",)),
     "epsilon below zero": (lambda p: p.fit(epsilon=-1), ("got -1",)),
@@ -470,7 +470,7 @@ TYPED: dict[str, Typed] = {
     "a file that is not there": (
         ("private.csv", "privat.csv"),
         ("run", "{root}"),
-        ("[data] private names", "no such file"),
+        ('[data] private: there is no file "privat.csv"', 'did you mean "private.csv"?'),
     ),
     "a label column misspelled": (
         ('label = "ill"', 'label = "il"'),

@@ -37,6 +37,7 @@ def honest(made: Package) -> Files:
 METADATA: dict[str, Callable[[Any], object]] = {
     "balanced accuracy": lambda tree: tree["metrics"].update(balanced_accuracy=0.99),
     "the commonest class": lambda tree: tree["metrics"].update(accuracy_of_the_commonest_class=0.5),
+    "what is found": lambda tree: tree["metrics"].update(recall=0.99),
     "the method": lambda tree: tree.update(method="the direct method"),
     "the student": lambda tree: tree.update(student="a better one"),
     "the task": lambda tree: tree.update(task="regression"),

@@ -435,7 +435,7 @@ def test_a_colon_that_is_no_password_is_taken(url: str, tmp_path: Path) -> None:
         ({"data.private_query": "select 1"}, "is put to a database"),
         ({"data.private": "mysql://host/db", "data.private_query": "select 1"}, "no database that is read"),
         ({"data.private": "sqlite:///c.db", "data.private_query": "select * from v"}, "end it with order by"),
-        ({"data.private": "sqlite:///c.db", "data.private_query": "select 1 order by 1"}, "there is no such file"),
+        ({"data.private": "sqlite:///c.db", "data.private_query": "select 1 order by 1"}, "there is no file"),
         (
             {"data.private": "sqlite://c.db", "data.private_query": "select 1 order by 1"},
             '[data] private: after sqlite: there are three slashes; write "sqlite:///c.db"',
@@ -488,7 +488,8 @@ def test_a_query_is_told_of_as_a_query_and_not_as_a_file(make_run: Any, cli: Any
     private = "quorate: the query of [data] private"
     assert f"{private}: it returns no row; at" in said("check", "a", "select * from v where age > 99 order by age")
     told = said("check", "b", "select age, bmi, ward from v order by age")
-    assert f"{private} has no column 'ill'; its columns are 'age', 'bmi', 'ward'" in told
+    has_none = private.replace("quorate: ", 'quorate: [data] label = "ill": ')
+    assert f"{has_none} has no column 'ill'; its columns are 'age', 'bmi', 'ward'" in told
     told = said("check", "c", "select * from v order by age", **DIRECT)
     assert "Compare classes with column 'ill' of what your query returns before the run" in told
 

@@ -241,7 +241,7 @@ def test_there_is_nothing_to_ask_and_no_internal_edition(make_direct: Any, cli: 
     run(root)
     code, _, err = cli("ask", root, root / "public.csv")
     assert code == 4
-    assert "every prediction is free" in err
+    assert "quorate predict RUN TABLE --out PATH" in err
     code, _, err = cli("report", root, "--edition", "internal")
     assert code == 4
     assert "no internal edition" in err

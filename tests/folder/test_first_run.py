@@ -57,6 +57,15 @@ def test_the_check_notes_what_may_not_have_been_meant(make_run: Any, cli: Any) -
 
 
 @pytest.mark.heavy
+def test_a_model_that_would_be_scored_on_its_own_pool_is_noted(make_run: Any, cli: Any) -> None:
+    noted = "is [data] public and [data] evaluation: the model is scored on rows that it learns from"
+    said = " ".join(
+        cli("check", make_run(**{"data.public": "evaluation.csv", "data.evaluation": "evaluation.csv"}))[1].split()
+    )
+    assert noted in said
+    assert "The words are explained in docs/glossary.md." in said
+
+
 def test_the_check_is_silent_where_all_is_well(make_run: Any, cli: Any) -> None:
     root = make_run(**{"data.unit": "patient_id", "data.n_records": 210})
     assert "note " not in cli("check", root)[1]
@@ -277,7 +286,7 @@ def test_too_many_teachers_are_refused_with_what_would_do(make_run: Any, cli: An
     declared = make_run("declared", **{"data.n_records": 400, "teachers.count": 500})
     code, _, said = cli("check", declared)
     assert code == 2
-    assert "too many teachers: 400 records / 500 teachers is less than one record each. Try [teachers] count = " in said
+    assert "[teachers] count must be at most 400, the number of records, got 500; try [teachers] count = " in said
     code, _, said = cli("check", make_run("unknown", **{"data.unit": "patient_id", "teachers.count": 300}))
     assert code == 4
     assert "[teachers] count = 300 is more than there are patients in the private table" in said
@@ -295,7 +304,7 @@ def test_after_another_epsilon_what_is_refused_says_how_to_go_on_and_that_goes_o
     settings.write_text(first.replace("epsilon = 4.0", "epsilon = 5.0"))
     code, _, said = cli("run", root)
     assert code == 4
-    assert "the ledger has epsilon = 4 and delta = 1e-5, got epsilon = 5 and delta = 1e-5" in said
+    assert "[budget] epsilon is 5, and the ledger was opened with 4; put epsilon = 4 back, or" in said
     assert "[run] epsilon and [run] delta" in said
     assert onward in said
     settings.write_text(first.replace("n_jobs = 1", "n_jobs = 1\nepsilon = 1.0"))

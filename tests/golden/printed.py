@@ -8,7 +8,7 @@ from pathlib import Path
 
 _ROWS = ("!", "caution:", "teachers", "noise", "ex post", "guarantee", "spent", "raised", "left", "failed", "shards",
          "answered", "ledger", "caveat")  # fmt: skip
-_SECTIONS = ("guarantee", "composition", "implementation", "internal")
+_SECTIONS = ("summary", "guarantee", "composition", "implementation", "internal")
 _SENTENCES = {"p", "li", "dd", "dt", "figcaption"}
 _SILENT = {"head", "svg", "style", "details"}
 

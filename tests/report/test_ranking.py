@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import precision_score, recall_score
 
 from quorate.report import ExpectedScore, Facts, model_card, render_html, render_json, render_text
+from quorate.report.summary import rarer
 from quorate.report.utility import ChosenScore, OperatingPoint
 from quorate.run.scores import score
 
@@ -26,6 +27,19 @@ def scored() -> tuple[Any, Any, Any]:
         model.predict_proba(X[1_000:])[:, 1],
         y[1_000:],
     )
+
+
+def test_the_first_page_says_of_predictions_what_scikit_learn_does_with_and_without_a_ranking(scored: Any) -> None:
+    student, told, truth = scored
+    called = told >= student.ranking.in_use.threshold
+    for known in (student, replace(student, ranking=None)):  # by recalls and numbers of rows alone
+        point, place = rarer(known)
+        assert point is not None
+        assert place == 1
+        assert point.recall == pytest.approx(recall_score(truth, called))
+        assert point.precision == pytest.approx(precision_score(truth, called))
+        assert point.false_alarms == pytest.approx(called[truth == 0].mean())
+    assert rarer(replace(student, ranking=None, recall=(0.9, None)))[0] is None
 
 
 def test_each_threshold_does_what_the_table_says(scored: Any) -> None:

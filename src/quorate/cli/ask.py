@@ -34,7 +34,8 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
         return
     for answer, status in zip(asked.answers, asked.status, strict=True):
         click.echo(status if answer is None else answer)
-    click.echo(f"{several(asked.left, 'answer')} left", err=True)
+    before = "these rows were answered before, and use no answer; " * (asked.new == 0)
+    click.echo(f"{before}{several(asked.left, 'answer')} left", err=True)
     for caution in read.cautions:
         if caution.code == ONE_ANSWER_IS_UNSURE:
             click.echo(f"caution: {caution.words}", err=True)

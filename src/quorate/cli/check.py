@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from quorate.arguments import for_shell
-from quorate.cli.options import as_json, print_json, run_folder, say_before
+from quorate.cli.options import GLOSSARY, as_json, print_json, run_folder, say_before
 from quorate.errors import InvalidParameter
 
 
@@ -65,4 +65,4 @@ def command(run: Path, rehearse: bool | None, look: bool, as_json: bool) -> None
         )
         click.echo("\n".join((*already, "")))
     click.echo(result.text())
-    click.echo(f"\nNothing was charged. Next: quorate {'status' if done else 'run'} {for_shell(run)}")
+    click.echo(f"\nNothing was charged. Next: quorate {'status' if done else 'run'} {for_shell(run)}\n{GLOSSARY}")

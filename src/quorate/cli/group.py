@@ -60,7 +60,9 @@ EXIT_CODES = """\b
 Exit codes
   0  ok                             4  the files, the folder or the machine do not fit
   2  usage: an argument or value    5  the ledger's integrity is broken
-  3  the budget refused             6  interrupted; the same command goes on"""
+  3  the budget refused             6  interrupted; the same command goes on
+
+The words are explained in docs/glossary.md."""
 
 # What to do about an error of the machine, to stand before "then the same command goes on".
 REMEDIES = {
@@ -277,4 +279,5 @@ def lines(error: QuorateError, arguments: list[str]) -> list[str]:
             "charged": error.charged,
         }
         return [json.dumps(facts, ensure_ascii=False)]
-    return [f"quorate: {error}", f"({error.code}; {error.charged})" if error.charged else f"({error.code})"]
+    said = str(error).removesuffix(". Nothing was charged") if error.charged else str(error)  # which stands below
+    return [f"quorate: {said}", f"({error.code}; {error.charged})" if error.charged else f"({error.code})"]

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from quorate.mechanisms import Mechanism
 
 
+GLOSSARY = "The words are explained in docs/glossary.md."
+
+
 def in_question(_: click.Context, __: click.Parameter, run: Path) -> Path:
     """Note which run a command is about, for what has to be kept on its private side."""
     run_in_question.set(run)

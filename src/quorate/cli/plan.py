@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from quorate.cli.options import as_json, number, print_json, run_folder, say_before, whole
+from quorate.cli.options import GLOSSARY, as_json, number, print_json, run_folder, say_before, whole
 from quorate.errors import PreconditionFailed, QuorateError
 
 if TYPE_CHECKING:
@@ -117,6 +117,7 @@ def command(
         click.echo(f"\nwrote {html}")
     click.echo(f"\n{paid or 'Nothing was charged, and the private file was not opened.'}")
     click.echo(recommended(run, made))
+    click.echo(GLOSSARY)
 
 
 def _one_source(*, estimate: bool, spend: float | None, typed_in: bool) -> None:

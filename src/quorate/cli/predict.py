@@ -38,6 +38,7 @@ def command(run: Path, table: Path, out: Path, keep: tuple[str, ...], as_json: b
         print_json({"out": str(out), "rows": n_rows, "classes": finished.classes_.tolist(), "seeded": seeded})
         return
     click.echo(f"wrote {out} ({several(n_rows, 'row')})")
-    click.echo(f"for ONNX runtime: quorate export {for_shell(run)} --to outbox --model onnx", err=True)
+    if (run / "quorate.toml").exists():  # an exported folder has nothing to export
+        click.echo(f"for ONNX runtime: quorate export {for_shell(run)} --to outbox --model onnx", err=True)
     if seeded:
         click.echo("seeded noise: reproducible, therefore not private, so no promise holds", err=True)

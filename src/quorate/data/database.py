@@ -244,7 +244,7 @@ class DatabaseQuery:
     def _connected(self) -> Iterator[Any]:
         if self.is_sqlite:
             if not self.file.is_file():
-                raise PreconditionFailed(f"{self.setting} names {self.file}, and there is no such file")
+                raise PreconditionFailed(f'{self.setting}: there is no file "{self.file}"')
             with closing(self._sqlite()) as connection:
                 connection.set_authorizer(_only_reading)
                 connection.text_factory = lambda raw: raw.decode("utf-8", "replace")

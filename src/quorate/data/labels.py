@@ -13,7 +13,7 @@ from quorate.data.columns import listed
 from quorate.data.digests import AT_ONCE
 from quorate.data.identity import as_column, as_list
 from quorate.data.stream import StreamedColumn
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.types import IntArray
 
 Label: TypeAlias = str | int | bool
@@ -59,42 +59,41 @@ def check_classes(classes: Any) -> tuple[Label, ...]:
     Traceback (most recent call last):
     quorate.errors.InvalidParameter: classes: got whole numbers and text together; give all classes in one type
     """
+    name = named("classes")
     if classes is None:
         raise InvalidParameter(
-            "classes= is required. Reading the label set from the data can reveal that a rare label is present. "
+            f"{name} is required. Reading the label set from the data can reveal that a rare label is present. "
             'Example: classes=["no", "yes"]'
         )
     if isinstance(classes, (str, bytes, dict)) or not hasattr(classes, "__iter__"):
-        raise InvalidParameter(f"classes: got {classes!r}; expected a list of at least two labels")
+        raise InvalidParameter(parameter="classes", got=classes, expected="a list of at least two labels")
     if isinstance(classes, (set, frozenset)):
-        raise InvalidParameter("classes: a set has no order, and ties go to the first class; give a list")
+        raise InvalidParameter(f"{name}: a set has no order, and ties go to the first class; give a list")
     labels = tuple(_plain(value) for value in as_list(classes))
     for label in labels:
         if is_missing(label) or type(label) not in _WORD:
-            raise InvalidParameter(f"classes: {label!r} is no label; expected text, whole numbers or truth values")
+            raise InvalidParameter(f"{name}: {label!r} is no label; expected text, whole numbers or truth values")
     if any(type(label) is int and not -(2**63) <= label < 2**63 for label in labels):
-        raise InvalidParameter("classes: a whole number is beyond 64 bits; write the classes as text")
+        raise InvalidParameter(f"{name}: a whole number is beyond 64 bits; write the classes as text")
     kinds = list(dict.fromkeys(type(label) for label in labels))
     if len(kinds) > 1:
         words = " and ".join(_WORD[form] for form in kinds)
-        raise InvalidParameter(f"classes: got {words} together; give all classes in one type")
+        raise InvalidParameter(f"{name}: got {words} together; give all classes in one type")
     if len(labels) < 2:
-        raise InvalidParameter(
-            f"classes: got {len(labels)} {'class' if len(labels) == 1 else 'classes'}; expected at least two"
-        )
+        raise InvalidParameter(parameter="classes", got=list(labels), expected="a list of at least two labels")
     if len(set(labels)) < len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
-        raise InvalidParameter(f"classes: {twice!r} is listed twice; list each class once")
+        raise InvalidParameter(f"{name}: {twice!r} is listed twice; list each class once")
     if alike := next((label for label in labels if as_cell(label) != label and as_cell(label) in labels), None):
         raise InvalidParameter(
-            f"classes: {alike!r} and {as_cell(alike)!r} would be one in a file of labels, where a quote keeps a "
+            f"{name}: {alike!r} and {as_cell(alike)!r} would be one in a file of labels, where a quote keeps a "
             "spreadsheet from running a text as a formula; rename one of them"
         )
     says = text_reader(map(str, labels))
     spoken = [says(label) for label in labels]
     if twice := [label for label, text in zip(labels, spoken, strict=True) if spoken.count(text) > 1]:
         raise InvalidParameter(
-            f"classes: {twice[0]!r} and {twice[1]!r} are one label, as labels are read; rename one of them"
+            f"{name}: {twice[0]!r} and {twice[1]!r} are one label, as labels are read; rename one of them"
         )
     return labels
 

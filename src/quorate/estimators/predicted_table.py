@@ -102,6 +102,7 @@ def _columns_of(reader: TableReader, files: Sequence[Path], keep: Sequence[str],
 def _blocks(
     files: Sequence[Path], columns: Sequence[str], dialect: Dialect, watch: Watch | None
 ) -> Iterator[tuple[Path, pl.DataFrame]]:
+    watch = None if len(files) == 1 else watch
     for number, file in enumerate(files):
         if watch is not None:
             watch("files", number, len(files))

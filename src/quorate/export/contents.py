@@ -11,6 +11,8 @@ from quorate.folder import published
 from quorate.report import Facts
 from quorate.report.plain import as_json as plain
 from quorate.report.student_file import TableColumn, Written
+from quorate.report.summary import rarer
+from quorate.report.utility import Score
 from quorate.report.words import REPORT_FILES
 
 FORMAT: Final = "quorate export 1"
@@ -92,6 +94,15 @@ def _for_script(column: TableColumn) -> dict[str, Any]:
     }
 
 
+def _of_the_rarer(facts: Facts, score: Score) -> dict[str, Any]:
+    """Return what a model of two classes does with the class that is looked for; nothing where that is not known."""
+    point, place = rarer(score)
+    if point is None:
+        return {}
+    shares = {"precision": point.precision, "recall": point.recall, "false_alarms": point.false_alarms}
+    return {"class_looked_for": facts.setup.classes[place], **shares}
+
+
 def metadata(facts: Facts, onnx: Any, files: Collection[str], model_version: Any) -> dict[str, Any]:
     """Return the metadata of a package.
 
@@ -120,6 +131,7 @@ def metadata(facts: Facts, onnx: Any, files: Collection[str], model_version: Any
             "balanced_accuracy": score.balanced_accuracy,
             "accuracy_of_the_commonest_class": score.commonest,
             **({} if score.chosen is None else {score.chosen.scoring: score.chosen.value}),
+            **_of_the_rarer(facts, score),
         },
         "ledger_head": origin.ledger_head,
         "ledger_entries": origin.ledger_entries,

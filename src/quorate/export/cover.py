@@ -16,7 +16,8 @@ from quorate.findings import Outcome
 from quorate.ledger.budget import DELTA_DIGITS, EPSILON_DIGITS, float_up
 from quorate.report import Facts, sentences
 from quorate.report.method import words_of
-from quorate.report.notation import percent, visible
+from quorate.report.notation import percent, shortened, visible
+from quorate.report.summary import rarer
 
 #: A question, and its answer.
 Question: TypeAlias = tuple[str, str]
@@ -255,7 +256,14 @@ def _use(facts: Facts) -> str:
     if score is None:
         return "It was not measured: there were no public rows with labels."
     beside = "" if score.commonest is None else f"; always saying the commonest class has {percent(score.commonest)}"
-    return f"Its accuracy on {several(score.n_rows, 'public row')} with labels is {percent(score.accuracy)}{beside}."
+    words = f"Its accuracy on {several(score.n_rows, 'public row')} with labels is {percent(score.accuracy)}{beside}."
+    point, place = rarer(score)
+    if point is None:
+        return words
+    name, total = shortened(facts.setup.classes[place], 40), score.class_rows[place]
+    right = round(point.recall * total)
+    calls = f"; {percent(point.precision)} of the rows that it calls so are" if point.flagged else ""
+    return f"{words} Of {total:,} rows that are “{name}” it finds {right:,} and misses {total - right:,}{calls}."
 
 
 def _code(files: Mapping[str, bytes]) -> str:

@@ -24,7 +24,7 @@ from quorate.data.reading import has_named_columns
 from quorate.data.rows import Rows
 from quorate.data.unit_ids import likely_units
 from quorate.errors import DataRefused, InvalidParameter
-from quorate.folder.data_settings import DIALECT
+from quorate.folder.data_settings import DIALECT, unit_word
 from quorate.folder.template import Answers, classes_of, suggested_delta, written
 from quorate.report.notation import visible
 
@@ -38,7 +38,8 @@ QUESTIONS: Mapping[str, str] = {
     "unit": "Column that says whose row it is, such as a patient's id (empty: each row is a unit of its own)",
     "n_records": "Number of units, if it may be published (empty: it is read, and said to be public)",
     "n_rows": "Number of rows, where a unit has several; teachers follow from it (empty: each unit counts as one row)",
-    "epsilon": "epsilon, the cap for the life of these data. There is no default: it is your decision (empty: later)",
+    "epsilon": "epsilon, the cap for the life of these data. There is no default: it is your decision, and "
+    "docs/how-to/choose-epsilon.md helps (empty: later)",
     "delta": "delta",
 }
 
@@ -259,6 +260,8 @@ class Begun:
                 f"is {listed(self.likely_units)} whose row it is? One person may have several rows, and without [data] "
                 f'unit the guarantee is for one row. If so, write unit = "{one}" under [data]'
             )
+        if self.unit is not None:
+            told.append(f"reports call a unit one {unit_word(self.unit)}; for another word write [data] unit_name")
         if doubt := self.doubt("epsilon"):
             told.append(f"is that meant? {doubt}")
         if self.delta is None and self.n_records is not None:

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from shutil import disk_usage
 from time import process_time
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -58,13 +58,10 @@ from quorate.run.resources import allowed_memory
 from quorate.run.usable_rows import PrivateTable, UsableRows
 from quorate.types import Secret, Watch
 
-if TYPE_CHECKING:
-    pass
-
 NOTHING_TO_ASK = (
     "there is nothing to ask: the direct method has no teachers. Its model is published, and every prediction is free: "
-    "quorate predict. A run whose teachers can be asked has online_answers = 100, or another number, under [mechanism] "
-    "before it begins"
+    "quorate predict RUN TABLE --out PATH, or in Python predict(X). A run whose teachers can be asked has "
+    "online_answers = 100, or another number, under [mechanism] before it begins"
 )
 LARGE_FILE = 1 << 24  # bytes, from which it is said how long a run takes
 _OF_A_CELL = 3  # bytes in a file, where no public file of its kind tells

@@ -10,7 +10,7 @@ from quorate.data.reading import has_named_columns, read_table
 from quorate.data.rows import Rows
 from quorate.data.unit_ids import only_whole_ids, usable_slots
 from quorate.findings import Finding, note
-from quorate.folder.data_settings import DataSettings
+from quorate.folder.data_settings import DataSettings, same_source
 from quorate.run.remarks import note_on_shared_ids, note_on_unseen_rows, notes_on_pool, remarks
 from quorate.types import Secret
 from quorate.voting.notes import note_on_mechanism
@@ -35,6 +35,12 @@ def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Finding]:
             if column_ in there:
                 words = f"{name} has the {what} column {column_!r}: it is left out, nothing learns from it"
                 yield note(f"public-has-the-{what}-column", words)
+    if data.evaluation is not None and same_source(data.pool, data.evaluation):
+        words = (
+            f"{name} is [data] public and [data] evaluation: the model is scored on rows that it learns from, which "
+            "says too much of it. Keep some labelled rows out of [data] public"
+        )
+        yield note("scored-on-the-pool", words)
     yield from notes_on_pool(pool, name)
 
 

@@ -270,13 +270,17 @@ def _of_the_cap(run: PreparedRun, refusal: LedgerMismatch) -> str:
     asked = run.settings.budget
     if refusal.budget is None or asked.epsilon < refusal.budget[0] or asked.delta < refusal.budget[1]:
         return f"{refusal}. A smaller part of it for one run is [run] epsilon and [run] delta"
-    cap, wanted = (
-        f"epsilon = {at_most(a)} and delta = {at_most(b)}" for a, b in (refusal.budget, (asked.epsilon, asked.delta))
+    caps, wanted = (
+        dict(zip(("epsilon", "delta"), refusal.budget, strict=True)),
+        {"epsilon": asked.epsilon, "delta": asked.delta},
     )
-    return (
-        f"[budget] is the cap for the life of these data, and the ledger has {cap}, got {wanted}; put it back, or, "
-        f"where more is to be spent on the same data, {_raised(run)}"
+    other = [key for key, cap in caps.items() if at_most(cap) != at_most(wanted[key])]
+    changed = " and ".join(
+        f"[budget] {key} is {at_most(wanted[key])}, and the ledger was opened with {at_most(caps[key])}"
+        for key in other
     )
+    back = " and ".join(f"{key} = {at_most(caps[key])}" for key in other)
+    return f"{changed}; put {back} back, or, where more is to be spent on the same data, {_raised(run)}"
 
 
 def _raised(run: PreparedRun, cap: str = "the larger cap for all runs together") -> str:

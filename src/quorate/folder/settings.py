@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from difflib import get_close_matches
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NoReturn
@@ -161,6 +162,24 @@ def _what_to_write(text: str, error: tomllib.TOMLDecodeError) -> str:
     return '; texts need quotes: "no"' if str(error).startswith("Invalid value") else ""
 
 
+def no_file(key: str, path: Path, root: Path) -> str:
+    """Say that a file of ``quorate.toml`` in `root` is missing, by its path as typed, and which one may be meant.
+
+    Examples
+    --------
+    >>> no_file("[data] private", Path("run/visits.csv"), Path("run"))
+    '[data] private: there is no file "visits.csv" beside quorate.toml; write its path relative to quorate.toml'
+    """
+    typed = path.relative_to(root) if path.is_relative_to(root) else path
+    where = "" if typed.is_absolute() else " beside quorate.toml"
+    try:
+        near = get_close_matches(path.name, sorted(file.name for file in path.parent.iterdir()), n=1, cutoff=0.7)
+    except OSError:
+        near = []
+    meant = f'did you mean "{typed.with_name(near[0])}"?' if near else "write its path relative to quorate.toml"
+    return f'{key}: there is no file "{typed}"{where}; {meant}'
+
+
 def settings_of(root: Path) -> Settings:
     """Read the settings of a run that is to be made, and refuse files that are not there, before any file is read.
 
@@ -174,7 +193,7 @@ def settings_of(root: Path) -> Settings:
     files = {"[data] private": data.private, "[data] public": data.public, "[data] evaluation": data.evaluation}
     for name, path in {**files, "[method] feature_map": settings.method.feature_map}.items():
         if path is not None and not isinstance(path, str) and not path.exists():
-            raise PreconditionFailed(f"{name} names {getattr(path, 'file', path)}, and there is no such file")
+            raise PreconditionFailed(no_file(name, path if isinstance(path, Path) else path.file, root))
     refuse_names_without_columns(data)
     if data.public is not None and same_source(data.private, data.public):
         raise DataRefused(

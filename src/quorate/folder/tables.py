@@ -160,7 +160,8 @@ def _require(data: DataSettings, path: Source, wanted: Sequence[str | None], pub
     if has_named_columns(path, data.dialect) and (named := [name for name in wanted if name is not None]):
         names = column_names(path, data.dialect)
         for name in named:
-            require_column(name, names, path, public=public)
+            key = "label" if name == data.label else "unit"
+            require_column(name, names, path, public=public, key=f'[data] {key} = "{name}": ')
 
 
 def _refuse_others(data: DataSettings, names: Sequence[str] | None, path: Source, wanted: Sequence[str] | None) -> None:

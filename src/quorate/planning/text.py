@@ -23,6 +23,8 @@ _HEAD = f" {'method':<22}{'teachers':>8}{'queries':>8}  {'noise':<12}{'answered'
 
 def render_plan(plan: Plan) -> str:
     """Return the plan as text; the last line ends without a line break."""
+    expected = plan.first.expected
+    basis = None if expected is None else BASES[expected.basis]  # which stands beside the first row
     return "\n".join(
         (
             *wrap(task(plan), TERMINAL),
@@ -33,7 +35,7 @@ def render_plan(plan: Plan) -> str:
             *_crossing(plan),
             *_epsilons(plan),
             *_words("odds", odds(plan)),
-            *(line for note in plan.notes for line in _words("note", note)),
+            *(line for note in plan.notes if note != basis for line in _words("note", note)),
         )
     )
 

@@ -156,7 +156,7 @@ def _page(facts: Facts, owners: tuple[Child, ...], *, stamps: tuple[str, ...], l
                 if body is not None
             ),
         ),
-        element("footer", element("p", _edition(stamps), lang=english)),
+        element("footer", element("p", _edition(stamps), " Quorate's words: docs/glossary.md.", lang=english)),
     )
     return document(visible(title), STYLE if stamp is None else join(STYLE, STAMPED[stamp]), body, language=language)
 

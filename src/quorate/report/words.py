@@ -79,8 +79,8 @@ _ENGLISH = {
     "tick later": "It holds for ever: copying and analysing what left cannot weaken it.",
     "tick together": "It covers all that leaves together.",
     "tick ledger": "It covers all that leaves together, and whatever the same ledger paid for before.",
-    "not": "It does not say that nothing can be concluded about a person. What is true of many is learnt from the "
-    "model, whether or not a given {unit} is in the data.",
+    "not": "It does not say that nothing can be concluded about a person. What is true of many is learnt by design, "
+    "and may be said of anybody.",
     "caveats": "Limits of the guarantee: {n}. They stand under “{heading}”, “What it does not protect”.",
     "checks": "Checks that failed: {n}. The guarantee may not hold; see “{heading}”.",
     "attacked": "An audit contradicts the guarantee: it does not hold. See “{heading}”.",
@@ -168,8 +168,8 @@ _GERMAN = {
     "tick together": "Das gilt für alles, was herausgegeben wird, zusammen.",
     "tick ledger": "Das gilt für alles, was herausgegeben wird, zusammen mit allem, was dasselbe Register vorher "
     "bezahlt hat.",
-    "not": "Das heißt nicht, dass sich über eine Person nichts folgern lässt. Was für viele gilt, lernt man aus dem "
-    "Modell, ob nun eine bestimmte Einheit „{unit}“ in den Daten ist oder nicht.",
+    "not": "Das heißt nicht, dass sich über eine Person nichts folgern lässt. Was für viele gilt, soll gelernt werden, "
+    "und lässt sich von allen sagen.",
     "caveats": "Einschränkungen der Garantie: {n}. Sie stehen unter „{heading}“, „What it does not protect“.",
     "checks": "Nicht bestandene Prüfungen: {n}. Die Garantie gilt womöglich nicht; siehe „{heading}“.",
     "attacked": "Ein Audit widerspricht der Garantie: Sie gilt nicht. Siehe „{heading}“.",
@@ -254,8 +254,8 @@ _FRENCH = {
     "tick later": "Cela vaut pour toujours : copier et analyser n'affaiblit rien.",
     "tick together": "Cela vaut pour tout ce qui est communiqué, ensemble.",
     "tick ledger": "Cela vaut pour tout ce qui est communiqué, avec tout ce que le même registre a payé auparavant.",
-    "not": "Cela ne dit pas qu'on ne peut rien conclure d'une personne. Ce qui vaut pour beaucoup s'apprend du modèle, "
-    "qu'une unité « {unit} » donnée soit dans les données ou non.",
+    "not": "Cela ne dit pas qu'on ne peut rien conclure d'une personne. Ce qui vaut pour beaucoup est appris à "
+    "dessein, et peut se dire de chacun.",
     "caveats": "Limites de la garantie : {n}. Elles sont sous « {heading} », « What it does not protect ».",
     "checks": "Contrôles échoués : {n}. La garantie peut ne pas valoir ; voir « {heading} ».",
     "attacked": "Un audit contredit la garantie : elle ne vaut pas. Voir « {heading} ».",

@@ -46,11 +46,14 @@ class Asked:
         asked", where the mechanism had closed before the row's turn came.
     left : int
         How many new rows may still be asked.
+    new : int
+        How many of these rows were new, each of which used one answer.
     """
 
     answers: list[Any]
     status: list[str]
     left: int
+    new: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,7 @@ class OpenEnsemble:
             status=[_STATUS.get(code, "answered") for code in codes],
             # Read off the ledger, for who asks next: a stage that is open ends with this process.
             left=answers_left(self.task, answers.reservation),
+            new=new,
         )
 
     def view(self, rows: Rows) -> Rows:

@@ -275,10 +275,10 @@ def _refuse_too_many(n_teachers: int, facts: PublicFacts, *, tiny: bool) -> None
     if count("n_teachers", n_teachers, at_least=1) > n_records:
         suggested, _ = _teachers(facts, tiny=tiny)
         raise InvalidParameter(
-            f"too many teachers: {several(n_records, facts.unit)} / {several(n_teachers, 'teacher')} is less than one "
-            f"{facts.unit} each. Try {named('n_teachers', suggested)}",
             parameter="n_teachers",
             got=n_teachers,
+            expected=f"at most {n_records:,}, the number of {plural(facts.unit)}",
+            advice=f"try {named('n_teachers', suggested)}",
         )
 
 

@@ -236,11 +236,12 @@ def cannot_read_each_row(format_: object, path: object) -> DataRefused:
     )
 
 
-def require_column(name: str, names: Sequence[str], path: object, *, public: Sequence[str] = ()) -> None:
+def require_column(name: str, names: Sequence[str], path: object, *, public: Sequence[str] = (), key: str = "") -> None:
     """Refuse a column that a table does not have, naming one that is nearly called so where names are known to be some.
 
     `public`: names of the columns of a public table. Where they do not show that the first line of this one names
-    columns, nothing of that line is quoted: of a file without names it is a row, maybe a private one.
+    columns, nothing of that line is quoted: of a file without names it is a row, maybe a private one. `key`: the key
+    that names the column, to begin with.
 
     Examples
     --------
@@ -254,7 +255,7 @@ def require_column(name: str, names: Sequence[str], path: object, *, public: Seq
             missing = "; have the query return it (… as name)"
         if names_columns(names, public):
             missing = nearly(name, names) or f"; its columns are {listed(names)}"
-        raise DataRefused(f"{path} has no column {name!r}{missing}")
+        raise DataRefused(f"{key}{path} has no column {name!r}{missing}")
 
 
 def _is_query(path: object) -> bool:

@@ -22,6 +22,7 @@ from quorate.folder.external_votes import VotesReleased, release_votes
 from quorate.folder.folder import RunFolder
 from quorate.folder.prepared import Evaluation, publish_run
 from quorate.folder.published import published_files, refuse_filled, write_copies
+from quorate.folder.settings import no_file
 from quorate.folder.sites.facts import SitesFacts
 from quorate.folder.sites.queries import Queries, read_queries
 from quorate.folder.sites.settings import Site, SitesData, SitesSettings, read_sites_settings
@@ -107,7 +108,7 @@ def combine(root: Path) -> Combined:
     data = settings.data
     classes = check_classes(data.classes)
     if not data.public.exists():
-        raise PreconditionFailed(f"[data] public names {data.public}, and there is no such file")
+        raise PreconditionFailed(no_file("[data] public", data.public, root))
     queries, before = read_queries(data.public, label=data.label), _accepted(RunFolder(root))
     taken = [_checked(site, settings, classes, queries, before.get(site.name)) for site in settings.sites]
     counts: IntArray = np.zeros((queries.n, len(classes)), dtype=np.int64)
