@@ -57,7 +57,7 @@ def test_a_rehearsal_without_a_number_of_records_names_the_key(make_run: MakeRun
 
 @pytest.mark.parametrize(
     ("given", "told"),
-    [({"queries": 900}, r"^queries=900 but"), ({"n_teachers": 900}, r"Try n_teachers=\d+$")],
+    [({"queries": 900}, r"^queries=900 but"), ({"n_teachers": 900}, r"try n_teachers=\d+$")],
 )
 def test_python_hears_of_arguments_alone(given: dict[str, Any], told: str) -> None:
     X = np.arange(120.0).reshape(60, 2)

@@ -232,4 +232,5 @@ def test_a_crash_while_publishing_leaves_nothing_that_must_be_refused(
 
 
 def test_every_name_that_is_published_is_known(run: Path) -> None:
-    assert set(NAMES) == {*WRITTEN, "audit.json", "prompt.json", "pool.parquet"}
+    editions = {"report.de.html", "report.fr.html"}
+    assert set(NAMES) == {*WRITTEN, "audit.json", "prompt.json", "pool.parquet", *editions}

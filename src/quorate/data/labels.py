@@ -62,7 +62,7 @@ def check_classes(classes: Any) -> tuple[Label, ...]:
     name = named("classes")
     if classes is None:
         raise InvalidParameter(
-            f"{name} is required. Reading the label set from the data can reveal that a rare label is present. "
+            "classes= is required. Reading the label set from the data can reveal that a rare label is present. "
             'Example: classes=["no", "yes"]'
         )
     if isinstance(classes, (str, bytes, dict)) or not hasattr(classes, "__iter__"):
