@@ -166,3 +166,10 @@ def test_the_version_is_told(cli: Any) -> None:
     code, out, _ = cli("--version")
     assert code == 0
     assert version("quorate") in out
+
+
+def test_a_report_is_offered_in_the_languages_that_it_has() -> None:
+    from quorate.cli.report import LANGUAGES
+    from quorate.report import words
+
+    assert words.LANGUAGES == LANGUAGES

@@ -116,7 +116,7 @@ def test_the_estimator_and_the_command_say_the_same(tmp_path: Path, capsys: pyte
     public.write_csv(tmp_path / "public.csv")
     (tmp_path / "quorate.toml").write_text(
         '[data]\nprivate = "private.csv"\npublic = "public.csv"\nlabel = "y"\nclasses = [0, 1]\n'
-        "[budget]\nepsilon = 12.0\ndelta = 0.01\n"
+        '[method]\nby = "votes"\n[budget]\nepsilon = 12.0\ndelta = 0.01\n'
     )
 
     def printed_by(*arguments: str) -> str:

@@ -249,7 +249,7 @@ def test_labels_and_records_are_not_charged_to_one_ledger() -> None:
         ({"delta": 1.0}, "delta"),
         ({"classes": None}, "classes= is required"),
         ({"classes": "all"}, 'or "public"'),
-        ({"n_teachers": 10_000}, "too many teachers"),
+        ({"n_teachers": 10_000}, "n_teachers must be at most 300, the number of labels"),
         ({"unit": "patient"}, None),
         ({"prior_matching": "yes"}, "prior_matching"),
         ({"classes": [0, 1, 2], "prior_matching": True}, "two classes"),

@@ -24,7 +24,7 @@ from quorate.mechanisms import GaussianNoisyMax
 
 ARGUMENTS = [
     ("classes that are not given", {"classes": None}, InvalidParameter, "classes= is required. Reading the label set"),
-    ("one class", {"classes": [0]}, InvalidParameter, "expected at least two"),
+    ("one class", {"classes": [0]}, InvalidParameter, "must be a list of at least two labels, got [0]"),
     ("a set of classes", {"classes": {0, 1}}, InvalidParameter, "a set has no order"),
     ("a label outside classes", {"classes": [0, 2]}, DataRefused, "a label outside classes was found"),
     ("epsilon of zero", {"epsilon": 0}, InvalidParameter, "epsilon must be a number > 0, got 0"),

@@ -314,10 +314,11 @@ def test_check_says_what_a_strategy_costs_and_that_a_random_subset_is_its_contro
 
 @pytest.mark.heavy
 @pytest.mark.parametrize("strategy", ["margin", "oracular-cal"])
-def test_the_report_of_an_active_run_names_the_control(make_run: Any, strategy: str) -> None:
+def test_the_internal_report_of_an_active_run_names_the_control(make_run: Any, cli: Any, strategy: str) -> None:
     root = make_run(**{**ACTIVE, "mechanism.strategy": strategy})
     execute(load_run(root), command="quorate run")
-    assert "random subset of the same size" in (root / "public" / "report.html").read_text()
+    assert cli("report", root, "--edition", "internal")[0] == 0
+    assert "random subset of the same size" in (root / "private" / "report-internal.html").read_text()
 
 
 def test_the_default_strategy_is_a_random_subset_and_says_nothing(make_run: Any) -> None:

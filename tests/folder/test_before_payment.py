@@ -77,6 +77,7 @@ def folder(root: Path, facts: Facts, wish: Facts) -> Path:
             "private": "private.csv", "public": "public.csv", "label": "y", "n_records": known["n_records"],
             "classes": [f"class {c}" for c in range(known["n_classes"])],
         },
+        "method": {"by": "votes"},
         "budget": {"epsilon": known["epsilon"], "delta": known["delta"]},
         "teachers": {"count": wish.get("n_teachers", "auto"), "model": wish.get("model", "logistic")},
         "mechanism": {**mechanism, **wish.get("fields", {}), "queries": wish.get("n_queries", "auto"),
@@ -103,6 +104,7 @@ def estimator(facts: Facts, wish: Facts, **how: Any) -> tuple[PrivateClassifier,
         mechanism = made.mechanism
     clf = PrivateClassifier(
         built_in(wish["model"], "teacher") if "model" in wish else None,
+        method="votes",
         classes=[f"class {c}" for c in range(known["n_classes"])],
         epsilon=known["epsilon"],
         delta=known["delta"],

@@ -36,7 +36,7 @@ def test_a_run_takes_a_transformer_from_a_file_and_goes_on_with_it(make_run: Any
     root = make_run(m=60, **DIRECT, **{"method.feature_map": "map.skops"})
     code, _, err = cli("check", root)
     assert code == 4
-    assert "no such file" in err
+    assert "there is no file" in err
     skops.io.dump(transformer(root, fit=False), root / "map.skops")
     code, _, err = cli("check", root)
     assert code == 2

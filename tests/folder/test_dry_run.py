@@ -139,7 +139,7 @@ def test_a_teacher_that_predicts_what_is_none_of_its_labels_is_refused(answer: A
 def test_a_student_is_rehearsed_as_well() -> None:
     with pytest.raises(InvalidParameter, match=r"the student Answers fails.*not one of its labels"):
         fit(student=Answers("perhaps"))
-    with pytest.raises(InvalidParameter, match=r"the student LinearRegression fails.*ValueError") as told:
+    with pytest.raises(InvalidParameter, match="the student LinearRegression is a regressor") as told:
         fit(student=LinearRegression())
     assert "abstain" not in str(told.value)
     assert fit(student=Answers("yes")).predict(POOL).tolist() == ["yes"] * len(POOL)

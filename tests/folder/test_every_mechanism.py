@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import signal
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -361,7 +362,7 @@ def test_online_answers_come_from_the_same_mechanism(make_run: Any, name: str) -
     if name != "SoftLabel":
         assert any(answer is not None for answer in first.answers)
     again = ask(load_run(root), root / "new.csv")
-    assert again == first
+    assert again == replace(first, new=0)
 
 
 # --- estimators take instances --------------------------------------------------------------------------------------

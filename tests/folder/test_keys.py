@@ -17,7 +17,7 @@ DIRECT: dict[str, Any] = {
 }  # fmt: skip
 REFUSED = [
     ({"mechanism.queries": 9_000}, "[mechanism] queries = 9000 but the pool has 150 distinct points"),
-    ({"teachers.count": 500, **DECLARED}, "Try [teachers] count = "),
+    ({"teachers.count": 500, **DECLARED}, "try [teachers] count = "),
     ({"teachers.count": 500, "data.n_records": 600}, "for which [data] n_records = 600 was declared"),
     ({"teachers.count": 500, "data.n_records": 600}, 'and take [teachers] count = "auto"'),
     ({"mechanism.queries": 900, "mechanism.strategy": "margin"}, "Margin asks 900 queries ([mechanism] queries), but"),

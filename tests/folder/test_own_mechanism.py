@@ -7,6 +7,7 @@ import json
 import signal
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -307,7 +308,7 @@ def test_answers_kept_back_come_from_it(make_own: Any) -> None:
     pl.read_csv(root / "evaluation.csv").drop("ill").head(4).write_csv(root / "new.csv")
     first = ask(load_run(root), root / "new.csv")
     assert set(first.answers) <= {"no", "yes"}
-    assert ask(load_run(root), root / "new.csv") == first
+    assert ask(load_run(root), root / "new.csv") == replace(first, new=0)
 
 
 KILLED = """

@@ -307,7 +307,7 @@ def test_a_ledger_with_another_budget_is_refused(make_run: Any, cli: Any) -> Non
     root = make_run()
     Ledger(root / "ledger.db", budget=Budget(1.0, 1e-5)).close()
     code, _, said = cli("run", root)
-    assert "[budget] is the cap for the life of these data, and the ledger has epsilon = " in one_line(said)
+    assert "[budget] epsilon is 4, and the ledger was opened with 1; put epsilon = 1 back" in one_line(said)
     assert code == 4
 
 

@@ -127,7 +127,7 @@ def test_seven_commands_and_one_edit_take_a_rare_class_with_notes_all_the_way(
             path = tmp_path / "run" / "quorate.toml"
             path.write_text(re.sub(r'^by = "\w+"', 'by = "direct"', path.read_text(encoding="utf-8"), flags=re.M))
     assert "text      'Notiz'" in said["init"]
-    assert 'write by = "direct" under [method]' in " ".join(said["plan"].split())
+    assert "Recommended: the direct method" in " ".join(said["plan"].split())
     assert "0 failed" in said["check-export"]
     script = runpy.run_path(str(tmp_path / "out" / "read_table.py"))
     rows = script["read_table"]("evaluation.csv", separator=";", encoding="cp1252")

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 from quorate.cli.options import as_json, run_folder
-from quorate.report.words import LANGUAGES, REPORT_FILES, Language
+
+if TYPE_CHECKING:
+    from quorate.report.words import Language
+
+LANGUAGES = ("en", "de", "fr")  # those of quorate.report.words, which takes long to load
 
 
 @click.command(name="report")
@@ -40,6 +44,7 @@ def command(run: Path, edition: Literal["public", "internal"], language: Languag
     from quorate.folder.published import publish_files, read_facts
     from quorate.release.keys import write_atomically
     from quorate.report import render_html, render_json
+    from quorate.report.words import REPORT_FILES
     from quorate.voting.facts import with_later_raises
 
     facts, folder = read_facts(run), RunFolder(run)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -75,7 +76,8 @@ def command(
             read = read_run(run, settings=settings, watch=watch)
         if not as_json:
             if settings.choice is not None:
-                click.echo(settings.choice.in_words)
+                for line in wrap(settings.choice.in_words, 80, subsequent_indent="        ", break_on_hyphens=False):
+                    click.echo(line)
             for caution in read.cautions:
                 if caution.severity != "note":  # for before a choice: `check` says it
                     click.echo(f"caution: {caution.words}", err=True)

@@ -80,7 +80,12 @@ def check_classes(classes: Any) -> tuple[Label, ...]:
         words = " and ".join(_WORD[form] for form in kinds)
         raise InvalidParameter(f"{name}: got {words} together; give all classes in one type")
     if len(labels) < 2:
-        raise InvalidParameter(parameter="classes", got=list(labels), expected="a list of at least two labels")
+        raise InvalidParameter(
+            parameter="classes",
+            got=list(labels),
+            expected="a list of at least two labels",
+            advice="one class leaves nothing to tell apart",
+        )
     if len(set(labels)) < len(labels):
         twice = next(label for label in labels if labels.count(label) > 1)
         raise InvalidParameter(f"{name}: {twice!r} is listed twice; list each class once")

@@ -183,7 +183,8 @@ def choice_of(made: Plan) -> Choice:
             '[method] by = "auto" found nothing that can answer with this budget and so few private rows: quorate plan '
             "shows why. Raise epsilon, or bring more private rows"
         )
-    why = f"on the labelled public rows {row.why.removeprefix('of the rows that were rehearsed in full ')}"
+    why = row.why.removeprefix("of the rows that were rehearsed in full ") or "it comes first"
+    why = f"on the labelled public rows {why}"
     if row.way == "direct":
         return Choice(ChosenMethod("direct", why))
     fields = {} if row.mechanism is None else open_fields(row.mechanism)

@@ -83,7 +83,7 @@ def test_a_run_by_the_plan_trains_the_model_that_was_first_and_keeps_it(tmp_path
     }  # fmt: skip
     (tmp_path / "quorate.toml").write_text(toml(settings))
     made = plan_folder(tmp_path)
-    votes = choice_of(replace(made, rows=tuple(row for row in made.rows if row.way == "votes")))
+    votes = choice_of(replace(made, rows=tuple(row for row in made.rows if row.model == "tree")))
     assert 'teachers (model = "tree") by NoisyCounts' in votes.in_words
     planned = settings_from(settings, folder=tmp_path, choice=votes)
     assert isinstance(load_run(tmp_path, settings=planned).task.trainer.estimator, DecisionTreeClassifier)
