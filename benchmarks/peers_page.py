@@ -334,7 +334,7 @@ def measured_part(figures: Figures, epsilons: Sequence[float], reasons: Mapping[
     for epsilon in epsilons:
         if not any(lines(held, epsilon) for held in figures.values()):
             continue
-        parts += ["", f"### ε = {epsilon:g}", "", *table_of(figures, epsilon)]
+        parts += ["", f"## ε = {epsilon:g}", "", *table_of(figures, epsilon)]
         parts += ["", f"Less the first of all other libraries' settings, paired by split, at ε = {epsilon:g}:", ""]
         parts += differences_of(figures, epsilon)
         for name, title in (
@@ -350,7 +350,7 @@ def measured_part(figures: Figures, epsilons: Sequence[float], reasons: Mapping[
                 *said,
             ]
     if figures:
-        parts += ["", "### Cost", "", *costs_of(figures, 1.0), "", "![Differences](figures/peers.svg)"]
+        parts += ["", "## Cost", "", *costs_of(figures, 1.0), "", "![Differences](figures/peers.svg)"]
     if refused := refusals_of(figures):
         parts += ["", "Fits that ended in an error, which count as always saying the commonest class:", "", *refused]
     return "\n".join(parts)

@@ -152,7 +152,9 @@ def bns15_claim_4_2(vc_dimension: int, alpha: float, beta: float, n_labelled: in
     return bns15_claim_4_2_points(vc_dimension, alpha, beta, n_labelled) - n_labelled
 
 
-@statement("BNS15, Claim 4.2, with the count that its proof begins with", n_labelled=whole("|S| ≥ 1 labelled rows", 1))
+@statement(
+    "BNS15, Claim 4.2, with the count that its proof begins with", n_labelled=whole("labelled rows in S, ≥ 1", 1)
+)
 def bns15_claim_4_2_counted(vc_dimension: int, alpha: float, beta: float, n_labelled: int) -> int:
     r"""Return how many unlabelled rows S can relabel, for every class of this VC dimension.
 

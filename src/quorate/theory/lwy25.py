@@ -49,7 +49,7 @@ def lwy25_claim_3_2_relabelled_shape(vc_dimension: int, alpha: float, beta: floa
 
 @statement(
     "LWY25, Claim 3.2",
-    n_relabelled=number("|T| ≥ 1. The second term is as printed; the first has an open constant", at_least=1),
+    n_relabelled=number("rows in T, ≥ 1. The second term is as printed; the first has an open constant", at_least=1),
 )
 def lwy25_claim_3_2_others_shape(
     vc_dimension: int, alpha: float, beta: float, epsilon: float, n_relabelled: float

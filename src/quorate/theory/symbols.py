@@ -57,7 +57,7 @@ SYMBOLS: Final[Mapping[str, Symbol]] = {
     "n_queries": whole("m (or ℓ) ≥ 1 queries", 1),
     "n_answers": whole("ℓ ≥ 1 answers that are paid for", 1),
     "n_teachers": whole("K (or k) ≥ 1 teachers", 1),
-    "n_labelled": whole("|S| ≥ 0 labelled rows"),
+    "n_labelled": whole("labelled rows in S, ≥ 0"),
     "n_base": whole("rows of the base learner, at least 1", 1),
     "n_bits": whole("d ≥ 1: the domain has 2^d points", 1),
     "n_steps": whole("T ≥ 1 steps", 1),
