@@ -48,11 +48,11 @@ def delta_cautions(
 
     Examples
     --------
-    >>> [each.code for each in delta_cautions(1_000, 0.01, "record") if each.applies]
+    >>> [caution.code for caution in delta_cautions(1_000, 0.01, "record") if caution.applies]
     ['delta-gives-away-a-unit']
-    >>> [each.code for each in delta_cautions(None, 0.01, "record") if each.applies]
+    >>> [caution.code for caution in delta_cautions(None, 0.01, "record") if caution.applies]
     ['delta-was-not-compared']
-    >>> any(each.applies for each in delta_cautions(1_000, 1e-5, "record"))
+    >>> any(caution.applies for caution in delta_cautions(1_000, 1e-5, "record"))
     False
     """
     units = plural(unit)

@@ -55,6 +55,7 @@ class PoolMoments:
     residual: PoolMoments | None = field(default=None, repr=False)
     _folds: list[Callable[[float], FloatArray]] = field(default_factory=list, repr=False)
     _along: list[FloatArray] = field(default_factory=list, repr=False)
+    _distinct: list[int] = field(default_factory=list, repr=False)  # counted once for all budgets of a plan
 
     @classmethod
     def of(cls, features: Any) -> PoolMoments:
@@ -85,12 +86,14 @@ class PoolMoments:
         Where few rows are repeated many times (whole numbers in two columns), functions of as many dimensions as half
         of all rows would go through each of them and swing in between.
         """
-        digests: set[bytes] = set()
-        for first in range(0, self.features.shape[0], ENOUGH_DISTINCT):
-            digests.update(row_digests(self.features[first : first + ENOUGH_DISTINCT]))
-            if len(digests) >= ENOUGH_DISTINCT:
-                break
-        return len(digests)
+        if not self._distinct:
+            digests: set[bytes] = set()
+            for first in range(0, self.features.shape[0], ENOUGH_DISTINCT):
+                digests.update(row_digests(self.features[first : first + ENOUGH_DISTINCT]))
+                if len(digests) >= ENOUGH_DISTINCT:
+                    break
+            self._distinct.append(len(digests))
+        return self._distinct[0]
 
     @property
     def values(self) -> FloatArray:

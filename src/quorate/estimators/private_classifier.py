@@ -225,8 +225,7 @@ class PrivateClassifier(EitherMethod):
         self.student = student
         self.method = method
         self.classes = classes
-        self.epsilon = epsilon
-        self.delta = delta
+        self.epsilon, self.delta = epsilon, delta
         self.n_teachers = n_teachers
         self.queries = queries
         self.mechanism = mechanism
@@ -234,12 +233,10 @@ class PrivateClassifier(EitherMethod):
         self.ledger = ledger
         self.unit = unit
         self.whole_ids = whole_ids
-        self.n_records = n_records
-        self.n_rows = n_rows
+        self.n_records, self.n_rows = n_records, n_rows
         self.partition = partition
         self.declined = declined
-        self.class_shares = class_shares
-        self.decision_threshold = decision_threshold
+        self.class_shares, self.decision_threshold = class_shares, decision_threshold
         self.prior_matching = prior_matching
         self.batched = batched
         self.preprocessing = preprocessing
