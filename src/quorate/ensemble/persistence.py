@@ -21,6 +21,7 @@ from quorate.ensemble.teachers.command import CommandTeacher, CommandVoter
 from quorate.ensemble.teachers.prior_matching import MatchedVoter
 from quorate.ensemble.teachers.teacher import AbstainingVoter, ConstantVoter, Teacher, Voter
 from quorate.errors import PreconditionFailed
+from quorate.stored_names import stored_as
 from quorate.types import Secret
 
 if TYPE_CHECKING:
@@ -308,6 +309,7 @@ def _boosting_model(record: dict[str, Any]) -> Any:
     return model
 
 
+@stored_as("quorate.ensemble.persistence.LightGBMAsRead")
 class LightGBMAsRead:
     """A classifier of LightGBM that was read from `text`, which holds its trees and not the parameters of its fit."""
 
