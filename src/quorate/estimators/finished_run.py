@@ -18,6 +18,7 @@ from quorate.data.rows import is_frame
 from quorate.data.table_reader import TableReader
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, act
 from quorate.estimators.decided import Scored
+from quorate.estimators.reporting import write_report
 from quorate.estimators.shown import ShownEstimator, Standing
 from quorate.folder.direct_run import NOTHING_TO_ASK
 from quorate.folder.exported import MANIFEST, read_exported
@@ -26,9 +27,9 @@ from quorate.folder.opened_student import student_from
 from quorate.folder.published import FACTS, STUDENT, is_finished, read_facts, read_published
 from quorate.folder.settings import read_settings
 from quorate.folder.student_rows import public_table, reader_of, reader_of_columns
-from quorate.release.keys import file_to_write
-from quorate.report import Facts, render_html, render_text
+from quorate.report import Facts, render_text
 from quorate.report.sentences import left
+from quorate.report.words import Language
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray
@@ -139,11 +140,9 @@ class FinishedRun(Scored, ShownEstimator):
         self._fitted()
         return self._facts
 
-    def report(self, path: str | Path) -> Path:
-        """Write the public report: one self-contained HTML file."""
-        page = file_to_write(path, "report.html")
-        page.write_text(render_html(self.facts()), encoding="utf-8")
-        return page
+    def report(self, path: str | Path, *, language: Language = "en") -> Path:
+        """Write the public report: one self-contained HTML file; `language`: "en", "de" or "fr"."""
+        return write_report(self.facts, path, language)
 
     def summary(self) -> str:
         """Return the end of the run as a table for the terminal, 80 columns wide."""
