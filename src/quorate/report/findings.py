@@ -10,6 +10,23 @@ from quorate.report.plain import Plain, require
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ColumnImportance(Plain):
+    """How much probability moves to other classes where a column's entries change places among public rows.
+
+    Examples
+    --------
+    >>> ColumnImportance(column="age", moved=0.12).moved
+    0.12
+    """
+
+    column: str
+    moved: float
+
+    def _check(self) -> None:
+        require(0 <= self.moved <= 1, f"moved must be in [0, 1], got {self.moved!r}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Fitted(Plain):
     """What came of the student.
 
@@ -23,6 +40,8 @@ class Fitted(Plain):
         Where a decision threshold was chosen: the probability of `threshold_class` from which on it is predicted.
     threshold_class : str or None
         That class.
+    importances : tuple of ColumnImportance or None
+        Of the columns that matter most, the first first; None where they were not worked out.
 
     Examples
     --------
@@ -34,8 +53,9 @@ class Fitted(Plain):
     constant: bool = False
     threshold: float | None = None
     threshold_class: str | None = None
+    importances: tuple[ColumnImportance, ...] | None = None
 
-    LEFT_OUT: ClassVar = ("threshold", "threshold_class")
+    LEFT_OUT: ClassVar = ("threshold", "threshold_class", "importances")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
