@@ -23,6 +23,10 @@ class Fitted(Plain):
         Where a decision threshold was chosen: the probability of `threshold_class` from which on it is predicted.
     threshold_class : str or None
         That class.
+    temperature : float or None
+        What the model's scores were divided by, so that its probabilities fit labelled public rows.
+    calibration_rows : int or None
+        How many rows that were.
 
     Examples
     --------
@@ -34,8 +38,14 @@ class Fitted(Plain):
     constant: bool = False
     threshold: float | None = None
     threshold_class: str | None = None
+    temperature: float | None = None
+    calibration_rows: int | None = None
 
-    LEFT_OUT: ClassVar = ("threshold", "threshold_class")
+    LEFT_OUT: ClassVar = ("threshold", "threshold_class", "temperature", "calibration_rows")
+
+    def _check(self) -> None:
+        require(self.temperature is None or self.temperature > 0, "a temperature is > 0")
+        require((self.temperature is None) == (self.calibration_rows is None), "a temperature was fitted on rows")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -16,6 +16,7 @@ from quorate.report import Facts, Score
 from quorate.report.utility import ChosenScore, OperatingPoint, Ranking
 from quorate.students.decision_threshold import decides_from, threshold_in_use
 from quorate.students.scores import ScoredRows, default_scoring
+from quorate.students.temperature import Temperature
 from quorate.types import FloatArray
 
 CURVE = 60  # points of a curve, at most
@@ -79,6 +80,14 @@ def with_decision(made: Facts, model: Any) -> Facts:
         return made
     threshold, name = moved
     return replace(made, fitted=replace(made.fitted, threshold=threshold, threshold_class=str(name)))
+
+
+def with_temperature(made: Facts, temperature: Temperature | None) -> Facts:
+    """Return facts that tell what the scores of a published model were divided by, where they were."""
+    if temperature is None or made.fitted is None:
+        return made
+    fitted = replace(made.fitted, temperature=temperature.value, calibration_rows=temperature.n_rows)
+    return replace(made, fitted=fitted)
 
 
 def _chosen(scored: ScoredRows, scoring: str) -> ChosenScore | None:
