@@ -25,7 +25,7 @@ from quorate.direct.flow import DirectResult
 from quorate.direct.look import look_at_rounds
 from quorate.direct.method import ROUNDS, cautions_of
 from quorate.direct.spool import units_of
-from quorate.direct.task import DirectTask, score_left_out
+from quorate.direct.task import DirectTask, left_out
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.findings import Finding, note
 from quorate.folder.data_settings import DataSettings, same_source
@@ -127,7 +127,7 @@ class DirectRun(PreparedRun):
             return None
         if self.task.records.are_in(self.evaluation.X):
             if tell is not None:
-                tell(score_left_out("[data] evaluation"))
+                tell(left_out("[data] evaluation"))
             return None
         return self.score(model, self.evaluation.X, self.evaluation.truth)
 

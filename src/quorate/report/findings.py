@@ -42,6 +42,10 @@ class Fitted(Plain):
         That class.
     importances : tuple of ColumnImportance or None
         Of the columns that matter most, the first first; None where they were not worked out.
+    temperature : float or None
+        What the model's scores were divided by, so that its probabilities fit labelled public rows.
+    calibration_rows : int or None
+        How many rows that were.
 
     Examples
     --------
@@ -54,8 +58,14 @@ class Fitted(Plain):
     threshold: float | None = None
     threshold_class: str | None = None
     importances: tuple[ColumnImportance, ...] | None = None
+    temperature: float | None = None
+    calibration_rows: int | None = None
 
-    LEFT_OUT: ClassVar = ("threshold", "threshold_class", "importances")
+    LEFT_OUT: ClassVar = ("threshold", "threshold_class", "importances", "temperature", "calibration_rows")
+
+    def _check(self) -> None:
+        require(self.temperature is None or self.temperature > 0, "a temperature is > 0")
+        require((self.temperature is None) == (self.calibration_rows is None), "a temperature was fitted on rows")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

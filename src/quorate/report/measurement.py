@@ -16,7 +16,7 @@ from quorate.report.findings import Audit, Choice, FaultSize, FaultSizes
 from quorate.report.html import Child, Markup, element, join, scrolling, table
 from quorate.report.method import words_of
 from quorate.report.notation import percent, shortened, visible, wilson_interval
-from quorate.report.sentences import balanced, commonest_class, decides, expectation, judged, verdict
+from quorate.report.sentences import balanced, calibrated, commonest_class, decides, expectation, judged, verdict
 from quorate.report.utility import OperatingPoint, Score, Utility
 
 _NAME = 40  # columns of a class name
@@ -179,13 +179,14 @@ def utility(facts: Facts) -> tuple[Child, ...]:
             (*(_score(name, score) for name, score in rows), *_always(facts)),
         )
     words, found_no_better, foreseen = words_of(facts), verdict(measured.student), expectation(measured)
-    judged_by, decided = judged(measured.student), decides(facts)
+    judged_by, decided, confidence = judged(measured.student), decides(facts), calibrated(facts)
     why = words.closed(facts)
     return (
         element("p", words.model(facts)),
         scores,
         None if judged_by is None else element("p", f"Judged by {judged_by}.", class_="count"),
         None if decided is None else element("p", f"{decided}.", class_="count"),
+        None if confidence is None else element("p", f"{confidence.capitalize()}.", class_="count"),
         None
         if found_no_better is None
         else element("p", f"Beside always saying the commonest class, {found_no_better}.", class_="verdict count"),

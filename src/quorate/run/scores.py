@@ -19,6 +19,7 @@ from quorate.report import ColumnImportance, Facts, Score
 from quorate.report.utility import ChosenScore, OperatingPoint, Ranking
 from quorate.students.decision_threshold import decides_from, threshold_in_use
 from quorate.students.scores import ScoredRows, default_scoring
+from quorate.students.temperature import Temperature
 from quorate.types import FloatArray
 
 CURVE = 60  # points of a curve, at most
@@ -133,6 +134,14 @@ def _with_column(rows: Any, place: int, turned: Any) -> Any:
     others: Any = rows.tolil(copy=True) if kind(rows) == "sparse" else np.array(rows)
     others[:, [place]] = turned[:, [place]]
     return others.tocsr() if kind(rows) == "sparse" else others
+
+
+def with_temperature(made: Facts, temperature: Temperature | None) -> Facts:
+    """Return facts that tell what the scores of a published model were divided by, where they were."""
+    if temperature is None or made.fitted is None:
+        return made
+    fitted = replace(made.fitted, temperature=temperature.value, calibration_rows=temperature.n_rows)
+    return replace(made, fitted=fitted)
 
 
 def _chosen(scored: ScoredRows, scoring: str) -> ChosenScore | None:
