@@ -12,13 +12,17 @@ from sklearn.base import ClassifierMixin
 
 from quorate.ambient import own_switches
 from quorate.arguments import one_of
-from quorate.data import encode_labels, take
-from quorate.data.column_cells import with_cells
-from quorate.data.columns import column
-from quorate.data.rows import columns, is_frame, kind, n_rows, width
+from quorate.data import encode_labels
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.report import Facts, Score
-from quorate.run.scores import score, with_decision, with_temperature
+from quorate.report import ColumnImportance, Facts, Score
+from quorate.run.scores import (
+    column_importances,
+    most_important,
+    score,
+    with_decision,
+    with_importances,
+    with_temperature,
+)
 from quorate.students.decision_threshold import (
     DecisionThreshold,
     check_decision_threshold,
@@ -29,8 +33,6 @@ from quorate.students.decision_threshold import (
 from quorate.students.scores import SCORINGS, ScoredRows, check_class_shares, rarer
 from quorate.students.temperature import Temperature, at_temperature, fit_temperature, require_temperature
 from quorate.types import FloatArray, IntArray
-
-_LOOKED_AT = 1_000  # public rows
 
 
 class Scored(ClassifierMixin):
@@ -102,6 +104,7 @@ class Decided(Scored):
     decision_threshold: DecisionThreshold
     class_shares: Mapping[Any, float] | None
     _moved: tuple[Any, Any, Any] | None = None  # rule and shares, the published model, and what predicts by the rule
+    _looked: tuple[Any, tuple[ColumnImportance, ...] | None] | None = None  # the published model, and at which columns
     _calibrated: tuple[Any, Temperature] | None = (
         None  # the model as the fit left it, and what its scores are divided by
     )
@@ -173,7 +176,7 @@ class Decided(Scored):
                 "estimator is a copy",
                 charged="nothing more was charged",
             )
-        return _importances(model, take(pool, np.arange(min(_LOOKED_AT, n_rows(pool)))))
+        return column_importances(model, pool)
 
     def _published(self) -> tuple[Any, Any]:
         """Return the fitted model, and the public rows as it takes them; None where there are none."""
@@ -226,26 +229,9 @@ class Decided(Scored):
         )
 
     def _told(self, made: Facts) -> Facts:
-        """Return facts with the threshold that the model decides from, and its temperature."""
+        """Return facts with the threshold and temperature of the model, and with the columns that it looks at."""
+        model, pool = self._published()
+        if self._looked is None or self._looked[0] is not model:
+            self._looked = model, most_important(model, pool)
         temperature = None if self._calibrated is None else self._calibrated[1]
-        return with_temperature(with_decision(made, self._deciding()), temperature)
-
-
-def _importances(model: Any, rows: Any) -> dict[str, float]:
-    """Return the mean distance in total variation of the model's probabilities, by column that is permuted."""
-    rng, before = np.random.default_rng(0), np.asarray(model.predict_proba(rows))
-    names, importances = columns(rows) or tuple(map(str, range(width(rows)))), dict[str, float]()
-    for place, name in enumerate(names):
-        others = _with_column(rows, place, take(rows, rng.permutation(n_rows(rows))))
-        moved = np.abs(np.asarray(model.predict_proba(others)) - before).sum(axis=1) / 2
-        importances[str(name)] = float(moved.mean())
-    return importances
-
-
-def _with_column(rows: Any, place: int, turned: Any) -> Any:
-    """Return rows with a column of other ones."""
-    if is_frame(rows):
-        return with_cells(rows, {place: column(turned, place)})
-    others: Any = rows.tolil(copy=True) if kind(rows) == "sparse" else np.array(rows)
-    others[:, [place]] = turned[:, [place]]
-    return others.tocsr() if kind(rows) == "sparse" else others
+        return with_importances(with_temperature(with_decision(made, self._deciding()), temperature), self._looked[1])

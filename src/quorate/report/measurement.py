@@ -195,6 +195,26 @@ def utility(facts: Facts) -> tuple[Child, ...]:
         None if why is None else element("p", why, class_="note"),
         *per_class(facts),
         *ranking(facts),
+        *importances(facts),
+    )
+
+
+def importances(facts: Facts) -> tuple[Child, ...]:
+    """Return which columns the model looks at most, with bars; nothing where that was not worked out."""
+    listed = None if facts.fitted is None else facts.fitted.importances
+    if not listed:
+        return ()
+    return (
+        element("h3", "Which columns the model looks at"),
+        table(
+            "How much probability moves to other classes, on average over public rows, where the entries of one column "
+            "change places among them. Columns that say the same share what they are worth.",
+            ("Column", "#Probability that moves", "As a bar"),
+            (
+                (shortened(visible(item.column), NAME_COLUMNS), percent(item.moved), html.bar(item.moved))
+                for item in listed
+            ),
+        ),
     )
 
 
