@@ -74,7 +74,7 @@ def test_the_demo_learns_adult_with_privacy_and_tells_it_as_json(
     assert told["direct_accuracy"] >= 0.83
     assert 0.74 < told["commonest_class"] < 0.78
     assert 0.84 < told["non_private_accuracy"] < 0.87
-    assert 0.99 < told["epsilon"] <= 1.0
+    assert told["epsilon"] == 1.0  # as it is printed
     assert told["delta"] <= 1e-5
     assert 7_000 < told["n_answers"] <= 8_140
     assert told["n_teachers"] >= 100

@@ -6,14 +6,17 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from quorate import PrivateClassifier, PublicPool, check
-from quorate.ensemble import ClassifierTeacher
-from quorate.ensemble.teachers.classifier import on_one_thread
+from quorate.ensemble import ClassifierTeacher, dump_voters, load_voters
+from quorate.ensemble.teachers.classifier import ClassifierVoter, on_one_thread
+from quorate.ensemble.teachers.prior_matching import PriorMatchingTeacher
 from quorate.errors import PreconditionFailed
+from quorate.types import Secret
 from quorate.voting.models import built_in, model_of
 
 xgboost, lightgbm = pytest.importorskip("xgboost"), pytest.importorskip("lightgbm")
@@ -120,6 +123,37 @@ def test_a_leaf_that_wants_more_rows_than_a_shard_has_is_foreseen(name, leaf, ap
     told = check(clf, X, y, public=PublicPool(rows(200, holes=False)[0]))
 
     assert ("teachers-are-constants" in {each.code for each in told.cautions}) == applies
+
+
+@pytest.mark.parametrize("name", ["xgboost", "lightgbm"])
+def test_trees_are_kept_in_the_text_of_their_library_and_vote_the_same_when_read(name):
+    X, y = rows(90)
+    three = np.array([CLASSES.index(label) for label in y])
+    two = (three > 0).astype(np.int64)
+    weighted = clone(models()[name])
+    if name == "lightgbm":
+        weighted.set_params(class_weight={"warm": 5})
+    voters = (
+        ClassifierTeacher(models()[name]).train(X, three, 1),
+        ClassifierTeacher(models()[name]).train(X, two * 2, 2),  # a shard without one of the classes
+        ClassifierTeacher(weighted).with_classes(CLASSES).train(X, two * 2, 3),
+        PriorMatchingTeacher(ClassifierTeacher(models()[name]), X).train(X, two, 4),
+    )
+    written = dump_voters(Secret(voters)).reveal()
+    X_new = rows(400)[0]
+
+    for before, after in zip(voters, load_voters(written).reveal(), strict=True):
+        assert type(after) is type(before)
+        assert np.array_equal(after.vote(X_new), before.vote(X_new))
+    with pytest.raises(PreconditionFailed, match="not a file of teachers"):
+        load_voters(written[:-40])
+
+
+def test_an_objective_of_the_owners_own_is_not_kept():
+    X, y = rows(60)
+    own = xgboost.XGBClassifier(n_estimators=2, objective=lambda truth, raw: (raw - truth, np.ones_like(raw)))
+    voter = ClassifierVoter(own.fit(X, (y == "warm").astype(int)), np.array([0, 1]))
+    assert dump_voters(Secret((voter,))) is None
 
 
 @pytest.mark.parametrize("name", ["xgboost", "lightgbm"])

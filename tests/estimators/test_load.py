@@ -65,6 +65,7 @@ def test_it_predicts_and_tells_what_the_run_promised(name: str, runs: dict[str, 
     assert run.classes_.tolist() == ["no", "yes"]
     assert run.predict_proba(NEW).shape == (60, 2)
     assert run.guarantee_.epsilon == pytest.approx(epsilon, rel=1e-3)
+    assert '<html lang="fr"' in run.report(tmp_path / "rapport.html", language="fr").read_text(encoding="utf-8")
     page = run.report(tmp_path / "report.html").read_text()
     assert page == (runs["teachers" if name == "outbox" else name] / "public" / "report.html").read_text()
     assert f"guarantee   ε ≤ {epsilon}" in run.summary()

@@ -46,8 +46,11 @@ def test_what_is_for_teachers_is_refused_beside_a_direct_fit_that_was_asked_for(
         PrivateClassifier(method="dirct", **HOW).fit(X, Y, public=POOL)
 
 
-def test_a_direct_fit_predicts_reports_and_says_why_there_is_nothing_to_ask(tmp_path: Path) -> None:
-    clf = PrivateClassifier(**HOW, n_records=400).fit(X, Y, public=POOL)
+def test_a_direct_fit_predicts_reports_and_says_why_there_is_nothing_to_ask(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clf = PrivateClassifier(**HOW, n_records=400, verbose=True).fit(X, Y, public=POOL)
+    assert capsys.readouterr().err.startswith(f"method: {clf.method_.in_words}\n")
     assert clf.method_ == "direct"
     assert "method: direct, since" in repr(clf)
     assert "method" in clf._repr_html_inner()
@@ -55,6 +58,10 @@ def test_a_direct_fit_predicts_reports_and_says_why_there_is_nothing_to_ask(tmp_
     assert clf.predict_proba(X[:2]).shape == (2, 2)
     assert "PrivateClassifier.fit" in clf.summary()
     assert clf.ex_post_epsilon_ is None
+    assert '<html lang="de"' in clf.report(tmp_path / "bericht.html", language="de").read_text(encoding="utf-8")
+    with pytest.raises(InvalidParameter, match=r'^language must be one of "en", "de", "fr", got \'it\''):
+        clf.report(tmp_path / "rapporto.html", language="it")
+    assert not (tmp_path / "rapporto.html").exists()
     assert clf.export(tmp_path / "model.skops").exists()
     with pytest.raises(PreconditionFailed, match=r"nothing to ask: .* give online_answers= before fit"):
         clf.ask(X[:1])

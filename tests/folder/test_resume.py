@@ -290,7 +290,7 @@ def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(
     if model == "lightgbm":
         pytest.importorskip("lightgbm")
     else:
-        monkeypatch.setattr(flow, "dump_voters", lambda _: None)
+        monkeypatch.setattr(flow, "dump_voters", lambda *_, **__: None)
     size = {"n": 1600, "teachers.count": 130, "teachers.model": model, "run.unsafe_noise_seed": 3}
     whole, broken = make_run("whole", **size), make_run("broken", **size)
     execute(load_run(whole), command="quorate run")
@@ -315,6 +315,24 @@ def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(
     execute(load_run(broken), command="quorate run")
     assert chunks == [0, 64, last, 64, last]
     assert label_rows(broken) == label_rows(whole)
+
+
+@pytest.mark.heavy
+def test_trees_of_lightgbm_that_answer_later_are_read_and_not_trained_again(
+    make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("lightgbm")
+    root = make_run(**{"n": 600, "teachers.model": "lightgbm", "mechanism.online_answers": 5})
+    execute(load_run(root), command="quorate run")
+    assert not list((root / "private").glob("counted-*.stage"))
+
+    def train(*_: Any, **__: Any) -> Any:
+        raise AssertionError("teachers are trained again")
+
+    monkeypatch.setattr(trained, "train_chunk", train)
+    asked = root / "asked.csv"
+    asked.write_text("".join((root / "public.csv").read_text(encoding="utf-8").splitlines(keepends=True)[:3]))
+    assert cli("ask", root, asked)[0] == 0
 
 
 def test_a_large_table_is_told_to_be_read_before_it_is(

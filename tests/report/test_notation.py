@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from quorate.accounting.figures import at_least, at_most, several
+from quorate.accounting.figures import as_printed, at_least, at_most, several
 from quorate.report.notation import columns, escaped, percent, power_of_ten, shortened, visible, wilson_interval
 
 POSITIVE = st.floats(1e-30, 1e30)
@@ -39,7 +39,12 @@ def test_a_bound_from_below_never_passes_its_value_and_is_close(value, digits):
 @pytest.mark.default_cases(4)
 @pytest.mark.parametrize("value", [0.0, 1.0, 0.5, 1e-5, 2e-7, 250.0])
 def test_short_figures_are_written_as_they_are(value):
-    assert float(parsed(at_most(value))) == float(parsed(at_least(value))) == value
+    assert float(parsed(at_most(value))) == float(parsed(at_least(value))) == as_printed(value) == value
+
+
+def test_a_figure_in_json_is_the_printed_one():
+    assert as_printed(0.999999998) == 1.0
+    assert as_printed(1234.56789) == 1234.57
 
 
 def test_a_power_of_ten_is_the_same_number():

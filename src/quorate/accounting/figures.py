@@ -32,6 +32,11 @@ def at_least(value: float, digits: int = 4) -> str:
     return _significant(value, digits, ROUND_FLOOR)
 
 
+def as_printed(bound: float) -> float:
+    """Return a bound from above as the number that people read of it: 1 for an ε that was found as 0.999999998."""
+    return float(at_most(bound, 6).replace(",", ""))
+
+
 def several(n: int, noun: str) -> str:
     """Write a count with its noun."""
     return f"{n:,} {noun if n == 1 else plural(noun)}"

@@ -27,6 +27,7 @@ def command(out: Path | None, no_public: bool, as_json: bool) -> None:
 
     32,561 rows play the private data, half of the 16,281 test rows the public pool, the other half is held out.
     """
+    from quorate.accounting.figures import as_printed
     from quorate.deferred import load_ahead_of_skops
 
     load_ahead_of_skops()
@@ -65,8 +66,8 @@ def command(out: Path | None, no_public: bool, as_json: bool) -> None:
                 "direct_accuracy": by_rounds.accuracy,
                 "commonest_class": by_votes.commonest,
                 "non_private_accuracy": non_private.accuracy,
-                "epsilon": facts.guarantee.epsilon,
-                "delta": facts.guarantee.delta,
+                "epsilon": as_printed(facts.guarantee.epsilon),
+                "delta": as_printed(facts.guarantee.delta),
                 "n_teachers": facts.setup.n_teachers,
                 "n_answers": facts.answers.answered,
                 "sigma": scale_of(batch.task.recipe.mechanism),

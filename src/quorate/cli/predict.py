@@ -22,9 +22,10 @@ from quorate.run.progress import progress
 def command(run: Path, table: Path, out: Path, keep: tuple[str, ...], as_json: bool) -> None:
     """Classify the rows of TABLE by the published model of RUN, a run's folder or an exported one; free for ever.
 
-    TABLE is a file with named columns (Parquet, Arrow, CSV) or a folder of Parquet files, read some rows at a time.
-    --out gets a class a row and, where the model has them, a probability of each class, in the order of the rows. Other
-    columns than those of the model are not read. Nothing is written where a file lacks a column or cannot be read.
+    TABLE is a file with named columns (Parquet, Arrow, CSV), or a folder or a pattern (in quotes) of Parquet files,
+    read some rows at a time. --out gets a class a row and, where the model has them, a probability of each class, in
+    the order of the rows. Other columns than those of the model are not read. Nothing is written where a file lacks a
+    column or cannot be read.
     """
     from quorate.accounting.figures import several
     from quorate.estimators.finished_run import load

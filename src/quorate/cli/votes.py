@@ -183,12 +183,13 @@ def _planned_lines(combined: Combined) -> list[tuple[str, str]]:
 
 
 def _released(combined: Combined, done: SitesReleased) -> dict[str, Any]:
+    from quorate.accounting.figures import as_printed
     from quorate.voting.facts import answers_of
 
     return {
         **answers_of(done.released, len(combined.votes.classes)).numbers,
-        "epsilon": done.guarantee.epsilon,
-        "delta": done.guarantee.delta,
+        "epsilon": as_printed(done.guarantee.epsilon),
+        "delta": as_printed(done.guarantee.delta),
         "caveats": list(done.guarantee.caveats),
         "accuracy": None if done.score is None else done.score.accuracy,
         "exported": [str(path) for path in done.exported],
@@ -293,7 +294,7 @@ def release(
     as_json: bool,
 ) -> None:
     """Charge and release a label for every query of FILE; write labels and guarantee to the folder's public side."""
-    from quorate.accounting.figures import several
+    from quorate.accounting.figures import as_printed, several
     from quorate.folder.external_votes import release_votes, share_for_figure
     from quorate.ledger import Budget
     from quorate.release.target import floor_budget, noise_and_key
@@ -318,8 +319,8 @@ def release(
     shown = {
         **answers.numbers,
         "n_teachers": votes.n_teachers,
-        "epsilon": done.guarantee.epsilon,
-        "delta": done.guarantee.delta,
+        "epsilon": as_printed(done.guarantee.epsilon),
+        "delta": as_printed(done.guarantee.delta),
         "sanitised_data_dependent_epsilon": done.sanitised_epsilon,
         "caveats": list(done.guarantee.caveats),
         "labels": str(out / "public" / "labels.csv"),

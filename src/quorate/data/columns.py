@@ -182,17 +182,23 @@ def texts(series: Any) -> list[str | None]:
             return words
         return _as_texts(polars_values(series), series.is_null().to_list(), series.name)
     if type(series.dtype).__name__ == "CategoricalDtype":
+        held = pandas_values(series.cat.categories)
+        _refuse_beyond((held[code] for code in set(series.cat.codes) if code >= 0), series.name)
         return category_texts(series.cat)
     return _as_texts(pandas_values(series), series.isna().tolist(), series.name)
 
 
 def _as_texts(values: list[Any], absent: list[bool], name: Any) -> list[str | None]:
-    if OUT_OF_RANGE in values:
+    _refuse_beyond(values, name)
+    return [None if gone else as_text(value) for value, gone in zip(values, absent, strict=True)]
+
+
+def _refuse_beyond(values: Iterable[Any], name: Any) -> None:
+    if any(value is OUT_OF_RANGE for value in values):
         raise DataRefused(
             f"column {str(name)!r} holds a date or a duration beyond the years 1 to 9999, as one "
             "written in another unit has; mend it, or drop the column"
         )
-    return [None if gone else as_text(value) for value, gone in zip(values, absent, strict=True)]
 
 
 def as_text(value: Any) -> str:

@@ -1,7 +1,8 @@
-"""Files as bytes: which format a name tells of, whether the file is there, and what is inside a compressed one."""
+"""Files as bytes: which format a name tells of, which files it means, and what is inside a compressed one."""
 
 from __future__ import annotations
 
+import glob
 import gzip
 import lzma
 import zlib
@@ -16,6 +17,7 @@ _PACKED = (".gz", ".xz")
 _DAMAGED = (EOFError, lzma.LZMAError, gzip.BadGzipFile, zlib.error)
 _OPENERS: dict[str, Callable[[Path, Literal["rb"]], Any]] = {".gz": gzip.open, ".xz": lzma.open}
 _SPREADSHEETS = (".xls", ".xlsb", ".ods")
+PARQUET = (".parquet", ".pq")
 
 
 def format_of(path: str | Path) -> str:
@@ -24,6 +26,55 @@ def format_of(path: str | Path) -> str:
     if plain.suffix.lower() in _PACKED:
         plain = plain.with_suffix("")
     return plain.suffix.lower()
+
+
+def is_partitioned(path: str | Path) -> bool:
+    """Tell whether a path is a folder or a pattern of names, such as ``visits/*.parquet``, and no file."""
+    place = Path(path)
+    return place.is_dir() or (glob.has_magic(str(path)) and not place.exists())
+
+
+def files_of(path: Path) -> list[Path]:
+    """Return the file; of a folder or a pattern its Parquet files at any depth, in the order of their names.
+
+    Names that begin with a dot or, without ``=``, with an underscore are passed over, as other readers do.
+    """
+    if not is_partitioned(path):
+        return [path]
+    base = base_of(path)
+    pattern = str(path.relative_to(base))
+    matched = [base] if pattern == "." else base.glob(pattern)
+    files = {file for place in matched for file in (place.rglob("*") if place.is_dir() else [place])}
+    parts = [file for file in files if file.suffix.lower() in PARQUET and not _is_hidden(file.relative_to(base))]
+    return sorted((file for file in parts if file.is_file()), key=lambda file: file.relative_to(base).parts)
+
+
+def base_of(path: Path) -> Path:
+    """Return the folder below which names tell of parts: all of a path that is no pattern.
+
+    Examples
+    --------
+    >>> base_of(Path("visits/year=*/*.parquet"))
+    PosixPath('visits')
+    """
+    if path.is_dir():
+        return path
+    plain = next(place for place, name in enumerate(path.parts) if glob.has_magic(name))
+    return Path(*path.parts[:plain])
+
+
+def _is_hidden(path: Path) -> bool:
+    return any(name.startswith(".") or (name.startswith("_") and "=" not in name) for name in path.parts)
+
+
+def bytes_of(path: Path) -> int:
+    """Return the bytes of a file, or of all parts."""
+    return sum(file.stat().st_size for file in files_of(path))
+
+
+def state_of(path: Path) -> tuple[tuple[str, int, int, int], ...]:
+    """Return by what a file that was changed meanwhile is known; of a folder or a pattern each of its parts."""
+    return tuple((str(file), s.st_ino, s.st_size, s.st_mtime_ns) for file in files_of(path) for s in [file.stat()])
 
 
 def existing_file(path: str | Path) -> Path:

@@ -7,9 +7,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from quorate.data.cell_text import each, id_text
 from quorate.data.database import DatabaseQuery
 from quorate.data.dialect import PLAIN, Dialect
-from quorate.data.file_reading import existing_file
+from quorate.data.file_reading import existing_file, is_partitioned
 from quorate.data.formats import Table, TableFormat, format_for, require_column, table_suffixes
 from quorate.data.formats.format import ReadsEach, cannot_read_each_row, ids_of
 from quorate.data.identity import as_list
@@ -87,7 +88,7 @@ def read_data(
     """
     if label is not None and label == unit:
         raise InvalidParameter(f"label and unit both name {label!r}; they must be two columns")
-    place, known = _place(path), format_for(path, dialect)
+    place, known = place_of(path), format_for(path, dialect)
     if isinstance(known, TableFormat):
         table = None
         if memory is not None and workspace is not None and known.bytes_in_memory(place) > memory:
@@ -149,11 +150,11 @@ def read_cells(
     """
     format_ = format_for(path, dialect)
     if isinstance(format_, TableFormat):
-        place = _place(path)
+        place = place_of(path)
         frame: pl.DataFrame | PartedFrame | None = None
         if isinstance(path, DatabaseQuery) and memory is not None:
             frame = put_aside(path.blocks(), memory, folder)
-        elif memory is None or format_.bytes_in_memory(place) <= memory:
+        elif not format_.parts_differ and (memory is None or format_.bytes_in_memory(place) <= memory):
             frame = format_.cells(place)
         names = format_.names(place) if frame is None else frame.columns
         for name in (label, unit):
@@ -166,13 +167,13 @@ def read_cells(
         return Table(X=frame.select(kept), y=as_list(frame[label]), unit=ids)
     if not isinstance(format_, ReadsEach):
         raise cannot_read_each_row(format_, path)
-    return format_.read_each(_place(path), label=label, unit=unit, n_features=n_features)
+    return format_.read_each(place_of(path), label=label, unit=unit, n_features=n_features)
 
 
 def bytes_held(path: str | Path | DatabaseQuery) -> int:
     """Guess from above the memory of a file that :func:`read_cells` can read as a whole alone; 0 for other files."""
     guess = getattr(format_for(path), "bytes_held", None)
-    return 0 if guess is None else int(guess(_place(path)))
+    return 0 if guess is None else int(guess(place_of(path)))
 
 
 def _parted(
@@ -189,11 +190,30 @@ def _parted(
 
     named = [label] if unit is None else [label, unit]
     parts = known.cell_parts(path, named) if frame is None else frame.only(named).blocks(BATCH_ROWS)
-    held = pl.concat(list(parts))
+    held = list(parts)
+    height = sum(part.height for part in held)
     if frame is None:
-        frame = PartedFrame(partial(known.cell_parts, path), path=path, columns=kept, height=held.height)
-    ids = None if unit is None else known.ids(path, held[unit], each=True)
-    return Table(X=frame.only(kept), y=held[label], unit=ids)
+        frame = PartedFrame(partial(known.cell_parts, path), path=path, columns=kept, height=height)
+    ids = None if unit is None else _joined([part[unit] for part in held], ids=True)
+    if isinstance(ids, pl.Series):
+        ids = known.ids(path, ids, each=True)
+    return Table(X=frame.only(kept), y=_joined([part[label] for part in held]), unit=ids)
+
+
+def _joined(parts: Sequence[pl.Series], *, ids: bool = False) -> pl.Series | list[Any]:
+    """Return a column whose parts may differ in type: as one series, or as a list of what each cell is.
+
+    Ids of which a part is of floats are a column of floats, whose reader asks its owner whether digits were lost.
+    """
+    import polars as pl
+
+    types = {part.dtype for part in parts} - {pl.Null()}
+    if len(types) < 2:
+        return pl.concat([part.cast(dtype) for dtype in types for part in parts] or parts)
+    if ids and any(dtype.is_float() for dtype in types):
+        whole = [text for part in parts for text in each(partial(id_text, whole_alone=True), as_list(part))]
+        return pl.Series([None if text is None else float(text) for text in whole], dtype=pl.Float64)
+    return [cell for part in parts for cell in as_list(part)]
 
 
 def read_table(
@@ -232,7 +252,7 @@ def read_table(
     ...     read_table(path, text_columns=["person"]).rows()
     [('007', 39), ('008', 50)]
     """
-    return _table_format(path, dialect).frame(_place(path), text_columns=text_columns)
+    return _table_format(path, dialect).frame(place_of(path), text_columns=text_columns)
 
 
 def column_names(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> list[str]:
@@ -251,7 +271,7 @@ def column_names(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> 
     ...     column_names(Path(folder, "visits.csv"))
     ['person', 'age']
     """
-    return _table_format(path, dialect).names(_place(path))
+    return _table_format(path, dialect).names(place_of(path))
 
 
 def read_batches(
@@ -289,11 +309,11 @@ def read_batches(
     if isinstance(batch_rows, bool) or not isinstance(batch_rows, int) or batch_rows < 1:
         raise InvalidParameter(f"batch_rows: got {batch_rows!r}; expected a whole number of at least 1")
     table = _table_format(path)
-    names = table.names(_place(path))
+    names = table.names(place_of(path))
     chosen = names if columns is None else list(columns)
     for name in chosen:
         require_column(name, names, path)
-    yield from table.batches(_place(path), chosen, batch_rows)
+    yield from table.batches(place_of(path), chosen, batch_rows)
 
 
 def has_named_columns(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> bool:
@@ -301,9 +321,11 @@ def has_named_columns(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN
     return isinstance(format_for(path, dialect), TableFormat)
 
 
-def _place(path: str | Path | DatabaseQuery) -> Any:
-    """Return what a format takes: a file that is there and may be read, or a query, which is asked and not opened."""
-    return path if isinstance(path, DatabaseQuery) else existing_file(path)
+def place_of(path: Any) -> Any:
+    """Return what a format takes: a file that is there and may be read, where parts lie, or a query, which is asked."""
+    if isinstance(path, DatabaseQuery):
+        return path
+    return Path(path) if is_partitioned(path) else existing_file(path)
 
 
 def _table_format(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> TableFormat:

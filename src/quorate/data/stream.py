@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from quorate.data.file_reading import files_of, state_of
 from quorate.data.spool import Spool
 from quorate.errors import DataRefused, PreconditionFailed
 
@@ -67,6 +68,26 @@ class Workspace:
         self._path = self._end = None
 
 
+def put_in_parts(frames: Iterable[pl.DataFrame], folder: Path) -> int:
+    """Write frames of one schema as the Parquet files of a new folder, and return how many rows they have.
+
+    Raises PreconditionFailed if there is no room.
+    """
+    shutil.rmtree(folder, ignore_errors=True)
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise cannot_hold(folder.parent, error) from None
+    height = 0
+    for number, rows in enumerate(frames):
+        try:
+            rows.write_parquet(folder / f"{number:08d}.parquet")
+        except OSError as error:
+            raise cannot_hold(folder, error) from None
+        height += rows.height
+    return height
+
+
 def cannot_hold(place: Path, error: OSError) -> PreconditionFailed:
     """Return what is said where rows cannot be put aside."""
     return PreconditionFailed(
@@ -114,7 +135,7 @@ class StreamedFrame:
         self.path, self.called, self.height, self.workspace = path, called, height, workspace
         self._empty = dict(empty or {})
         self.schema = {**schema, **self._empty}
-        self._seen = _state(path)
+        self._seen = state_of(path)
         self.digests: PackedDigests | None = None  # kept by who computes them: a pass over the file each time
 
     @property
@@ -204,13 +225,17 @@ class StreamedFrame:
     def _read(self, names: Sequence[str], start: int, n_rows: int) -> pl.DataFrame:
         import polars as pl
 
-        if _state(self.path) != self._seen:
+        if state_of(self.path) != self._seen:
             raise PreconditionFailed(f"{self.called} was changed while it was read; start again")
         stored = [name for name in names if name not in self._empty]
         empty = [pl.lit(None, dtype=self._empty[name]).alias(name) for name in names if name in self._empty]
         try:
-            files = sorted(self.path.iterdir()) if self.path.is_dir() else [self.path]
-            rows = pl.scan_parquet(files, glob=False).select(stored or self.columns[:1]).slice(start, n_rows).collect()
+            rows = (
+                pl.scan_parquet(files_of(self.path), glob=False)
+                .select(stored or self.columns[:1])
+                .slice(start, n_rows)
+                .collect()
+            )
         except pl.exceptions.PolarsError:  # its message may quote a row
             raise DataRefused(f"{self.called}: the file is damaged, or not Parquet as its name says") from None
         return rows.with_columns(empty).select(names)
@@ -260,8 +285,8 @@ class PartedFrame:
         if self._now() != self._seen or height != self.height:
             raise PreconditionFailed(f"{self._path} was changed while it was read; start again")
 
-    def _now(self) -> tuple[int, int, int] | None:
-        return None if self._path is None else _state(self._path)
+    def _now(self) -> Any:
+        return None if self._path is None else state_of(self._path)
 
 
 def put_aside(
@@ -309,8 +334,3 @@ def _joined(parts: list[pl.DataFrame]) -> pl.DataFrame:
     import polars as pl
 
     return pl.concat(parts)
-
-
-def _state(path: Path) -> tuple[int, int, int]:
-    status = path.stat()
-    return status.st_ino, status.st_size, status.st_mtime_ns

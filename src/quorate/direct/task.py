@@ -60,18 +60,19 @@ FITTED_IS_STATED = (
 )
 
 
-def score_left_out(name: str) -> str:
-    """Say, on the owner's terminal alone, why what is published has no score.
+def left_out(name: str, made_of_it: str = "score") -> str:
+    """Say, on the owner's terminal alone, why what is published has no score, or no temperature.
 
     Examples
     --------
-    >>> score_left_out("evaluation").split(":")[0]
+    >>> left_out("evaluation").split(":")[0]
     'the score was left out'
     """
     return (
-        f"the score was left out: {name} holds private rows, and a score on them would be published without a charge. "
-        "What is published has the form of a run without labelled rows, and gives no reason. Score on public rows, "
-        "about nobody in the private table. This line is for you alone, and is outside the guarantee"
+        f"the {made_of_it} was left out: {name} holds private rows, and a {made_of_it} on them would be published "
+        "without a charge. What is published has the form of a run without such rows, and gives no reason. Give "
+        "public rows with labels, about nobody in the private table. This line is for you alone, and is outside the "
+        "guarantee"
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,13 +12,17 @@ from sklearn.base import ClassifierMixin
 
 from quorate.ambient import own_switches
 from quorate.arguments import one_of
-from quorate.data import encode_labels, take
-from quorate.data.column_cells import with_cells
-from quorate.data.columns import column
-from quorate.data.rows import columns, is_frame, kind, n_rows, width
+from quorate.data import encode_labels
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.report import Facts, Score
-from quorate.run.scores import score, with_decision
+from quorate.report import ColumnImportance, Facts, Score
+from quorate.run.scores import (
+    column_importances,
+    most_important,
+    score,
+    with_decision,
+    with_importances,
+    with_temperature,
+)
 from quorate.students.decision_threshold import (
     DecisionThreshold,
     check_decision_threshold,
@@ -27,9 +31,8 @@ from quorate.students.decision_threshold import (
     with_threshold,
 )
 from quorate.students.scores import SCORINGS, ScoredRows, check_class_shares, rarer
-from quorate.types import FloatArray
-
-_LOOKED_AT = 1_000  # public rows
+from quorate.students.temperature import Temperature, at_temperature, fit_temperature, require_temperature
+from quorate.types import FloatArray, IntArray
 
 
 class Scored(ClassifierMixin):
@@ -96,11 +99,15 @@ class Scored(ClassifierMixin):
 
 
 class Decided(Scored):
-    """A classifier whose decision threshold may be moved, before the fit and after it, free of charge."""
+    """A classifier whose decision threshold and confidence may be moved after the fit, free of charge."""
 
     decision_threshold: DecisionThreshold
     class_shares: Mapping[Any, float] | None
     _moved: tuple[Any, Any, Any] | None = None  # rule and shares, the published model, and what predicts by the rule
+    _looked: tuple[Any, tuple[ColumnImportance, ...] | None] | None = None  # the published model, and at which columns
+    _calibrated: tuple[Any, Temperature] | None = (
+        None  # the model as the fit left it, and what its scores are divided by
+    )
 
     @property
     def decision_threshold_(self) -> float:
@@ -109,6 +116,50 @@ class Decided(Scored):
         shares = self._class_shares(classes)
         positive = classes[rarer(shares or (0.5, 0.5)) if len(classes) == 2 else -1]
         return threshold_in_use(decides_from(self._deciding()), positive)
+
+    @own_switches()
+    def calibrate(self, X: Any, y: Any) -> Self:
+        """Divide the model's scores by the temperature under which labels of public rows are most likely: free.
+
+        Probabilities then mean what they say, for rows drawn as these were. The likeliest class of each row stays the
+        same; a decision threshold by rule is worked out again. A second call begins from the model as it was fitted.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features)
+            *Public* rows, 50 or more: drawn as those that the model will be asked about, and neither in the public pool
+            nor among the rows that the model is scored on.
+        y : (n_rows,)
+            Labels, all in `classes`.
+
+        Raises
+        ------
+        InvalidParameter
+            If there are fewer than 50 rows, or the model does not end in a logistic regression.
+        DataRefused
+            If a label is none of `classes`, or, by votes, more of the private records are among the rows than chance
+            explains. Of the direct method the model then stays as it is, and a line on the terminal says why.
+        PreconditionFailed
+            If this is a copy, which cannot tell whether private rows are among these.
+
+        Notes
+        -----
+        Privacy: a function of the published model and of public rows.
+        """
+        model = self._published()[0] if self._calibrated is None else self._calibrated[0]
+        require_temperature(model, len(y), name="calibrate(X, y)")
+        codes = self._public_codes(X, y, "calibration")
+        if codes is not None:
+            temperature = fit_temperature(model, self._seen(X), codes, self.classes_.tolist())
+            self._calibrated = model, temperature
+            self._publish(at_temperature(model, temperature.value))
+        return self
+
+    @property
+    def temperature_(self) -> float:
+        """What :meth:`calibrate` divided the model's scores by; 1 where it was not called."""
+        self._published()
+        return 1.0 if self._calibrated is None else self._calibrated[1].value
 
     @property
     def importances_(self) -> dict[str, float]:
@@ -125,10 +176,25 @@ class Decided(Scored):
                 "estimator is a copy",
                 charged="nothing more was charged",
             )
-        return _importances(model, take(pool, np.arange(min(_LOOKED_AT, n_rows(pool)))))
+        return column_importances(model, pool)
 
     def _published(self) -> tuple[Any, Any]:
         """Return the fitted model, and the public rows as it takes them; None where there are none."""
+        raise NotImplementedError
+
+    def _publish(self, model: Any) -> None:
+        """Put a model in the place of the published one."""
+        raise NotImplementedError
+
+    def _seen(self, X: Any) -> Any:
+        """Return public rows as the model takes them."""
+        raise NotImplementedError
+
+    def _public_codes(self, X: Any, y: Any, name: str) -> IntArray | None:
+        """Return the codes of labels of public rows; None where private records are found among them, and that is told.
+
+        `name`: what messages call the rows.
+        """
         raise NotImplementedError
 
     def _rule(self, classes: Any) -> DecisionThreshold:
@@ -163,25 +229,9 @@ class Decided(Scored):
         )
 
     def _told(self, made: Facts) -> Facts:
-        """Return facts with the threshold that the model decides from."""
-        return with_decision(made, self._deciding())
-
-
-def _importances(model: Any, rows: Any) -> dict[str, float]:
-    """Return the mean distance in total variation of the model's probabilities, by column that is permuted."""
-    rng, before = np.random.default_rng(0), np.asarray(model.predict_proba(rows))
-    names, importances = columns(rows) or tuple(map(str, range(width(rows)))), dict[str, float]()
-    for place, name in enumerate(names):
-        others = _with_column(rows, place, take(rows, rng.permutation(n_rows(rows))))
-        moved = np.abs(np.asarray(model.predict_proba(others)) - before).sum(axis=1) / 2
-        importances[str(name)] = float(moved.mean())
-    return importances
-
-
-def _with_column(rows: Any, place: int, turned: Any) -> Any:
-    """Return rows with a column of other ones."""
-    if is_frame(rows):
-        return with_cells(rows, {place: column(turned, place)})
-    others: Any = rows.tolil(copy=True) if kind(rows) == "sparse" else np.array(rows)
-    others[:, [place]] = turned[:, [place]]
-    return others.tocsr() if kind(rows) == "sparse" else others
+        """Return facts with the threshold and temperature of the model, and with the columns that it looks at."""
+        model, pool = self._published()
+        if self._looked is None or self._looked[0] is not model:
+            self._looked = model, most_important(model, pool)
+        temperature = None if self._calibrated is None else self._calibrated[1]
+        return with_importances(with_temperature(with_decision(made, self._deciding()), temperature), self._looked[1])

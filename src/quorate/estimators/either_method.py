@@ -107,6 +107,7 @@ class EitherMethod(VotedClassifier):
             made = {name: value for name, value in vars(rounds).items() if name.endswith("_") and name not in skip}
             for name, value in {**made, "student_": rounds.model_, "_standing": rounds._standing}.items():
                 setattr(self, name, value)
+            self._calibrated = rounds._calibrated
         self.method_, self._rounds = method, rounds
         return self
 
@@ -178,6 +179,16 @@ class EitherMethod(VotedClassifier):
         for name in ("decision_threshold", "class_shares", "ledger"):
             setattr(rounds, name, getattr(self, name))
         return rounds
+
+    @own_switches()
+    def calibrate(self, X: Any, y: Any) -> Self:
+        """Divide the model's scores by the temperature under which labels of public rows are most likely: free.
+
+        As :meth:`~quorate.PrivateLogisticRegression.calibrate` has it, by whichever method the fit was.
+        """
+        if self._rounds is None:
+            return super().calibrate(X, y)
+        return self._taken(self.method_, self._as_now(self._rounds).calibrate(X, y))
 
     def _seen(self, X: Any) -> Any:
         self._student()

@@ -13,22 +13,23 @@ from quorate.accounting import Guarantee
 from quorate.arguments import for_shell
 from quorate.data.columns import families
 from quorate.data.dialect import PLAIN, Dialect
-from quorate.data.reading import has_named_columns
 from quorate.data.rows import is_frame
 from quorate.data.table_reader import TableReader
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, act
 from quorate.estimators.decided import Scored
+from quorate.estimators.reporting import write_report
 from quorate.estimators.shown import ShownEstimator, Standing
+from quorate.folder.data_settings import is_there
 from quorate.folder.direct_run import NOTHING_TO_ASK
 from quorate.folder.exported import MANIFEST, read_exported
 from quorate.folder.folder import RunFolder
 from quorate.folder.opened_student import student_from
 from quorate.folder.published import FACTS, STUDENT, is_finished, read_facts, read_published
 from quorate.folder.settings import read_settings
-from quorate.folder.student_rows import public_table, reader_of, reader_of_columns
-from quorate.release.keys import file_to_write
-from quorate.report import Facts, render_html, render_text
+from quorate.folder.student_rows import have_named_columns, public_table, reader_of, reader_of_columns
+from quorate.report import Facts, render_text
 from quorate.report.sentences import left
+from quorate.report.words import Language
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
 from quorate.types import FloatArray
@@ -139,11 +140,9 @@ class FinishedRun(Scored, ShownEstimator):
         self._fitted()
         return self._facts
 
-    def report(self, path: str | Path) -> Path:
-        """Write the public report: one self-contained HTML file."""
-        page = file_to_write(path, "report.html")
-        page.write_text(render_html(self.facts()), encoding="utf-8")
-        return page
+    def report(self, path: str | Path, *, language: Language = "en") -> Path:
+        """Write the public report: one self-contained HTML file; `language`: "en", "de" or "fr"."""
+        return write_report(self.facts, path, language)
 
     def summary(self) -> str:
         """Return the end of the run as a table for the terminal, 80 columns wide."""
@@ -204,11 +203,9 @@ class FinishedRun(Scored, ShownEstimator):
             return TableReader()
         settings = read_settings(self._root / "quorate.toml")
         data = settings.data
-        if data.images is not None or not has_named_columns(
-            data.private if data.public is None else data.public, data.dialect
-        ):
+        if data.images is not None or not have_named_columns(settings):
             return TableReader()
-        if isinstance(data.public, Path) and not data.public.exists():
+        if isinstance(data.public, Path) and not is_there(data.public):
             raise PreconditionFailed(
                 f"[data] public of {self.path} is {data.public}, which says how the columns of a table are read, and "
                 "there is no such file; put it back there, or name its new place in quorate.toml"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from quorate.accounting import Guarantee
+from quorate.data import encode_labels
 from quorate.direct.facts import direct_facts
 from quorate.direct.flow import DirectResult, direct_guarantee, run_rounds
-from quorate.direct.task import DirectTask
+from quorate.direct.task import DirectTask, left_out
 from quorate.errors import PreconditionFailed
 from quorate.estimators.interrupted import BY_FIT, noted
 from quorate.estimators.resumable import refuse_other_ledger
@@ -17,7 +21,9 @@ from quorate.release import Account, GivenLedger, RollbackGuard, session
 from quorate.report import Facts, Utility
 from quorate.run.facts import RunMetadata
 from quorate.run.progress import progress
+from quorate.types import IntArray
 
+_MADE_OF = {"evaluation": "score", "calibration": "temperature"}  # public rows with labels, and what they give
 NO_SUCH_FIT = (
     "cannot resume: the ledger holds no fit of these settings that can go on. If an argument of the estimator or the "
     "public rows are others, put them back. If the fit was ended before its charge, nothing was spent; if every round "
@@ -43,6 +49,19 @@ class FittedRounds:
     metadata: RunMetadata
     promised: Guarantee
     left: Standing = field(repr=False)
+
+    def labelled(self, rows: Any, y: Any, name: str) -> IntArray | None:
+        """Take *public* rows with labels, and return their class codes.
+
+        `rows`: as the pool is read. `name`: what messages call them. Returns None where more of the private records are
+        among them than chance explains, which a line on the terminal tells.
+        """
+        codes = encode_labels(y, self.task.classes, name=f"{name} labels")
+        if self.task.may_score(rows):
+            return codes
+        with suppress(Exception):  # no terminal, or a closed one
+            sys.stderr.write(f"{left_out(name, _MADE_OF[name])}\n")  # neither a warning nor a log
+        return None
 
     def facts(self, given: GivenLedger, utility: Utility) -> Facts:
         """Gather what a report says, with the model's score."""

@@ -21,6 +21,7 @@ from quorate.release import Account, GivenLedger, RollbackGuard, session
 from quorate.report import Facts, Utility
 from quorate.report.sentences import answers_in_words
 from quorate.run.facts import RunMetadata
+from quorate.types import IntArray
 from quorate.voting.ask import Asked, asked_rows, memo_of, open_online, reader_of
 from quorate.voting.facts import ex_post, facts, guarantee
 from quorate.voting.flow import RunResult, answering_purposes, answers_left
@@ -104,13 +105,13 @@ class FittedRun:
         view.check(rows, "X")
         return rows
 
-    def evaluation(self, X: Any, y: Any) -> Any:
-        """Take *public* rows with labels, and return their class codes.
+    def labelled(self, X: Any, y: Any, name: str) -> IntArray:
+        """Take *public* rows with labels, which messages call `name`, and return their class codes.
 
         Raises DataRefused if more of the private records are among them than chance explains.
         """
-        codes = encode_labels(y, self.task.inputs.classes, name="evaluation labels")
-        refuse_private_rows(self.public_rows(X), self.records, name="evaluation")
+        codes = encode_labels(y, self.task.inputs.classes, name=f"{name} labels")
+        refuse_private_rows(self.public_rows(X), self.records, name=name)
         return codes
 
     def ex_post_epsilon(self, given: GivenLedger) -> float | None:

@@ -35,16 +35,17 @@ from quorate.estimators.checked import check_of_teachers, refuse_public
 from quorate.estimators.columns import refuse_one_row
 from quorate.estimators.decided import Scored
 from quorate.estimators.known_arguments import known_arguments, tables_by_name
-from quorate.estimators.reporting import write_model
+from quorate.estimators.reporting import write_model, write_report
 from quorate.estimators.resumable import by_fit, charged, refuse_lost_ledger, went_on
 from quorate.estimators.shown import ShownEstimator, Standing
 from quorate.findings import warn_of
 from quorate.labelling import Released, Strategy
 from quorate.ledger import Budget, Ledger
 from quorate.release import GivenLedger, ledger_location, session
-from quorate.release.keys import file_to_write, with_key
+from quorate.release.keys import with_key
 from quorate.release.target import floor_budget, noise_and_key
-from quorate.report import Facts, render_html, render_text
+from quorate.report import Facts, render_text
+from quorate.report.words import Language
 from quorate.run.check_result import CheckResult
 from quorate.run.facts import RunMetadata
 from quorate.run.progress import wanted
@@ -293,12 +294,10 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
         return class_probabilities(self.student_, self._matched(X), self.classes_.tolist())
 
     @own_switches()
-    def report(self, path: str | Path) -> Path:
-        """Write the public report: one self-contained HTML file."""
+    def report(self, path: str | Path, *, language: Language = "en") -> Path:
+        """Write the public report: one self-contained HTML file; `language`: "en", "de" or "fr"."""
         check_is_fitted(self)
-        page = file_to_write(path, "report.html")
-        page.write_text(render_html(self._facts), encoding="utf-8")
-        return page
+        return write_report(lambda: self._facts, path, language)
 
     @own_switches()
     def summary(self) -> str:

@@ -11,11 +11,13 @@ import numpy as np
 
 from quorate.arguments import shown
 from quorate.data.dialect import Dialect
+from quorate.data.file_reading import files_of
 from quorate.data.formats import TableFormat, format_for, require_column
-from quorate.data.reading import has_named_columns
+from quorate.data.reading import column_names, has_named_columns
 from quorate.data.table_reader import TableReader
-from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, QuorateError
+from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.estimators.finished_run import FinishedRun
+from quorate.folder.data_settings import is_there
 from quorate.release.keys import file_to_write
 from quorate.students import class_probabilities
 from quorate.types import Watch
@@ -33,8 +35,9 @@ def predict_table(
 ) -> int:
     """Write a class, and a probability of each class where the model has them, for each row of a table.
 
-    `run`: as :func:`quorate.load` returns it. `table`: a file with named columns, or a folder of Parquet files, which
-    are read in the order of their names. `out`: a new ``.parquet`` or ``.csv`` file; it appears once it is whole.
+    `run`: as :func:`quorate.load` returns it. `table`: a file with named columns, or a folder or a pattern of Parquet
+    files, which are read in the order of their names. `out`: a new ``.parquet`` or ``.csv`` file; it appears once it
+    is whole.
     `keep`: columns of the table that are written before the predictions, such as an id. `watch`: ``watch(stage, done,
     total)``, in files and parts of them. Returns the number of rows. Raises InvalidParameter, DataRefused or
     PreconditionFailed, with one line for each file that cannot be read or lacks a column; nothing is written then.
@@ -47,14 +50,14 @@ def predict_table(
     if out.exists():
         raise PreconditionFailed(f"{out} is there already, and is not replaced; name another file, or remove it")
     reader, dialect = run.table_reader()
-    files = _files_of(table, dialect)
-    columns = _columns_of(reader, files, keep, dialect)
+    _check_table(table, dialect)
+    columns = _columns_of(reader, table, keep, dialect)
     if any(name in keep for name in (LABEL, *_probabilities(run))):
         raise InvalidParameter(f"--keep: a column of the output is called so already; rename it in {table}")
     n_rows = 0
     with tempfile.TemporaryDirectory(prefix=".predictions-", dir=out.parent) as folder:
         parts = []
-        for number, (file, rows) in enumerate(_blocks(files, columns, dialect, watch)):
+        for number, (file, rows) in enumerate(_blocks(table, columns, dialect, watch)):
             predictions = _predictions(run, reader, rows.drop(keep), file.name)
             parts.append(Path(folder, f"{number:08}.parquet"))
             pl.DataFrame([*rows.select(keep), *predictions]).write_parquet(parts[-1])
@@ -69,47 +72,34 @@ def predict_table(
     return n_rows
 
 
-def _files_of(table: Path, dialect: Dialect) -> list[Path]:
-    if not table.exists():
+def _check_table(table: Path, dialect: Dialect) -> None:
+    if not is_there(table):
         raise PreconditionFailed(f"there is no file or folder {table}; name the table to predict")
-    if not table.is_dir():
-        if not has_named_columns(table, dialect):
-            raise InvalidParameter(f"{table}: expected a table with named columns, such as a .parquet or .csv file")
-        return [table]
-    files = sorted(path for path in table.iterdir() if path.suffix == ".parquet" and not path.name.startswith("."))
-    if not files:
-        raise PreconditionFailed(f"{table} holds no .parquet file; name a folder that does, or a file")
-    return files
+    if not has_named_columns(table, dialect):
+        raise InvalidParameter(f"{table}: expected a table with named columns, such as a .parquet or .csv file")
 
 
-def _columns_of(reader: TableReader, files: Sequence[Path], keep: Sequence[str], dialect: Dialect) -> list[str]:
+def _columns_of(reader: TableReader, table: Path, keep: Sequence[str], dialect: Dialect) -> list[str]:
     """Return the columns to read: those of the model and those to keep, all of them where the model has no names."""
-    faults: list[str] = []
-    columns: list[str] = []
-    for file in files:
-        try:
-            names = _format(file, dialect).names(file)
-            columns = [*keep, *(name for name in reader.families or names if name in names and name not in keep)]
-            for name in (*reader.needed, *keep):
-                require_column(name, names, file)
-        except QuorateError as error:
-            faults.append(str(error))
-    if faults:
-        raise DataRefused("\n".join(faults))
-    return columns
+    names = column_names(table, dialect)
+    for name in (*reader.needed, *keep):
+        require_column(name, names, table)
+    return [*keep, *(name for name in reader.families or names if name in names and name not in keep)]
 
 
 def _blocks(
-    files: Sequence[Path], columns: Sequence[str], dialect: Dialect, watch: Watch | None
+    table: Path, columns: Sequence[str], dialect: Dialect, watch: Watch | None
 ) -> Iterator[tuple[Path, pl.DataFrame]]:
-    watch = None if len(files) == 1 else watch
-    for number, file in enumerate(files):
+    format_, n_files = format_for(table, dialect), len(files_of(table))
+    assert isinstance(format_, TableFormat)  # noqa: S101 - what was looked at before
+    watch = None if n_files == 1 else watch
+    for number, (file, parts) in enumerate(format_.pieces(table, columns)):
         if watch is not None:
-            watch("files", number, len(files))
-        for part in _format(file, dialect).cell_parts(file, columns):
+            watch("files", number, n_files)
+        for part in parts:
             yield from ((file, rows) for rows in (part.iter_slices(AT_ONCE) if part.height else [part]))
     if watch is not None:
-        watch("files", len(files), len(files))
+        watch("files", n_files, n_files)
 
 
 def _predictions(run: FinishedRun, reader: TableReader, rows: pl.DataFrame, name: str) -> list[pl.Series]:
@@ -129,9 +119,3 @@ def _predictions(run: FinishedRun, reader: TableReader, rows: pl.DataFrame, name
 def _probabilities(run: FinishedRun) -> list[str]:
     has_them = hasattr(run.student_, "predict_proba")
     return [PROBABILITY.format(name) for name in run.classes_.tolist()] if has_them else []
-
-
-def _format(file: Path, dialect: Dialect) -> TableFormat:
-    format_ = format_for(file, dialect)
-    assert isinstance(format_, TableFormat)  # noqa: S101 - what was looked at before
-    return format_

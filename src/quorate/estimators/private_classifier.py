@@ -25,7 +25,7 @@ from quorate.release.session import terms_of
 from quorate.release.target import noise_and_key
 from quorate.run.check_result import CheckResult
 from quorate.run.facts import RunMetadata
-from quorate.run.progress import wanted
+from quorate.run.progress import say, wanted
 from quorate.stored_names import stored_as
 from quorate.students import Declined
 from quorate.students.decision_threshold import DecisionThreshold, require_pool, require_probabilities
@@ -134,8 +134,8 @@ class PrivateClassifier(EitherMethod):
     unsafe_noise_seed : int, optional
         For tests and demos. The run is reproducible, therefore not private, and everything it writes says so.
     verbose : bool or int, default False
-        Whether ``fit`` and ``resume`` show how far they are: bars with the time left in a terminal or a notebook, else
-        a line every few seconds.
+        Whether ``fit`` and ``resume`` show how far they are, ``fit`` with the method first: bars with the time left in
+        a terminal or a notebook, else a line every few seconds.
 
     Attributes
     ----------
@@ -289,7 +289,9 @@ class PrivateClassifier(EitherMethod):
         PrivacyWarning
             Where the private rows look scaled by what was fitted on all of them, with check's own sentence.
         """
-        method = self._chosen(grouped=groups is not None)
+        method, verbose = self._chosen(grouped=groups is not None), wanted(self.verbose)
+        if verbose:
+            say(f"method: {method.in_words}")
         if method == "direct":
             rounds = self._direct()
             try:
@@ -297,7 +299,7 @@ class PrivateClassifier(EitherMethod):
             except BudgetExhausted as refusal:
                 raise self._of_begun_votes(refusal) from None
             return self._taken(method, rounds)
-        metadata, verbose, nonce = self._metadata("fit"), wanted(self.verbose), secrets.token_hex(16)
+        metadata, nonce = self._metadata("fit"), secrets.token_hex(16)
         task = self._task(X, y, public=public, groups=groups, schema=schema, nonce=nonce)
         warn_of(task.recipe.cautions)
         warn_of_promise(task)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NoReturn
@@ -17,7 +15,6 @@ from sklearn.exceptions import NotFittedError
 from quorate.accounting import Guarantee
 from quorate.ambient import own_switches
 from quorate.arguments import column_names, real, truth
-from quorate.data import encode_labels
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import without_columns
 from quorate.data.table_reader import TableReader
@@ -26,7 +23,7 @@ from quorate.direct.config import DirectConfig
 from quorate.direct.look import look_at_rounds
 from quorate.direct.method import cautions_of
 from quorate.direct.prepare import prepare_direct
-from quorate.direct.task import DirectTask, score_left_out
+from quorate.direct.task import DirectTask
 from quorate.errors import PreconditionFailed
 from quorate.estimators.checked import check_of_rounds
 from quorate.estimators.columns import (
@@ -52,7 +49,7 @@ from quorate.run.look import NO_LOOK
 from quorate.run.progress import wanted
 from quorate.stored_names import stored_as
 from quorate.students.decision_threshold import DecisionThreshold, require_pool
-from quorate.types import FloatArray, Secret
+from quorate.types import FloatArray, IntArray, Secret
 
 
 @stored_as("quorate.estimators.private_logistic_regression.PrivateLogisticRegression")
@@ -282,7 +279,7 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         return self
 
     def _take(self, kept: FittedRounds) -> None:
-        self._kept, self._standing, result, task = kept, kept.left, kept.result, kept.task
+        self._kept, self._standing, self._calibrated, result, task = kept, kept.left, None, kept.result, kept.task
         self.model_ = result.model
         self.coef_: FloatArray = self.model_[-1].coef_
         self.intercept_: FloatArray = self.model_[-1].intercept_
@@ -333,12 +330,8 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         utility = Utility()
         if evaluation is not None:
             X, y = rows_and_labels(evaluation)
-            codes = encode_labels(y, self._kept.task.classes, name="evaluation labels")
-            if self._kept.task.may_score(self._reader.as_the_pool(X, as_given=True)):
+            if (codes := self._public_codes(X, y, "evaluation")) is not None:
                 utility = Utility(student=self._scored(X, codes, scoring))
-            else:
-                with suppress(Exception):  # no terminal, or a closed one
-                    sys.stderr.write(f"{score_left_out('evaluation')}\n")  # neither a warning nor a log
         return self._told(self._kept.facts(self.ledger, utility))
 
     @property
@@ -434,6 +427,16 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
             return schema.formed(schema.parsed(without_columns(X, dropped))[0])
         refuse_one_row(X, texts=self.n_features_in_ == 1)
         return self._reader(X)
+
+    def _publish(self, model: Any) -> None:
+        self.model_, self.coef_, self.intercept_ = model, model[-1].coef_, model[-1].intercept_
+        self._deciding()  # while the pool is at hand: a copy has none
+
+    def _public_codes(self, X: Any, y: Any, name: str) -> IntArray | None:
+        self._fitted()
+        if not hasattr(self, "_kept"):
+            raise PreconditionFailed(f"a copy of a fitted {self._called} takes no {name} rows; the original takes them")
+        return self._kept.labelled(self._reader.as_the_pool(X, as_given=True), y, name)
 
     def _published(self) -> tuple[Any, Any]:
         task = self._kept.task if hasattr(self, "_kept") else None

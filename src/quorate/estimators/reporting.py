@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from quorate.ambient import own_switches
+from quorate.arguments import one_of
 from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.export.onnx_model import onnx_student
 from quorate.release.keys import file_to_write
 from quorate.report import Facts, render_html, render_text
+from quorate.report.words import LANGUAGES, Language
 
 
 class Reporting:
@@ -22,17 +25,32 @@ class Reporting:
 
     @own_switches()
     def report(
-        self, path: str | Path, *, evaluation: tuple[Any, Any] | None = None, scoring: str | None = None
+        self,
+        path: str | Path,
+        *,
+        evaluation: tuple[Any, Any] | None = None,
+        scoring: str | None = None,
+        language: Language = "en",
     ) -> Path:
-        """Write the public report: one self-contained HTML file; the arguments are those of :meth:`facts`."""
-        page = file_to_write(path, "report.html")
-        page.write_text(render_html(self.facts(evaluation=evaluation, scoring=scoring)), encoding="utf-8")
-        return page
+        """Write the public report: one self-contained HTML file.
+
+        `evaluation`, `scoring`: those of :meth:`facts`. `language`: "en", "de" or "fr", of the first page and of the
+        headings; else InvalidParameter is raised.
+        """
+        return write_report(lambda: self.facts(evaluation=evaluation, scoring=scoring), path, language)
 
     @own_switches()
     def summary(self, *, evaluation: tuple[Any, Any] | None = None, scoring: str | None = None) -> str:
         """Return the end of a run as a table for the terminal, 80 columns wide."""
         return render_text(self.facts(evaluation=evaluation, scoring=scoring))
+
+
+def write_report(facts: Callable[[], Facts], path: str | Path, language: Language) -> Path:
+    """Write the public report, once the place and the language are known to be right; return where it stands."""
+    one_of("language", language, LANGUAGES)
+    page = file_to_write(path, "report.html")
+    page.write_text(render_html(facts(), language=language), encoding="utf-8")
+    return page
 
 
 def write_model(model: Any, path: str | Path, *, seeded: bool, public: Any = None, **how: Any) -> Path:

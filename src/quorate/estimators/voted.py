@@ -23,7 +23,7 @@ from quorate.release import GivenLedger
 from quorate.report import Facts, Utility
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
-from quorate.types import FloatArray
+from quorate.types import FloatArray, IntArray
 from quorate.voting.ask import Asked
 
 
@@ -35,7 +35,7 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
     asked_: Asked
 
     def _take(self, kept: FittedRun) -> None:
-        self._kept, self._standing, task = kept, kept.left, kept.task
+        self._kept, self._standing, self._calibrated, task = kept, kept.left, None, kept.task
         if hasattr(self, "asked_"):
             del self.asked_  # of an earlier fit
         self.guarantee_: Guarantee = kept.promised
@@ -104,8 +104,7 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
         utility = Utility()
         if evaluation is not None:
             X, y = rows_and_labels(evaluation)
-            codes = self._kept.evaluation(X, y)
-            utility = Utility(student=self._scored(X, codes, scoring))
+            utility = Utility(student=self._scored(X, self._public_codes(X, y, "evaluation"), scoring))
         return self._told(self._kept.facts(self.ledger, utility))
 
     @own_switches()
@@ -136,6 +135,13 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
     def _published(self) -> tuple[Any, Any]:
         task = self._kept.task
         return self._student(), None if task.draws_pool else task.views.student.kinds(task.inputs.public)
+
+    def _publish(self, model: Any) -> None:
+        self.student_ = model
+
+    def _public_codes(self, X: Any, y: Any, name: str) -> IntArray | None:
+        self._student()
+        return self._kept.labelled(X, y, name)
 
     def _seen(self, X: Any) -> Any:
         """Return public rows as the student sees them."""

@@ -17,10 +17,9 @@ from quorate.data.columns import listed, names_columns
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.dialect_of_table import dialect_of_first_line, dialect_of_public
 from quorate.data.encoding import without_frequent_texts
-from quorate.data.file_reading import existing_file
 from quorate.data.formats import require_column
 from quorate.data.images import image_columns
-from quorate.data.reading import has_named_columns
+from quorate.data.reading import has_named_columns, place_of
 from quorate.data.rows import Rows
 from quorate.data.unit_ids import likely_units
 from quorate.errors import DataRefused, InvalidParameter
@@ -310,7 +309,7 @@ def _refuse_database(key: str, path: Path) -> None:
 
 def _there(key: str, text: str) -> Path:
     _refuse_database(key, Path(text))
-    return existing_file(text)
+    return Path(place_of(text))
 
 
 def _number(key: str, text: str) -> float:

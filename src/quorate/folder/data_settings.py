@@ -75,8 +75,8 @@ class DataSettings:
 
     private: Source = setting(
         string,
-        "labelled rows to protect: CSV, TSV (also `.gz`, `.xz`), Parquet, Arrow, svmlight, sparse npz, or a database "
-        f"([formats]({_TABLES}#formats-of-files))",
+        "labelled rows to protect: CSV, TSV (also `.gz`, `.xz`), Parquet, a folder or a pattern of Parquet files, "
+        f"Arrow, svmlight, sparse npz, or a database ([formats]({_TABLES}#formats-of-files))",
         example="private.csv", written=True, argument="X",
         required='The rows to protect. Example: private = "visits.csv"',
     )  # fmt: skip
@@ -425,8 +425,22 @@ def refuse_names_without_columns(data: DataSettings) -> None:
             )
 
 
+def is_there(table: Source) -> bool:
+    """Tell whether there is such a file, folder or database file; of a pattern of names, whether any file has one."""
+    if isinstance(table, Path) and not table.exists():
+        from quorate.data.file_reading import files_of, is_partitioned  # here: who only looks at a run reads no table
+
+        return is_partitioned(table) and bool(files_of(table))
+    return table.exists()
+
+
 def same_source(one: Source, other: Source) -> bool:
-    """Tell whether two settings name one file, or one query of one database."""
+    """Tell whether two settings name one file, or parts of which one is the same, or one query of one database."""
+    from quorate.data.file_reading import files_of  # here: who only looks at a run reads no table
+
     if isinstance(one, Path) or isinstance(other, Path):
-        return isinstance(one, Path) and isinstance(other, Path) and one.samefile(other)
+        if not (isinstance(one, Path) and isinstance(other, Path)):
+            return False
+        files = [{(s.st_dev, s.st_ino) for s in map(Path.stat, files_of(path))} for path in (one, other)]
+        return bool(files[0] & files[1])
     return one.is_as(other)

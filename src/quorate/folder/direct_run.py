@@ -16,6 +16,7 @@ from quorate.ambient import one_thread
 from quorate.arguments import count
 from quorate.data import PublicPool, encode_labels, take
 from quorate.data.column_kinds import ColumnKinds
+from quorate.data.file_reading import bytes_of, files_of, format_of
 from quorate.data.reading import bytes_held, has_named_columns
 from quorate.data.rows import Rows
 from quorate.data.spool import IN_MEMORY
@@ -24,7 +25,7 @@ from quorate.direct.flow import DirectResult
 from quorate.direct.look import look_at_rounds
 from quorate.direct.method import ROUNDS, cautions_of
 from quorate.direct.spool import units_of
-from quorate.direct.task import DirectTask, score_left_out
+from quorate.direct.task import DirectTask, left_out
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.findings import Finding, note
 from quorate.folder.data_settings import DataSettings, same_source
@@ -126,7 +127,7 @@ class DirectRun(PreparedRun):
             return None
         if self.task.records.are_in(self.evaluation.X):
             if tell is not None:
-                tell(score_left_out("[data] evaluation"))
+                tell(left_out("[data] evaluation"))
             return None
         return self.score(model, self.evaluation.X, self.evaluation.truth)
 
@@ -245,10 +246,10 @@ def size_notes(run: DirectRun) -> tuple[Finding, ...]:
     file = _file_of(data)
     if file is None or not is_large(data):
         return ()
-    size = file.stat().st_size
+    size = bytes_of(file)
     each = _OF_A_CELL * max(task.schema.pool.shape[1], 1)
-    if isinstance(data.public, Path) and task.has_pool and data.public.suffix == file.suffix:
-        each = data.public.stat().st_size / task.n_public
+    if isinstance(data.public, Path) and task.has_pool and _suffix(data.public) == _suffix(file):
+        each = bytes_of(data.public) / task.n_public
     rows = size / max(each, 1.0)
     cpu, kept = _of_a_row(task)
     seconds, stored = rows * cpu, int(rows * kept)
@@ -272,7 +273,11 @@ def size_notes(run: DirectRun) -> tuple[Finding, ...]:
 def is_large(data: DataSettings) -> bool:
     """Tell whether to go through the private rows takes a while: by the size of a file; of a query, nobody knows."""
     file = _file_of(data)
-    return file is None or file.stat().st_size >= LARGE_FILE
+    return file is None or bytes_of(file) >= LARGE_FILE
+
+
+def _suffix(table: Path) -> str:
+    return format_of(next(iter(files_of(table)), table))
 
 
 def _file_of(data: DataSettings) -> Path | None:

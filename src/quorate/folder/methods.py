@@ -174,4 +174,5 @@ def publish(run: PreparedRun, result: Any, model: Any, facts: Facts) -> Facts:
     pool, kinds = run.published_table
     rows = student_file(pool, kinds, images=run.settings.data.images is not None)
     rows = replace(rows, columns=published_columns(run.settings, result.model, pool))
-    return publish_run(run.folder, model, facts, run.files(result, facts), rows=rows, seeded=run.task.noise.seeded)
+    more, seeded = run.files(result, facts), run.task.noise.seeded
+    return publish_run(run.folder, model, facts, more, pool=pool, rows=rows, seeded=seeded)

@@ -16,7 +16,7 @@ from quorate.data.formats import nearly
 from quorate.data.reading import has_named_columns
 from quorate.errors import InvalidParameter, PreconditionFailed, naming
 from quorate.folder.choice import Choice
-from quorate.folder.data_settings import DataSettings, declared_shares
+from quorate.folder.data_settings import DataSettings, declared_shares, is_there
 from quorate.folder.folder import RunFolder
 from quorate.folder.settings import (
     Settings,
@@ -223,7 +223,7 @@ def _evaluation(settings: Settings) -> tuple[Any, ...] | None:
     data = settings.data
     if data.evaluation is None:
         return None
-    if not data.evaluation.exists():
+    if not is_there(data.evaluation):
         raise PreconditionFailed(f"[data] evaluation names {data.evaluation}, and there is no such file")
     named = has_named_columns(data.evaluation, data.dialect) and data.unit in column_names(
         data.evaluation, data.dialect
@@ -264,7 +264,7 @@ def _public(settings: Settings) -> PublicPool:
             "can be foretold. quorate check says what the run would release and cost; quorate.plan in Python takes the "
             "number of public rows"
         )
-    if not data.public.exists():
+    if not is_there(data.public):
         raise PreconditionFailed(f"[data] public names {data.public}, and there is no such file")
     return pool_of(data, read_pool(data))
 

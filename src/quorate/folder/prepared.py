@@ -42,7 +42,7 @@ from quorate.report.words import REPORT_FILES
 from quorate.run.expected import Expected
 from quorate.run.look import Look
 from quorate.run.method import Method
-from quorate.run.scores import score, with_decision
+from quorate.run.scores import most_important, score, with_decision, with_importances
 from quorate.students.decision_threshold import with_threshold
 from quorate.types import Secret
 
@@ -303,7 +303,14 @@ def _another(run: PreparedRun, refusal: BudgetExhausted) -> str:
 
 
 def publish_run(
-    folder: RunFolder, model: Any, made: Facts, more: Mapping[str, str | bytes], *, rows: StudentFile, seeded: bool
+    folder: RunFolder,
+    model: Any,
+    made: Facts,
+    more: Mapping[str, str | bytes],
+    *,
+    pool: Any,
+    rows: StudentFile,
+    seeded: bool,
 ) -> Facts:
     """Write the public side: student, guarantee, report, model card, and what a method adds; and last the facts.
 
@@ -313,13 +320,15 @@ def publish_run(
     `model`: the student.
     `made`: what the report says.
     `more`: files of the method, by their names.
+    `pool`: the public rows, as the student takes them.
     `rows`: what the student takes.
     `seeded`: whether the noise was seeded: then the student stays on the private side.
 
     Returns: as they were published: with the types that must be trusted to open the student.
     """
     student = student_bytes(model)
-    made = replace(with_decision(made, model), student_file=replace(rows, trusted=tuple(untrusted_types(student))))
+    made = with_importances(with_decision(made, model), most_important(model, pool))
+    made = replace(made, student_file=replace(rows, trusted=tuple(untrusted_types(student))))
     files = {**{name: _as_bytes(content) for name, content in more.items()}, **_told(made, folder)}
     publish_files(folder, with_student(folder, files, student, seeded=seeded), anew=True)
     return made

@@ -22,6 +22,7 @@ from quorate.folder.data_settings import (
     DataSettings,
     Source,
     data_settings,
+    is_there,
     refuse_names_without_columns,
     same_source,
     source,
@@ -192,7 +193,7 @@ def settings_of(root: Path) -> Settings:
     data = settings.data
     files = {"[data] private": data.private, "[data] public": data.public, "[data] evaluation": data.evaluation}
     for name, path in {**files, "[method] feature_map": settings.method.feature_map}.items():
-        if path is not None and not isinstance(path, str) and not path.exists():
+        if path is not None and not isinstance(path, str) and not is_there(path):
             raise PreconditionFailed(no_file(name, path if isinstance(path, Path) else path.file, root))
     refuse_names_without_columns(data)
     if data.public is not None and same_source(data.private, data.public):

@@ -56,6 +56,14 @@ def student_kinds(settings: Settings, pool: Rows, student: Any) -> ColumnKinds:
     return replace(kinds, words={name: kinds.words[name] for name in kinds.words if name not in told_apart})
 
 
+def have_named_columns(settings: Settings) -> bool:
+    """Tell whether a run's tables name their columns; the private table, which may be gone, is not looked at."""
+    data = settings.data
+    if data.public is not None:
+        return has_named_columns(data.public, data.dialect)
+    return not isinstance((settings.schema or {}).get("columns"), int)  # of sparse rows their number
+
+
 def public_table(settings: Settings) -> Rows:
     """Read the public rows of a run, or make up what was declared of its columns.
 
@@ -65,7 +73,7 @@ def public_table(settings: Settings) -> Rows:
     if data.public is not None:
         return read_pool(data).X
     declared: Any = settings.schema
-    if has_named_columns(data.private, data.dialect):
+    if have_named_columns(settings):
         return draw_rows(Schema.of(declared), None, 1, Secret(bytes(32)))  # made up: columns and their types
     raise PreconditionFailed("a direct run on sparse rows without a public pool is not served; give [data] public")
 
@@ -93,7 +101,7 @@ def published_columns(settings: Settings, student: Any, pool: Rows) -> tuple[Tab
     data = settings.data
     if data.images is not None or not is_frame(pool):
         return None
-    if not has_named_columns(data.private if data.public is None else data.public, data.dialect):
+    if not have_named_columns(settings):
         return None
     reader = reader_of(settings, student, pool)
     return tuple(

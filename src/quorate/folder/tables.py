@@ -13,10 +13,11 @@ import numpy as np
 from quorate.data import PublicPool, families, is_frame, read_cells, read_data
 from quorate.data.columns import listed, names_columns, nearest, other_columns
 from quorate.data.formats import Table, nearly, require_column
+from quorate.data.identity import as_list
 from quorate.data.images import ImageForm, ImageRows, private_images, public_images
-from quorate.data.reading import column_names, has_named_columns
+from quorate.data.reading import BATCH_ROWS, column_names, has_named_columns
 from quorate.data.rows import Rows, columns
-from quorate.data.stream import Workspace
+from quorate.data.stream import PartedFrame, Workspace
 from quorate.data.unit_ids import only_whole_ids
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.data_settings import DataSettings, Source
@@ -213,4 +214,6 @@ def _files(data: DataSettings, table: Rows, path: Source) -> list[Any]:
             f"{path.name}: beside the column of images, {data.image_column!r}, there are {len(names) - 1} more, and "
             "only pixels are learned from; name them in [data] drop"
         )
+    if isinstance(table, PartedFrame):
+        return [cell for part in table.blocks(BATCH_ROWS) for cell in as_list(part[data.image_column])]
     return list(table[data.image_column].to_list())

@@ -10,6 +10,23 @@ from quorate.report.plain import Plain, require
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ColumnImportance(Plain):
+    """How much probability moves to other classes where a column's entries change places among public rows.
+
+    Examples
+    --------
+    >>> ColumnImportance(column="age", moved=0.12).moved
+    0.12
+    """
+
+    column: str
+    moved: float
+
+    def _check(self) -> None:
+        require(0 <= self.moved <= 1, f"moved must be in [0, 1], got {self.moved!r}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Fitted(Plain):
     """What came of the student.
 
@@ -23,6 +40,12 @@ class Fitted(Plain):
         Where a decision threshold was chosen: the probability of `threshold_class` from which on it is predicted.
     threshold_class : str or None
         That class.
+    importances : tuple of ColumnImportance or None
+        Of the columns that matter most, the first first; None where they were not worked out.
+    temperature : float or None
+        What the model's scores were divided by, so that its probabilities fit labelled public rows.
+    calibration_rows : int or None
+        How many rows that were.
 
     Examples
     --------
@@ -34,8 +57,15 @@ class Fitted(Plain):
     constant: bool = False
     threshold: float | None = None
     threshold_class: str | None = None
+    importances: tuple[ColumnImportance, ...] | None = None
+    temperature: float | None = None
+    calibration_rows: int | None = None
 
-    LEFT_OUT: ClassVar = ("threshold", "threshold_class")
+    LEFT_OUT: ClassVar = ("threshold", "threshold_class", "importances", "temperature", "calibration_rows")
+
+    def _check(self) -> None:
+        require(self.temperature is None or self.temperature > 0, "a temperature is > 0")
+        require((self.temperature is None) == (self.calibration_rows is None), "a temperature was fitted on rows")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -16,7 +16,7 @@ from quorate.report.findings import Audit, Choice, FaultSize, FaultSizes
 from quorate.report.html import Child, Markup, element, join, scrolling, table
 from quorate.report.method import words_of
 from quorate.report.notation import percent, shortened, visible, wilson_interval
-from quorate.report.sentences import balanced, commonest_class, decides, expectation, judged, verdict
+from quorate.report.sentences import balanced, calibrated, commonest_class, decides, expectation, judged, verdict
 from quorate.report.utility import OperatingPoint, Score, Utility
 
 _NAME = 40  # columns of a class name
@@ -179,13 +179,14 @@ def utility(facts: Facts) -> tuple[Child, ...]:
             (*(_score(name, score) for name, score in rows), *_always(facts)),
         )
     words, found_no_better, foreseen = words_of(facts), verdict(measured.student), expectation(measured)
-    judged_by, decided = judged(measured.student), decides(facts)
+    judged_by, decided, confidence = judged(measured.student), decides(facts), calibrated(facts)
     why = words.closed(facts)
     return (
         element("p", words.model(facts)),
         scores,
         None if judged_by is None else element("p", f"Judged by {judged_by}.", class_="count"),
         None if decided is None else element("p", f"{decided}.", class_="count"),
+        None if confidence is None else element("p", f"{confidence.capitalize()}.", class_="count"),
         None
         if found_no_better is None
         else element("p", f"Beside always saying the commonest class, {found_no_better}.", class_="verdict count"),
@@ -194,6 +195,26 @@ def utility(facts: Facts) -> tuple[Child, ...]:
         None if why is None else element("p", why, class_="note"),
         *per_class(facts),
         *ranking(facts),
+        *importances(facts),
+    )
+
+
+def importances(facts: Facts) -> tuple[Child, ...]:
+    """Return which columns the model looks at most, with bars; nothing where that was not worked out."""
+    listed = None if facts.fitted is None else facts.fitted.importances
+    if not listed:
+        return ()
+    return (
+        element("h3", "Which columns the model looks at"),
+        table(
+            "How much probability moves to other classes, on average over public rows, where the entries of one column "
+            "change places among them. Columns that say the same share what they are worth.",
+            ("Column", "#Probability that moves", "As a bar"),
+            (
+                (shortened(visible(item.column), NAME_COLUMNS), percent(item.moved), html.bar(item.moved))
+                for item in listed
+            ),
+        ),
     )
 
 

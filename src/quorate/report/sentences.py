@@ -295,6 +295,17 @@ def decides(facts: Facts) -> str | None:
     return f"“{name}” is predicted from a probability of {fitted.threshold:.3g} on"
 
 
+def calibrated(facts: Facts) -> str | None:
+    """Return what probabilities were fitted on; None where they are as the model came."""
+    fitted = facts.fitted
+    if fitted is None or fitted.temperature is None or fitted.calibration_rows is None:
+        return None
+    return (
+        f"probabilities fit {fitted.calibration_rows:,} labelled public rows: the model's scores are divided by a "
+        f"temperature of {fitted.temperature:.3g}"
+    )
+
+
 def commonest_class(facts: Facts, score: Score | None) -> str | None:
     """Return the name of the commonest class among the rows that a score was measured on; None where it is not told."""
     if score is None or score.commonest is None:

@@ -7,6 +7,7 @@ seconds.
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -92,6 +93,11 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5_400 else f"{seconds / 3_600:.1f} h"
+
+
+def say(line: str) -> None:
+    """Write a line where progress is shown."""
+    sys.stderr.write(f"{line}\n")
 
 
 @contextmanager

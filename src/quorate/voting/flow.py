@@ -355,7 +355,7 @@ def teachers(
     """Train the teachers chunk by chunk, so that a killed run goes on from the last whole chunk.
 
     `shards` are those of :func:`shards_of`, looked at; they are worked out and looked at here where they are not given.
-    `chunks` counts votes of teachers that cannot be stored; these are not among those that are returned.
+    `chunks` counts votes of teachers that are not stored; these are not among those that are returned.
     """
     told, see = task.recipe.n_teachers, _told_apart(task, see)
     if shards is None:
@@ -376,7 +376,7 @@ def teachers(
         parts[start].append(voters)
         if stages.keeps and numbers.stop == wanted[start].stop:
             whole = Secret(tuple(voter for part in parts[start] for voter in part.reveal()))
-            written = dump_voters(whole)
+            written = dump_voters(whole, boosting=chunks is None)
             if written is not None:  # what skops cannot write is trained again when it is needed
                 stages.save(_stage(start), keys[start], written.reveal())
             elif chunks is not None:

@@ -12,10 +12,11 @@ from pathlib import Path
 
 from quorate.data.database import DatabaseQuery
 from quorate.data.dialect import PLAIN, Dialect
-from quorate.data.file_reading import format_of
+from quorate.data.file_reading import format_of, is_partitioned
 from quorate.data.formats.columnar import Arrow, Parquet
 from quorate.data.formats.delimited_text import DelimitedText
 from quorate.data.formats.format import Database, Foreign, Format, Table, TableFormat, foreign, nearly, require_column
+from quorate.data.formats.partitioned import PartitionedParquet
 from quorate.data.formats.sparse import SparseArchive, Svmlight
 from quorate.data.formats.spreadsheet import Spreadsheet
 from quorate.errors import InvalidParameter
@@ -23,6 +24,7 @@ from quorate.plugins import FORMATS, added, load, package_of
 
 _BY_SUFFIX: dict[str, Format] = {}
 _DATABASE = Database()
+_PARTITIONED = PartitionedParquet()
 _DELIMITED = DelimitedText().suffixes
 
 
@@ -70,6 +72,8 @@ def format_for(path: str | Path | DatabaseQuery, dialect: Dialect = PLAIN) -> Fo
     """
     if isinstance(path, DatabaseQuery):
         return _DATABASE
+    if is_partitioned(path):
+        return _PARTITIONED
     suffix = format_of(path)
     if dialect != PLAIN and is_delimited(path) and (suffix in _DELIMITED or dialect.separator):
         return DelimitedText(dialect)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import codecs
 import io
 import json
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -20,7 +19,7 @@ from quorate.data.dialect import NAMES, PLAIN, SEPARATORS, UNREADABLE, UTF_8, Di
 from quorate.data.file_reading import first_line, format_of, is_plain, opened, read_bytes, reading
 from quorate.data.formats.format import TableFormat, require_column
 from quorate.data.formats.text_parts import BLOCK, blocks_of, fields_of, parts_of, schema_of, typed, whole_lines
-from quorate.data.stream import StreamedFrame, Workspace, cannot_hold
+from quorate.data.stream import StreamedFrame, Workspace, put_in_parts
 from quorate.errors import DataRefused, PreconditionFailed
 
 if TYPE_CHECKING:
@@ -78,12 +77,8 @@ class DelimitedText(TableFormat):
             with reading(path):
                 known = dict.fromkeys(text_columns, pl.String)
                 schema = schema_of(parts_of(path, quote=quote), read, given=known)
-                _make(folder)
-                height = 0
-                for number, part in enumerate(parts_of(path, quote=quote)):
-                    rows = read(part, types=schema, whole=True)
-                    _write(rows, folder / f"{number:08d}.parquet")
-                    height += rows.height
+                parts = parts_of(path, quote=quote)
+                height = put_in_parts((read(part, types=schema, whole=True) for part in parts), folder)
         except pl.exceptions.PolarsError:
             raise self._no_table(path, names, path) from None
         if (path.stat().st_size, path.stat().st_mtime_ns) != (before.st_size, before.st_mtime_ns):
@@ -288,19 +283,3 @@ class DelimitedText(TableFormat):
                 'of quorate.toml, such as encoding = "cp1252", that of Windows in Western Europe'
             )
         return None
-
-
-def _make(place: Path) -> None:
-    """Make an empty folder."""
-    shutil.rmtree(place, ignore_errors=True)
-    try:
-        place.mkdir(exist_ok=True)
-    except OSError as error:
-        raise cannot_hold(place.parent, error) from None
-
-
-def _write(rows: pl.DataFrame, place: Path) -> None:
-    try:
-        rows.write_parquet(place)
-    except OSError as error:
-        raise cannot_hold(place.parent, error) from None

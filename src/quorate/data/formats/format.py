@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -106,6 +106,10 @@ class TableFormat(ABC):
     need not be held as a whole, and ``cells`` where each row can be read by itself, as the direct method needs it.
     """
 
+    parts_differ: ClassVar[bool] = (
+        False  #: whether parts of the cells have types of their own, so that no frame holds all
+    )
+
     @property
     @abstractmethod
     def suffixes(self) -> tuple[str, ...]:
@@ -143,6 +147,10 @@ class TableFormat(ABC):
     def cell_parts(self, path: Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
         """Yield the chosen columns of :meth:`cells`, some rows at once; by default all of them."""
         yield self.cells(path).select(columns)
+
+    def pieces(self, path: Path, columns: Sequence[str]) -> Iterator[tuple[Path, Iterator[pl.DataFrame]]]:
+        """Yield each file of the table with what :meth:`cell_parts` yields of it; by default the one file."""
+        yield path, self.cell_parts(path, columns)
 
     def batches(self, path: Path, columns: Sequence[str], batch_rows: int) -> Iterator[pl.DataFrame]:
         """Yield the chosen columns, so many rows at once."""

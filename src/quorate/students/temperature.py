@@ -1,0 +1,133 @@
+"""Probabilities that mean what they say: one number, fitted on labelled public rows, divides the scores of a model.
+
+A model of noisy answers orders rows well, and yet may say 0.95 where it is right in 80 % of such rows, or the other way
+round: shrinking and averaging change how steep its scores are. Temperature scaling divides all scores by one number
+T > 0, the one under which labels of public rows are most likely. The likeliest class of each row stays the same.
+
+References
+----------
+Guo, Pleiss, Sun, Weinberger (2017), arXiv:1706.04599, Section 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from quorate.deferred import optimize
+from quorate.errors import InvalidParameter
+from quorate.students.declared import last_step, spread
+from quorate.types import IntArray
+
+#: Rows with labels, below which the temperature would say more of these rows than of the model.
+FEWEST: Final = 50
+
+_FURTHEST = 20.0  # T is looked for within [1/20, 20]: rows that a model has all right would ask for certainty
+_LEAST = 1e-300  # probability whose logarithm is taken
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Temperature:
+    """What the scores of a model are divided by.
+
+    `value`: T > 0; above 1 the model was too sure of itself. `n_rows`: labelled public rows that it was fitted on.
+    """
+
+    value: float
+    n_rows: int
+
+
+def require_temperature(model: Any, n_rows: int, *, name: str) -> None:
+    """Refuse what no temperature can be fitted to; `n_rows`: with labels. `name`: what gave them, as its user knows it.
+
+    Raises InvalidParameter if the model has no scores to divide, with what calibrates it instead; or there are fewer
+    than 50 rows.
+    """
+    from sklearn.dummy import DummyClassifier
+    from sklearn.linear_model import LogisticRegression
+
+    step = last_step(model)[1]
+    if not isinstance(step, LogisticRegression | DummyClassifier):
+        raise InvalidParameter(
+            f"{name} divides the scores of a logistic regression, and this model ends in {type(step).__name__}; leave "
+            "it out, choose another student, or wrap the published model in scikit-learn's "
+            'CalibratedClassifierCV(FrozenEstimator(model), method="temperature")'
+        )
+    if n_rows < FEWEST:
+        raise InvalidParameter(
+            f"{name} got {n_rows} rows, and a temperature needs at least {FEWEST}; give more rows, or leave it out"
+        )
+
+
+def fit_temperature(model: Any, X: Any, truth: IntArray, classes: Sequence[Any]) -> Temperature:
+    """Return the temperature under which labels of public rows are most likely, within [1/20, 20].
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted, and let through by :func:`require_temperature`.
+    X : (n_rows, n_features)
+        Public rows as the model takes them, drawn as those that it will be asked about, and none that it learned from.
+    truth : IntArray
+        ``(n_rows,)`` codes of the classes.
+    classes : sequence
+        The declared classes.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(4_000, 1))
+    >>> truth = (rng.random(4_000) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
+    >>> model = LogisticRegression().fit(X, truth)
+    >>> model.coef_ = np.array([[3.0]])  # three times too sure
+    >>> round(fit_temperature(model, X, truth, [0, 1]).value, 1)
+    3.0
+    """
+    _, step = last_step(model)
+    if len(np.atleast_1d(step.classes_)) < 2:  # it says one class whatever it is asked
+        return Temperature(value=1.0, n_rows=len(truth))
+    rows, at = _before_last(model, X), np.arange(len(truth))
+
+    def loss(logarithm: float) -> float:
+        probabilities = spread(_divided(step, float(np.exp(logarithm))).predict_proba(rows), step.classes_, classes)
+        return -float(np.mean(np.log(np.maximum(probabilities[at, truth], _LEAST))))
+
+    furthest = float(np.log(_FURTHEST))
+    best = optimize.minimize_scalar(loss, bounds=(-furthest, furthest), method="bounded", options={"xatol": 1e-6}).x
+    return Temperature(value=float(np.exp(best)), n_rows=len(truth))
+
+
+def at_temperature(model: Any, temperature: float) -> Any:
+    """Return a copy of a fitted model whose scores are divided by a temperature; the model itself stays as it is.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> model = LogisticRegression().fit([[0.0], [1.0]], [0, 1])
+    >>> bool(np.allclose(at_temperature(model, 2.0).decision_function([[1.0]]), model.decision_function([[1.0]]) / 2))
+    True
+    """
+    if not hasattr(model, "steps"):
+        return _divided(model, temperature)
+    pipeline, (name, last) = copy(model), model.steps[-1]
+    pipeline.steps = [*model.steps[:-1], (name, at_temperature(last, temperature))]
+    return pipeline
+
+
+def _divided(step: Any, temperature: float) -> Any:
+    divided = copy(step)
+    if hasattr(step, "coef_"):
+        divided.coef_, divided.intercept_ = step.coef_ / temperature, step.intercept_ / temperature
+    return divided
+
+
+def _before_last(model: Any, X: Any) -> Any:
+    """Return rows as the last step takes them."""
+    while hasattr(model, "steps"):
+        X, model = (model[:-1].transform(X) if len(model.steps) > 1 else X), model.steps[-1][1]
+    return X

@@ -1,0 +1,104 @@
+"""Probabilities of published models are fitted on labelled public rows, after the fit and free of charge."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from contextlib import redirect_stderr
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_classification
+from sklearn.metrics import log_loss
+
+from quorate import Budget, Ledger, PrivateClassifier, PrivateLogisticRegression, PublicPool
+from quorate.deferred import skops
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+
+WAYS: tuple[Any, ...] = (
+    (PrivateClassifier, {"method": "votes", "n_teachers": 20, "n_jobs": 1}),
+    (PrivateClassifier, {"method": "direct"}),
+    (PrivateLogisticRegression, {}),
+)
+
+
+def table() -> tuple[Any, Any]:
+    X, y = make_classification(1_600, n_features=4, flip_y=0.2, class_sep=0.8, random_state=3)
+    return X, np.array(["no", "yes"])[y]
+
+
+X, Y = table()
+PRIVATE, POOL, CALIBRATION, HELD = slice(800), slice(800, 1_000), slice(1_000, 1_300), slice(1_300, 1_600)
+
+
+def fitted(kind: Any, how: dict[str, Any]) -> Any:
+    clf = kind(classes=["no", "yes"], epsilon=1.0, delta=1e-5, n_records=800, **how)
+    return refitted(clf)
+
+
+def refitted(clf: Any) -> Any:
+    clf.set_params(ledger=Ledger(budget=Budget(1.0, 1e-5)))
+    return clf.fit(X[PRIVATE], Y[PRIVATE], public=PublicPool(X[POOL]))
+
+
+@pytest.mark.parametrize(("kind", "how"), WAYS)
+def test_probabilities_are_fitted_and_classes_stay(kind: Any, how: dict[str, Any], tmp_path: Path) -> None:
+    clf = fitted(kind, how)
+    classes, before, spent = clf.predict(X), clf.predict_proba(X), clf.ledger_.spent
+    assert clf.temperature_ == 1.0
+    assert clf.calibrate(X[CALIBRATION], Y[CALIBRATION]) is clf
+    after, first = clf.predict_proba(X), clf.temperature_
+    assert log_loss(Y[CALIBRATION], after[CALIBRATION]) <= log_loss(Y[CALIBRATION], before[CALIBRATION])
+    odds, calibrated = (np.log(told[:, 1] / told[:, 0]) for told in (before, after))
+    np.testing.assert_allclose(calibrated, odds / first, rtol=1e-6, atol=1e-9)
+    np.testing.assert_array_equal(clf.predict(X), classes)
+    assert clf.ledger_.spent == spent
+
+    facts = clf.facts(evaluation=(X[HELD], Y[HELD]))
+    assert (facts.fitted.temperature, facts.fitted.calibration_rows) == (first, 300)
+    assert "calibrated  probabilities fit 300 labelled public rows" in clf.summary()
+    student = skops.io.load(clf.export(tmp_path / "student.skops"), trusted=[])
+    np.testing.assert_allclose(student.predict_proba(X), after)
+    if kind is PrivateLogisticRegression:
+        np.testing.assert_array_equal(clf.coef_, clf.model_[-1].coef_)
+        np.testing.assert_allclose(clf.decision_function(X), calibrated, atol=1e-9)
+
+    clf.set_params(decision_threshold="balanced", class_shares={"yes": 0.3})  # worked out again
+    assert clf.decision_threshold_ == pytest.approx(after[POOL, 1].mean())
+    clf.set_params(decision_threshold="share")
+    assert np.sum(clf.predict(X[POOL]) == "yes") == 60
+    clf.set_params(decision_threshold="accuracy")
+
+    clf.calibrate(X[HELD], Y[HELD])  # from the model as it was fitted, not from the one of the first call
+    np.testing.assert_allclose(np.log(clf.predict_proba(X)[:, 1] / clf.predict_proba(X)[:, 0]), odds / clf.temperature_)
+    assert clf.temperature_ != first
+    private_rows_calibrate_nothing(clf, direct=how.get("method") != "votes")
+    assert refitted(clf).temperature_ == 1.0
+
+
+def private_rows_calibrate_nothing(clf: Any, *, direct: bool) -> None:
+    before = clf.predict_proba(X)
+    if direct:  # where private rows decide on no refusal
+        line = io.StringIO()
+        with redirect_stderr(line):
+            clf.calibrate(X[PRIVATE], Y[PRIVATE])
+        assert "the temperature was left out: calibration holds private rows" in line.getvalue()
+    else:
+        with pytest.raises(DataRefused, match="calibration holds the private rows again"):
+            clf.calibrate(X[PRIVATE], Y[PRIVATE])
+    np.testing.assert_array_equal(clf.predict_proba(X), before)
+
+
+def test_too_few_rows_are_refused_and_a_copy_calibrates_nothing() -> None:
+    clf = fitted(PrivateLogisticRegression, {})
+    with pytest.raises(InvalidParameter, match=r"calibrate\(X, y\) got 20 rows, and a temperature needs at least 50"):
+        clf.calibrate(X[1_000:1_020], Y[1_000:1_020])
+    clf.calibrate(X[CALIBRATION], Y[CALIBRATION])
+    probabilities = clf.predict_proba(X)
+    copy = pickle.loads(pickle.dumps(clf.set_params(ledger=None)))  # noqa: S301 - our own
+    np.testing.assert_array_equal(copy.predict_proba(X), probabilities)
+    assert copy.temperature_ == clf.temperature_
+    with pytest.raises(PreconditionFailed, match="the original takes them"):
+        copy.calibrate(X[CALIBRATION], Y[CALIBRATION])
