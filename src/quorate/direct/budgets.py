@@ -20,7 +20,7 @@ from quorate.data.pool_moments import PoolMoments
 from quorate.data.rows import take
 from quorate.direct.contributions import Grid
 from quorate.direct.defaults import DirectSettings, settings_for
-from quorate.direct.plan import mu_for_settings, noise_for, released_by_a_round
+from quorate.direct.plan import mu_for_settings, noise_for, released_by_a_round, second_largest
 from quorate.direct.rounds import RoundNoise, shrunk
 from quorate.types import FloatArray, IntArray
 
@@ -51,6 +51,12 @@ class Outline:
     def dimension(self) -> float:
         """The effective dimension d(κ)."""
         return self.moments.effective_dimension(self.settings)
+
+    @property
+    def largest_share(self) -> float:
+        """What κ leaves of the direction in which public rows differ most."""
+        shares = self.moments.values / self.moments.lengths_of_units(self.settings) ** 2
+        return second_largest(shares[self.moments.kept(self.settings)])
 
     @property
     def event(self) -> Repeated:

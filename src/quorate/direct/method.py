@@ -17,6 +17,7 @@ from quorate.direct.task import DirectTask
 from quorate.findings import Finding
 from quorate.ledger import Ledger
 from quorate.release import Charge
+from quorate.run.cautions import rounds_caution
 from quorate.run.check_result import unit_line
 from quorate.run.pool_cautions import (
     begun_without_marginals_caution,
@@ -101,6 +102,7 @@ def cautions_of(
     if task.drawn is not None:
         before = task.drawn.before
         cautions += (coarse_marginals_caution(before.resolution, len(before.marginals.partitions)),)
+    cautions += (rounds_caution(task.plan.largest_share, task.plan.n_units, task.unit),)
     cautions += (begun_without_marginals_caution(goes_on=task.left_marginals_open),)
     if task.has_public_pool and not isinstance(task.schema.encoder, FittedTransformer):
         cautions += pool_cautions(task.schema.pool, pool_name, kinds=task.schema.kinds)

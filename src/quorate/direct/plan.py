@@ -57,6 +57,17 @@ def mu_for_settings(mu: float, neighbours: Relation | None) -> float:
     return mu * MOVED["replace"] / MOVED[neighbours]
 
 
+def second_largest(shares: FloatArray) -> float:
+    """Return the second largest share λ/(λ + κ) of directions: the largest is that of what all rows have in common.
+
+    Examples
+    --------
+    >>> second_largest(np.array([0.1, 0.9, 0.3])), second_largest(np.array([0.9]))
+    (0.3, 0.0)
+    """
+    return float(np.sort(shares)[-2]) if len(shares) > 1 else 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class FixedRounds:
     """What is paid for before there is a pool, by public facts alone: T rounds with noise of σ grid steps.
@@ -174,6 +185,17 @@ class DirectPlan:
             return (self.coordinates.n_coordinates,)
         own = int(np.count_nonzero(whitening[: feature_map.n_linear].any(axis=0)))
         return own, self.coordinates.n_coordinates - own
+
+    @property
+    def largest_share(self) -> float | None:
+        """What κ leaves of the direction in which public rows differ most; None where no pool tells directions."""
+        whitening, settings = self.coordinates.whitening, self.settings
+        if whitening is None:
+            return None
+        of_blocks = [settings.ridge, settings.residual_ridge or 0.0][: len(self.block_sizes)]
+        ridges: FloatArray = np.repeat(np.array(of_blocks, dtype=np.float64), self.block_sizes)
+        lengths = np.linalg.norm(np.asarray(whitening, dtype=np.float64), axis=0)  # 1/√(λ + κ)
+        return second_largest(1 - ridges * lengths**2)
 
     def shrunk(self, weights: FloatArray, pool: Any, n_rounds: int) -> FloatArray:
         """Return released weights as the settings have them shrunk, by the encoded public pool; post-processing.

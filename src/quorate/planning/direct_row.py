@@ -7,6 +7,7 @@ from quorate.accounting.figures import at_least, at_most
 from quorate.accounting.neighbouring import OTHER, Neighbouring
 from quorate.direct.budgets import Outline
 from quorate.planning.plan_row import PlanRow
+from quorate.run.cautions import rounds_caution
 from quorate.run.public_facts import PublicFacts
 
 NAME = "gradient rounds"
@@ -29,6 +30,7 @@ def direct_row(facts: PublicFacts, outline: Outline) -> PlanRow:
         why=f"a linear model of {outline.dimension:.3g} effective dimensions; one {facts.unit} moves a round by "
         f"{settings.clip:.3g} at most",
         priced=f"ε = {at_most(facts.epsilon)} for {asked.changing}; {at_most(beside, 3)} for {other.changing}",
+        mind=rounds_caution(outline.largest_share, facts.n_records or 1, facts.unit).words,
     )
 
 

@@ -36,6 +36,7 @@ class PlanRow:
     `cannot`: why this cannot answer, or is not to be had here; empty where it can.
     `priced`: ε by what is compared, where the two relations have prices of their own; empty where one holds for both.
     `why`: what speaks for it, in one sentence without a full stop.
+    `mind`: what speaks against it, likewise; empty where nothing that was looked for does.
     """
 
     way: Way
@@ -54,6 +55,7 @@ class PlanRow:
     cannot: str = ""
     priced: str = ""
     why: str = ""
+    mind: str = ""
 
     @property
     def key(self) -> str:
@@ -85,4 +87,5 @@ class PlanRow:
             "cannot": self.cannot or None,
             "priced": self.priced or None,
             "why": self.why,
+            "mind": self.mind or None,
         }

@@ -191,7 +191,10 @@ def plan(
         n_labelled=n_labelled,
     )
     basis = _notes_of_curve(curve, rehearsals, made.first, side, how=rehearse) if curve else notes_of(rehearsals)
-    return _printed(made, [*basis, *_no_gain(made), *_few_rows(facts, "rules" if curve else rehearse)], teacher)
+    minded = [f"{row.name}: {row.mind}" for row in made.rows if row.mind]
+    return _printed(
+        made, [*basis, *minded, *_no_gain(made), *_few_rows(facts, "rules" if curve else rehearse)], teacher
+    )
 
 
 def _judged(scoring: Any, class_shares: Any, classes: Sequence[Any]) -> Judged:

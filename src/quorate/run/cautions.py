@@ -11,6 +11,7 @@ from quorate.accounting.attacker import budget_cautions
 from quorate.accounting.figures import at_least, several
 from quorate.findings import Finding, Outcome, Severity, caution
 from quorate.mechanisms import Mechanism, StreamMechanism
+from quorate.report.notation import percent
 from quorate.run.expected import Expected
 from quorate.run.hopeless import hopeless
 from quorate.run.public_facts import PublicFacts
@@ -22,12 +23,16 @@ ROWS_ARE_UNKNOWN = "rows-per-unit-unknown"
 TEACHERS_ARE_CONSTANTS = "teachers-are-constants"
 PROMPTS_SHOW_FEW_ROWS = "prompts-show-few-rows"
 REHEARSED_AT_THE_COMMONEST = "rehearsed-at-the-commonest-class"
+ROUNDS_TELL_NOTHING = "rounds-tell-nothing"
 
 # Standard deviations, where half a vote share is the largest lead there is. Measured with logistic students on Mushroom
 # (117 columns) and on a table of 7 columns: beyond both, accuracy was 0.5 to 0.75; below one of them, 0.72 to 0.96.
 COIN = 0.25  # of a vote share that a student of w weights reads off all answers
 MEAN = 0.09  # of the mean of all answers: many columns repeat each other, and do not make it worse
 UNSURE = 0.75  # how often a label may be right where all teachers agree, and be called close to a coin toss
+#: λ/(λ + κ) of the direction in which public rows differ most, below which rounds seldom gained anything over the
+#: commonest class: decision 0073.
+LEAST_SHARE = 0.05
 SURE = 0.95  # how often a single answer should be right where all teachers agree
 
 
@@ -235,6 +240,39 @@ def rehearsal_caution(expected: Expected | None, commonest: float) -> Finding:
         f"rehearsed on public rows, the student {_beside(expected, commonest)}: the budget would be spent for nothing. "
         "Raise epsilon, bring more private rows, or try another method or model (quorate plan compares them)"
         if expected.gain(commonest) <= 0
+        else None,
+    )
+
+
+def rounds_caution(share: float | None, n_units: int, unit: str) -> Finding:
+    """Say that noise leaves next to nothing of the rows for the rounds of the direct method to learn from.
+
+    Parameters
+    ----------
+    share : float or None
+        What is left of the direction in which public rows differ most, λ/(λ + κ); None where no pool tells directions.
+    n_units : int
+        n₀.
+    unit : str
+        The word for one of them.
+
+    Examples
+    --------
+    >>> rounds_caution(0.004, 40, "record").words.split(":")[0]
+    'the noise hides nearly all that 40 records can tell'
+    >>> rounds_caution(0.2, 500, "person").applies
+    False
+    """
+    if share is None:
+        return Finding(code=ROUNDS_TELL_NOTHING, severity=Severity.SERIOUS, outcome=Outcome.NOT_RUN)
+    return caution(
+        ROUNDS_TELL_NOTHING,
+        Severity.SERIOUS,
+        f"the noise hides nearly all that {several(n_units, unit)} can tell: even the direction in which rows differ "
+        f"most counts for {percent(share)} of itself. Where it was below {percent(LEAST_SHARE)}, models were mostly "
+        "no better than always saying the commonest class, and the budget would be spent for nothing. Raise "
+        "epsilon, bring more private rows, or leave out columns that say little"
+        if share < LEAST_SHARE
         else None,
     )
 
