@@ -20,6 +20,7 @@ from _pytest.doctest import DoctestItem, DoctestModule
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
+from quorate.direct.before_pool import _noise
 from quorate.ledger import uncounted
 from quorate.mechanisms.schedule import _calibrated
 from quorate.noise import OSNoise
@@ -127,12 +128,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[Any]:
         FromTheName(item.nodeid).put_in_place()
     changes = "monkeypatch" in getattr(item, "fixturenames", ())
     if changes:  # the code, perhaps: what was calibrated by other code is not what it would calibrate
-        _calibrated.cache_clear()
+        forget_calibrations()
     try:
         return (yield)
     finally:
         if changes:
-            _calibrated.cache_clear()
+            forget_calibrations()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -150,6 +151,12 @@ def pytest_collect_file(file_path: Path) -> Iterator[Any]:
     if SOURCES in file_path.parents:
         import_module(".".join(file_path.relative_to(SOURCES).with_suffix("").parts).removesuffix(".__init__"))
     return found
+
+
+def forget_calibrations() -> None:
+    """Work out anew which noise a budget buys."""
+    for remembered in (_calibrated, _noise):
+        remembered.cache_clear()
 
 
 def forget_fits() -> None:

@@ -62,6 +62,7 @@ def test_a_public_row_that_is_repeated_adds_no_dimension(name: Any) -> None:
     assert few.rounds == pytest.approx(often.rounds, abs=8)
 
 
+@pytest.mark.heavy
 def test_between_the_whole_numbers_of_a_pool_a_model_is_what_it_is_on_them() -> None:
     """A map of half as many dimensions as public rows goes through each of few points, and swings in between."""
     rng, n = np.random.default_rng(5), 6_000

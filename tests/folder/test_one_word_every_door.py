@@ -132,7 +132,7 @@ def json_of(frame: Any) -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize(
     "container",
-    [name if name in ("pandas objects", "polars") else pytest.param(name, marks=pytest.mark.heavy) for name in FRAMES],
+    [name if name == "polars" else pytest.param(name, marks=pytest.mark.heavy) for name in FRAMES],  # all doors take it
 )
 def test_what_stands_for_one_entry_is_predicted_the_same_at_every_door(container: str, doors: dict[str, Any]) -> None:
     """A door may refuse a cell in one line, as of numbers where the pool has words; it may not read another word."""

@@ -63,7 +63,7 @@ def test_an_export_goes_all_the_way(tmp_path: Path, cli: Any, method: str, monke
     assert "date      'Aufnahme'" in out
     assert "number    'Temperatur', 'Leukozyten'" in out
     path = tmp_path / "run" / "quorate.toml"
-    text = path.read_text(encoding="utf-8").replace('by = "votes"', f'by = "{method}"')
+    text = path.read_text(encoding="utf-8").replace('by = "auto"', f'by = "{method}"')
     path.write_bytes(codecs.BOM_UTF8 + text.encode())  # as Notepad saves it
     onnxruntime = pytest.importorskip("onnxruntime")
     export = ("export", "run", "--to", "out", "--format", "tre", "--model", "both")
@@ -72,6 +72,7 @@ def test_an_export_goes_all_the_way(tmp_path: Path, cli: Any, method: str, monke
         assert code == 0, (command, err)
     code, out, err = cli("check-export", "out")
     assert code == 0, err
+    assert (tmp_path / "run" / "public" / "labels.csv").exists() == (method == "votes")
     raw = new.drop("Sepsis", "Patient").with_columns(pl.col("Temperatur").replace("", None))
     read = [quorate.load(tmp_path / place).predict(raw) for place in ("run", "out")]
     assert (read[0] == read[1]).all()

@@ -34,7 +34,7 @@ def labels(n: int) -> pd.Series:
 
 
 def direct(**how: Any) -> PrivateLogisticRegression:
-    return PrivateLogisticRegression(**{**SETTINGS, "rounds": 2, **how})
+    return PrivateLogisticRegression(**{**SETTINGS, "rounds": 2, "feature_map": "linear", **how})
 
 
 def printed(found: CheckResult) -> str:
@@ -104,7 +104,12 @@ def voting(**how: Any) -> PrivateClassifier:
 
 
 @pytest.mark.parametrize(
-    "classifier", [direct(), direct(marginals=0), voting()], ids=["drawn", "no marginals", "votes"]
+    "classifier",
+    [
+        pytest.param(direct(), id="drawn", marks=pytest.mark.heavy),
+        pytest.param(direct(marginals=0), id="no marginals"),
+        pytest.param(voting(queries=30), id="votes"),
+    ],
 )
 def test_cells_that_a_schema_does_not_declare_are_counted_by_column(classifier: Any) -> None:
     """Nothing else says so before the whole budget is spent on rows that say nothing."""

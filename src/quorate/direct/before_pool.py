@@ -9,6 +9,7 @@ the least for which the whole costs no more than ε.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from math import ceil, inf, sqrt
 from typing import Final
 
@@ -128,6 +129,7 @@ def _short_lists(declared: Schema) -> list[CategoryColumn]:
     return [held for held in lists if len(held.values) <= SHORT_LIST]
 
 
+@lru_cache(maxsize=64, typed=True)  # a check and the fit after it, or a run and its guarantee, are of the same facts
 def _noise(
     marginals: NoisyMarginals,
     rounds: int,
