@@ -2,12 +2,16 @@
 
     python -m benchmarks.dimensions tune [table ...]      on tables that chose the bound
     python -m benchmarks.dimensions report [table ...]    on others
+    python -m benchmarks.dimensions rare                  ROC-AUC where one of two classes is rare
 
 With little privacy the noise decides how many directions of the pool can be told apart. With much of it the sample
 does: n units tell no more than some share of n directions where labels are hard to predict, and a model of more of
 them fits the labels that it has seen. All rows of a table but the pool and those that are scored on are private, and
 the direct method is played on them in the settings and with the noise of a true run, under each of :data:`BOUNDS` on
 its effective dimension. Tables of others' packages and folders are left out where they are missing.
+
+With `rare` all but the commonest or the rarest class of a table are one class, thinned out where a share is given, and
+the dimension is (4p(1 − p))^a of today's, for a rare class of share p: which a of :data:`POWERS` orders rows best.
 """
 
 from __future__ import annotations
@@ -19,15 +23,17 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 
 from benchmarks import growth, planned, rules
+from benchmarks.maps import TUNED as MAPPED
 from benchmarks.recipe import adult
 from quorate.data import take
 from quorate.direct import defaults
 from quorate.errors import PreconditionFailed
 from quorate.experiments.sources import weighed_words
 from quorate.planning.public_side import public_side
-from quorate.planning.rehearsal.rounds import round_codes
+from quorate.planning.rehearsal.rounds import round_codes, round_logits
 
 EPSILONS, DELTA = (2.0, 4.0, 8.0), 1e-5
 SPLITS, TEST, MOST_PRIVATE = 2, 4_000, 15_000
@@ -54,6 +60,65 @@ REPORTED: dict[str, tuple[Callable[[], tuple[Any, Any]], int]] = {
 }
 
 
+#: Tables of benchmarks.maps that chose its settings, with the share that their rarest class is thinned out to.
+RARE: tuple[tuple[str, float | None], ...] = (
+    ("phoneme", 0.05), ("adult", 0.05), ("spambase", 0.03), ("ring", 0.04), ("letter", None), ("satimage", None),
+)  # fmt: skip
+POWERS, RARE_EPSILONS, RARE_SPLITS, RARE_ROWS = (0.0, 0.5, 1.0, 1.5), (0.5, 1.0), 3, 8_000
+
+
+def with_rare_class(name: str, share: float | None) -> tuple[Any, Any]:
+    """Return rows, and 1 where one is of the rarest class, thinned out to the share."""
+    X, labels = MAPPED[name]()
+    codes = np.unique(labels, return_inverse=True)[1]
+    rare = (codes == np.argmin(np.bincount(codes))).astype(np.int64)
+    if share is None:
+        return X, rare
+    of_class, others = np.flatnonzero(rare), np.flatnonzero(rare == 0)
+    kept = np.random.default_rng(0).permutation(of_class)[: int(share / (1 - share) * len(others))]
+    rows = np.concatenate([others, kept])
+    return take(X, rows), rare[rows]
+
+
+def areas(X: Any, rare: Any) -> dict[tuple[float, float], list[float]]:
+    """Return ROC-AUC on each split by ε and power."""
+    p, dimension = float(rare.mean()), defaults.wanted_dimension
+    found: dict[tuple[float, float], list[float]] = {}
+    for seed in range(RARE_SPLITS):
+        order = np.random.default_rng(seed).permutation(len(rare))[:RARE_ROWS]
+        pool, rows = np.split(order, [len(order) // 10])
+        side = public_side(take(X, pool), (0, 1))
+        direct = side.direct("auto")
+        along = direct.along(side.schema.numbers(side.schema.parsed(take(X, rows))[0]))
+        scored, private = np.split(np.arange(len(rows)), [len(order) // 4])
+        for power in POWERS:
+            defaults.wanted_dimension = lambda *of, power=power: dimension(*of) * (4 * p * (1 - p)) ** power
+            for epsilon in RARE_EPSILONS:
+                outline = direct.outline(
+                    n_classes=2, n_units=len(private), epsilon=epsilon, delta=DELTA, neighbours="add-or-remove"
+                )
+                how: dict[str, Any] = {"rows_each": 1, "share": 1, "seed": seed}
+                told = round_logits(outline, outline.integers(along), rare[rows], private, scored, **how)
+                found.setdefault((epsilon, power), []).append(roc_auc_score(rare[rows][scored], told[:, 0]))
+    defaults.wanted_dimension = dimension
+    return found
+
+
+def rare_classes() -> None:
+    """Print ROC-AUC by power, and each power's gain over none with its standard error over tables."""
+    every = []
+    for name, share in RARE:
+        X, rare = with_rare_class(name, share)
+        found = areas(X, rare)
+        every.append({at: float(np.mean(values)) for at, values in found.items()})
+        told = ("/".join(f"{every[-1][epsilon, power]:.3f}" for power in POWERS) for epsilon in RARE_EPSILONS)
+        print(f"{name:10} {rare.mean():.3f}   " + "   ".join(told), flush=True)
+    for epsilon in RARE_EPSILONS:
+        for power in POWERS[1:]:
+            gains = np.array([means[epsilon, power] - means[epsilon, 0.0] for means in every])
+            print(f"ε = {epsilon:g}, a = {power:g}: {gains.mean():+.4f} ± {gains.std(ddof=1) / len(gains) ** 0.5:.4f}")
+
+
 def compared(name: str, load: Callable[[], tuple[Any, Any]], m: int) -> dict[float, dict[str, float]]:
     """Print and return the accuracy at each ε under each bound, on average over the splits."""
     X, codes = load()
@@ -75,7 +140,9 @@ def compared(name: str, load: Callable[[], tuple[Any, Any]], m: int) -> dict[flo
         for bound, most in BOUNDS.items():
             defaults.most_dimensions = most
             for epsilon in EPSILONS:
-                outline = direct.outline(n_classes=n_classes, n_units=len(private), epsilon=epsilon, delta=DELTA)
+                outline = direct.outline(
+                    n_classes=n_classes, n_units=len(private), epsilon=epsilon, delta=DELTA, neighbours="replace"
+                )
                 z = outline.integers(along)
                 codes_told = round_codes(outline, z, of_all, private, scored, rows_each=1, share=1, seed=seed)
                 found.setdefault((epsilon, bound), []).append(float((codes_told == of_all[scored]).mean()))
@@ -91,8 +158,11 @@ def compared(name: str, load: Callable[[], tuple[Any, Any]], m: int) -> dict[flo
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
     verb, names = (sys.argv[1] if len(sys.argv) > 1 else ""), sys.argv[2:]
-    if verb not in ("tune", "report"):
+    if verb not in ("tune", "report", "rare"):
         sys.exit(__doc__)
+    if verb == "rare":
+        rare_classes()
+        sys.exit()
     every = []
     for name, (load, m) in (TUNED if verb == "tune" else REPORTED).items():
         if names and name not in names:
