@@ -123,7 +123,6 @@ GIVEN: dict[str, dict[str, Fit]] = {
     },
     "rounds-tell-nothing": {
         "direct": of(direct, {"epsilon": 0.01}, X, Y, public=POOL),
-        "schema": of(direct, {"epsilon": 0.01}, DECLARED, Y, schema=dict.fromkeys(DECLARED.columns, (-9.0, 9.0))),
     },
     "one-answer-is-unsure": {
         "votes": of(votes, {"online_answers": 90, "epsilon": 0.5}, X, Y, public=POOL),
