@@ -34,7 +34,15 @@ class OneWorker:
     def call(self, request: Callable[[], Any]) -> Any:
         return request()
 
-    def submit(self, function: Any, task: RemoteTask, *, key: str, pure: bool) -> Any:
+    @property
+    def workers(self) -> list[str]:
+        return ["tcp://127.0.0.1:1"]
+
+    def run(self, function: Any, *arguments: Any) -> dict[str, Any]:
+        """Have each worker do the same, as ``distributed.Client.run``."""
+        return {address: function(*arguments) for address in self.workers}
+
+    def submit(self, function: Any, task: RemoteTask, *, key: str, pure: bool, **where: Any) -> Any:
         assert function is do_remotely
         assert not pure
         self.sizes.append(len(take_each(self.folder, task.items)))

@@ -66,7 +66,7 @@ def entries(cli: Any, folder: Path) -> list[dict[str, Any]]:
         ({"teachers": {"command": ["teach"]}}, "votes", "[teachers] command is for votes"),
         ({"teachers": {"endpoint": "http://127.0.0.1:1", "model": "m"}}, "votes", "endpoint and [teachers] model"),
         ({"student": {"model": "forest"}}, "votes", "[student] model is for votes"),
-        ({"run": {"scheduler": "tls://host:1"}}, "votes", "[run] scheduler is for votes"),
+        ({"run": {"scheduler": "tls://host:1"}}, "direct", "a record is one row"),
         ({"mechanism": {"strategy": "random"}, "teachers": {"model": "auto"}}, "direct", "a record is one row"),
         (
             {"student": {"decision_threshold": 0.3}, "run": {"n_jobs": 2, "memory": 1.0}},

@@ -9,6 +9,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +18,22 @@ import pytest
 from sklearn.base import clone
 from tests.estimators.small_task import POOL, X, Y, classifier
 from tests.folder.conftest import write_run
+from tests.folder.test_direct_runs import SMALL
+from tests.folder.test_spooled import released
 from tests.processes import Tree, on_linux, start
 
 from quorate import PublicPool
 from quorate.cli import main
+from quorate.direct import descend
 from quorate.ensemble import DaskScheduler
 from quorate.ensemble.workers.cluster.elsewhere import map_elsewhere
 from quorate.ensemble.workers.isolation import Lost
 from quorate.folder.batch import load_run
+from quorate.folder.direct_run import read_direct
 from quorate.folder.methods import execute
+from quorate.folder.settings import settings_of
 from quorate.ledger import Ledger
+from quorate.release.keys import fingerprint_key
 from quorate.voting import trained
 
 distributed = pytest.importorskip("distributed")
@@ -192,6 +199,33 @@ def test_a_worker_killed_in_the_middle_changes_no_byte(cluster: Cluster, here: P
     assert set(names) <= {"quorate"}
     spilled = [path for path in cluster.place.rglob("local-*/**/*") if path.is_file() and path.stat().st_size]
     assert spilled == []
+
+
+@pytest.mark.heavy
+def test_rounds_on_a_cluster_are_those_of_one_machine_though_a_worker_is_killed(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    how = {**SMALL, "method.rounds": 5, "run.unsafe_noise_seed": 5, "data.unit": "patient_id"}
+    here = write_run(tmp_path / "here", n=400, m=60, **how)
+    fingerprint_key(here / "ledger.db")
+    there = shutil.copytree(here, tmp_path / "there")
+    execute(read_direct(here), command="quorate run")
+    settings = settings_of(there)
+    settings = replace(settings, run=replace(settings.run, scheduler=cluster.address))
+    rounds: list[int] = []
+
+    def killing(*given: Any, **options: Any) -> Any:
+        rounds.append(1)
+        if len(rounds) == 2:
+            os.kill(next(iter(_nannied(cluster))), signal.SIGKILL)
+        return release(*given, **options)
+
+    release = descend.release
+    monkeypatch.setattr(descend, "release", killing)
+    execute(read_direct(there, settings=settings), command="quorate run")
+    assert len(rounds) == 5
+    assert released(there) == released(here)
+    assert not list((there / "private").glob(".rows-*"))
 
 
 COMMONEST = """

@@ -13,7 +13,6 @@ import click
 from quorate.arguments import for_shell
 from quorate.cli.options import as_json, run_folder, say_before
 from quorate.cli.stopping import charged_as
-from quorate.errors import InvalidParameter
 from quorate.run.progress import progress
 
 if TYPE_CHECKING:
@@ -31,7 +30,8 @@ if TYPE_CHECKING:
 @click.option(
     "--scheduler",
     metavar="ADDRESS",
-    help="Have the workers of this Dask scheduler train the teachers (tls://host:port). Over [run] scheduler.",
+    help="Have the workers of this Dask scheduler (tls://host:port) train teachers, or add up rounds. Over [run] "
+    "scheduler.",
 )
 @click.option("--plain-tcp", is_flag=True, help="Allow tcp:// to another machine, on a network that is yours alone.")
 @click.option(
@@ -102,6 +102,4 @@ def command(
 
 def _with_scheduler(settings: Settings, options: dict[str, Any]) -> Settings:
     """Let the options of this command go before what ``[run]`` says."""
-    if options and settings.method.by == "direct":
-        raise InvalidParameter('--scheduler is for teachers, and [method] by = "direct" has none; leave it out')
     return replace(settings, run=replace(settings.run, **options))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from quorate.accounting.neighbouring import Relation
 from quorate.arguments import one_of
@@ -30,6 +30,9 @@ from quorate.run.drawn_rows import (
 )
 from quorate.run.schema import Schema
 
+if TYPE_CHECKING:
+    from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DirectConfig:
@@ -52,6 +55,7 @@ class DirectConfig:
     unit: str | None = None
     composition: Composition = "sum"
     neighbours: Any = "auto"
+    scheduler: DaskScheduler | None = None  # whose workers add up the rounds; by default this machine
     dialect: Dialect = PLAIN  # of numbers and dates where there is no pool, whose description has it
 
 

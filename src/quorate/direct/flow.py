@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -93,7 +94,12 @@ def run_rounds(
     nothing is drawn or charged then; PreconditionFailed if contributions are not what the price rests on, on this
     machine; or the ledger holds the same rounds in coordinates of other bits.
     """
-    stages, see = stages or NoStages(), watch or (lambda stage, done, total: None)
+    with nullcontext() if task.scheduler is None else task.scheduler.connected():  # so that it is refused early
+        return _run_rounds(task, ledger, stages or NoStages(), watch)
+
+
+def _run_rounds(task: DirectTask, ledger: Ledger, stages: StageStore, watch: Watch | None) -> DirectResult:
+    see = watch or (lambda stage, done, total: None)
     ledger.bind(task.fingerprint)
     charge = task.charge_on(ledger)
     charge.check_affordable(ledger)  # a refusal comes before any work

@@ -107,6 +107,7 @@ def prepare_direct(
         plan_key=plan_key,
         records=records,
         composition=config.composition,
+        scheduler=config.scheduler,
         drawn=None if before is None else DrawnPool(before, Secret(counted_rows(slots, run_key)), run_key),
     )
     return task if kept is None or drawn is None else _with_kept_pool(task, drawn, kept, stages)

@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from quorate.data.feature_maps.coordinates import FactoredRows, PublicCoordinates
-from quorate.data.rows import take
 from quorate.data.spool import Spool
 from quorate.deferred import sparse
 from quorate.direct.contributions import (
@@ -32,7 +31,7 @@ from quorate.direct.contributions import (
     slopes,
 )
 from quorate.run.resources import Threads
-from quorate.run.usable_rows import AT_ONCE, CELLS, UsableRows, Watching
+from quorate.run.usable_rows import AT_ONCE, CELLS, Watching
 from quorate.types import FloatArray, IntArray
 
 NUMBERS = 1 << 20  # coordinates that a thread reads at once: of more, memory would be taken anew each time
@@ -244,25 +243,46 @@ class SparseUnits:
         return summed
 
 
+SummedRows: TypeAlias = DenseUnits | SparseRecords | SparseUnits
+
+
+class RowsOfUnits(Protocol):
+    """Private rows as coordinates are made of them: :class:`~quorate.run.usable_rows.UsableRows`, or a part of such.
+
+    `public_row`: one encoded public row. `codes`, `units`, `candidates`, `blocks`: as of usable rows.
+    """
+
+    @property
+    def public_row(self) -> Any: ...  # noqa: D102
+    @property
+    def codes(self) -> IntArray: ...  # noqa: D102
+    @property
+    def units(self) -> IntArray | None: ...  # noqa: D102
+    @property
+    def candidates(self) -> IntArray: ...  # noqa: D102
+    def blocks(self, *, widest: int = 1, watch: Watching | None = None) -> Iterator[tuple[IntArray, Any]]: ...  # noqa: D102
+
+
 def units_of(
     coordinates: PublicCoordinates,
-    private: UsableRows,
+    private: RowsOfUnits,
     *,
     folder: Path | None = None,
     watch: Watching | None = None,
-) -> DenseUnits | SparseRecords | SparseUnits:
+    threads: Threads | None = None,
+) -> SummedRows:
     """Read all usable rows once, and put their coordinates aside, block by block, for the rounds.
 
-    `folder`: where what memory does not hold may lie. Raises PreconditionFailed if the disk has no room for them.
+    `folder`: where what memory does not hold may lie. `threads`: by default one a core. Raises PreconditionFailed if
+    the disk has no room for them.
     """
-    schema = private.table.schema
-    form = coordinates.for_rounds if private.units is None else coordinates
+    form, threads = coordinates.for_rounds if private.units is None else coordinates, threads or Threads()
     with np.errstate(all="ignore"):  # a warning about what a private row holds would tell of it
-        numbers = schema.numbers(take(schema.pool, np.arange(1)))
+        numbers = private.public_row
         model = form(numbers)[:0]
         if isinstance(model, np.ndarray):
             widest = max(model.shape[1], 1 if sparse.issparse(numbers) else numbers.shape[1])
-            units = _dense(private, model.shape[1], folder)
+            units = _dense(private, model.shape[1], folder, threads)
             place = np.full(len(private.codes), -1, dtype=np.int64)
             place[private.candidates] = np.arange(len(units.codes))
 
@@ -275,21 +295,21 @@ def units_of(
             return units
         blocks = private.blocks(watch=watch)
         if private.units is None:
-            records = SparseRecords(Spool(0, folder), model)
+            records = SparseRecords(Spool(0, folder), model, threads=threads)
             records.put_blocks(blocks, private.codes, form)
             return records
-        return _sparse_units(private, blocks, form, SparseRecords(Spool(0, folder), model))
+        return _sparse_units(private, blocks, form, SparseRecords(Spool(0, folder), model, threads=threads))
 
 
-def _dense(private: UsableRows, width: int, folder: Path | None) -> DenseUnits:
+def _dense(private: RowsOfUnits, width: int, folder: Path | None, threads: Threads) -> DenseUnits:
     """Take room for the coordinates of each row that has a class and a unit."""
     candidates = private.candidates
     spool = Spool(4 * width * len(candidates), folder)
-    codes, starts = np.full(len(candidates), -1, dtype=np.int64), _starts(private)
-    return DenseUnits(spool, width, codes, starts, np.zeros(len(candidates) if starts is None else 0))
+    codes, starts = np.full(len(candidates), -1, dtype=np.int64), unit_starts(private)
+    return DenseUnits(spool, width, codes, starts, np.zeros(len(candidates) if starts is None else 0), threads)
 
 
-def _starts(private: UsableRows) -> IntArray | None:
+def unit_starts(private: RowsOfUnits) -> IntArray | None:
     """Return where each unit begins among the rows of all units, and the end; None where every row is a unit."""
     if private.units is None:
         return None
@@ -298,10 +318,10 @@ def _starts(private: UsableRows) -> IntArray | None:
 
 
 def _sparse_units(
-    private: UsableRows, blocks: Iterator[tuple[IntArray, Any]], form: Callable[[Any], Any], records: SparseRecords
+    private: RowsOfUnits, blocks: Iterator[tuple[IntArray, Any]], form: Callable[[Any], Any], records: SparseRecords
 ) -> SparseUnits:
     """Write rows of units of several rows, block by block, those of a few units each as a piece."""
-    starts = _starts(private)
+    starts = unit_starts(private)
     assert starts is not None  # noqa: S101 - the caller's condition
     place = np.full(len(private.codes), -1, dtype=np.int64)
     place[private.candidates] = np.arange(int(starts[-1]))

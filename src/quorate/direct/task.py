@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count as numbers
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -45,6 +45,9 @@ from quorate.run.schema import Schema
 from quorate.run.stage_store import StageStore, pool_stage
 from quorate.run.usable_rows import PrivateTable, UsableRows, Watching
 from quorate.types import Secret
+
+if TYPE_CHECKING:
+    from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
 
 REMEDY = (
     "give a smaller epsilon, for which the rounds take more noise; or raise the budget, with a reason. How many rounds "
@@ -92,7 +95,8 @@ class DirectTask:
     `n_was_read`: whether the number of units was read off the data, and is therefore treated as public. `records`: by
     which usable private rows are known again, whatever their labels are. `drawn`: what a pool rests on that is drawn
     from marginals; before that, schema and plan are those of rows that are drawn evenly. `left_marginals_open`: whether
-    the run goes on without marginals, as it was begun, where nothing was said of them.
+    the run goes on without marginals, as it was begun, where nothing was said of them. `scheduler`: whose workers add
+    up the rounds; None for this machine. The integers are the same.
     """
 
     schema: Schema = field(repr=False)
@@ -113,6 +117,7 @@ class DirectTask:
     composition: Composition = "sum"
     drawn: DrawnPool | None = field(default=None, repr=False)
     left_marginals_open: bool = False
+    scheduler: DaskScheduler | None = field(default=None, repr=False)
 
     @property
     def n_classes(self) -> int:
@@ -195,7 +200,12 @@ class DirectTask:
         return GuaranteeScope.about(self.neighbouring, caveats=tuple(words for words, applies in said if applies))
 
     def units(self, *, folder: Path | None = None, watch: Watching | None = None) -> Secret[Any]:
-        """The private rows in public coordinates, as integers: what :func:`~quorate.direct.spool.units_of` returns."""
+        """The private rows in public coordinates, as integers: here, or on the workers of a scheduler."""
+        if self.scheduler is not None:
+            from quorate.direct.elsewhere import units_elsewhere  # here: few runs have workers
+
+            private = self.private.reveal()
+            return Secret(units_elsewhere(self.scheduler, self.plan, private, self.public_rows, watch=watch))
         return Secret(units_of(self.plan.coordinates, self.private.reveal(), folder=folder, watch=watch))
 
     @cached_property

@@ -33,7 +33,6 @@ _OF_VOTES: Mapping[str, Any] = {  # arguments that ask for votes by being given,
     "prior_matching": False,
     "batched": True,
     "preprocessing": "inside",
-    "scheduler": None,
 }
 
 

@@ -11,7 +11,8 @@ from typing import Any, Literal
 from quorate.arguments import truth
 from quorate.data.unit_ids import only_whole_ids
 from quorate.ensemble import DaskScheduler, Partition, Preprocessing
-from quorate.errors import BudgetExhausted, InvalidParameter
+from quorate.ensemble.workers.cluster.scheduler import as_scheduler
+from quorate.errors import BudgetExhausted
 from quorate.estimators.checked import check_of_teachers
 from quorate.estimators.either_method import EitherMethod
 from quorate.estimators.fitted_run import fit_run, resume_run
@@ -119,8 +120,8 @@ class PrivateClassifier(EitherMethod):
     n_jobs : int, optional
         Processes; as many as there are cores by default.
     scheduler : DaskScheduler, optional
-        Whose workers train the teachers and have them vote on the public pool, in place of processes of this machine:
-        the same teachers and votes. :meth:`ask` asks them here.
+        Whose workers train the teachers and have them vote on the public pool, or add up the rounds of the direct
+        method, in place of this machine: the same votes, and the same sums. :meth:`ask` asks teachers here.
     marginals : float, optional
         Where ``fit`` gets a schema: the share of the budget (of μ²) that noisy counts of the columns get, in (0, 1); by
         default the least within [.1, .3] that tells six parts of a number's range apart.
@@ -360,12 +361,7 @@ class PrivateClassifier(EitherMethod):
         Models of a fit that was charged were tried before.
         """
         arguments = {part.name: getattr(self, part.name) for part in fields(RunConfig) if hasattr(self, part.name)}
-        if not isinstance(scheduler := arguments["scheduler"], DaskScheduler | None):
-            got = type(scheduler).__name__
-            raise InvalidParameter(
-                f'scheduler must be a DaskScheduler, got {got}; write scheduler=DaskScheduler("tls://host:8786", '
-                'folder="/shared/me"), from quorate.ensemble'
-            )
+        as_scheduler(arguments["scheduler"])
         arguments |= {"allow_hopeless": truth("allow_hopeless", self.allow_hopeless), "try_models": try_models}
         arguments["schema"] = schema
 

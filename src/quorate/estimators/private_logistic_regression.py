@@ -24,6 +24,7 @@ from quorate.direct.look import look_at_rounds
 from quorate.direct.method import cautions_of
 from quorate.direct.prepare import prepare_direct
 from quorate.direct.task import DirectTask
+from quorate.ensemble.workers.cluster.scheduler import DaskScheduler, as_scheduler
 from quorate.errors import PreconditionFailed
 from quorate.estimators.checked import check_of_rounds
 from quorate.estimators.columns import (
@@ -94,9 +95,10 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         Whether ``groups`` are whole numbers below 2⁵³: floats are taken then, and any other id is none.
     neighbours : {"auto", "add-or-remove", "replace"}
         For which change of one unit ε is: the noise for "replace" is about twice that for "add-or-remove", at the same
-        ε. "auto" is add or remove where `n_records` is declared and replace where it is read; where the ledger has a
-        relation from an earlier charge, it is that one. With a declared number the guarantee states ε for both. A
-        relation that is asked for, on a ledger that has the other one, is charged at the ledger's.
+        ε. "auto" is add or remove where `n_records` is declared and replace where it is read. Where the ledger has a
+        relation already, a fit is charged at that one. With a declared number the guarantee states ε for both.
+    scheduler : DaskScheduler, optional
+        Whose workers add up the rounds, in place of this machine: the same sums, bit for bit.
     class_shares : mapping, optional
         Shares of classes, such as ``{"yes": 0.04}``: a public statement, never read off the private labels.
     decision_threshold : {"accuracy", "balanced", "share"} or float, default "accuracy"
@@ -107,9 +109,8 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         and may be set after ``fit``.
     ledger : path or Ledger, optional
         As for :class:`~quorate.PrivateClassifier`. The same fit on the same data in the same ledger goes on where it
-        was broken off, and costs nothing when it is finished; :meth:`resume` never charges. Where the machine, the
-        libraries or the number of threads changed the last bits of the coordinates meanwhile, it is refused, and
-        nothing is charged.
+        was broken off, and costs nothing when it is finished; :meth:`resume` never charges. Where machine, libraries
+        or threads changed the last bits of the coordinates meanwhile, it is refused, and nothing is charged.
     unsafe_noise_seed : int, optional
         For tests and demos. The fit is reproducible, therefore not private, and everything it writes says so.
     verbose : bool or int, default False
@@ -181,6 +182,7 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         unit: str | None = None,
         whole_ids: bool = False,
         neighbours: Literal["auto", "add-or-remove", "replace"] = "auto",
+        scheduler: DaskScheduler | None = None,
         class_shares: Mapping[Any, float] | None = None,
         decision_threshold: DecisionThreshold = "accuracy",
         ledger: GivenLedger = None,
@@ -199,6 +201,7 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         self.unit = unit
         self.whole_ids = whole_ids
         self.neighbours = neighbours
+        self.scheduler = scheduler
         self.class_shares = class_shares
         self.decision_threshold = decision_threshold
         self.ledger = ledger
@@ -373,10 +376,8 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, begin: bool = True
     ) -> DirectTask:
         """Check everything and fix every choice; nothing is written where `begin` is False."""
-        noise, seeded_key = noise_and_key(self.unsafe_noise_seed)
-        key = seeded_key if noise.seeded else None
+        (noise, seeded_key), terms = noise_and_key(self.unsafe_noise_seed), terms_of(ledger_location(self.ledger))
         epsilon, delta = floor_budget(self.epsilon, self.delta)
-        terms = terms_of(ledger_location(self.ledger))
         config = DirectConfig(
             classes=self.classes,
             epsilon=epsilon,
@@ -391,12 +392,13 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
             unit=self.unit,
             composition=terms.composition,
             neighbours=self.neighbours,
+            scheduler=as_scheduler(self.scheduler),
         )
-
         groups = only_whole_ids(groups) if truth("whole_ids", self.whole_ids) else groups
 
         def prepared(beside: Secret[bytes]) -> DirectTask:
-            how: dict[str, Any] = {"fingerprint_key": beside, "noise": noise, "terms": terms, "key": key}
+            how: dict[str, Any] = {"fingerprint_key": beside, "noise": noise, "terms": terms}
+            how["key"] = seeded_key if noise.seeded else None
             return prepare_direct(config, X, y, public=public, groups=groups, **how)
 
         task = with_key(ledger_location(self.ledger), prepared, begin=begin)
@@ -404,11 +406,9 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         return task
 
     def _metadata(self, act: str) -> RunMetadata:
-        return RunMetadata(
-            title=f"{self._called}.{act}",
-            command=f"{self._called}(...).{act}(X, y, public=...)",
-            started=datetime.now(UTC).isoformat(timespec="seconds"),
-        )
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        command = f"{self._called}(...).{act}(X, y, public=...)"
+        return RunMetadata(title=f"{self._called}.{act}", command=command, started=started)
 
     def _check(
         self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, look: bool = False, **how: Any
@@ -443,8 +443,8 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         return self._fitted(), None if task is None or not task.has_public_pool else task.schema.kinds(task.schema.pool)
 
     def _fitted(self) -> Any:
-        if not hasattr(self, "model_"):
-            raise NotFittedError(
-                "this PrivateLogisticRegression is not fitted; call fit(X, y, public=PublicPool(...)) first"
-            )
-        return self.model_
+        if hasattr(self, "model_"):
+            return self.model_
+        raise NotFittedError(
+            "this PrivateLogisticRegression is not fitted; call fit(X, y, public=PublicPool(...)) first"
+        )

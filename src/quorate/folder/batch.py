@@ -14,7 +14,6 @@ from quorate.data.formats import Table
 from quorate.data.overlap import HOLDS_PRIVATE
 from quorate.data.reading import has_named_columns
 from quorate.data.stream import Workspace
-from quorate.ensemble import DaskScheduler
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.choice import NOTHING_CHOSEN
 from quorate.folder.data_settings import DataSettings, same_source
@@ -22,9 +21,10 @@ from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun, earlier_configs, has_begun, named_as_begun
 from quorate.folder.prepared import (
     Evaluation,
+    scheduler_of,
 )
 from quorate.folder.published import is_finished, read_facts
-from quorate.folder.sections import MechanismSettings, RunSettings
+from quorate.folder.sections import MechanismSettings
 from quorate.folder.settings import DECISION_THRESHOLD, Settings, arguments_of, settings_of
 from quorate.folder.stages import FolderStages
 from quorate.folder.tables import (
@@ -152,7 +152,7 @@ def _config(settings: Settings, folder: RunFolder) -> RunConfig:
         mechanism_fields=settings.mechanism.fields,
         unit=data.whose,
         memory=None if settings.run.memory is None else int(settings.run.memory * 1e9),
-        scheduler=_scheduler(settings.run, folder),
+        scheduler=scheduler_of(settings.run, folder),
         built_in=not settings.teachers.fields
         and ":" not in settings.teachers.model
         and ":" not in settings.student.model,
@@ -165,14 +165,6 @@ def _config(settings: Settings, folder: RunFolder) -> RunConfig:
         group_name=f"{data.private.name}, column {data.unit!r}",
         public_name="[data] public",
     )
-
-
-def _scheduler(run: RunSettings, folder: RunFolder) -> DaskScheduler | None:
-    """Return whose workers train the teachers, and where what these need lies meanwhile."""
-    if run.scheduler is None:
-        return None
-    shared = folder.private if run.shared_folder is None else run.shared_folder
-    return DaskScheduler(run.scheduler, folder=shared, plain_tcp=run.plain_tcp, name="[run] scheduler")
 
 
 def queries_of(settings: MechanismSettings) -> int | Literal["auto", "all"] | Strategy:

@@ -34,6 +34,7 @@ from quorate.folder.notes import direct_notes, notes_on_ids
 from quorate.folder.prepared import (
     Evaluation,
     PreparedRun,
+    scheduler_of,
 )
 from quorate.folder.published import POOL
 from quorate.folder.settings import Settings, arguments_of, settings_of
@@ -169,6 +170,7 @@ def read_direct(
             schema=declared,
             unit=data.whose,
             dialect=data.dialect,
+            scheduler=scheduler_of(settings.run, folder),
         ),
         private.X,
         private.y,

@@ -23,6 +23,7 @@ from quorate.findings import Finding
 from quorate.folder.folder import RunFolder
 from quorate.folder.opened_student import untrusted_types
 from quorate.folder.published import FACTS, STUDENT, is_finished, publish_files, read_facts
+from quorate.folder.sections import RunSettings
 from quorate.folder.settings import DECISION_THRESHOLD, Settings
 from quorate.ledger import Budget, Ledger
 from quorate.planning.rehearsal.material import FEWEST
@@ -47,7 +48,7 @@ from quorate.students.decision_threshold import with_threshold
 from quorate.types import Secret
 
 if TYPE_CHECKING:
-    pass
+    from quorate.ensemble import DaskScheduler
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +205,16 @@ def charged_so_far(root: Path, run: PreparedRun | None) -> str | None:
     paid = f"ε = {at_most(price(charge.event, charge.delta))} and δ = {at_most(charge.delta)}"
     again = f"quorate run {for_shell(root)}"
     return f"the ledger holds the charge of this run, {paid}, which is never charged twice: {again} goes on"
+
+
+def scheduler_of(run: RunSettings, folder: RunFolder) -> DaskScheduler | None:
+    """Return whose workers work for a run, and where what these need lies meanwhile."""
+    if run.scheduler is None:
+        return None
+    from quorate.ensemble import DaskScheduler  # here: few runs have one
+
+    shared = folder.private if run.shared_folder is None else run.shared_folder
+    return DaskScheduler(run.scheduler, folder=shared, plain_tcp=run.plain_tcp, name="[run] scheduler")
 
 
 def readers_of(settings: Settings) -> tuple[tuple[str, str], ...]:

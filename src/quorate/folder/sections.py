@@ -64,7 +64,7 @@ class MethodSettings:
         '`[student]` that is not as `quorate init` writes it has `"auto"` take votes. `quorate run` keeps what was '
         'taken in `chosen-method.json`, and a run that was begun goes on with it. With `"direct"` keys of these '
         "sections that stand as `quorate init` writes them, and `[data] n_rows`, say nothing; changed ones (but "
-        "for `decision_threshold`), `[run] n_jobs`, `memory`, `scheduler` and `allow_hopeless` are errors",
+        "for `decision_threshold`), `[run] n_jobs`, `memory` and `allow_hopeless` are errors",
         default="auto", example="auto", written=True, argument="method",
     )  # fmt: skip
     feature_map: str | Path = setting(
@@ -393,8 +393,8 @@ class RunSettings:
     )
     scheduler: str | None = setting(
         string,
-        "address of a Dask scheduler, whose workers [train the teachers](../how-to/beyond-one-machine.md): "
-        '`"tls://host:8786"`; the run is the same, bit for bit',
+        "address of a Dask scheduler, whose workers [train the teachers, or add up the rounds of the direct method]"
+        '(../how-to/beyond-one-machine.md): `"tls://host:8786"`; the run is the same, bit for bit',
         default=None, example="tls://host:8786",
     )  # fmt: skip
     plain_tcp: bool = setting(flag, "whether that address may be `tcp://` on another machine", default=False)

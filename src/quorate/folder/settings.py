@@ -60,8 +60,7 @@ _OF_DIRECT = ("feature_map", "text", "rounds", "clip")  # keys of [method] that 
 _OF_DRAWN_POOLS = ("marginals", "neighbours")  # keys that votes have, too, where [schema] stands for public rows
 _OF_BOTH = {"decision_threshold"}  # keys of sections of teachers that hold for both methods
 _SECTIONS_OF_TEACHERS = ("teachers", "mechanism", "student")
-_RUN_OF_VOTES = ("scheduler", "plain_tcp", "shared_folder")  # keys of [run] that ask for teachers
-_RUN_OF_TEACHERS = ("n_jobs", "jobs", "memory", *_RUN_OF_VOTES, "allow_hopeless")
+_RUN_OF_TEACHERS = ("n_jobs", "jobs", "memory", "allow_hopeless")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -344,8 +343,7 @@ def _changed_for_teachers(document: Mapping[str, Any]) -> list[str]:
 
 def _given_for_votes(document: Mapping[str, Any]) -> list[str]:
     """Name what asks for votes of teachers by being given; how many processes or how much memory does not."""
-    others = [f"[{section}] {key}" for section, key in _not_as_written(document)]
-    return [*others, *(f"[run] {key}" for key in _RUN_OF_VOTES if key in document.get("run", {}))]
+    return [f"[{section}] {key}" for section, key in _not_as_written(document)]
 
 
 def _not_as_written(document: Mapping[str, Any]) -> dict[tuple[str, str], Any]:

@@ -157,6 +157,12 @@ class UsableRows:
         kept = np.flatnonzero(self.codes >= 0)
         return kept if self.units is None else kept[np.argsort(self.units[kept], kind="stable")]
 
+    @property
+    def public_row(self) -> Any:
+        """One public row as numbers."""
+        schema = self.table.schema
+        return schema.numbers(take(schema.pool, np.arange(1)))
+
     def blocks(self, *, widest: int = 1, watch: Watching | None = None) -> Iterator[tuple[IntArray, Any]]:
         """Yield rows that can be used, as their places in the table and as numbers, dense or CSR."""
         schema = self.table.schema

@@ -48,19 +48,21 @@ def map_elsewhere(
     items: Iterable[tuple[int, Item]],
     *,
     size: int = TASK,
+    near: bool = False,
 ) -> Iterator[tuple[int, bytes | None]]:
     """Yield ``(number, result)`` for every item, in no particular order; None for an item that failed.
 
     `scheduler`: whose workers do it. `work`: as in :func:`~quorate.ensemble.workers.workers.isolated_map`. `items`:
-    asked for when the next task is about to be sent, so that few of them are held. `size`: items of a task. Raises
-    Interrupted if the scheduler is gone, or no worker is left; PreconditionFailed if a worker is not set up as this
-    machine is, or cannot load what it is to do.
+    asked for when the next task is about to be sent, so that few of them are held. `size`: items of a task. `near`:
+    whether a task whose first item has the same number goes to the same worker, which may have kept something of it.
+    Raises Interrupted if the scheduler is gone, or no worker is left; PreconditionFailed if a worker is not set up as
+    this machine is, or cannot load what it is to do.
     """
     with scheduler.connected() as connection:
         sent = put(connection.folder, work)
         connection.environment = {**packages_named(pack(work)), **connection.environment}
         killed: list[tuple[_Batch, list[int]]] = []
-        for batch, results in _each_batch(connection, sent, _stored(connection, items, size), alone=False):
+        for batch, results in _each_batch(connection, sent, _stored(connection, items, size), alone=False, near=near):
             lost = [at for at in range(len(batch.numbers)) if results is None or results[at] is Lost.KILLED]
             for at in range(len(batch.numbers)):
                 if results is not None and results[at] is not Lost.KILLED:
@@ -112,7 +114,7 @@ def _bytes(result: bytes | Lost) -> bytes | None:
 
 
 def _each_batch(
-    connection: Connection, work: Stored, batches: Iterator[_Batch], *, alone: bool
+    connection: Connection, work: Stored, batches: Iterator[_Batch], *, alone: bool, near: bool = False
 ) -> Iterator[tuple[_Batch, list[bytes | Lost] | None]]:
     """Yield each batch with its results, or None where it lost its worker too often."""
     under_way: dict[str, tuple[Any, _Batch]] = {}
@@ -125,7 +127,7 @@ def _each_batch(
                 if batch is None:
                     waiting = False
                     break
-                future = _submit(connection, work, batch, done)
+                future = _submit(connection, work, batch, done, near=near)
                 under_way[future.key] = (future, batch)
             if not under_way:
                 return
@@ -138,12 +140,15 @@ def _each_batch(
                 connection.client.cancel([future for future, _ in under_way.values()])
 
 
-def _submit(connection: Connection, work: Stored, batch: _Batch, done: SimpleQueue[Any]) -> Any:
+def _submit(connection: Connection, work: Stored, batch: _Batch, done: SimpleQueue[Any], *, near: bool) -> Any:
     places = tuple(str(Path(place).absolute()) for place in import_path() if place)
     task = RemoteTask(str(connection.folder), work, batch.stored, connection.environment, places)
     # A name that tells nothing: Dask's pages show it, and its logs.
     key = f"quorate-{os.urandom(8).hex()}"
-    future = connection.call(lambda: connection.client.submit(do_remotely, task, key=key, pure=False))
+    where: dict[str, Any] = {}
+    if near and (workers := connection.workers):
+        where = {"workers": [workers[batch.numbers[0] % len(workers)]], "allow_other_workers": True}
+    future = connection.call(lambda: connection.client.submit(do_remotely, task, key=key, pure=False, **where))
     connection.call(lambda: future.add_done_callback(done.put))
     return future
 

@@ -42,7 +42,7 @@ STAYS = "what was charged before stays charged, and is never charged twice"
 
 
 class DaskScheduler:
-    """Where teachers are trained and asked, if not here: the workers of a Dask scheduler.
+    """Where teachers are trained and asked, or rounds are added up, if not here: the workers of a Dask scheduler.
 
     Parameters
     ----------
@@ -120,6 +120,16 @@ class DaskScheduler:
         return f"DaskScheduler({self.address!r})"
 
 
+def as_scheduler(given: Any) -> DaskScheduler | None:
+    """Return what an estimator was given as a scheduler, or refuse it."""
+    if isinstance(given, DaskScheduler | None):
+        return given
+    raise InvalidParameter(
+        f"scheduler must be a DaskScheduler, got {type(given).__name__}; write "
+        'scheduler=DaskScheduler("tls://host:8786", folder="/shared/me"), from quorate.ensemble'
+    )
+
+
 class Connection:
     """A scheduler that answers, and the folder where files pass."""
 
@@ -127,6 +137,7 @@ class Connection:
         self.client, self.address, self.workspace = client, address, workspace
         self.environment = environment()
         self._counted, self._threads, self._seen = 0.0, 0, time.monotonic()
+        self.workers: list[str] = []  # their addresses, when they were counted last
 
     @property
     def folder(self) -> Path:
@@ -163,7 +174,8 @@ class Connection:
         if now - self._counted > _COUNT_SECONDS or not self._threads:
             if self.client.status != "running":
                 raise self.gone()
-            self._threads = sum(self.call(self.client.nthreads).values())
+            threads = self.call(self.client.nthreads)
+            self._threads, self.workers = sum(threads.values()), sorted(threads)
             self._counted = time.monotonic()
         if self._threads:
             self._seen = now

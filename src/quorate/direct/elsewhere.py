@@ -1,0 +1,306 @@
+"""Rounds on the workers of a scheduler: the same integers, bit for bit, as on this machine.
+
+Rows are parsed and encoded here, once, and cut into parts of whole units, wherever the rows of a unit stand. Each part
+lies in files of the run's owner that the workers read
+(:mod:`quorate.ensemble.workers.cluster.exchange`): Dask sees names of files and digests, no row and no sum. A worker
+makes the coordinates of its parts by the code of one machine, keeps them as far as its memory allows or makes them
+anew, and answers each round with one sum of integers a part. Sums of integers are exact in every order, and a part
+counts once, by its number, however often its task was begun. Noise is drawn here.
+
+How many parts there are follows from public facts, so that the number of tasks tells nothing of the private rows.
+
+What a unit adds must not hang on which worker has it. Before the charge each worker is asked for a digest of what it
+makes of public rows, extreme ones among them, and so is each task before it reads a private row: a worker may have
+come late. One that computes other bits than this machine is refused in one line.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.ambient import one_thread
+from quorate.data.feature_maps.exact import exp
+from quorate.data.stream import cannot_hold
+from quorate.direct.contribution_check import made_up
+from quorate.direct.contributions import Grid, lengths_of, of_records, slopes
+from quorate.direct.plan import DirectPlan
+from quorate.direct.spool import SummedRows, unit_starts, units_of
+from quorate.errors import Interrupted, PreconditionFailed, QuorateError
+from quorate.run.resources import Threads
+from quorate.run.usable_rows import UsableRows, Watching
+from quorate.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from quorate.ensemble.workers.cluster.exchange import Stored
+    from quorate.ensemble.workers.cluster.scheduler import Connection, DaskScheduler
+    from quorate.ensemble.workers.isolation import Lost
+
+_OF_A_PART, _FEWEST, _MOST = 1 << 26, 8, 1 << 12  # bytes of coordinates; parts
+_BUFFERED = 1 << 26  # bytes of rows that are held here before they are written
+_KEPT = 1 << 30  # bytes of coordinates that a worker's process keeps from one round to the next
+_ARGUMENTS = -np.geomspace(1e-12, 700.0, 4_096)
+_EXTREMES = (1e6, -1e-9, 0.0)  # by which public rows are multiplied to see what unusual rows become
+
+
+@dataclass(frozen=True, slots=True)
+class PublicSide:
+    """All that workers need beside rows: what coordinates are, and by which answer a worker's arithmetic is known."""
+
+    plan: DirectPlan
+    pool: Any = field(repr=False)  # some encoded public rows
+    answer: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PartOfRows:
+    """Rows of whole units as a worker reads them: a :class:`~quorate.direct.spool.RowsOfUnits`."""
+
+    public_row: Any = field(repr=False)
+    codes: IntArray = field(repr=False)
+    units: IntArray | None = field(repr=False)
+    pieces: Callable[[], Iterator[tuple[IntArray, Any]]] = field(repr=False)
+
+    @property
+    def candidates(self) -> IntArray:
+        """All rows: they lie in the order of their units already."""
+        return np.arange(len(self.codes))
+
+    def blocks(self, *, widest: int = 1, watch: Watching | None = None) -> Iterator[tuple[IntArray, Any]]:
+        """Yield rows that can be used, as their places and as numbers."""
+        return self.pieces()
+
+
+@dataclass(frozen=True, slots=True)
+class UnitsElsewhere:
+    """The private side of the rounds where workers add up: a :class:`~quorate.direct.rounds.SummedUnits`.
+
+    `parts`: for each part the file of classes and units, and the files of its rows. `public`: where the public side
+    lies.
+    """
+
+    scheduler: DaskScheduler
+    public: Stored
+    shape: tuple[int, int]
+    parts: tuple[tuple[Stored, tuple[Stored, ...]], ...] = field(repr=False)
+
+    def summing(self, grid: Grid) -> Callable[[FloatArray], IntArray]:
+        """Return the function from weights to the sum of the units' integers, ``(n_coordinates, n_outputs)``.
+
+        It raises Interrupted where a part was lost again and again, or the scheduler is gone.
+        """
+        return partial(self._summed, grid=grid)
+
+    def _summed(self, weights: FloatArray, *, grid: Grid) -> IntArray:
+        from quorate.ensemble.workers.cluster.elsewhere import map_elsewhere
+        from quorate.ensemble.workers.cluster.scheduler import STAYS
+
+        sums: dict[int, IntArray] = {}
+        with self.scheduler.connected() as connection:
+            work = partial(sums_of_parts, str(connection.folder), self.public, weights, grid)
+            for number, answer in map_elsewhere(self.scheduler, work, enumerate(self.parts), size=1, near=True):
+                if answer is not None:
+                    sums[number] = np.frombuffer(answer, dtype=np.int64).reshape(self.shape)
+        if len(sums) < len(self.parts):
+            raise Interrupted(
+                "the workers were lost at one part of the rows again and again, so that its sum is missing and the "
+                "round was not drawn; see their logs, then the same command goes on",
+                charged=STAYS,
+            )
+        return np.asarray(sum(sums.values(), np.zeros(self.shape, dtype=np.int64)))
+
+
+def units_elsewhere(
+    scheduler: DaskScheduler,
+    plan: DirectPlan,
+    private: UsableRows,
+    pool: Any,
+    *,
+    watch: Watching | None = None,
+) -> UnitsElsewhere:
+    """Write the usable rows for the workers, and ask each of them whether it computes what this machine does.
+
+    `pool`: encoded public rows. Raises PreconditionFailed where a worker computes other bits, or the shared folder has
+    no room. The caller holds the connection open.
+    """
+    from quorate.ensemble.workers.cluster.exchange import put
+
+    with scheduler.connected() as connection:
+        folder, side = connection.folder, public_side(plan, pool)
+        try:
+            public = put(folder, side)
+            _ask_workers(connection, public, side.answer)
+            parts = _written(folder, private, _n_parts(plan), watch)
+        except OSError as error:
+            raise cannot_hold(folder.parent, error) from None
+        shape = (int(plan.start.shape[0]), int(plan.start.shape[1]))
+        return UnitsElsewhere(scheduler, public, shape, parts)
+
+
+def public_side(plan: DirectPlan, pool: Any) -> PublicSide:
+    """Return what workers need beside rows, with this machine's own answer."""
+    rows = pool[: min(pool.shape[0], 48)]
+    return PublicSide(plan, rows, answer_of(plan, rows))
+
+
+def answer_of(plan: DirectPlan, pool: Any) -> bytes:
+    """Return a digest of the coordinates and the contributions of public rows, extreme ones among them.
+
+    What is rounded to integers hides most of the last bits that could make another row's integers others; so slopes,
+    lengths and exponentials are under it as they are before that.
+    """
+    rows, codes, weights = made_up(plan, pool)
+    hashed = sha256()
+    with one_thread(), np.errstate(all="ignore"):
+        hashed.update(exp(_ARGUMENTS).tobytes() + np.sqrt(-_ARGUMENTS).tobytes() + (1.0 / _ARGUMENTS).tobytes())
+        for factor in (1.0, *_EXTREMES):
+            own = rows * factor
+            z = plan.coordinates(own)
+            dense = z.toarray() if hasattr(z, "toarray") else z
+            hashed.update(np.where(np.isnan(dense), np.nan, dense).tobytes())  # one NaN, whatever its sign is
+            in_rounds = plan.coordinates.for_rounds(own)
+            lengths, slope = lengths_of(in_rounds), slopes(in_rounds, codes, weights, plan.grid.bits)
+            hashed.update(np.where(np.isnan(lengths), np.nan, lengths).tobytes())
+            hashed.update(np.where(np.isnan(slope), np.nan, slope).tobytes())
+            hashed.update(of_records(in_rounds, lengths, codes, weights, plan.grid).tobytes())
+    return hashed.digest()
+
+
+def _ask_workers(connection: Connection, public: Stored, answer: bytes) -> None:
+    """Ask each worker that is there for its answer, before anything is charged."""
+    asked = (str(connection.folder), public, connection.environment)
+    for address, said in sorted(connection.call(lambda: connection.client.run(answer_there, *asked)).items()):
+        if isinstance(said, str):
+            raise PreconditionFailed(said)
+        if said != answer:
+            raise PreconditionFailed(other_bits(f"the worker {address}"))
+
+
+def answer_there(folder: str, public: Stored, environment: Mapping[str, str]) -> bytes | str:
+    """On a worker: return its answer, or what keeps it from giving one, in words; nothing private is read."""
+    from quorate.ensemble.workers.cluster.exchange import check_folder, take
+    from quorate.ensemble.workers.cluster.remote import not_as_here, unlike
+
+    try:
+        if unequal := unlike(environment):
+            return not_as_here(f"a worker on {os.uname().nodename}", unequal)
+        check_folder(Path(folder))
+        side: PublicSide = take(Path(folder), public)
+    except QuorateError as error:
+        return str(error)
+    return answer_of(side.plan, side.pool)
+
+
+def other_bits(whose: str) -> str:
+    """Return what is said of a worker whose arithmetic differs."""
+    return (
+        f"{whose} computes other coordinates or contributions of public rows than this machine, so that what a unit "
+        "adds would depend on who computes it; take machines of one kind with the same versions, or set "
+        "NPY_DISABLE_CPU_FEATURES alike on all of them, and end this worker"
+    )
+
+
+def _n_parts(plan: DirectPlan) -> int:
+    """Return the number of parts, by the public number of units and how wide coordinates are."""
+    return max(_FEWEST, min(_MOST, -(-4 * plan.n_units * int(plan.start.shape[0]) // _OF_A_PART)))
+
+
+def _written(
+    folder: Path, private: UsableRows, n_parts: int, watch: Watching | None
+) -> tuple[tuple[Stored, tuple[Stored, ...]], ...]:
+    """Write the rows of whole units, part by part."""
+    from quorate.ensemble.workers.cluster.exchange import put
+
+    candidates = private.candidates
+    starts, even = unit_starts(private), np.linspace(0, len(candidates), n_parts + 1).astype(np.int64)
+    edges = even if starts is None else starts[np.searchsorted(starts, even)]
+    place = np.full(len(private.codes), -1, dtype=np.int64)
+    place[candidates] = np.arange(len(candidates))
+    pieces: list[list[Stored]] = [[] for _ in range(n_parts)]
+    held: list[list[tuple[IntArray, Any]]] = [[] for _ in range(n_parts)]
+    size = 0
+
+    def write_held() -> None:
+        for part, rows in enumerate(held):
+            if rows:
+                pieces[part].append(put(folder, rows))
+            held[part] = []
+
+    for rows, numbers in private.blocks(watch=watch):
+        places = place[rows]
+        whose = np.searchsorted(edges, places, side="right") - 1
+        order = np.argsort(whose, kind="stable")
+        cuts = [0, *(np.flatnonzero(np.diff(whose[order])) + 1).tolist(), len(order)]
+        for own in (order[first:end] for first, end in pairwise(cuts) if end > first):
+            part = int(whose[own[0]])
+            held[part].append((places[own] - edges[part], numbers[own]))
+        size += int(numbers.nbytes if isinstance(numbers, np.ndarray) else numbers.data.nbytes)
+        if size > _BUFFERED:
+            write_held()
+            size = 0
+    write_held()
+    parts = []
+    for part, (first, last) in enumerate(pairwise(edges.tolist())):
+        own = candidates[first:last]
+        units = None if private.units is None else private.units[own]
+        parts.append((put(folder, (private.codes[own], units)), tuple(pieces[part])))
+    return tuple(parts)
+
+
+def sums_of_parts(
+    folder: str,
+    public: Stored,
+    weights: FloatArray,
+    grid: Grid,
+    parts: Sequence[tuple[Stored, tuple[Stored, ...]]],
+) -> list[bytes | Lost]:
+    """On a worker, in a clean process: return the sum of each part's integers, as bytes of 64-bit numbers."""
+    side = _side(Path(folder), public)
+    with one_thread(), np.errstate(all="ignore"):
+        return [_units(Path(folder), side, part).summing(grid)(weights).tobytes() for part in parts]
+
+
+_sides: dict[Stored, PublicSide] = {}
+_coordinates: dict[Stored, SummedRows] = {}
+
+
+def _side(folder: Path, public: Stored) -> PublicSide:
+    """Return the public side, once this process has shown that it computes the same; nothing private was read yet."""
+    from quorate.ensemble.workers.cluster.exchange import take
+
+    if public not in _sides:
+        side: PublicSide = take(folder, public)
+        if answer_of(side.plan, side.pool) != side.answer:
+            raise PreconditionFailed(other_bits(f"a worker on {os.uname().nodename}"))
+        _sides.clear()
+        _coordinates.clear()  # those of an earlier pool
+        _sides[public] = side
+    return _sides[public]
+
+
+def _units(folder: Path, side: PublicSide, part: tuple[Stored, tuple[Stored, ...]]) -> SummedRows:
+    """Return the coordinates of a part: kept from an earlier round, or made anew."""
+    from quorate.ensemble.workers.cluster.exchange import take
+
+    told, pieces = part
+    if told in _coordinates:
+        return _coordinates[told]
+    codes, units = take(folder, told)
+
+    def rows() -> Iterator[tuple[NDArray[np.int64], Any]]:
+        for stored in pieces:
+            yield from take(folder, stored)
+
+    made = units_of(side.plan.coordinates, PartOfRows(side.pool[:1], codes, units, rows), threads=Threads(1))
+    if sum(kept.spool.size for kept in _coordinates.values()) + made.spool.size <= _KEPT:
+        _coordinates[told] = made
+    return made

@@ -1,0 +1,172 @@
+"""Rounds added up by workers: the integers of one machine, each part once, and no worker that computes other bits."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import sparse
+from tests.direct.test_spool import N, one_by_one, summed, task_of
+from tests.direct.test_spool import people as people  # a fixture
+from tests.ensemble.one_worker import OneWorker, in_this_process
+
+from quorate.data.feature_maps import exact
+from quorate.direct import contributions, elsewhere
+from quorate.direct.config import DirectConfig
+from quorate.direct.prepare import prepare_direct
+from quorate.direct.task import DirectTask
+from quorate.ensemble.workers.cluster.remote import RemoteResult, RemoteTask
+from quorate.errors import Interrupted, PreconditionFailed
+from quorate.noise import SeededNoise
+from quorate.types import Secret
+
+
+@pytest.fixture(autouse=True)
+def forgetful() -> None:
+    """What a worker's process keeps is another test's."""
+    elsewhere._sides.clear()
+    elsewhere._coordinates.clear()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    tmp_path.chmod(0o700)
+    return tmp_path
+
+
+def with_worker(task: DirectTask, folder: Path, do: Callable[[RemoteTask], RemoteResult] = in_this_process) -> Any:
+    worker = OneWorker(folder, do)
+    return replace(task, scheduler=worker), worker
+
+
+def sparse_task(*, grouped: bool) -> DirectTask:
+    rng = np.random.default_rng(4)
+    X = sparse.random(900, 40, density=0.2, format="csr", random_state=0)
+    X.data[::17] = np.inf  # rows that cannot be used
+    labels, whose = rng.choice(["no", "yes", "unknown"], 900), rng.integers(0, 60, 900)
+    whose[:500] = 7
+    config = DirectConfig(classes=["no", "yes"], epsilon=1.0, delta=1e-5, rounds=2, n_records=400, feature_map="linear")
+    how: dict[str, Any] = {"fingerprint_key": Secret(bytes(32)), "noise": SeededNoise(0)}
+    return prepare_direct(config, X, labels, public=None, groups=whose if grouped else None, **how)
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_workers_add_up_the_integers_of_one_machine(
+    form: str, grouped: bool, people: pl.DataFrame, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = people.drop("ill", "person")
+    task = task_of(people, table, grouped=grouped) if form == "dense" else sparse_task(grouped=grouped)
+    expected = one_by_one(task)
+    assert (summed(task) == expected).all()
+    for n_parts, buffered, kept in ((1, 1 << 26, 1 << 30), (7, 0, 1 << 30), (64, 20_000, 0)):
+        monkeypatch.setattr(elsewhere, "_n_parts", lambda plan, n_parts=n_parts: n_parts)
+        monkeypatch.setattr(elsewhere, "_BUFFERED", buffered)
+        monkeypatch.setattr(elsewhere, "_KEPT", kept)
+        there, worker = with_worker(task, folder)
+        units = there.units().reveal()
+        weights = np.random.default_rng(3).normal(size=task.plan.start.shape)
+        for _ in range(2):  # the second from what was kept, where it was
+            assert (units.summing(task.plan.grid)(weights) == expected).all(), (n_parts, buffered)
+        assert sum(units_.spool.size for units_ in elsewhere._coordinates.values()) <= kept
+        assert bool(kept) is (len(elsewhere._coordinates) == n_parts)
+        assert worker.sizes == [1] * (2 * n_parts)  # a part a task, an empty one too
+        elsewhere._coordinates.clear()
+
+
+def test_the_number_of_tasks_follows_from_public_facts_alone(people: pl.DataFrame, folder: Path) -> None:
+    few, many = people[: N // 3], people
+    sizes = []
+    for rows in (few, many):
+        task, worker = with_worker(task_of(rows, rows.drop("ill", "person"), grouped=True), folder)
+        summed(task)
+        sizes.append(worker.sizes)
+    assert sizes[0] == sizes[1] == [1] * 8
+
+
+def test_a_part_whose_worker_is_lost_is_done_again_and_counts_once(people: pl.DataFrame, folder: Path) -> None:
+    plain = task_of(people, people.drop("ill", "person"), grouped=True)
+    lost = {2: 1, 5: 1}  # tasks, and how often each ends with its worker's process
+
+    def sometimes(task: RemoteTask) -> RemoteResult:
+        number = len(begun)
+        begun.append(task)
+        if lost.pop(number, 0):
+            in_this_process(task)  # it may have been done, and its answer lost
+            return RemoteResult(None, 0)
+        return in_this_process(task)
+
+    begun: list[RemoteTask] = []
+    task, _ = with_worker(plain, folder, sometimes)
+    assert (summed(task) == summed(plain)).all()
+    assert len(begun) == 8 + 2
+    task, _ = with_worker(plain, folder, lambda task: RemoteResult(None, 0))
+    with pytest.raises(Interrupted, match="lost at one part of the rows again and again"):
+        summed(task)
+
+
+def test_dask_is_told_of_no_row_and_no_sum(people: pl.DataFrame, folder: Path) -> None:
+    told: list[bytes] = []
+
+    def noted(task: RemoteTask) -> RemoteResult:
+        told.append(pickle.dumps(task))
+        result = in_this_process(task)
+        told.append(pickle.dumps(result))
+        return result
+
+    task, _ = with_worker(task_of(people, people.drop("ill", "person"), grouped=False), folder, noted)
+    total = summed(task)
+    said = b"".join(told)
+    assert len(said) < 16 * 2_000
+    assert not any(int(number).to_bytes(8, "little", signed=True) in said for number in total.ravel() if number > 2**16)
+    assert all(file.stat().st_mode & 0o077 == 0 for file in folder.iterdir())
+
+
+def other_exp(x: Any, moved: float) -> Any:
+    """As the product's, but for every third number: what another library or processor may do."""
+    result = exact.exp(x)
+    others = np.arange(result.size).reshape(result.shape) % 3 == 0
+    return np.where(others, np.nextafter(result, 2 * result) * (1 + moved), result)
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_a_worker_that_computes_other_bits_is_refused_before_it_reads_a_row(
+    late: bool, people: pl.DataFrame, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = task_of(people, people.drop("ill", "person"), grouped=False)
+    task, worker = with_worker(plain, folder)
+    if late:
+        units = task.units().reveal()  # nobody was different then
+    monkeypatch.setattr(elsewhere, "answer_of", lambda *side: bytes(32))
+    if not late:
+        honest = elsewhere.public_side
+        monkeypatch.setattr(elsewhere, "public_side", lambda plan, pool: replace(honest(plan, pool), answer=b"home"))
+    with pytest.raises(PreconditionFailed, match=r"^(the|a) worker .* computes other coordinates or contributions"):
+        units.summing(task.plan.grid)(task.plan.start) if late else task.units()
+    assert worker.sizes == ([1] if late else [])
+    assert not elsewhere._coordinates
+
+
+def test_the_answer_tells_a_last_bit_and_a_twin_that_does_not_ask_adds_up_others(
+    people: pl.DataFrame, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = task_of(people, people.drop("ill", "person"), grouped=False)
+    side, grid = elsewhere.public_side(plain.plan, plain.public_rows), replace(plain.plan.grid, clip=8.0)
+    right = plain.units().reveal().summing(grid)(plain.plan.start)
+    monkeypatch.setattr(elsewhere, "public_side", lambda plan, pool: side)  # this machine's, as it was
+    assert elsewhere.answer_of(side.plan, side.pool) == side.answer
+    for moved in (0.0, 0.25):
+        monkeypatch.setattr(contributions, "exp", partial(other_exp, moved=moved))
+        task, worker = with_worker(plain, folder)
+        with pytest.raises(PreconditionFailed, match=r"the worker tcp://127\.0\.0\.1:1 computes other"):
+            task.units()
+        assert worker.sizes == []
+    monkeypatch.setattr(elsewhere, "answer_of", lambda *asked: side.answer)  # the twin
+    assert (task.units().reveal().summing(grid)(task.plan.start) != right).any()
