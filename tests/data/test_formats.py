@@ -89,6 +89,7 @@ def test_what_cannot_read_is_no_format():
         register_format("csv")
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", ["rows.npz", "rows.svm", "rows.svm.gz"])
 def test_what_a_file_of_sparse_rows_takes_in_memory_is_known_by_its_size(name, tmp_path):
     X = sparse.random_array((20_000, 50), density=0.2, format="csr", rng=np.random.default_rng(0))

@@ -143,6 +143,7 @@ class Killed(BaseException):
     """The process dies."""
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("feature_map", ["linear", pytest.param("auto", marks=pytest.mark.heavy)])
 @pytest.mark.parametrize("lost", ["a level", "a round"])
 def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(

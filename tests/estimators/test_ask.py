@@ -95,7 +95,7 @@ ARRAYS: dict[str, Callable[[Any], Any]] = {"numpy": np.asarray, "sparse": sparse
 
 
 @pytest.mark.several_fits
-@pytest.mark.default_cases(2)
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("held", [*FRAMES, "numpy", "sparse"])
 def test_a_fit_is_asked_of_rows_in_any_container_and_charged_once(held: str) -> None:
     hold = {**FRAMES, **ARRAYS}[held]

@@ -43,6 +43,7 @@ def refitted(clf: Any) -> Any:
     return clf.fit(X[PRIVATE], Y[PRIVATE], public=PublicPool(X[POOL]))
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("kind", "how"), WAYS)
 def test_probabilities_are_fitted_and_classes_stay(kind: Any, how: dict[str, Any], tmp_path: Path) -> None:
     clf = fitted(kind, how)

@@ -99,7 +99,7 @@ def plain() -> dict[str, Any]:
     }
 
 
-@pytest.mark.default_cases(4)
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_missing_value_is_the_same_in_every_table(name: str, plain: dict[str, Any]) -> None:
     """None among Python objects was another value than NaN: a model was right for 37 in 100, and for 81."""

@@ -30,6 +30,7 @@ def fitted(kind: Any, **how: Any) -> Any:
     return clf.fit(X[:2_000], y[:2_000], public=PublicPool(X[2_000:2_400]))
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("kind", [PrivateClassifier, PrivateLogisticRegression])
 def test_a_threshold_may_be_moved_after_the_fit(kind: Any) -> None:
     clf = fitted(kind, class_shares={"ja": 0.1})
@@ -87,6 +88,7 @@ def test_there_is_no_balance_without_public_rows() -> None:
     np.testing.assert_array_equal(clf.predict(X) == "ja", clf.predict_proba(X)[:, 0] >= 0.2)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("kind", [PrivateClassifier, PrivateLogisticRegression])
 def test_without_public_rows_a_declared_share_is_the_balanced_threshold(kind: Any) -> None:
     X, y = table()

@@ -93,6 +93,7 @@ def respelled(table: pl.DataFrame) -> pl.DataFrame:
     return table.with_columns(ward=pl.format(" {}  ", pl.col("ward")), code=pl.format("{}\t", pl.col("code")))
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", ["votes", "direct"])
 def test_a_table_reads_the_same_at_every_door(name: str, folders: dict[str, Path]) -> None:
     root = folders[name]

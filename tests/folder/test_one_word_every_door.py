@@ -130,6 +130,7 @@ def json_of(frame: Any) -> list[dict[str, Any]]:
     return [{name: None if pd.isna(cell) else cell for name, cell in row.items()} for row in rows]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     "container",
     [name if name == "polars" else pytest.param(name, marks=pytest.mark.heavy) for name in FRAMES],  # all doors take it

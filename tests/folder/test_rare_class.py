@@ -41,6 +41,7 @@ def rewritten(root: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new), encoding="utf-8")
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("by", ["votes", "direct"])
 def test_a_rare_class_is_judged_by_its_ranking_and_found_by_a_threshold_free_of_charge(
     make_run: MakeRun, by: str

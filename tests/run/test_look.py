@@ -103,6 +103,7 @@ def voting(**how: Any) -> PrivateClassifier:
     return PrivateClassifier(**SETTINGS, n_teachers=10, n_jobs=1, allow_hopeless=True, **how)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     "classifier",
     [

@@ -87,7 +87,7 @@ def delta_by_enumeration(event: Event, eps: float) -> float:
 
 @pytest.mark.parametrize("neighbours", ["auto", "add-or-remove"])
 @pytest.mark.parametrize("eps", [0.5, 2.0, 8.0])
-@pytest.mark.default_cases(2)
+@pytest.mark.default_cases(1)
 def test_counts_and_answers_cost_the_budget_by_a_composition_of_its_own(eps: float, neighbours: Any) -> None:
     facts = PublicFacts(
         n_records=900, n_public=48, n_classes=2, width=11, epsilon=eps, delta=1e-5, neighbours=neighbours
@@ -227,7 +227,7 @@ def test_rows_of_other_bits_are_refused_behind_the_charge(tmp_path: Path, monkey
     ],
     ids=["one value", "no numbers", "extremes"],
 )
-@pytest.mark.default_cases(2)
+@pytest.mark.default_cases(1)
 def test_no_cell_is_refused_before_the_charge_nor_behind_it(schema: Any, cells: list[Any]) -> None:
     ledger = budget()
     rows = pl.DataFrame({"x": cells})

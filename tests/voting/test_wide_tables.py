@@ -65,6 +65,7 @@ def test_others_see_columns(table, config, width):
     assert "directions" not in task.cache_inputs
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("config", [CONFIG, LINEAR], ids=["default", "linear"])
 def test_one_private_row_moves_no_other_row_that_teachers_see(table, config):
     """Not by a bit: else it would reach every shard."""
@@ -77,6 +78,7 @@ def test_one_private_row_moves_no_other_row_that_teachers_see(table, config):
     assert (before[17] != after[17]).any()
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("config", [CONFIG, LINEAR], ids=["default", "linear"])
 def test_directions_are_read_off_public_rows_alone(table, config):
     X, y, pool = table

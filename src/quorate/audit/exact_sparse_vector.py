@@ -58,10 +58,10 @@ class SparseVectorForm:
 
     >>> from quorate.audit import DiscreteLaplaceLaw
     >>> lap = DiscreteLaplaceLaw
-    >>> right = SparseVectorForm(threshold_noise=lap(4.0), query_noise=lap(8.0), costly="above")
-    >>> wrong = SparseVectorForm(threshold_noise=lap(4.0), query_noise=lap(4.0), costly="above")
+    >>> right = SparseVectorForm(threshold_noise=lap(1.0), query_noise=lap(2.0), costly="above")
+    >>> wrong = SparseVectorForm(threshold_noise=lap(1.0), query_noise=lap(1.0), costly="above")
     >>> round(right.worst_loss().loss, 6), round(wrong.worst_loss().loss, 6)
-    (0.5, 0.75)
+    (2.0, 3.0)
     """
 
     threshold_noise: Law
