@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         LabelPrivateClassifier,
         PrivateClassifier,
         PrivateLogisticRegression,
+        PrivateRegressor,
         SubsampleAggregate,
         check,
     )
@@ -29,6 +30,7 @@ __all__ = [
     "PrivateClassifier",
     "LabelPrivateClassifier",
     "PrivateLogisticRegression",
+    "PrivateRegressor",
     "SubsampleAggregate",
     "check",
     "load",
@@ -47,6 +49,7 @@ _ROOMS = {
     "PrivateClassifier": "quorate.estimators",
     "LabelPrivateClassifier": "quorate.estimators",
     "PrivateLogisticRegression": "quorate.estimators",
+    "PrivateRegressor": "quorate.estimators",
     "SubsampleAggregate": "quorate.estimators",
     "check": "quorate.estimators",
     "load": "quorate.estimators.finished_run",

@@ -91,13 +91,13 @@ def test_noise_for_a_unit_that_comes_or_goes_is_caught_where_one_is_replaced() -
 
 
 def unclipped(z: FloatArray, lengths: FloatArray, codes: IntArray, weights: FloatArray, grid: Any) -> IntArray:
-    scaled = contributions.slopes(z, codes, weights, grid.bits) * (2.0 ** (grid.k - grid.bits) / grid.clip)
+    scaled = contributions.slopes(z, codes, weights, grid) * (2.0 ** (grid.k - grid.bits) / grid.clip)
     return np.asarray(z.T @ np.trunc(scaled)).astype(np.int64)
 
 
 def by_the_wrong_axis(z: FloatArray, lengths: FloatArray, codes: IntArray, weights: FloatArray, grid: Any) -> IntArray:
     """Each coordinate is cut off by itself."""
-    scaled = contributions.slopes(z, codes, weights, grid.bits) * (2.0 ** (grid.k - grid.bits) / grid.clip)
+    scaled = contributions.slopes(z, codes, weights, grid) * (2.0 ** (grid.k - grid.bits) / grid.clip)
     each = z[:, :, None] * scaled[:, None, :]
     return np.asarray(np.trunc(np.clip(each, -(2.0**grid.k), 2.0**grid.k)).sum(axis=0)).astype(np.int64)
 

@@ -32,7 +32,7 @@ def test_a_sum_of_rounded_floats_is_caught(monkeypatch: pytest.MonkeyPatch) -> N
     """The twin adds gradients as floats, and puts only their sum on the grid."""
 
     def rounded(z, lengths, codes, weights, grid):
-        slope = contributions.slopes(z, codes, weights, grid.bits)
+        slope = contributions.slopes(z, codes, weights, grid)
         factors = contributions.record_factors(slope, lengths, grid)
         return np.rint(z.T @ (factors + 0.3)).astype(np.int64)
 
@@ -54,7 +54,7 @@ def test_a_row_that_is_not_finite_and_spoils_the_sum_is_caught(kind, monkeypatch
 @pytest.mark.parametrize("axis", ["no clip", "a norm by the wrong axis"])
 def test_a_contribution_that_is_too_long_is_caught(axis: str, monkeypatch: pytest.MonkeyPatch) -> None:
     def too_long(z, lengths, codes, weights, grid):
-        scaled = contributions.slopes(z, codes, weights, grid.bits) * (2.0 ** (grid.k - grid.bits) / grid.clip)
+        scaled = contributions.slopes(z, codes, weights, grid) * (2.0 ** (grid.k - grid.bits) / grid.clip)
         if axis != "no clip":  # each coordinate is cut off by itself
             scaled = (
                 scaled

@@ -33,7 +33,7 @@ def grid_of(rows, clip: float = 2.0) -> Grid:
 
 def integers_by_record(z: FloatArray, codes: IntArray, weights: FloatArray, grid: Grid) -> IntArray:
     """Each record's own integers, (n_records, n_coordinates, n_outputs), as computed in one batch."""
-    factors = record_factors(slopes(z, codes, weights, grid.bits), lengths_of(z), grid)
+    factors = record_factors(slopes(z, codes, weights, grid), lengths_of(z), grid)
     return (z[:, :, None] * factors[:, None, :]).astype(np.int64)
 
 
@@ -118,7 +118,7 @@ class TestGroups:
         alone = []
         for first, last in zip(self.starts[:-1], self.starts[1:], strict=True):
             own = rows.coordinates(rows.X[first:last])
-            slope = np.rint(slopes(own, rows.codes[first:last], weights, grid.bits) * 2.0**contributions.SLOPE_BITS)
+            slope = np.rint(slopes(own, rows.codes[first:last], weights, grid) * 2.0**contributions.SLOPE_BITS)
             alone.append(group_contribution(own, slope, grid))
         assert all(int((each.astype(object) ** 2).sum()) <= 4**K for each in alone)
         for block, threads in ((1, 1), (50, 2), (1_000, 1)):
@@ -174,6 +174,6 @@ def test_a_clip_that_does_not_clip_is_caught(rows, n_classes):
     """The length test above fails on a twin without the cut."""
     grid, weights = grid_of(rows, 0.5), weights_of(rows.coordinates.n_coordinates, n_classes)
     z = rows.coordinates(rows.X)
-    scaled = slopes(z, rows.codes, weights, grid.bits) * (2.0 ** (grid.k - grid.bits) / grid.clip)
+    scaled = slopes(z, rows.codes, weights, grid) * (2.0 ** (grid.k - grid.bits) / grid.clip)
     twin = z[:, :, None] * np.trunc(scaled)[:, None, :]
     assert max((twin.astype(object) ** 2).sum(axis=(1, 2))) > 4**K

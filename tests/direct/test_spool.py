@@ -85,7 +85,7 @@ def one_by_one(task: DirectTask) -> np.ndarray:
     z = plan.coordinates(rows)
     if private.units is None:
         return of_records(z, lengths_of(z), codes, weights, plan.grid)
-    slope = np.rint(slopes(z, codes, weights, plan.grid.bits) * 2.0**16)
+    slope = np.rint(slopes(z, codes, weights, plan.grid) * 2.0**16)
     whose = private.units[np.concatenate([places for places, _ in private.blocks()])]
     return sum(group_contribution(z[whose == each], slope[whose == each], plan.grid) for each in np.unique(whose))
 

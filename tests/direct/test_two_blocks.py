@@ -125,7 +125,7 @@ def test_a_twin_with_a_clip_for_each_block_is_caught(feature_map: ResidualMap, m
     n = plan.block_sizes[0]
 
     def of_records(z: Any, lengths: Any, codes: Any, weights: Any, grid: Grid) -> Any:
-        slope = contributions.slopes(z, codes, weights, grid.bits)
+        slope = contributions.slopes(z, codes, weights, grid)
         blocks = (z[:, :n], z[:, n:])
         return np.vstack([own.T @ whole(slope, np.linalg.norm(own, axis=1), grid) for own in blocks]).astype(np.int64)
 

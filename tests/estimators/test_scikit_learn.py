@@ -31,7 +31,14 @@ from sklearn.utils.validation import validate_data
 from tests.estimators.small_task import POOL, N, X, Y, classifier
 
 import quorate
-from quorate import LabelPrivateClassifier, PrivateClassifier, PrivateLogisticRegression, PublicPool, SubsampleAggregate
+from quorate import (
+    LabelPrivateClassifier,
+    PrivateClassifier,
+    PrivateLogisticRegression,
+    PrivateRegressor,
+    PublicPool,
+    SubsampleAggregate,
+)
 from quorate.errors import BudgetExhausted, SecretRefused
 from quorate.estimators.decided import Scored
 
@@ -75,6 +82,22 @@ class Rounds(PrivateLogisticRegression):
         return from_one_table(super().fit, self, X, y)  # type: ignore[no-any-return]
 
 
+class Numbers(PrivateRegressor):
+    """A number by rounds, with a pool and a range from the table, which nobody must do with private rows."""
+
+    def __init__(self, rounds: int | None = None) -> None:
+        super().__init__(target_range=(0, 1), rounds=rounds, epsilon=8.0, delta=1e-5, unsafe_noise_seed=1)
+
+    def fit(self, X: Any, y: Any) -> Numbers:  # type: ignore[override]
+        X, y = validate_data(self, X, y, accept_sparse="csr", y_numeric=True)
+        found, self.target_range = self.target_range, (float(np.min(y)), float(np.max(y)) + 1.0)
+        try:
+            super().fit(X, y, public=PublicPool(X[: max(1, X.shape[0] - 1)] * 0.999))
+        finally:
+            self.target_range = found
+        return self
+
+
 # By the heading that each has in the table.
 MADE: dict[str, Callable[[], Any]] = {
     "PrivateClassifier": lambda: Votes(LogisticRegression()),
@@ -85,6 +108,7 @@ MADE: dict[str, Callable[[], Any]] = {
     "PrivateLogisticRegression without a pool": lambda: PrivateLogisticRegression(
         classes=[0, 1], epsilon=8.0, delta=1e-5, unsafe_noise_seed=1
     ),
+    "PrivateRegressor": Numbers,
     "SubsampleAggregate": lambda: SubsampleAggregate(
         epsilon=2_000.0, delta=0.5, n_shards=3, cutoff=1, n_queries=2, n_jobs=1, unsafe_noise_seed=1
     ),

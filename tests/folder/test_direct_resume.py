@@ -17,7 +17,7 @@ from tests.folder.test_resume import entries_so_far, kill_when, said_by, start
 
 from quorate.deferred import skops
 from quorate.direct import descend
-from quorate.direct.flow import published_model
+from quorate.direct.flow import model_of
 from quorate.direct.rounds import Descent
 from quorate.direct.task import DirectTask
 from quorate.folder.direct_run import read_direct
@@ -97,7 +97,7 @@ def replayed(root: Path, last: Snapshot) -> Any:
     rounds = [last.stored[first][0] for first in sorted(last.stored)]
     descent.replay(np.array(each, dtype=np.int64).reshape(task.plan.start.shape) for each in rounds)
     weights = task.plan.shrunk(descent.result(), task.public_rows, descent.n_rounds)
-    return published_model(task.plan, task.schema, weights, task.classes)[-1].coef_
+    return model_of(task, weights)[-1].coef_
 
 
 def killed_at_random(make_direct: Any, kills: int) -> None:

@@ -96,7 +96,7 @@ def _noise_of_run(plan: DirectPlan, rows: Rows, source: NoiseSource, delta: floa
     """Return the noise that a run puts on each number of each round, in σ, ``(n_rounds, n_numbers)``."""
     chosen = np.linspace(0, rows.shape[0] - 1, min(_UNITS, rows.shape[0])).astype(np.int64)
     z = plan.coordinates.for_rounds(take(rows, chosen))
-    codes = np.arange(len(chosen), dtype=np.int64) % max(plan.n_outputs, 2)
+    codes = np.arange(len(chosen), dtype=np.int64) % plan.n_codes
     ledger = Ledger(budget=Budget(2 * price(plan.event, delta), delta))
     rounds = {GRADIENT_ROUND: plan.settings.rounds}
     reservation = ledger.reserve(plan.event, delta=delta, purposes=rounds, key="made-up units")
@@ -292,8 +292,10 @@ def _far_apart(plan: DirectPlan, rows: Rows, neighbours: Relation) -> tuple[tupl
     """Return two tables that differ in one unit, and weights at which the two contributions are far apart."""
     rng = np.random.default_rng(0)
     chosen = np.unique(np.linspace(0, rows.shape[0] - 1, _ROWS).astype(np.int64))
-    n_classes = max(plan.n_outputs, 2)
-    units = np.array([(row, label) for row in chosen for label in range(min(n_classes, 4))], dtype=np.int64)
+    labels = np.linspace(0, plan.n_codes - 1, min(plan.n_codes, 4)).astype(
+        np.int64
+    )  # of a number, both ends among them
+    units = np.array([(row, label) for row in chosen for label in labels], dtype=np.int64)
     steep = rng.normal(size=plan.start.shape)
     steep *= _STEEP / max(float(np.linalg.norm(steep)), 1e-300)
     best: tuple[float, Any, Any] = (-1.0, None, None)

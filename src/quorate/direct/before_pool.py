@@ -25,7 +25,7 @@ from quorate.data.feature_maps.product_kernel import MOST_VALUES, columns_of
 from quorate.data.feature_maps.scale import has_spread
 from quorate.data.pool_moments import MOST_EIGENPAIRS
 from quorate.data.schema_encoder import encoded_width
-from quorate.direct.defaults import dimension_of_blocks, rounds_for, wanted_dimension
+from quorate.direct.defaults import dimension_of_blocks, outputs_of, rounds_for, wanted_dimension
 from quorate.direct.plan import LARGEST_SIGMA, DirectPlan, FixedRounds, mu_for_settings, noise_for, plan_direct
 from quorate.errors import InvalidParameter, named
 from quorate.mechanisms import NoisyMarginals
@@ -101,7 +101,7 @@ def before_pool(
     else:
         n_features = linear if feature_map == "linear" else linear + min(n_rows, LANDMARKS)
         most, dimension = min(n_features, n_rows), min(wanted, n_features)
-    numbers = most * (1 if n_classes == 2 else n_classes)
+    numbers = most * outputs_of(n_classes)
     rounds = rounds or rounds_for(dimension / (for_settings * n_units), n_classes, blocks=feature_map == "kernels")
     k, sigma = _noise(pool.marginals, rounds, numbers, left, epsilon, delta, rho=rho)
     fixed = FixedRounds(rounds, k, sigma, numbers, left)

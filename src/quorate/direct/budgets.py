@@ -19,7 +19,7 @@ from quorate.data.feature_maps.residual import longest_features
 from quorate.data.pool_moments import PoolMoments
 from quorate.data.rows import take
 from quorate.direct.contributions import Grid
-from quorate.direct.defaults import DirectSettings, settings_for
+from quorate.direct.defaults import DirectSettings, outputs_of, settings_for
 from quorate.direct.plan import mu_for_settings, noise_for, released_by_a_round, second_largest
 from quorate.direct.rounds import RoundNoise, shrunk
 from quorate.types import FloatArray, IntArray
@@ -119,7 +119,7 @@ class PlannedBudgets:
 
     def outline(self, *, n_classes: int, n_units: int, epsilon: float, delta: float, neighbours: Relation) -> Outline:
         """Return settings and noise alone, without the matrix for private rows, as :func:`plan_direct` fixes them."""
-        moments, n_outputs = self.moments, 1 if n_classes == 2 else n_classes
+        moments, n_outputs = self.moments, outputs_of(n_classes)
         mu = mu_of_gaussian(epsilon, delta)
         settings = settings_for(moments, n_classes=n_classes, n_units=n_units, mu=mu_for_settings(mu, neighbours))
         kept = moments.kept(settings)

@@ -17,6 +17,7 @@ from quorate.data.feature_maps.named import FeatureMapName
 from quorate.data.feature_maps.patches import has_patches
 from quorate.data.identity import as_column, is_same_object
 from quorate.data.labels import Label
+from quorate.data.target_range import TargetRange
 from quorate.data.unit_ids import refuse_floating_ids
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
@@ -38,13 +39,14 @@ if TYPE_CHECKING:
 class DirectConfig:
     """What the user asked for; names and meanings are those of :class:`quorate.PrivateLogisticRegression`.
 
-    `marginals`: the share of μ² that noisy marginals get; None for the default, 0 for none: then rows are taken as they
-    are, without a pool.
+    `target_range`: in place of `classes`, where a number is predicted. `marginals`: the share of μ² that noisy
+    marginals get; None for the default, 0 for none: then rows are taken as they are, without a pool.
     """
 
-    classes: Any
     epsilon: float
     delta: float
+    classes: Any = None
+    target_range: TargetRange | None = None
     feature_map: Any = "auto"
     text: Sequence[str] = ()
     schema: Any = None
@@ -165,6 +167,8 @@ def plan_key(
         cache_inputs = (*cache_inputs, sorted((name, list(held)) for name, held in config.schema.items()))
     if neighbours is not None:
         cache_inputs = (*cache_inputs, neighbours)
+    if config.target_range is not None:
+        cache_inputs = (*cache_inputs, config.target_range)
     return blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()
 
 
@@ -184,7 +188,7 @@ def refuse_forms(X: Any, y: Any, groups: Any, public: PublicPool | None) -> None
             "public rows, about nobody in the private table"
         )
     if y is None or not hasattr(y, "__iter__"):
-        requires = "this classifier requires y to be passed, but the target y is None" if y is None else f"got {y!r}"
+        requires = "this estimator requires y to be passed, but the target y is None" if y is None else f"got {y!r}"
         raise DataRefused(f"y: {requires}; give one label for every row")
     for name, column in (("y", y), ("groups", groups)):
         if (dimensions := getattr(as_column(column), "ndim", 1)) != 1:

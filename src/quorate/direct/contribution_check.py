@@ -38,7 +38,7 @@ def made_up(plan: DirectPlan, pool: Rows) -> tuple[Rows, IntArray, FloatArray]:
     """Return public rows, labels and weights to look at contributions with; the same ones each time."""
     rng = np.random.default_rng(0)
     rows = with_a_wild_row(take(pool, rng.integers(0, pool.shape[0], ROWS)))
-    codes = rng.integers(0, max(plan.n_outputs, 2), ROWS)
+    codes = rng.integers(0, plan.n_codes, ROWS)
     return rows, codes, rng.normal(size=plan.start.shape)
 
 

@@ -14,17 +14,21 @@ within the group. Nothing here refuses, stops or branches on what another unit h
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil, log2
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from quorate.data.feature_maps.coordinates import LENGTH_BITS, FactoredRows
 from quorate.data.feature_maps.exact import MANTISSA_BITS, exp, squared_lengths
+from quorate.data.target_range import STEPS
 from quorate.deferred import sparse
 from quorate.types import FloatArray, IntArray
+
+#: What a score predicts: classes by the logistic function, or a place in a range by :func:`places_of`.
+Link: TypeAlias = Literal["classes", "range"]
 
 BLOCK = 2**16  # records a block: with contributions below 2^30 a block's sums stay below 2^46
 SLOPE_BITS = 16  # slopes of a group's rows are multiples of 2^-16
@@ -37,11 +41,15 @@ _LEAST_EXPONENT = -900  # a vector of smaller numbers becomes 0 whatever it is s
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The integers of one run: steps of ``2**-bits`` for coordinates, and ``2**k`` steps for the length `clip`."""
+    """The integers of one run: steps of ``2**-bits`` for coordinates, and ``2**k`` steps for the length `clip`.
+
+    `link`: how a score becomes what is predicted: the probability of a class, or a place in the range of a target.
+    """
 
     bits: int
     clip: float
     k: int
+    link: Link = field(default="classes", repr=False)  # not in the digests of runs with classes
 
     @property
     def step(self) -> float:
@@ -49,15 +57,18 @@ class Grid:
         return self.clip * 2.0**-self.k
 
 
-def slopes(z: Any, codes: IntArray, weights: FloatArray, bits: int) -> FloatArray:
-    """Return how each row would move its logits: ``(n_rows, 1)`` for two classes, ``(n_rows, n_classes)`` for more.
+def slopes(z: Any, codes: IntArray, weights: FloatArray, grid: Grid) -> FloatArray:
+    """Return how each row would move its scores: ``(n_rows, 1)``, or ``(n_rows, n_classes)`` for more than two classes.
 
-    `z`: integer coordinates in steps of ``2**-bits``, of length at most 2²⁶.
+    None is larger than 1. `z`: integer coordinates in steps of ``2**-grid.bits``, of length at most 2²⁶. `codes`:
+    classes, or targets in steps of their range.
     """
     largest = float(np.linalg.norm(weights, axis=0).max(initial=0.0))
     weight_bits = MANTISSA_BITS - 2 - LENGTH_BITS - ceil(log2(largest * 1.001)) if largest > 0 else 0
     integers = np.rint(np.ldexp(weights, weight_bits))
-    logits = np.ldexp(z @ integers, -weight_bits - bits)  # exact product, then one rounding an entry
+    logits = np.ldexp(z @ integers, -weight_bits - grid.bits)  # exact product, then one rounding an entry
+    if grid.link == "range":
+        return np.asarray((codes / STEPS)[:, None] - places_of(logits))
     if logits.shape[1] == 1:
         return np.asarray((codes == 1).astype(np.float64)[:, None] - 1.0 / (1.0 + exp(-logits)))
     raised = exp(logits - logits.max(axis=1, keepdims=True))
@@ -67,6 +78,14 @@ def slopes(z: Any, codes: IntArray, weights: FloatArray, bits: int) -> FloatArra
     result = -raised / total[:, None]
     result[np.arange(len(codes)), codes] += 1.0
     return result
+
+
+def places_of(scores: FloatArray) -> FloatArray:
+    """Return the place in the range of a target, in [0, 1], that each score predicts; it is ½ at a score of 0.
+
+    The sigmoid's tangent there, cut off at both ends: no steeper than 1/4, so that one rate suits both links.
+    """
+    return np.asarray(np.clip(0.5 + scores / 4, 0.0, 1.0))
 
 
 def of_records(
@@ -80,7 +99,7 @@ def of_records(
     for start in range(0, z.shape[0], block):
         rows = slice(start, start + block)
         own, sizes = without_wild_rows(z[rows], lengths[rows])
-        factors = record_factors(slopes(own, codes[rows], weights, grid.bits), sizes, grid)
+        factors = record_factors(slopes(own, codes[rows], weights, grid), sizes, grid)
         product = _summed(own, factors, sizes, grid)
         total += np.where(np.abs(product) <= len(sizes) * 2.0**grid.k, product, 0.0).astype(np.int64)
     return total
@@ -175,7 +194,7 @@ def of_groups(
         slope = np.empty((last - first, weights.shape[1]))
         for at in range(first, last, block):  # one long group alone may pass a block
             rows = slice(at, min(at + block, last))
-            slope[rows.start - first : rows.stop - first] = slopes(z[rows], codes[rows], weights, grid.bits)
+            slope[rows.start - first : rows.stop - first] = slopes(z[rows], codes[rows], weights, grid)
         slope = np.rint(slope * 2.0**SLOPE_BITS)
         total += _of_some_groups(z[first:last], slope, starts[group : stop + 1] - first, grid)
         group = stop

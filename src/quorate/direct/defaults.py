@@ -23,11 +23,15 @@ is whitened by itself, and d below is the sum of both effective dimensions:
 | rounds T | .5/r rounded, within [8, 32] | .5/r rounded, within [12, 32] |
 | rounds that are averaged, the last | 1/2 | 3/10 |
 | weights shrunk afterwards (:mod:`.shrinkage`) | yes | no |
+
+Where a number is predicted the settings are those of two classes at half of μ, with a tenth of the clip, 40 rounds and
+no shrinkage: residuals are a small part of a range that is declared with room to spare, so that a tight clip costs
+little signal and saves noise, and more rounds make up for the shorter steps.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import hypot, sqrt
 from typing import Any
 
@@ -40,6 +44,8 @@ MOST_DIMENSIONS = 1_500
 RATE = 4.0
 OF_LINEAR = {True: 1.0, False: 0.75}  # of the dimensions, those of the linear block beside a residual one
 OF_CLIP = 0.8  # the clip where there are two blocks, beside that of one
+OF_NUMBER = 0.1  # the clip where a number is predicted, beside that of two classes
+ROUNDS_OF_NUMBER = 40
 HALF = 0.5  # the share of rounds that is averaged where there is one block
 LAST_ROUNDS = {True: HALF, False: 0.3}  # the share of rounds that is averaged there
 
@@ -73,8 +79,22 @@ WITHOUT_POOL = DirectSettings(
 )  #: for rows of length one, with a constant 1
 
 
+def outputs_of(n_classes: int) -> int:
+    """Return how many scores a row has: one for two classes, and for a target that is a number (0 classes).
+
+    Examples
+    --------
+    >>> [outputs_of(n_classes) for n_classes in (0, 2, 5)]
+    [1, 1, 5]
+    """
+    return n_classes if n_classes > 2 else 1
+
+
 def settings_for(moments: PoolMoments, *, n_classes: int, n_units: int, mu: float) -> DirectSettings:
     """Return the settings of a run with a public pool; `mu` is what (ε, δ) allows for replacing one unit, > 0."""
+    if n_classes == 0:
+        of_two = settings_for(moments, n_classes=2, n_units=n_units, mu=mu / 2)
+        return replace(of_two, clip=OF_NUMBER * of_two.clip, rounds=ROUNDS_OF_NUMBER, length=None)
     two = n_classes == 2
     n_distinct = moments.n_distinct
     target = wanted_dimension(n_distinct, n_classes, n_units, mu)
@@ -92,12 +112,12 @@ def wanted_dimension(n_public: int, n_classes: int, n_units: int, mu: float) -> 
 
     `n_public`: public rows that differ, or how many there will be at most.
     """
-    return min(RHO[n_classes == 2] * mu * n_units, most_dimensions(n_units), MOST_DIMENSIONS, n_public / 2)
+    return min(RHO[outputs_of(n_classes) == 1] * mu * n_units, most_dimensions(n_units), MOST_DIMENSIONS, n_public / 2)
 
 
 def dimension_of_blocks(wanted: float, n_linear: int, n_public: int, n_classes: int) -> float:
     """Return the effective dimension of a linear block of so many features and the residual one, before any pool."""
-    own = min(OF_LINEAR[n_classes == 2] * wanted, n_linear)
+    own = min(OF_LINEAR[outputs_of(n_classes) == 1] * wanted, n_linear)
     return own + _of_residual(wanted, own, n_public)
 
 
@@ -106,13 +126,15 @@ def _of_residual(wanted: float, own: float, n_public: int) -> float:
 
 
 def rounds_for(ratio: float, n_classes: int, *, blocks: bool = False) -> int:
-    """Return T for r = d/(M n₀); `blocks`: whether there are two.
+    """Return T for r = d/(M n₀); `blocks`: whether there are two. `n_classes`: 0 for a number.
 
     Examples
     --------
     >>> rounds_for(0.04, 2), rounds_for(0.001, 2), rounds_for(0.04, 5)
     (12, 32, 12)
     """
+    if n_classes == 0:
+        return ROUNDS_OF_NUMBER
     if n_classes > 2 and not blocks:
         return 12
     return min(max(round(0.5 / ratio), 8 if n_classes == 2 else 12), 32)

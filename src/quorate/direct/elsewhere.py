@@ -168,7 +168,7 @@ def answer_of(plan: DirectPlan, pool: Any) -> bytes:
             dense = z.toarray() if hasattr(z, "toarray") else z
             hashed.update(np.where(np.isnan(dense), np.nan, dense).tobytes())  # one NaN, whatever its sign is
             in_rounds = plan.coordinates.for_rounds(own)
-            lengths, slope = lengths_of(in_rounds), slopes(in_rounds, codes, weights, plan.grid.bits)
+            lengths, slope = lengths_of(in_rounds), slopes(in_rounds, codes, weights, plan.grid)
             hashed.update(np.where(np.isnan(lengths), np.nan, lengths).tobytes())
             hashed.update(np.where(np.isnan(slope), np.nan, slope).tobytes())
             hashed.update(of_records(in_rounds, lengths, codes, weights, plan.grid).tobytes())

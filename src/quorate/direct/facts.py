@@ -11,7 +11,7 @@ import numpy as np
 from quorate.direct.checks import direct_checks
 from quorate.direct.config import rho_of
 from quorate.direct.defaults import HALF
-from quorate.direct.flow import DirectResult, direct_guarantee, published_model
+from quorate.direct.flow import DirectResult, direct_guarantee, model_of
 from quorate.direct.plan import noise_for
 from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter
@@ -82,7 +82,7 @@ def direct_draft(task: DirectTask, budget: Budget, metadata: RunMetadata) -> tup
     def drafted() -> tuple[Facts, Any]:
         with Ledger(budget=budget) as ledger:
             charge = task.charge_on(ledger)
-            model = published_model(task.plan, task.schema, np.zeros(task.plan.start.shape), task.classes)
+            model = model_of(task, np.zeros(task.plan.start.shape))
             result = DirectResult(task=task, model=model, n_rounds=0, charge=charge, reservation=charge.reserve(ledger))
             return direct_facts(task, result, ledger, metadata), model
 

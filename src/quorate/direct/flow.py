@@ -13,6 +13,7 @@ from quorate.accounting.figures import at_least, at_most
 from quorate.ambient import of_arrays, one_thread, unwarned
 from quorate.data import take
 from quorate.data.table_reader import TableReader
+from quorate.data.target_range import TargetRange
 from quorate.direct.before_pool import DrawnPool
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.descend import descend
@@ -39,23 +40,29 @@ from quorate.types import FloatArray, Watch
 _TRIED = 3  # public rows
 
 
-def published_model(plan: DirectPlan, schema: Schema, weights: FloatArray, classes: tuple[Any, ...]) -> Any:
-    """Return a Pipeline of scikit-learn's own parts: encoder (where there is one), feature map, linear classifier.
+def published_model(
+    plan: DirectPlan,
+    schema: Schema,
+    weights: FloatArray,
+    classes: tuple[Any, ...],
+    target_range: TargetRange | None = None,
+) -> Any:
+    """Return a Pipeline of scikit-learn's own parts: encoder (where there is one), feature map, linear model.
 
+    The model is a classifier, or a ``LinearRegression`` where there is a range, whose ends cut off its predictions.
     It takes features as they are and not as integers on a grid: its scores differ from those of the rounds by rounding.
     """
     from sklearn.frozen import FrozenEstimator
-    from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import Pipeline
 
     feature_map = plan.coordinates.feature_map
     coefficients, intercepts = feature_map.weights(plan.coordinates.features(weights))
-    linear = LogisticRegression()
-    linear.classes_ = np.asarray(list(classes))
-    linear.coef_ = np.ascontiguousarray(coefficients.T)
-    linear.intercept_ = np.ascontiguousarray(intercepts)
-    linear.n_features_in_ = linear.coef_.shape[1]
-    linear.n_iter_ = np.array([plan.settings.rounds], dtype=np.int32)
+    if target_range is None:
+        linear = _classifier(coefficients, intercepts, classes)
+        linear.n_iter_ = np.array([plan.settings.rounds], dtype=np.int32)
+    else:
+        linear = _regression(coefficients[:, 0], float(intercepts[0]), target_range)
+    linear.n_features_in_ = len(coefficients)
     numbers = schema.numbers(schema.pool)
     steps: list[tuple[str, Any]] = [("features", FrozenEstimator(feature_map.transformer(numbers))), ("linear", linear)]
     if schema.published_encoder is not None:
@@ -63,14 +70,40 @@ def published_model(plan: DirectPlan, schema: Schema, weights: FloatArray, class
     return Pipeline([*of_arrays(steps[:-1]), steps[-1]])
 
 
-def try_model(plan: DirectPlan, schema: Schema, classes: tuple[Any, ...]) -> None:
+def _classifier(coefficients: FloatArray, intercepts: FloatArray, classes: tuple[Any, ...]) -> Any:
+    from sklearn.linear_model import LogisticRegression
+
+    linear = LogisticRegression()
+    linear.classes_ = np.asarray(list(classes))
+    linear.coef_ = np.ascontiguousarray(coefficients.T)
+    linear.intercept_ = np.ascontiguousarray(intercepts)
+    return linear
+
+
+def _regression(coefficients: FloatArray, intercept: float, target_range: TargetRange) -> Any:
+    """Return what predicts the middle of the range at a score of 0, and a quarter of its width more at a score of 1."""
+    from sklearn.linear_model import LinearRegression
+
+    linear = LinearRegression()
+    linear.coef_ = np.ascontiguousarray(coefficients * (target_range.width / 4))
+    linear.intercept_ = target_range.low + target_range.width * (0.5 + intercept / 4)
+    return linear
+
+
+def model_of(task: DirectTask, weights: FloatArray) -> Any:
+    """Return what a task publishes with such weights, ``(n_coordinates, n_outputs)``."""
+    return published_model(task.plan, task.schema, weights, task.classes, task.target_range)
+
+
+def try_model(task: DirectTask) -> None:
     """Ask the published model, with weights of 0, about a few public rows: what would fail after the charge fails here.
 
-    `plan`, `schema`, `classes`: as for :func:`published_model`.
+    `task`: with a pool.
     """
-    rows = take(schema.pool, np.arange(min(_TRIED, schema.pool.shape[0])))
-    model = published_model(plan, schema, np.zeros(plan.start.shape), classes)
-    model.predict_proba(TableReader.of(schema.pool, schema.kinds)(rows))
+    rows = take(task.schema.pool, np.arange(min(_TRIED, task.schema.pool.shape[0])))
+    model = model_of(task, np.zeros(task.plan.start.shape))
+    ask = model.predict_proba if task.classes else model.predict
+    ask(TableReader.of(task.schema.pool, task.schema.kinds)(rows))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,7 +141,7 @@ def _run_rounds(task: DirectTask, ledger: Ledger, stages: StageStore, watch: Wat
         task, reservation = _with_drawn_pool(task, task.drawn, charge, ledger, stages, see)
         check_contributions(task.plan, task.public_rows, unit=task.unit)
     elif task.has_pool and charge.find(ledger) is None:
-        try_model(task.plan, task.schema, task.classes)
+        try_model(task)
     if task.drawn is None and stages.keeps and task.has_pool and not task.stored:
         stages.save(coordinates_stage(task.plan_key), task.plan_key, task.kept_plan())
     units = task.units(folder=stages.private, watch=in_parts(watch, "coordinates"))
@@ -121,7 +154,7 @@ def _run_rounds(task: DirectTask, ledger: Ledger, stages: StageStore, watch: Wat
         )
         if task.has_pool:
             weights = task.plan.shrunk(weights, task.public_rows, n_rounds)
-        model = published_model(task.plan, task.schema, weights, task.classes)
+        model = model_of(task, weights)
     return DirectResult(task=task, model=model, n_rounds=n_rounds, charge=charge, reservation=reservation)
 
 

@@ -60,7 +60,8 @@ def _foreseen(task: DirectTask) -> dict[str, Any]:
             {"neighbours": relation.stated, "epsilon": price_of(task, event), "delta": task.delta}
             for relation, event in ([] if task.also is None else [task.also])
         ],
-        "classes": list(task.classes),
+        **({"classes": list(task.classes)} if task.classes else {}),
+        **({} if task.target_range is None else {"target_range": list(task.target_range.ends)}),
         "seeded": task.noise.seeded,
         "why": list(task.why),
         **({} if task.drawn is None else {"marginals": task.drawn.before.facts}),

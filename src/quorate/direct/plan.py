@@ -24,8 +24,9 @@ from quorate.data.feature_maps.coordinates import FeatureMap, PublicCoordinates
 from quorate.data.feature_maps.residual import longest_features
 from quorate.data.pool_moments import PoolMoments
 from quorate.data.rows import kind
-from quorate.direct.contributions import Grid
-from quorate.direct.defaults import WITHOUT_POOL, DirectSettings, settings_for
+from quorate.data.target_range import STEPS
+from quorate.direct.contributions import Grid, Link
+from quorate.direct.defaults import OF_NUMBER, WITHOUT_POOL, DirectSettings, outputs_of, settings_for
 from quorate.direct.rounds import RoundNoise, shrunk
 from quorate.errors import InvalidParameter, named
 from quorate.types import FloatArray
@@ -55,6 +56,11 @@ def mu_for_settings(mu: float, neighbours: Relation | None) -> float:
     It enters κ, d, T and c alone. The noise of a round is Δ √T/μ with μ itself: both at once would be half of it.
     """
     return mu * MOVED["replace"] / MOVED[neighbours]
+
+
+def link_of(n_classes: int) -> Link:
+    """Return what a score predicts: `n_classes` is 0 where that is a number."""
+    return "classes" if n_classes else "range"
 
 
 def second_largest(shares: FloatArray) -> float:
@@ -116,6 +122,11 @@ class DirectPlan:
         return Repeated(one, self.settings.rounds)
 
     @property
+    def n_codes(self) -> int:
+        """How many different codes a row's class, or target, can have."""
+        return STEPS + 1 if self.grid.link == "range" else max(self.n_outputs, 2)
+
+    @property
     def round_event(self) -> GridGaussian:
         """What one round releases, for the change that the noise is for."""
         one = self.event.event
@@ -142,6 +153,8 @@ class DirectPlan:
             fixed = (*fixed, self.neighbours)
         if self.most_numbers is not None:
             fixed = (*fixed, self.most_numbers)
+        if self.grid.link != "classes":
+            fixed = (*fixed, self.grid.link)
         hashed.update(repr(fixed).encode())
         hashed.update(self.coordinates.content)
         return hashed.hexdigest()
@@ -230,6 +243,7 @@ def plan_direct(
 ) -> DirectPlan:
     """Fix a run by public facts alone, from an encoded public pool.
 
+    `n_classes`: declared classes, 2 at least; 0 where the target is a number.
     `rho`: what it may cost where a ledger adds ρ (zCDP), in place of (ε, δ). `rounds`, `clip`: in place of the
     defaults. `moments`: of the pool's features, where they are known already. `neighbours`: the change of one unit;
     None where the run was begun before one could be chosen. `fixed`: rounds and noise that were paid for before the
@@ -237,7 +251,7 @@ def plan_direct(
     drawn.
     """
     mu = fixed.mu if fixed else mu_of_gaussian(epsilon, delta) if rho is None else sqrt(2 * rho)
-    n_outputs = 1 if n_classes == 2 else n_classes
+    n_outputs = outputs_of(n_classes)
     moments = moments or PoolMoments.of_map(feature_map, pool)
     settings = settings_for(moments, n_classes=n_classes, n_units=n_units, mu=mu_for_settings(mu, neighbours))
     settings = replace(settings, rounds=rounds or settings.rounds, clip=clip or settings.clip)
@@ -255,7 +269,7 @@ def plan_direct(
     return DirectPlan(
         coordinates=coordinates,
         settings=settings,
-        grid=Grid(coordinates.bits, settings.clip, k),
+        grid=Grid(coordinates.bits, settings.clip, k, link_of(n_classes)),
         sigma=sigma,
         n_units=n_units,
         n_outputs=n_outputs,
@@ -291,15 +305,16 @@ def plan_without_pool(
 
     The arguments are those of :func:`plan_direct`; `n_columns` is the number of columns of a row.
     """
-    settings = replace(WITHOUT_POOL, rounds=rounds or WITHOUT_POOL.rounds, clip=clip or WITHOUT_POOL.clip)
+    default = WITHOUT_POOL if n_classes else replace(WITHOUT_POOL, clip=OF_NUMBER * WITHOUT_POOL.clip)
+    settings = replace(default, rounds=rounds or default.rounds, clip=clip or default.clip)
     coordinates = PublicCoordinates.of_features(LinearMap(n_columns, None))
-    n_outputs = 1 if n_classes == 2 else n_classes
+    n_outputs = outputs_of(n_classes)
     numbers = coordinates.n_coordinates * n_outputs * settings.rounds
     k, sigma = noise_for(settings.rounds, numbers, epsilon, delta, rho=rho, neighbours=neighbours)
     return DirectPlan(
         coordinates=coordinates,
         settings=settings,
-        grid=Grid(coordinates.bits, settings.clip, k),
+        grid=Grid(coordinates.bits, settings.clip, k, link_of(n_classes)),
         sigma=sigma,
         n_units=n_units,
         n_outputs=n_outputs,

@@ -38,7 +38,7 @@ from quorate.run.schema import Schema
 from quorate.run.stage_store import NoStages, StageStore
 from quorate.run.unit import unit_of
 from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
-from quorate.types import Secret, Watch
+from quorate.types import IntArray, Secret, Watch
 
 
 @one_thread()
@@ -70,7 +70,8 @@ def prepare_direct(
     if (begun_task := _begun_without_marginals(config, X, y, stages=stages, terms=terms, **arguments)) is not None:
         return begun_task
     epsilon, delta = floor_budget(config.epsilon, config.delta)
-    classes = check_classes(config.classes)
+    target_range = config.target_range
+    classes = check_classes(config.classes) if target_range is None else ()
     declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
     unit = unit_of(config.unit, grouped=groups is not None)
     schema = schema_of(config, X, public)
@@ -78,7 +79,11 @@ def prepare_direct(
     config, drawn = _with_default_named(config, public)
     table = PrivateTable.of(schema, X if drawn is None else without_columns(X, drawn.dropped))
     digests, records = table.known(in_parts(watch, "private rows"))
-    labels, slots = labels_and_slots(y, groups, len(digests), codes=lambda part: codes_of(part, classes))
+
+    def codes_in(part: list[Any]) -> IntArray:
+        return codes_of(part, classes) if target_range is None else target_range.steps_of(part)
+
+    labels, slots = labels_and_slots(y, groups, len(digests), codes=codes_in)
     private = UsableRows.of(table, labels, slots, grouped=groups is not None)
     n_units = declared or max(private.n_slots, 1)
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, "epsilon": epsilon, "delta": delta}
@@ -107,6 +112,7 @@ def prepare_direct(
         plan_key=plan_key,
         records=records,
         composition=config.composition,
+        target_range=target_range,
         scheduler=config.scheduler,
         drawn=None if before is None else DrawnPool(before, Secret(counted_rows(slots, run_key)), run_key),
     )

@@ -135,7 +135,7 @@ class DenseUnits:
                 z = np.concatenate([z, self._rows(start, end)[self.codes[start:end] >= 0]])
                 while len(z) >= GROUP_ROWS or (end == last and len(z)):
                     own, z = z[:GROUP_ROWS], z[GROUP_ROWS:]
-                    slope = slopes(own, codes[done : done + len(own)], weights, grid.bits)
+                    slope = slopes(own, codes[done : done + len(own)], weights, grid)
                     yield own, np.rint(slope * 2.0**SLOPE_BITS)
                     done += len(own)
 

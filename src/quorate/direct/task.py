@@ -17,6 +17,7 @@ from quorate.data import PrivateRecords, kind, public_digest, take
 from quorate.data.feature_maps import FittedTransformer
 from quorate.data.labels import Label
 from quorate.data.rows import Rows
+from quorate.data.target_range import TargetRange
 from quorate.deferred import sparse
 from quorate.direct.before_pool import DrawnPool, plan_on
 from quorate.direct.config import (
@@ -92,11 +93,12 @@ _RECOMPUTED = (
 class DirectTask:
     """Everything that rounds are made from: public facts of a run, and its usable rows.
 
-    `n_was_read`: whether the number of units was read off the data, and is therefore treated as public. `records`: by
-    which usable private rows are known again, whatever their labels are. `drawn`: what a pool rests on that is drawn
-    from marginals; before that, schema and plan are those of rows that are drawn evenly. `left_marginals_open`: whether
-    the run goes on without marginals, as it was begun, where nothing was said of them. `scheduler`: whose workers add
-    up the rounds; None for this machine. The integers are the same.
+    `classes`: none where a number is predicted, in `target_range`. `n_was_read`: whether the number of units was read
+    off the data, and is therefore treated as public. `records`: by which usable private rows are known again, whatever
+    their labels are. `drawn`: what a pool rests on that is drawn from marginals; before that, schema and plan are those
+    of rows that are drawn evenly. `left_marginals_open`: whether the run goes on without marginals, as it was begun,
+    where nothing was said of them.
+    `scheduler`: whose workers add up the rounds; None for this machine. The integers are the same.
     """
 
     schema: Schema = field(repr=False)
@@ -117,11 +119,12 @@ class DirectTask:
     composition: Composition = "sum"
     drawn: DrawnPool | None = field(default=None, repr=False)
     left_marginals_open: bool = False
+    target_range: TargetRange | None = None
     scheduler: DaskScheduler | None = field(default=None, repr=False)
 
     @property
     def n_classes(self) -> int:
-        """Number of declared classes."""
+        """Number of declared classes; 0 where a number is predicted."""
         return len(self.classes)
 
     @property

@@ -11,6 +11,7 @@ from quorate.estimators.checked import check
 from quorate.estimators.label_private_classifier import LabelPrivateClassifier
 from quorate.estimators.private_classifier import PrivateClassifier
 from quorate.estimators.private_logistic_regression import PrivateLogisticRegression
+from quorate.estimators.private_regressor import PrivateRegressor
 from quorate.estimators.sharded_rows import AnswersLeft
 from quorate.estimators.subsample_aggregate import SubsampleAggregate
 from quorate.run.check_result import CheckResult
@@ -19,6 +20,7 @@ __all__ = [
     "PrivateClassifier",
     "LabelPrivateClassifier",
     "PrivateLogisticRegression",
+    "PrivateRegressor",
     "SubsampleAggregate",
     "AnswersLeft",
     "CheckResult",

@@ -51,9 +51,9 @@ def check(
 
     Parameters
     ----------
-    estimator : PrivateClassifier, LabelPrivateClassifier, PrivateLogisticRegression, SubsampleAggregate or learner
-        With the arguments that it is to be fitted with; it is not changed, and may be fitted already. Of a learner of
-        :mod:`quorate.learners` it is not looked at whether its ledger has enough left.
+    estimator : PrivateClassifier, LabelPrivateClassifier, PrivateLogisticRegression, PrivateRegressor, ...
+        Any of quorate, with the arguments that it is to be fitted with; it is not changed, and may be fitted already.
+        Of a learner of :mod:`quorate.learners` it is not looked at whether its ledger has enough left.
     X, y, public, groups, schema
         What ``fit`` would be given; `schema` where there are no public rows.
     evaluation : (X, y), optional
@@ -188,11 +188,14 @@ def check_of_rounds(
     """
     budget = Budget(task.epsilon, task.delta)
     check_affordable(given, task.charge_on, budget=budget, fingerprint=task.fingerprint)
+    number, cells = task.target_range is not None, "groups and cells" if task.grouped else "cells"
+    counts = "" if number else "; check(..., look=True) counts what can be used, for you alone"
     unseen = note_on_unseen_rows(
-        "labels, groups and cells" if task.grouped else "labels and cells",
+        f"{'targets' if number else 'labels'}{', ' if task.grouped else ' and '}{cells}",
         "X and y",
         act="fit",
-        compare="y before it; check(..., look=True) counts what can be used, for you alone",
+        compare=f"y before it{counts}",
+        number=number,
     )
     counted = () if task.n_was_read or not task.grouped else (note_on_declared_units(task.plan.n_units, task.unit),)
     notes = (unseen, *counted)

@@ -28,6 +28,7 @@ ELSEWHERE = {
     "cv": "every fold would be charged (docs/how-to/evaluate-privately.md)",
     "accountant": "ledger= counts what was spent, and epsilon= and delta= are what a fit may cost",
     "bounds": "public= or schema= of fit says what columns hold",
+    "bounds_y": "target_range= of PrivateRegressor says between which ends the target is",
     "data_norm": "public= or schema= of fit says what columns hold",
     "noise_multiplier": "the noise follows from epsilon= and delta=",
     "max_grad_norm": "the bound on what one unit adds is clip= of PrivateLogisticRegression",

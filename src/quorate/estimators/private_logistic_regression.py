@@ -3,58 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any, Literal, NoReturn
-from zipfile import ZIP_DEFLATED
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import NotFittedError
 
-from quorate.accounting import Guarantee
 from quorate.ambient import own_switches
-from quorate.arguments import column_names, real, truth
-from quorate.data.column_kinds import ColumnKinds
-from quorate.data.rows import without_columns
-from quorate.data.table_reader import TableReader
 from quorate.data.unit_ids import only_whole_ids
-from quorate.direct.config import DirectConfig
 from quorate.direct.look import look_at_rounds
-from quorate.direct.method import cautions_of
-from quorate.direct.prepare import prepare_direct
 from quorate.direct.task import DirectTask
-from quorate.ensemble.workers.cluster.scheduler import DaskScheduler, as_scheduler
+from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
 from quorate.errors import PreconditionFailed
+from quorate.estimators.by_rounds import LearnsByRounds
 from quorate.estimators.checked import check_of_rounds
 from quorate.estimators.columns import (
-    note_columns,
-    refuse_one_row,
     rows_and_labels,
 )
 from quorate.estimators.decided import Decided
-from quorate.estimators.fitted_rounds import FittedRounds, fit_rounds, resume_rounds
+from quorate.estimators.fitted_rounds import FittedRounds
 from quorate.estimators.known_arguments import known_arguments, tables_by_name
-from quorate.estimators.reporting import Reporting, write_model
-from quorate.estimators.resumable import refuse_lost_ledger
-from quorate.estimators.shown import ShownEstimator
-from quorate.findings import warn_of
-from quorate.release import GivenLedger, ledger_location
-from quorate.release.keys import with_key
-from quorate.release.session import terms_of
-from quorate.release.target import floor_budget, noise_and_key
+from quorate.estimators.reporting import Reporting
+from quorate.release import GivenLedger
 from quorate.report import Facts, Utility
 from quorate.run.check_result import CheckResult
-from quorate.run.facts import RunMetadata
 from quorate.run.look import NO_LOOK
-from quorate.run.progress import wanted
 from quorate.stored_names import stored_as
 from quorate.students.decision_threshold import DecisionThreshold, require_pool
-from quorate.types import FloatArray, IntArray, Secret
+from quorate.types import FloatArray, IntArray
 
 
 @stored_as("quorate.estimators.private_logistic_regression.PrivateLogisticRegression")
-class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
+class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
     r"""Fit a linear classifier to private rows in coordinates that the unlabelled public pool defines.
 
     Each unit's gradient is clipped and turned into integers; their sum is released with noise, round after round
@@ -162,9 +141,6 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
     """
 
     _called = "PrivateLogisticRegression"  # in reports and messages
-    _declared: tuple[Any, tuple[str, ...]] | None = (
-        None  # of rows whose columns were declared, and columns to leave out
-    )
 
     @known_arguments
     def __init__(
@@ -245,58 +221,12 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         QuorateWarning
             For each caution of :func:`quorate.check`, with its code, before anything is charged.
         """
-        verbose, metadata = wanted(self.verbose), self._metadata("fit")
-        task = self._task(X, y, public=public, groups=groups, schema=schema)
-        warn_of(cautions_of(task))
-        self._take(fit_rounds(task, self.ledger, metadata=metadata, verbose=verbose))
-        return self
-
-    @tables_by_name
-    def resume(
-        self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None, schema: Any = None
-    ) -> PrivateLogisticRegression:
-        """Go on with a fit whose process ended: the rounds that its ledger still owes, and no charge.
-
-        Rounds that were stored are taken from the ledger, none is drawn again, and one that was drawn and not stored is
-        left out. The same call of ``fit`` goes on too; where there is nothing to go on with it charges, and this
-        refuses.
-
-        Parameters
-        ----------
-        X, y, public, groups, schema
-            What ``fit`` was given.
-
-        Raises
-        ------
-        InvalidParameter, DataRefused
-            As ``fit`` does; or if `ledger` is none that outlives a process.
-        LedgerMismatch
-            If the ledger was charged for other data.
-        PreconditionFailed
-            If it holds no fit of these arguments and public rows, or one in coordinates of other bits.
-        """
-        refuse_lost_ledger(self.ledger)
-        verbose, metadata = wanted(self.verbose), self._metadata("resume")
-        task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False)
-        self._take(resume_rounds(task, self.ledger, metadata=metadata, verbose=verbose))
-        return self
+        return self._fit(X, y, public=public, groups=groups, schema=schema)
 
     def _take(self, kept: FittedRounds) -> None:
-        self._kept, self._standing, self._calibrated, result, task = kept, kept.left, None, kept.result, kept.task
-        self.model_ = result.model
-        self.coef_: FloatArray = self.model_[-1].coef_
-        self.intercept_: FloatArray = self.model_[-1].intercept_
-        self.guarantee_: Guarantee = kept.promised
-        self.plan_ = task.plan
-        self.column_kinds_: ColumnKinds = task.schema.kinds
-        dropped = () if task.drawn is None else task.drawn.before.declared.dropped
-        self._reader = TableReader.of(task.schema.pool, task.schema.kinds, left_out=dropped)
-        self._declared = None if task.drawn is None else (task.schema, dropped)
-        self.n_rounds_ = result.n_rounds
-        self.classes_ = np.asarray(list(task.classes))
-        note_columns(self, task.schema.pool)
-        if task.drawn is not None:
-            self.pool_ = task.schema.pool
+        super()._take(kept)
+        self._calibrated = None
+        self.classes_ = np.asarray(list(kept.task.classes))
         self._deciding()  # while the pool is at hand: a copy has none
 
     @own_switches()
@@ -337,78 +267,18 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
                 utility = Utility(student=self._scored(X, codes, scoring))
         return self._told(self._kept.facts(self.ledger, utility))
 
-    @property
-    def ledger_(self) -> GivenLedger:
-        """Where the fit was charged: the ledger or path that was given, else the ledger in memory."""
-        return self._kept.account.ledger if self.ledger is None else self.ledger
+    def _published_model(self) -> Any:
+        return self._deciding()
 
-    def ask(self, X: Any) -> NoReturn:
-        """Refuse a question, since there are no teachers: PreconditionFailed says what to call instead."""
-        raise PreconditionFailed(
-            "there is nothing to ask: the direct method has no teachers. predict() asks the model, and is free"
-        )
-
-    @own_switches()
-    def export(self, path: str | Path) -> Path:
-        """Write the model with skops, for anybody who has scikit-learn.
-
-        Raises
-        ------
-        SeededNoiseRefused
-            If the noise was seeded: such a model carries no guarantee and does not leave.
-        PreconditionFailed
-            If there is no such folder, or the name says that the file is a pickle.
-        """
-        self._fitted()
-        return write_model(self._deciding(), path, seeded=self.guarantee_.seeded, compression=ZIP_DEFLATED)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = True
-        return tags
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leave the ledger behind: a copy predicts, and the original reports."""
-        return {name: value for name, value in super().__getstate__().items() if name != "_kept"}
+    def _predicted(self) -> dict[str, Any]:
+        return {"classes": self.classes}
 
     def _task(
         self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, begin: bool = True
     ) -> DirectTask:
-        """Check everything and fix every choice; nothing is written where `begin` is False."""
-        (noise, seeded_key), terms = noise_and_key(self.unsafe_noise_seed), terms_of(ledger_location(self.ledger))
-        epsilon, delta = floor_budget(self.epsilon, self.delta)
-        config = DirectConfig(
-            classes=self.classes,
-            epsilon=epsilon,
-            delta=delta,
-            feature_map=self.feature_map,
-            text=column_names("text", self.text),
-            schema=schema,
-            marginals=None if self.marginals is None else real("marginals", self.marginals, at_least=0, below=1),
-            rounds=self.rounds,
-            clip=self.clip,
-            n_records=self.n_records,
-            unit=self.unit,
-            composition=terms.composition,
-            neighbours=self.neighbours,
-            scheduler=as_scheduler(self.scheduler),
-        )
-        groups = only_whole_ids(groups) if truth("whole_ids", self.whole_ids) else groups
-
-        def prepared(beside: Secret[bytes]) -> DirectTask:
-            how: dict[str, Any] = {"fingerprint_key": beside, "noise": noise, "terms": terms}
-            how["key"] = seeded_key if noise.seeded else None
-            return prepare_direct(config, X, y, public=public, groups=groups, **how)
-
-        task = with_key(ledger_location(self.ledger), prepared, begin=begin)
+        task = super()._task(X, y, public=public, groups=groups, schema=schema, begin=begin)
         require_pool(self._rule(task.classes), task.has_public_pool, self._class_shares(task.classes))
         return task
-
-    def _metadata(self, act: str) -> RunMetadata:
-        started = datetime.now(UTC).isoformat(timespec="seconds")
-        command = f"{self._called}(...).{act}(X, y, public=...)"
-        return RunMetadata(title=f"{self._called}.{act}", command=command, started=started)
 
     def _check(
         self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, look: bool = False, **how: Any
@@ -419,14 +289,7 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
         how |= {"public": public, "feature_map": self.feature_map, "shares": self._class_shares(task.classes)}
         return check_of_rounds(task, self.ledger, look=look_at_rounds(task, y, ids) if look else NO_LOOK, **how)
 
-    def _seen(self, X: Any) -> Any:
-        """Return rows as the model sees them: dates as numbers, and no text missing."""
-        self._fitted()
-        if self._declared is not None:
-            schema, dropped = self._declared
-            return schema.formed(schema.parsed(without_columns(X, dropped))[0])
-        refuse_one_row(X, texts=self.n_features_in_ == 1)
-        return self._reader(X)
+    _seen = LearnsByRounds._seen
 
     def _publish(self, model: Any) -> None:
         self.model_, self.coef_, self.intercept_ = model, model[-1].coef_, model[-1].intercept_
@@ -441,10 +304,3 @@ class PrivateLogisticRegression(Reporting, Decided, ShownEstimator):
     def _published(self) -> tuple[Any, Any]:
         task = self._kept.task if hasattr(self, "_kept") else None
         return self._fitted(), None if task is None or not task.has_public_pool else task.schema.kinds(task.schema.pool)
-
-    def _fitted(self) -> Any:
-        if hasattr(self, "model_"):
-            return self.model_
-        raise NotFittedError(
-            "this PrivateLogisticRegression is not fitted; call fit(X, y, public=PublicPool(...)) first"
-        )

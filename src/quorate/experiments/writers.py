@@ -14,7 +14,7 @@ from quorate.arguments import count, one_of
 from quorate.data import PublicPool
 from quorate.direct.config import DirectConfig
 from quorate.direct.descend import descend
-from quorate.direct.flow import published_model
+from quorate.direct.flow import model_of
 from quorate.direct.prepare import prepare_direct
 from quorate.direct.task import DirectTask
 from quorate.experiments.measurement import Experiment, Scored, repeated, scored, summed
@@ -149,4 +149,4 @@ def _fitted(task: DirectTask, units: Secret[Any], epsilon: float) -> Any:
     with Ledger(budget=Budget(epsilon, DELTA)) as ledger:
         reservation = task.charge_on(ledger).reserve(ledger)
         weights, _ = descend(task.plan, units, reservation, task.noise)
-    return published_model(task.plan, task.schema, weights, task.classes)
+    return model_of(task, weights)

@@ -114,6 +114,9 @@ class CheckResult:
         yield from self.steps
         if "classes" in found:
             yield "classes", ", ".join(str(each) for each in found["classes"])
+        if "target_range" in found:
+            low, high = found["target_range"]
+            yield "predict", f"a number from {low:.15g} to {high:.15g}; a target beyond is taken as the nearer end"
         yield from (("why", sentence) for sentence in found.get("why", ()))
         if found.get("n_is_treated_as_public"):
             units = plural(found["unit"])

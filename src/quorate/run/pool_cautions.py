@@ -258,6 +258,7 @@ def few_rows_caution(n_public: int, n_classes: int, *, learns: str) -> Finding:
     n_public : int
         Different public rows.
     n_classes : int
+        0 where a number is predicted.
     learns : str
         What follows from them: a clause.
 
@@ -271,8 +272,9 @@ def few_rows_caution(n_public: int, n_classes: int, *, learns: str) -> Finding:
     needed = max(FEWEST_ANSWERS, FEWEST_OF_A_CLASS * n_classes)
     rows = f"are {n_public:,} different public rows" if n_public > 1 else "is one public row"
     learns = learns if n_public > 1 else learns.replace(" their ", " its ")
+    target = f"{n_classes:,} classes" if n_classes else "a number"
     words = (
-        f"there {rows}, and {learns}: for {n_classes:,} classes {needed:,} are few, and hundreds are better. Give more "
+        f"there {rows}, and {learns}: for {target} {needed:,} are few, and hundreds are better. Give more "
         "rows that may be shown"
     )
     return caution(FEW_PUBLIC_ROWS, Severity.WARNING, words if n_public < needed else None)

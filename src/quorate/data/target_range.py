@@ -1,0 +1,89 @@
+"""A target that is a number: the range that its owner declares, and what one private cell says in it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, Final
+
+import numpy as np
+
+from quorate.data.cell_text import each
+from quorate.data.notation import number
+from quorate.errors import InvalidParameter, named
+from quorate.types import FloatArray, IntArray
+
+STEPS: Final = 2**16  #: into which a range is cut: a target is a whole number of them
+_NO_TARGET: Final = -1
+_EXPECTED: Final = "two finite numbers (low, high), low < high"
+
+
+@dataclass(frozen=True, slots=True)
+class TargetRange:
+    """From `low` to `high`, a public statement: what is beyond it is cut off at the nearer end."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, given: Any) -> TargetRange:
+        """Take a range as its owner gives it.
+
+        Raises InvalidParameter if it is not two finite numbers in ascending order.
+
+        Examples
+        --------
+        >>> TargetRange.of((0, 120))
+        TargetRange(low=0.0, high=120.0)
+        >>> TargetRange.of((3, 3))
+        Traceback (most recent call last):
+        quorate.errors.InvalidParameter: target_range must be two finite numbers (low, high), low < high, got ...
+        """
+        if given is None:
+            raise InvalidParameter(
+                f"{named('target_range')} is required. Reading it off the data can reveal an extreme value. "
+                "Example: target_range=(0, 120)",
+                parameter="target_range",
+            )
+        ends = tuple(given) if isinstance(given, tuple | list | np.ndarray) else ()
+        plain = len(ends) == 2 and not any(isinstance(end, str | bytes | bool) for end in ends)
+        low, high = map(number, ends) if plain else (0.0, 0.0)
+        if not (low < high and isfinite(low) and isfinite(high) and isfinite(high - low)):
+            raise InvalidParameter(
+                parameter="target_range",
+                got=given,
+                expected=_EXPECTED,
+                advice="give the least and the largest value that the target can have, from public knowledge",
+            )
+        return cls(low + 0.0, high + 0.0)
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Both ends."""
+        return self.low, self.high
+
+    @property
+    def width(self) -> float:
+        """How long the range is, > 0."""
+        return self.high - self.low
+
+    def steps_of(self, targets: Sequence[Any]) -> IntArray:
+        """Return each target as a whole number of steps from `low`, 0 … 2¹⁶; −1 for what is no finite number.
+
+        Each follows from its own cell: a text is read as a number, a truth value is 0 or 1.
+
+        Examples
+        --------
+        >>> TargetRange(0.0, 10.0).steps_of([0, "5", 12.5, None, float("inf")]).tolist()
+        [0, 32768, 65536, -1, -1]
+        """
+        values = np.array(each(number, targets), dtype=np.float64)
+        finite = np.isfinite(values)
+        inside = np.clip(np.where(finite, values, self.low), self.low, self.high)
+        steps = np.rint((inside - self.low) / self.width * STEPS).astype(np.int64)
+        return np.where(finite, np.clip(steps, 0, STEPS), _NO_TARGET)
+
+    def clipped(self, predictions: FloatArray) -> FloatArray:
+        """Return predictions, of any shape, cut off at the ends of the range."""
+        return np.clip(predictions, self.low, self.high)

@@ -1,0 +1,213 @@
+"""What all estimators do that learn by noisy rounds: check, charge, go the rounds, go on with them, publish."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NoReturn, Self
+from zipfile import ZIP_DEFLATED
+
+from sklearn.exceptions import NotFittedError
+
+from quorate.accounting import Guarantee
+from quorate.ambient import own_switches
+from quorate.arguments import column_names, real, truth
+from quorate.data.column_kinds import ColumnKinds
+from quorate.data.rows import without_columns
+from quorate.data.table_reader import TableReader
+from quorate.data.unit_ids import only_whole_ids
+from quorate.direct.config import DirectConfig
+from quorate.direct.method import cautions_of
+from quorate.direct.prepare import prepare_direct
+from quorate.direct.task import DirectTask
+from quorate.ensemble.workers.cluster.scheduler import DaskScheduler, as_scheduler
+from quorate.errors import PreconditionFailed
+from quorate.estimators.columns import note_columns, refuse_one_row
+from quorate.estimators.fitted_rounds import FittedRounds, fit_rounds, resume_rounds
+from quorate.estimators.known_arguments import tables_by_name
+from quorate.estimators.reporting import write_model
+from quorate.estimators.resumable import refuse_lost_ledger
+from quorate.estimators.shown import ShownEstimator
+from quorate.findings import warn_of
+from quorate.release import GivenLedger, ledger_location
+from quorate.release.keys import with_key
+from quorate.release.session import terms_of
+from quorate.release.target import floor_budget, noise_and_key
+from quorate.run.facts import RunMetadata
+from quorate.run.progress import wanted
+from quorate.stored_names import stored_as
+from quorate.types import FloatArray, Secret
+
+
+@stored_as("quorate.estimators.by_rounds.LearnsByRounds")
+class LearnsByRounds(ShownEstimator):
+    """An estimator whose model is linear in public coordinates. What it predicts, a subclass says."""
+
+    _called: str  # in reports and messages
+    _declared: tuple[Any, tuple[str, ...]] | None = None  # of rows whose columns were declared, and what is left out
+    epsilon: float | None
+    delta: float | None
+    feature_map: Any
+    text: Any
+    marginals: float | None
+    rounds: int | None
+    clip: float | None
+    n_records: int | None
+    unit: str | None
+    whole_ids: bool
+    neighbours: Any
+    scheduler: DaskScheduler | None
+    ledger: GivenLedger
+    unsafe_noise_seed: int | None
+    verbose: bool | int
+
+    @abstractmethod
+    def _predicted(self) -> dict[str, Any]:
+        """Return what :class:`DirectConfig` is told of what is predicted, or refuse what was declared."""
+
+    def _fit(self, X: Any, y: Any, **tables: Any) -> Self:
+        verbose, metadata = wanted(self.verbose), self._metadata("fit")
+        task = self._task(X, y, **tables)
+        warn_of(cautions_of(task))
+        self._take(fit_rounds(task, self.ledger, metadata=metadata, verbose=verbose))
+        return self
+
+    @tables_by_name
+    def resume(self, X: Any, y: Any, *, public: Any = None, groups: Any | None = None, schema: Any = None) -> Self:
+        """Go on with a fit whose process ended: the rounds that its ledger still owes, and no charge.
+
+        Rounds that were stored are taken from the ledger, none is drawn again, and one that was drawn and not stored is
+        left out. The same call of ``fit`` goes on too; where there is nothing to go on with it charges, and this
+        refuses.
+
+        Parameters
+        ----------
+        X, y, public, groups, schema
+            What ``fit`` was given.
+
+        Raises
+        ------
+        InvalidParameter, DataRefused
+            As ``fit`` does; or if `ledger` is none that outlives a process.
+        LedgerMismatch
+            If the ledger was charged for other data.
+        PreconditionFailed
+            If it holds no fit of these arguments and public rows, or one in coordinates of other bits.
+        """
+        refuse_lost_ledger(self.ledger)
+        verbose, metadata = wanted(self.verbose), self._metadata("resume")
+        task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False)
+        self._take(resume_rounds(task, self.ledger, metadata=metadata, verbose=verbose))
+        return self
+
+    def _take(self, kept: FittedRounds) -> None:
+        self._kept, self._standing, result, task = kept, kept.left, kept.result, kept.task
+        self.model_ = result.model
+        self.coef_: FloatArray = self.model_[-1].coef_
+        self.intercept_: Any = self.model_[-1].intercept_
+        self.guarantee_: Guarantee = kept.promised
+        self.plan_ = task.plan
+        self.column_kinds_: ColumnKinds = task.schema.kinds
+        dropped = () if task.drawn is None else task.drawn.before.declared.dropped
+        self._reader = TableReader.of(task.schema.pool, task.schema.kinds, left_out=dropped)
+        self._declared = None if task.drawn is None else (task.schema, dropped)
+        self.n_rounds_ = result.n_rounds
+        note_columns(self, task.schema.pool)
+        if task.drawn is not None:
+            self.pool_ = task.schema.pool
+
+    @property
+    def ledger_(self) -> GivenLedger:
+        """Where the fit was charged: the ledger or path that was given, else the ledger in memory."""
+        return self._kept.account.ledger if self.ledger is None else self.ledger
+
+    def ask(self, X: Any) -> NoReturn:
+        """Refuse a question, since there are no teachers: PreconditionFailed says what to call instead."""
+        raise PreconditionFailed(
+            "there is nothing to ask: the direct method has no teachers. predict() asks the model, and is free"
+        )
+
+    @own_switches()
+    def export(self, path: str | Path) -> Path:
+        """Write the model with skops, for anybody who has scikit-learn.
+
+        Raises
+        ------
+        SeededNoiseRefused
+            If the noise was seeded: such a model carries no guarantee and does not leave.
+        PreconditionFailed
+            If there is no such folder, or the name says that the file is a pickle.
+        """
+        self._fitted()
+        return write_model(self._published_model(), path, seeded=self.guarantee_.seeded, compression=ZIP_DEFLATED)
+
+    def _published_model(self) -> Any:
+        """Return the model as it leaves."""
+        return self._fitted()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the ledger behind: a copy predicts, and the original reports."""
+        return {name: value for name, value in super().__getstate__().items() if name != "_kept"}
+
+    def _task(
+        self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, begin: bool = True
+    ) -> DirectTask:
+        """Check everything and fix every choice; nothing is written where `begin` is False."""
+        noise, seeded_key = noise_and_key(self.unsafe_noise_seed)
+        key = seeded_key if noise.seeded else None
+        epsilon, delta = floor_budget(self.epsilon, self.delta)
+        terms = terms_of(ledger_location(self.ledger))
+        config = DirectConfig(
+            **self._predicted(),
+            epsilon=epsilon,
+            delta=delta,
+            feature_map=self.feature_map,
+            text=column_names("text", self.text),
+            schema=schema,
+            marginals=None if self.marginals is None else real("marginals", self.marginals, at_least=0, below=1),
+            rounds=self.rounds,
+            clip=self.clip,
+            n_records=self.n_records,
+            unit=self.unit,
+            composition=terms.composition,
+            neighbours=self.neighbours,
+            scheduler=as_scheduler(self.scheduler),
+        )
+
+        groups = only_whole_ids(groups) if truth("whole_ids", self.whole_ids) else groups
+
+        def prepared(beside: Secret[bytes]) -> DirectTask:
+            how: dict[str, Any] = {"fingerprint_key": beside, "noise": noise, "terms": terms, "key": key}
+            return prepare_direct(config, X, y, public=public, groups=groups, **how)
+
+        return with_key(ledger_location(self.ledger), prepared, begin=begin)
+
+    def _metadata(self, act: str) -> RunMetadata:
+        return RunMetadata(
+            title=f"{self._called}.{act}",
+            command=f"{self._called}(...).{act}(X, y, public=...)",
+            started=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+
+    def _seen(self, X: Any) -> Any:
+        """Return rows as the model sees them: dates as numbers, and no text missing."""
+        self._fitted()
+        if self._declared is not None:
+            schema, dropped = self._declared
+            return schema.formed(schema.parsed(without_columns(X, dropped))[0])
+        refuse_one_row(X, texts=self.n_features_in_ == 1)
+        return self._reader(X)
+
+    def _fitted(self) -> Any:
+        if not hasattr(self, "model_"):
+            raise NotFittedError(
+                f"this {type(self).__name__} is not fitted; call fit(X, y, public=PublicPool(...)) first"
+            )
+        return self.model_

@@ -1,0 +1,270 @@
+"""A number as the target of noisy rounds: what one cell says, what one unit adds, what all of it costs."""
+
+from __future__ import annotations
+
+import pickle
+import random
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy.optimize import brentq
+from scipy.stats import norm
+from sklearn.base import clone
+
+import quorate
+from quorate import Ledger, PrivateRegressor, PublicPool
+from quorate.audit import audit_rounds
+from quorate.audit import rounds as audited
+from quorate.data.feature_maps.named import feature_map_for
+from quorate.data.target_range import STEPS, TargetRange
+from quorate.direct import contributions, descend
+from quorate.direct.contributions import Grid, lengths_of, of_groups, of_records, slopes
+from quorate.direct.plan import DirectPlan, plan_direct
+from quorate.errors import InvalidParameter, LedgerMismatch, PreconditionFailed, SeededNoiseRefused
+from quorate.run.cells import lists_of
+from quorate.types import FloatArray, IntArray
+
+POOL, PRIVATE = 100, 800
+ROWS = np.random.default_rng(0).normal(size=(POOL + PRIVATE + 300, 3))
+TARGETS = 50 + 12 * ROWS[:, 0] + np.random.default_rng(1).normal(size=len(ROWS))
+HELD = slice(POOL + PRIVATE, None)
+RANGE = TargetRange(0.0, 100.0)
+GRID = Grid(bits=12, clip=0.3, k=30, link="range")
+
+
+def estimator(**changes: Any) -> PrivateRegressor:
+    given = {"target_range": (0, 100), "epsilon": 1.0, "delta": 1e-5, "n_records": PRIVATE, "feature_map": "linear"}
+    return PrivateRegressor(**{**given, "unsafe_noise_seed": 1, **changes})
+
+
+def fitted(X: Any = None, y: Any = None, *, groups: Any = None, **changes: Any) -> PrivateRegressor:
+    part = slice(POOL, POOL + PRIVATE)
+    X, y = ROWS[part] if X is None else X, TARGETS[part] if y is None else y
+    return estimator(**changes).fit(X, y, public=PublicPool(ROWS[:POOL]), groups=groups)
+
+
+class TestACell:
+    def test_says_a_place_in_the_range_by_exact_arithmetic(self) -> None:
+        draw = random.Random(3)
+        for _ in range(300):
+            low = draw.choice([0.0, -1.0, 1e-9, -7.25e6, draw.uniform(-1e3, 1e3)])
+            held = TargetRange.of((low, low + draw.choice([1.0, 3.0, 1e4, draw.uniform(0.5, 900)])))
+            value = draw.uniform(held.low - held.width, held.high + held.width)
+            exact = (Fraction(value) - Fraction(held.low)) / Fraction(held.width) * STEPS
+            [steps] = held.steps_of([value]).tolist()
+            assert abs(steps - min(max(exact, 0), STEPS)) <= Fraction(1, 2) + Fraction(1, 10**6)
+
+    @pytest.mark.parametrize(
+        "cell",
+        [None, float("nan"), np.inf, -np.inf, "", "many", pd.NA, pd.NaT, 10**400, 1 + 2j, [5.0], object(), b"\xff"],
+    )
+    def test_that_is_no_finite_number_says_nothing(self, cell: Any) -> None:
+        assert RANGE.steps_of([cell]).tolist() == [-1]
+
+    @pytest.mark.parametrize("cell", [25, 25.0, "25", " 25.0 ", Decimal(25), Fraction(25), np.float32(25), np.int8(25)])
+    def test_says_the_same_in_every_type(self, cell: Any) -> None:
+        assert RANGE.steps_of([cell]).tolist() == [STEPS // 4]
+
+    def test_beyond_the_range_is_the_nearer_end(self) -> None:
+        assert RANGE.steps_of([-5, 1e308, "-1e308"]).tolist() == [0, STEPS, 0]
+
+    def test_decides_nothing_about_the_other_cells_of_any_container(self) -> None:
+        draw = random.Random(5)
+        odd = [None, "x", float("nan"), float("inf"), 1e300, 2**63, True]
+        containers: list[Callable[[list[Any]], Any]] = [
+            list,
+            tuple,
+            lambda cells: np.array(cells, dtype=object),
+            lambda cells: pd.Series(cells),
+            lambda cells: pd.Series(cells, dtype=object),
+            lambda cells: pl.Series(cells, dtype=pl.Object),
+        ]
+        for _ in range(60):
+            cells: list[Any] = [draw.choice([draw.uniform(-20, 120), draw.randint(0, 100)]) for _ in range(9)]
+            clean = RANGE.steps_of(cells)
+            place = draw.randrange(9)
+            cells[place] = draw.choice(odd)
+            for container in containers:
+                steps = np.concatenate([RANGE.steps_of(part) for part in lists_of(container(cells))])
+                assert (np.delete(steps, place) == np.delete(clean, place)).all()
+
+
+@pytest.mark.parametrize(
+    "given", [None, 5, (1,), (1, 2, 3), (2, 1), (0, 0), (0, np.inf), (np.nan, 1), ("0", "9"), (-1e308, 1e308), "09"]
+)
+def test_a_range_that_is_none_is_refused_in_one_line(given: Any) -> None:
+    with pytest.raises(InvalidParameter, match=r"^target_range[^\n]*$"):
+        fitted(target_range=given)
+
+
+class TestAUnit:
+    """What it adds."""
+
+    rng = np.random.default_rng(2)
+    z = np.rint(rng.normal(size=(120, 6)) * 2.0**11)
+    codes = rng.integers(0, STEPS + 1, 120)
+
+    @pytest.mark.parametrize("scale", [0.0, 1.0, 30.0])
+    def test_is_its_residual_times_its_coordinates_clipped(self, scale: float) -> None:
+        weights = scale * np.random.default_rng(4).normal(size=(6, 1))
+        z = self.z * 2.0**-GRID.bits
+        score = (z @ weights)[:, 0]
+        place = np.array([min(max(0.5 + value / 4, 0.0), 1.0) for value in score])
+        residual = self.codes / STEPS - place
+        assert np.allclose(slopes(self.z, self.codes, weights, GRID)[:, 0], residual, atol=1e-5)
+        gradient = z * residual[:, None]
+        gradient *= np.minimum(1, GRID.clip / np.maximum(np.linalg.norm(gradient, axis=1), 1e-300))[:, None]
+        released = of_records(self.z, lengths_of(self.z), self.codes, weights, GRID)[:, 0] * GRID.step
+        assert np.allclose(released, gradient.sum(axis=0), atol=1e-3)
+
+    def test_is_the_same_alone_and_never_longer_than_the_clip(self) -> None:
+        for scale in (0.0, 1.0, 1e3):
+            weights = scale * np.random.default_rng(4).normal(size=(6, 1))
+            alone = [
+                of_records(self.z[[at]], lengths_of(self.z[[at]]), self.codes[[at]], weights, GRID)
+                for at in range(len(self.z))
+            ]
+            assert (sum(alone) == of_records(self.z, lengths_of(self.z), self.codes, weights, GRID)).all()
+            assert max(sum(int(value) ** 2 for value in each.ravel()) for each in alone) <= 4**GRID.k
+            starts = np.arange(0, 121, 4)
+            groups = [
+                of_groups(self.z[at : at + 4], self.codes[at : at + 4], np.array([0, 4]), weights, GRID)
+                for at in range(0, 120, 4)
+            ]
+            assert (sum(groups) == of_groups(self.z, self.codes, starts, weights, GRID)).all()
+            assert max(sum(int(value) ** 2 for value in each.ravel()) for each in groups) <= 4**GRID.k
+
+    @pytest.mark.filterwarnings("error")
+    def test_without_a_target_adds_nothing_and_no_word_says_so(self) -> None:
+        part = slice(POOL, POOL + PRIVATE)
+        X, y = ROWS[part], TARGETS[part].tolist()
+        without = fitted(np.delete(X, 7, axis=0), y[:7] + y[8:])
+        for cell in (None, "much", np.inf):
+            with_it = fitted(X, [*y[:7], cell, *y[8:]])
+            assert (with_it.coef_ == without.coef_).all()
+        assert (fitted(X, [*y[:7], 1e9, *y[8:]]).coef_ == fitted(X, [*y[:7], 100, *y[8:]]).coef_).all()
+        assert (fitted(X, [*y[:7], 1e9, *y[8:]]).coef_ != without.coef_).any()
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """ε of a Gaussian mechanism by its exact trade-off (Balle and Wang, 2018), solved here."""
+    lost = lambda at: norm.cdf(mu / 2 - at / mu) - np.exp(at) * norm.cdf(-mu / 2 - at / mu) - delta  # noqa: E731
+    return float(brentq(lost, 1e-9, 50.0, xtol=1e-12))
+
+
+@pytest.mark.parametrize("epsilon", [0.5, 3.0])
+def test_the_price_of_both_relations_follows_from_noise_clip_and_rounds(epsilon: float) -> None:
+    model = fitted(epsilon=epsilon)
+    plan = model.plan_
+    moved = plan.settings.clip / plan.noise * np.sqrt(plan.settings.rounds)  # by adding one unit
+    assert model.guarantee_.epsilon == pytest.approx(gaussian_epsilon(moved, 1e-5), rel=1e-4)
+    assert model.guarantee_.epsilon <= epsilon
+    [other] = model.guarantee_.also
+    assert other.epsilon == pytest.approx(gaussian_epsilon(2 * moved, 1e-5), rel=1e-4)
+    assert other.epsilon >= gaussian_epsilon(2 * moved, 1e-5)
+
+
+class TestTheAudit:
+    def planned(self) -> DirectPlan:
+        how: dict[str, Any] = {"n_classes": 0, "n_units": 2_000, "epsilon": 8.0, "delta": 1e-5, "rounds": 4}
+        return plan_direct(feature_map_for("linear", ROWS[:80]), ROWS[:80], **how)
+
+    def violated(self) -> bool:
+        plan, how = self.planned(), {"delta": 1e-5, "confidence": 1 - 1e-6, "runs": 4_000, "seed": 3}
+        return audit_rounds(plan, plan.event, ROWS[:80], **how).violated
+
+    @pytest.fixture(autouse=True)
+    def few_runs(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(audited, "_LEAST_NUMBERS", 400)
+        monkeypatch.setattr(audited, "_MOST_RUNS", 20)
+
+    def test_passes_rounds_as_they_are(self) -> None:
+        assert not self.violated()
+
+    def test_catches_rounds_without_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(descend, "discrete_gaussian", lambda sigma, shape, source: np.zeros(shape, dtype=np.int64))
+        assert self.violated()
+
+    def test_catches_residuals_that_are_not_clipped(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        def unclipped(z: Any, lengths: FloatArray, codes: IntArray, weights: FloatArray, grid: Grid) -> IntArray:
+            scaled = contributions.slopes(z, codes, weights, grid) * (2.0 ** (grid.k - grid.bits) / grid.clip)
+            return np.asarray(z.T @ np.trunc(scaled)).astype(np.int64)
+
+        monkeypatch.setattr(audited, "of_records", unclipped)
+        assert self.violated()
+
+
+class TestTheEstimator:
+    def test_learns_and_predicts_within_the_range(self) -> None:
+        model = fitted(epsilon=2.0)
+        assert model.score(ROWS[HELD], TARGETS[HELD]) > 0.7
+        far = model.predict(np.array([[1e6, 0, 0], [-1e6, 0, 0]]))
+        assert (far >= 0).all()
+        assert (far <= 100).all()
+        again = model.set_params(target_range=(0, 1)).predict(ROWS[HELD])  # of a next fit
+        assert again.max() > 1
+
+    def test_an_offset_and_a_unit_of_the_target_change_nothing_but_the_unit(self) -> None:
+        part = slice(POOL, POOL + PRIVATE)
+        shifted = fitted(y=(TARGETS[part] - 30) * 8, target_range=(-240, 560))
+        assert np.allclose(shifted.predict(ROWS[HELD]), (fitted().predict(ROWS[HELD]) - 30) * 8, atol=0.05)
+
+    @pytest.mark.parametrize(
+        "how", [{"groups": np.arange(PRIVATE) // 4, "n_records": PRIVATE // 4}, {"n_records": None}]
+    )
+    def test_persons_and_a_number_that_was_read(self, how: dict[str, Any]) -> None:
+        model = fitted(epsilon=4.0, **how)
+        assert model.guarantee_.unit == ("person" if "groups" in how else "record")
+        assert bool(model.guarantee_.also) == ("groups" in how)
+        assert model.score(ROWS[HELD], TARGETS[HELD]) > 0.3
+
+    def test_a_schema_stands_in_for_public_rows_and_rows_of_length_one_for_both(self) -> None:
+        frame = pl.DataFrame({name: ROWS[:, place] for place, name in enumerate("abc")})
+        private, part = frame[POOL : POOL + PRIVATE], slice(POOL, POOL + PRIVATE)
+        drawn = estimator(epsilon=4.0).fit(private, TARGETS[part], schema=dict.fromkeys("abc", (-6.0, 6.0)))
+        assert drawn.score(frame[POOL + PRIVATE :], TARGETS[HELD]) > 0.6
+        bare = estimator(epsilon=4.0).fit(ROWS[part], TARGETS[part])
+        assert bare.score(ROWS[HELD], TARGETS[HELD]) > 0.6
+
+    def test_check_says_what_the_fit_does_and_charges_nothing(self) -> None:
+        part = slice(POOL, POOL + PRIVATE)
+        seen = quorate.check(estimator(), ROWS[part], TARGETS[part], public=PublicPool(ROWS[:POOL]))
+        assert seen.found["target_range"] == [0.0, 100.0]
+        assert "classes" not in seen.found
+        assert seen.found["rounds"] == fitted().plan_.settings.rounds
+        assert "a number from 0 to 100" in str(seen)
+        assert "Compare target_range= with y before it" in " ".join(str(seen).split())
+
+    def test_the_same_fit_costs_nothing_again_and_another_range_is_another_fit(self, tmp_path: Path) -> None:
+        path = tmp_path / "ledger.db"
+        first = fitted(ledger=path, unsafe_noise_seed=None)
+        assert (fitted(ledger=path, unsafe_noise_seed=None).coef_ == first.coef_).all()
+        part = slice(POOL, POOL + PRIVATE)
+        public = PublicPool(ROWS[:POOL])
+        resumed = estimator(ledger=path, unsafe_noise_seed=None).resume(ROWS[part], TARGETS[part], public=public)
+        assert (resumed.coef_ == first.coef_).all()
+        other = estimator(ledger=path, unsafe_noise_seed=None, target_range=(0, 101))
+        with pytest.raises(PreconditionFailed):
+            other.resume(ROWS[part], TARGETS[part], public=public)
+        with pytest.raises(LedgerMismatch):
+            estimator(ledger=path, unsafe_noise_seed=None).resume(ROWS[part], TARGETS[part] + 1, public=public)
+        with Ledger(path) as ledger:
+            assert len(ledger.reservations()) == 1
+
+    def test_a_copy_predicts_and_the_file_opens_without_trust(self, tmp_path: Path) -> None:
+        import skops.io
+
+        model = fitted(unsafe_noise_seed=None)
+        assert (pickle.loads(pickle.dumps(model)).predict(ROWS[HELD]) == model.predict(ROWS[HELD])).all()  # noqa: S301
+        opened = skops.io.load(model.export(tmp_path / "model.skops"))
+        assert np.allclose(np.clip(opened.predict(ROWS[HELD]), 0, 100), model.predict(ROWS[HELD]))
+        assert not hasattr(clone(model), "model_")
+        with pytest.raises(SeededNoiseRefused):
+            fitted().export(tmp_path / "seeded.skops")
