@@ -258,6 +258,7 @@ class TestTheEstimator:
         with Ledger(path) as ledger:
             assert len(ledger.reservations()) == 1
 
+    @pytest.mark.heavy
     def test_a_copy_predicts_and_the_file_opens_without_trust(self, tmp_path: Path) -> None:
         import skops.io
 
