@@ -194,7 +194,7 @@ class TestPrivateRowsDecideOnNothing:
         assert nothing.n_rounds_ == nothing.plan_.settings.rounds
 
     @pytest.mark.heavy
-    @pytest.mark.filterwarnings("error")
+    @pytest.mark.filterwarnings("error", "ignore:rounds-tell-nothing")  # of no row, where the number is read
     @pytest.mark.parametrize("declared", [PRIVATE, None])
     @pytest.mark.parametrize("kind", [pl.DataFrame, pd.DataFrame, np.asarray, sparse.csr_matrix, list])
     def test_nor_no_row_at_all(self, table, kind, declared):

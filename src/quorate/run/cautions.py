@@ -270,8 +270,8 @@ def rounds_caution(share: float | None, n_units: int, unit: str) -> Finding:
         Severity.SERIOUS,
         f"the noise hides nearly all that {several(n_units, unit)} can tell: even the direction in which rows differ "
         f"most counts for {percent(share)} of itself. Where it was below {percent(LEAST_SHARE)}, models were mostly "
-        "no better than always saying the commonest class, and the budget would be spent for nothing. Raise "
-        "epsilon, bring more private rows, or leave out columns that say little"
+        "no better than one that predicts the same for every row, and the budget would be spent for nothing. "
+        "Raise epsilon, bring more private rows, or leave out columns that say little"
         if share < LEAST_SHARE
         else None,
     )
