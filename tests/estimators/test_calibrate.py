@@ -19,7 +19,7 @@ from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 
 WAYS: tuple[Any, ...] = (
     (PrivateClassifier, {"method": "votes", "n_teachers": 20, "n_jobs": 1}),
-    (PrivateClassifier, {"method": "direct"}),
+    pytest.param(PrivateClassifier, {"method": "direct"}, marks=pytest.mark.heavy),
     (PrivateLogisticRegression, {}),
 )
 

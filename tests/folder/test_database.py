@@ -19,7 +19,7 @@ from quorate.data import database, read_cells, read_data, spool
 from quorate.data.database import DatabaseQuery
 from quorate.data.stream import PartedFrame
 from quorate.errors import InvalidParameter, PreconditionFailed
-from quorate.folder.data_settings import same_source
+from quorate.folder.table_source import same_source
 
 ROWS = [(3, "P2", 40, 0.5, "north", "yes"), (1, "P1", 30, None, "O'Hara, 'é'", "no"), (2, "P2", 50, 1.5, None, "yes")]
 MAKE = "create table visits (id integer, person text, age integer, lab float, ward text, ill text)"

@@ -29,6 +29,7 @@ def document(section: str, key: str, value: Any) -> dict[str, Any]:
         ("data", "unit_name"): {"unit": "id"},
         ("data", "image_column"): {"images": "scans"},
         ("data", "evaluation_query"): {"evaluation": "sqlite:///file.db"},
+        ("data", "calibration_query"): {"calibration": "sqlite:///file.db"},
         ("mechanism", "strategy"): {"queries": 20},
     }
     base.setdefault(section, {}).update(beside.get((section, key), {}))

@@ -29,8 +29,8 @@ _TILTS = np.concatenate([np.geomspace(1e-3, 8.0, 60), [16.0, 32.0]])  # λ of th
 
 
 HOLDS_PRIVATE = (
-    "holds the private rows again, or some of them; a score on them would be published without a charge. Give public "
-    "rows with labels, about nobody in the private table, or leave it out"
+    "holds the private rows again, or some of them; what is made of them would be published without a charge. Give "
+    "public rows with labels, about nobody in the private table, or leave it out"
 )
 
 

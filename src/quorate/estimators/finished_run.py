@@ -19,7 +19,6 @@ from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, ac
 from quorate.estimators.decided import Scored
 from quorate.estimators.reporting import write_report
 from quorate.estimators.shown import ShownEstimator, Standing
-from quorate.folder.data_settings import is_there
 from quorate.folder.direct_run import NOTHING_TO_ASK
 from quorate.folder.exported import MANIFEST, read_exported
 from quorate.folder.folder import RunFolder
@@ -27,6 +26,7 @@ from quorate.folder.opened_student import student_from
 from quorate.folder.published import FACTS, STUDENT, is_finished, read_facts, read_published
 from quorate.folder.settings import read_settings
 from quorate.folder.student_rows import have_named_columns, public_table, reader_of, reader_of_columns
+from quorate.folder.table_source import is_there
 from quorate.report import Facts, render_text
 from quorate.report.sentences import left
 from quorate.report.words import Language

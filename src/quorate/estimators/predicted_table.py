@@ -17,7 +17,7 @@ from quorate.data.reading import column_names, has_named_columns
 from quorate.data.table_reader import TableReader
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.estimators.finished_run import FinishedRun
-from quorate.folder.data_settings import is_there
+from quorate.folder.table_source import is_there
 from quorate.release.keys import file_to_write
 from quorate.students import class_probabilities
 from quorate.types import Watch

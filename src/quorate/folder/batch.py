@@ -16,7 +16,7 @@ from quorate.data.reading import has_named_columns
 from quorate.data.stream import Workspace
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.choice import NOTHING_CHOSEN
-from quorate.folder.data_settings import DataSettings, same_source
+from quorate.folder.data_settings import DataSettings
 from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun, earlier_configs, has_begun, named_as_begun
 from quorate.folder.prepared import (
@@ -27,6 +27,7 @@ from quorate.folder.published import is_finished, read_facts
 from quorate.folder.sections import MechanismSettings
 from quorate.folder.settings import DECISION_THRESHOLD, Settings, arguments_of, settings_of
 from quorate.folder.stages import FolderStages
+from quorate.folder.table_source import same_source
 from quorate.folder.tables import (
     pool_of,
     private_ids,
@@ -43,6 +44,7 @@ from quorate.release.target import SEEDED_CLIENT, noise_and_key
 from quorate.run.hopeless import is_hopeless, refuse_hopeless
 from quorate.run.resources import allowed_memory
 from quorate.students.decision_threshold import require_probabilities
+from quorate.students.temperature import require_rows
 from quorate.voting.ask import reader_of
 from quorate.voting.config import RunConfig
 from quorate.voting.method import VOTES
@@ -96,7 +98,8 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
         )
         task = on_kept_pool(task, folder)
         require_probabilities(task.student.learner, settings.student.decision_threshold, name=DECISION_THRESHOLD)
-        return LoadedRun(folder, settings, task, None if data.evaluation is None else read_evaluation(data, task))
+        labelled = (read_labelled(data, task, key) for key in ("evaluation", "calibration"))
+        return LoadedRun(folder, settings, task, *labelled)
 
     patient = replace(config, allow_hopeless=True)
     run = named_as_begun(of, patient, folder)
@@ -196,24 +199,28 @@ def refuse_lost_key(folder: RunFolder) -> None:
         )
 
 
-def read_evaluation(data: DataSettings, task: Task) -> Evaluation:
-    """Read the public rows with labels, before anything is charged.
+def read_labelled(data: DataSettings, task: Task, key: str) -> Evaluation | None:
+    """Read public rows with labels, by their key, before anything is charged; None where there are none.
 
-    Raises DataRefused if they do not fit the task; or hold private records, whose score would be published at no
-    charge.
+    Raises DataRefused if they do not fit the task; or hold private records, of which a score or a temperature would be
+    published at no charge.
     """
-    assert data.evaluation is not None  # noqa: S101 - the caller's condition
+    given = data.tables.get(key)
+    if given is None:
+        return None
     drop = [*([data.unit] if data.unit else []), *data.drop]
-    table = read_public(data, data.evaluation, task.inputs.public, label=data.label, drop=drop)
-    refuse_other_columns(data, table.X, data.evaluation, task.inputs.public)
+    table = read_public(data, given, task.inputs.public, label=data.label, drop=drop)
+    refuse_other_columns(data, table.X, given, task.inputs.public)
     if task.draws_pool:
         rows = as_declared(task.inputs, table.X)
     else:
         reader = reader_of(task.inputs, task.views.student)
-        rows = reader.as_the_pool(table.X, data.evaluation.name, as_given=True)  # as private, so that they are known
-    task.views.student.check(rows, data.evaluation.name)
-    codes = encode_labels(table.y, task.inputs.classes, name=f"{data.evaluation.name}, column {data.label!r}")
-    if same_source(data.evaluation, data.private):
-        raise DataRefused(f"[data] evaluation {HOLDS_PRIVATE}")
-    refuse_private_rows(rows, task.inputs.records(), name="[data] evaluation")
+        rows = reader.as_the_pool(table.X, given.name, as_given=True)  # as private, so that they are known
+    task.views.student.check(rows, given.name)
+    codes = encode_labels(table.y, task.inputs.classes, name=f"{given.name}, column {data.label!r}")
+    if same_source(given, data.private):
+        raise DataRefused(f"[data] {key} {HOLDS_PRIVATE}")
+    refuse_private_rows(rows, task.inputs.records(), name=f"[data] {key}")
+    if key == "calibration":
+        require_rows(len(codes), name=f"[data] {key}")
     return Evaluation(rows, np.asarray(list(task.inputs.classes))[codes])

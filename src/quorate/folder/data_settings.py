@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD
 from quorate.arguments import column_names
@@ -22,14 +22,13 @@ from quorate.folder.section import (
     string,
     whole_number,
 )
+from quorate.folder.table_source import Source, source
 from quorate.students.scores import Judged, check_class_shares, check_scoring
 
 if TYPE_CHECKING:
     from quorate.data.column_kinds import GivenKinds
-    from quorate.data.database import DatabaseQuery
     from quorate.data.dialect import Dialect
 
-Source: TypeAlias = "Path | DatabaseQuery"
 DIALECT = ("separator", "encoding", "quote", "decimal", "thousands", "date_format", "missing")
 _OF_TEXT_TABLES = ("separator", "encoding", "quote")
 
@@ -128,6 +127,13 @@ class DataSettings:
     evaluation: Source | None = setting(
         string, "public rows with labels, to score the student on for free", default=None, example="evaluation.csv"
     )
+    calibration: Source | None = setting(
+        string,
+        "other public rows with labels, 50 or more: the scores of the published model are divided by the "
+        "[temperature](../how-to/calibrated-probabilities.md) under which they are most likely, for free. It may be "
+        "given after the run, too",
+        default=None, example="calibration.csv",
+    )  # fmt: skip
     score: str | None = setting(
         lambda name, value: check_scoring(value, name),
         "what the model is judged by in report, status and `check --rehearse`: scikit-learn's `\"accuracy\"`, "
@@ -210,6 +216,13 @@ class DataSettings:
     )  # fmt: skip
     public_query: str | None = setting(string, "likewise for `public`", default=None)
     evaluation_query: str | None = setting(string, "likewise for `evaluation`", default=None)
+    calibration_query: str | None = setting(string, "likewise for `calibration`", default=None)
+
+    @property
+    def tables(self) -> dict[str, Source]:
+        """Every table that is named, by its key, the private one first."""
+        named = {key: getattr(self, key) for key in ("private", "public", "evaluation", "calibration")}
+        return {key: table for key, table in named.items() if table is not None}
 
     @property
     def dialect(self) -> Dialect:
@@ -294,7 +307,7 @@ def data_settings(given: Mapping[str, Any], folder: Path, *, public: Source | No
             "[data] private_query says no order, and without [data] unit a record is known by its place; end it with "
             "order by and a key, or name the column of ids as unit"
         )
-    for key in ("public", "evaluation"):
+    for key in ("public", "evaluation", "calibration"):
         if f"{key}_query" in given and key not in given:
             raise InvalidParameter(
                 f"[data] {key}_query is put to a database, and [data] {key}, its URL, is missing; give it, or leave "
@@ -309,6 +322,7 @@ def data_settings(given: Mapping[str, Any], folder: Path, *, public: Source | No
         settings,
         private=private,
         evaluation=source(given, "evaluation", folder) if "evaluation" in given else None,
+        calibration=source(given, "calibration", folder) if "calibration" in given else None,
         class_shares=_class_shares(given, settings.classes),
     )
     if written := [key for key in DIALECT if key in given]:
@@ -325,7 +339,7 @@ def _check_dialect(data: DataSettings, written: list[str]) -> None:
 
     with naming({key: f"[data] {key}" for key in DIALECT}):
         dialect = data.dialect
-    tables = [path for path in (data.private, data.public, data.evaluation) if path is not None]
+    tables = list(data.tables.values())
     of_text = [key for key in written if key in _OF_TEXT_TABLES]
     if of_text and not any(is_delimited(path) for path in tables):
         raise InvalidParameter(
@@ -362,43 +376,6 @@ def declared_shares(data: DataSettings) -> dict[Label, float] | None:
     return {name: share for name, share in zip(data.classes, shares, strict=True) if share is not None}
 
 
-def source(data: Mapping[str, Any], key: str, folder: Path) -> Source:
-    """Read where a table is: a file, or a database with the query that is put to it.
-
-    `data`: what stands in ``[data]``, where `key` is. Raises InvalidParameter if one of the two is missing, or the URL
-    holds a password.
-    """
-    value, query = string(f"[data] {key}", data[key]), data.get(f"{key}_query")
-    if query is not None:
-        string(f"[data] {key}_query", query)
-    if "://" not in value:
-        if re.search(r"password\s*=", value, re.IGNORECASE):  # as libpq takes it too; a file that is not there is named
-            raise InvalidParameter(
-                f"[data] {key} holds a password, and is no URL of a database; write postgresql://user@host/database, "
-                "and give the password by the environment variable PGPASSWORD or in ~/.pgpass"
-            )
-        if query is not None:
-            raise InvalidParameter(
-                f"[data] {key}_query is put to a database, and {key} names a file; write its URL there, such as "
-                '"postgresql://user@host/database" or "sqlite:///file.db"'
-            )
-        return folder / value
-    from quorate.data.database import (  # here: who only looks at a run reads no table
-        SCHEMES,
-        DatabaseQuery,
-        is_database,
-    )
-
-    if not is_database(value):
-        raise InvalidParameter(f"[data] {key} is the URL of no database that is read; known: {', '.join(SCHEMES)}")
-    if query is None:
-        raise InvalidParameter(
-            f"[data] {key} is the URL of a database, and {key}_query is missing; write there what selects "
-            "the rows, ordered by a key"
-        )
-    return DatabaseQuery(value, query, f"[data] {key}", folder)
-
-
 def unit_word(column: str) -> str:
     """The word for whose data it is, from the name of the id column."""
     word = re.sub(r"([_\-\s]+[iI][dD]|(?<=[a-z])I[dD]|^[iI][dD])$", "", column.strip()).strip("_- ").lower()
@@ -417,30 +394,9 @@ def refuse_names_without_columns(data: DataSettings) -> None:
         return
     from quorate.data.reading import has_named_columns  # here: who only looks at a run reads no table
 
-    for table in (data.private, data.public, data.evaluation):
-        if table is not None and not has_named_columns(table, data.dialect):
+    for table in data.tables.values():
+        if not has_named_columns(table, data.dialect):
             raise InvalidParameter(
                 f"[data] {named[0]} names columns, and those of {table.name} have no names; leave it out, or save the "
                 "rows as CSV or Parquet"
             )
-
-
-def is_there(table: Source) -> bool:
-    """Tell whether there is such a file, folder or database file; of a pattern of names, whether any file has one."""
-    if isinstance(table, Path) and not table.exists():
-        from quorate.data.file_reading import files_of, is_partitioned  # here: who only looks at a run reads no table
-
-        return is_partitioned(table) and bool(files_of(table))
-    return table.exists()
-
-
-def same_source(one: Source, other: Source) -> bool:
-    """Tell whether two settings name one file, or parts of which one is the same, or one query of one database."""
-    from quorate.data.file_reading import files_of  # here: who only looks at a run reads no table
-
-    if isinstance(one, Path) or isinstance(other, Path):
-        if not (isinstance(one, Path) and isinstance(other, Path)):
-            return False
-        files = [{(s.st_dev, s.st_ino) for s in map(Path.stat, files_of(path))} for path in (one, other)]
-        return bool(files[0] & files[1])
-    return one.is_as(other)

@@ -28,7 +28,7 @@ from quorate.direct.spool import units_of
 from quorate.direct.task import DirectTask, left_out
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.findings import Finding, note
-from quorate.folder.data_settings import DataSettings, same_source
+from quorate.folder.data_settings import DataSettings
 from quorate.folder.folder import RunFolder
 from quorate.folder.notes import direct_notes, notes_on_ids
 from quorate.folder.prepared import (
@@ -39,6 +39,7 @@ from quorate.folder.prepared import (
 from quorate.folder.published import POOL
 from quorate.folder.settings import Settings, arguments_of, settings_of
 from quorate.folder.stages import FolderStages
+from quorate.folder.table_source import same_source
 from quorate.folder.tables import (
     pool_of,
     private_ids,
@@ -58,6 +59,7 @@ from quorate.run.method import Method
 from quorate.run.progress import PARTS, duration
 from quorate.run.resources import allowed_memory
 from quorate.run.usable_rows import PrivateTable, UsableRows
+from quorate.students.temperature import require_rows
 from quorate.types import Secret, Watch
 
 NOTHING_TO_ASK = (
@@ -132,6 +134,14 @@ class DirectRun(PreparedRun):
             return None
         return self.score(model, self.evaluation.X, self.evaluation.truth)
 
+    def rows_to_calibrate(self, tell: Callable[[str], None] | None) -> Evaluation | None:
+        """Return them, unless private rows are among them, which its owner alone is told."""
+        if self.calibration is None or not self.task.records.are_in(self.calibration.X):
+            return self.calibration
+        if tell is not None:
+            tell(left_out("[data] calibration", "temperature"))
+        return None
+
     def files(self, result: DirectResult, facts: Facts) -> Mapping[str, str | bytes]:
         """Return the pool, where one was drawn."""
         return {POOL: parquet_of(self.task.schema.pool)} if self.task.drawn is not None else {}
@@ -182,7 +192,9 @@ def read_direct(
         terms=folder.terms(settings.budget.composition),
         watch=watch,
     )
-    return DirectRun(folder, settings, task, None if data.evaluation is None else _evaluation(data, task))
+    return DirectRun(
+        folder, settings, task, _labelled_rows(data, task, "evaluation"), _labelled_rows(data, task, "calibration")
+    )
 
 
 def _declared(settings: Settings, public: PublicPool | None) -> tuple[Any, int]:
@@ -214,27 +226,32 @@ def _feature_map(given: str | Path) -> Any:
         ) from None
 
 
-def _evaluation(data: DataSettings, task: DirectTask) -> Evaluation:
-    """Read the public rows with labels. Whether private ones are among them is asked once the rounds are over.
+def _labelled_rows(data: DataSettings, task: DirectTask, key: str) -> Evaluation | None:
+    """Read public rows with labels, by their key; whether private ones are among them is asked after the rounds.
 
     Raises DataRefused if they do not fit the pool, or are the private file.
     """
-    assert data.evaluation is not None  # noqa: S101 - the caller's condition
-    if same_source(data.evaluation, data.private):
+    given = data.tables.get(key)
+    if given is None:
+        return None
+    name = f"[data] {key}"
+    if same_source(given, data.private):
         raise DataRefused(
-            "[data] evaluation is the private file again; a score on it would be published without a charge. Give "
-            "public rows with labels, about nobody in the private table, or leave it out"
+            f"{name} is the private file again; what is made of it would be published without a charge. Give public "
+            "rows with labels, about nobody in the private table, or leave it out"
         )
     drop = [*([data.unit] if data.unit else []), *data.drop]
-    table = read_public(data, data.evaluation, task.schema.pool, label=data.label, drop=drop)
-    refuse_other_columns(data, table.X, data.evaluation, task.schema.pool)
-    rows, usable = task.schema.parsed(table.X, data.evaluation.name)
+    table = read_public(data, given, task.schema.pool, label=data.label, drop=drop)
+    refuse_other_columns(data, table.X, given, task.schema.pool)
+    rows, usable = task.schema.parsed(table.X, given.name)
     if not usable.all():
         raise DataRefused(
-            f"[data] evaluation, {data.evaluation.name}: a cell is none of what its column holds in the public pool; "
-            "mend it, or drop its row"
+            f"{name}, {given.name}: a cell is none of what its column holds in the public pool; mend it, or drop its "
+            "row"
         )
-    codes = encode_labels(table.y, task.classes, name=f"{data.evaluation.name}, column {data.label!r}")
+    codes = encode_labels(table.y, task.classes, name=f"{given.name}, column {data.label!r}")
+    if key == "calibration":
+        require_rows(len(codes), name=name)
     return Evaluation(task.schema.kinds(rows), np.asarray(list(task.classes))[codes])
 
 

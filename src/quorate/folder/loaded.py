@@ -15,7 +15,7 @@ from quorate.findings import Finding
 from quorate.folder import notes
 from quorate.folder.folder import RunFolder
 from quorate.folder.labels_file import labels_csv
-from quorate.folder.prepared import PreparedRun
+from quorate.folder.prepared import Evaluation, PreparedRun
 from quorate.folder.published import POOL, PROMPT
 from quorate.folder.settings import keys_of
 from quorate.folder.stages import FolderStages
@@ -110,6 +110,11 @@ class LoadedRun(PreparedRun):
         if self.evaluation is None:
             return None
         return self.score(model, self.task.views.student.kinds(self.evaluation.X), self.evaluation.truth)
+
+    def rows_to_calibrate(self, tell: Callable[[str], None] | None) -> Evaluation | None:
+        """Return them, where there are any; private rows among them were refused when they were read."""
+        rows = self.calibration
+        return None if rows is None else replace(rows, X=self.task.views.student.kinds(rows.X))
 
     def files(self, result: RunResult, facts: Facts) -> Mapping[str, str | bytes]:
         """Return the labels; the pool, where one was drawn; and a prompt of them where teachers are prompts."""

@@ -28,6 +28,7 @@ from quorate.run.check_result import CheckResult, Words
 from quorate.run.facts import RunMetadata
 from quorate.run.look import NO_LOOK
 from quorate.run.method import check_of
+from quorate.run.scores import with_temperature
 from quorate.types import Secret, Watch
 
 if TYPE_CHECKING:
@@ -126,13 +127,14 @@ def execute(
                 write_draft(folder, *method.draft(run.task, ledger.budget, metadata))
             task, result = method.go(run.task, ledger, stages=FolderStages(folder.private), watch=watch)
         run = replace(run, task=task)
-        model = run.published_model(result.model, run.pool_of_threshold())
+        calibrated, temperature = run.calibrated(result.model, tell)
+        model = run.published_model(calibrated, run.pool_of_threshold())
         scored, utility = run.score_published(model, tell), extra or Utility()
         metadata = replace(metadata, utility=utility if scored is None else replace(utility, student=scored))
         facts = replace(
             method.facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
         )
-    return publish(run, result, model, facts)
+    return publish(run, result, model, with_temperature(facts, temperature))
 
 
 def audit(run: PreparedRun, **how: Any) -> RunAudit:

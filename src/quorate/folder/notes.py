@@ -10,7 +10,8 @@ from quorate.data.reading import has_named_columns, read_table
 from quorate.data.rows import Rows
 from quorate.data.unit_ids import only_whole_ids, usable_slots
 from quorate.findings import Finding, note
-from quorate.folder.data_settings import DataSettings, same_source
+from quorate.folder.data_settings import DataSettings
+from quorate.folder.table_source import same_source
 from quorate.run.remarks import note_on_shared_ids, note_on_unseen_rows, notes_on_pool, remarks
 from quorate.types import Secret
 from quorate.voting.notes import note_on_mechanism
@@ -86,8 +87,8 @@ def notes_on_ids(data: DataSettings, unit_keys: Iterable[bytes]) -> Iterator[Fin
     if data.unit is None:
         return
     ids = set(unit_keys)
-    for path in (data.public, data.evaluation):
-        if path is None or not has_named_columns(path, data.dialect):
+    for key, path in data.tables.items():
+        if key == "private" or not has_named_columns(path, data.dialect):
             continue
         if data.unit not in column_names(path, data.dialect):
             continue

@@ -16,7 +16,7 @@ from quorate.data.formats import nearly
 from quorate.data.reading import has_named_columns
 from quorate.errors import InvalidParameter, PreconditionFailed, naming
 from quorate.folder.choice import Choice
-from quorate.folder.data_settings import DataSettings, declared_shares, is_there
+from quorate.folder.data_settings import DataSettings, declared_shares
 from quorate.folder.folder import RunFolder
 from quorate.folder.settings import (
     Settings,
@@ -27,6 +27,7 @@ from quorate.folder.settings import (
     settings_from,
     settings_of,
 )
+from quorate.folder.table_source import is_there
 from quorate.folder.tables import dropped_from_no_public_table, pool_of, read_pool, read_public, refuse_unknown_drop
 from quorate.mechanisms.schedule import open_fields
 from quorate.planning.learning_curve import LearningCurve

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from quorate.accounting import epsilon as price
 from quorate.accounting.figures import at_most
 from quorate.arguments import for_shell, shown
+from quorate.data import encode_labels
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import Rows
 from quorate.errors import NOTHING_CHARGED, NOTHING_MORE, BudgetExhausted, InvalidParameter, LedgerMismatch
@@ -45,6 +46,7 @@ from quorate.run.look import Look
 from quorate.run.method import Method
 from quorate.run.scores import most_important, score, with_decision, with_importances
 from quorate.students.decision_threshold import with_threshold
+from quorate.students.temperature import Temperature, at_temperature, fit_temperature, require_temperature
 from quorate.types import Secret
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """Public rows with labels, to score the student on: features ``(n, d)`` and true classes ``(n,)``."""
+    """Public rows with labels, to score or calibrate the student on: features ``(n, d)``, true classes ``(n,)``."""
 
     X: Any = field(repr=False)
     truth: NDArray[Any] = field(repr=False)
@@ -63,13 +65,14 @@ class Evaluation:
 class PreparedRun(ABC):
     """A run's folder, what it asks for, and the task that follows from its files; each method has one of its own.
 
-    `evaluation`: public rows with labels, where there are any.
+    `evaluation`: public rows with labels, where there are any. `calibration`: others.
     """
 
     folder: RunFolder
     settings: Settings
     task: Any
     evaluation: Evaluation | None
+    calibration: Evaluation | None
 
     @property
     @abstractmethod
@@ -126,6 +129,28 @@ class PreparedRun(ABC):
 
         `tell`: prints a line on the owner's terminal, and nowhere else.
         """
+
+    @abstractmethod
+    def rows_to_calibrate(self, tell: Callable[[str], None] | None) -> Evaluation | None:
+        """Return them as the model takes them; None where there are none, or private rows are among them.
+
+        `tell`: as for the score.
+        """
+
+    def calibrated(self, model: Any, tell: Callable[[str], None] | None) -> tuple[Any, Temperature | None]:
+        """Return the model at the temperature of ``[data] calibration``, and that; as it is where there is none."""
+        rows, classes = self.rows_to_calibrate(tell), list(self.settings.data.classes)
+        if rows is None:
+            return model, None
+        truth = encode_labels(rows.truth, classes, name="[data] calibration")
+        try:
+            require_temperature(model, len(truth), name="[data] calibration")
+        except InvalidParameter as refusal:  # of a model that was paid for: it is published as it is
+            if tell is not None:
+                tell(str(refusal))
+            return model, None
+        temperature = fit_temperature(model, rows.X, truth, classes)
+        return at_temperature(model, temperature.value), temperature
 
     @abstractmethod
     def files(self, result: Any, facts: Facts) -> Mapping[str, str | bytes]:
@@ -222,7 +247,7 @@ def readers_of(settings: Settings) -> tuple[tuple[str, str], ...]:
     from quorate.data.formats import reader_of  # here: a command that only looks at a run reads no table
 
     data = settings.data
-    found = [reader_of(path) for path in (data.private, data.public, data.evaluation) if path is not None]
+    found = [reader_of(path) for path in data.tables.values()]
     return tuple(dict.fromkeys(each for each in found if each is not None))
 
 

@@ -18,16 +18,7 @@ from typing import Any, Final, NoReturn
 from quorate.arguments import for_shell
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.folder.choice import Choice, choice_of_begun, is_open, with_choice
-from quorate.folder.data_settings import (
-    DataSettings,
-    Source,
-    data_settings,
-    is_there,
-    refuse_names_without_columns,
-    same_source,
-    source,
-    unit_word,
-)
+from quorate.folder.data_settings import DataSettings, data_settings, refuse_names_without_columns, unit_word
 from quorate.folder.folder import RunFolder
 from quorate.folder.section import no_section, read_section, settings_of_section
 from quorate.folder.sections import (
@@ -39,6 +30,7 @@ from quorate.folder.sections import (
     TeacherSettings,
     check_teachers,
 )
+from quorate.folder.table_source import Source, is_there, same_source, source
 from quorate.run.chosen_method import ChosenMethod, asked_for, choose_method
 from quorate.students.decision_threshold import DecisionThreshold, check_decision_threshold, require_pool
 from quorate.voting.models import EARLIER_TEACHER
@@ -190,7 +182,7 @@ def settings_of(root: Path) -> Settings:
     if not RunFolder(root).has_published:  # of a finished run they may be those of the next release
         refuse_more_than_the_cap(settings.run, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
     data = settings.data
-    files = {"[data] private": data.private, "[data] public": data.public, "[data] evaluation": data.evaluation}
+    files = {f"[data] {key}": table for key, table in data.tables.items()}
     for name, path in {**files, "[method] feature_map": settings.method.feature_map}.items():
         if path is not None and not isinstance(path, str) and not is_there(path):
             raise PreconditionFailed(no_file(name, path if isinstance(path, Path) else path.file, root))
@@ -200,6 +192,13 @@ def settings_of(root: Path) -> Settings:
             "[data] public is the private file again; every row of the pool is published, in effect. Give rows that "
             "may be shown and are about nobody in the private table"
         )
+    for key in ("public", "evaluation"):
+        other = getattr(data, key)
+        if data.calibration is not None and other is not None and same_source(data.calibration, other):
+            raise InvalidParameter(
+                f"[data] calibration is the file of [data] {key}, and a temperature is fitted on rows that are in "
+                f"neither: split them in two, or leave calibration out"
+            )
     return settings
 
 

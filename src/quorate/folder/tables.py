@@ -20,7 +20,8 @@ from quorate.data.rows import Rows, columns
 from quorate.data.stream import PartedFrame, Workspace
 from quorate.data.unit_ids import only_whole_ids
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
-from quorate.folder.data_settings import DataSettings, Source
+from quorate.folder.data_settings import DataSettings
+from quorate.folder.table_source import Source
 
 CELLS_IN_MEMORY = 1 << 28  # bytes of private cells that a direct run holds: a file of more is read part by part
 

@@ -57,6 +57,14 @@ def require_temperature(model: Any, n_rows: int, *, name: str) -> None:
             "it out, choose another student, or wrap the published model in scikit-learn's "
             'CalibratedClassifierCV(FrozenEstimator(model), method="temperature")'
         )
+    require_rows(n_rows, name=name)
+
+
+def require_rows(n_rows: int, *, name: str) -> None:
+    """Refuse fewer than 50 rows with labels; `name`: what gave them, as its user knows it.
+
+    Raises InvalidParameter.
+    """
     if n_rows < FEWEST:
         raise InvalidParameter(
             f"{name} got {n_rows} rows, and a temperature needs at least {FEWEST}; give more rows, or leave it out"

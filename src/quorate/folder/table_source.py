@@ -1,0 +1,74 @@
+"""Where a table of ``[data]`` is: in a file, in the files of a folder or a pattern of names, or in a database."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from quorate.errors import InvalidParameter
+from quorate.folder.section import string
+
+if TYPE_CHECKING:
+    from quorate.data.database import DatabaseQuery
+
+Source: TypeAlias = "Path | DatabaseQuery"
+
+
+def source(data: Mapping[str, Any], key: str, folder: Path) -> Source:
+    """Read where a table is: a file, or a database with the query that is put to it.
+
+    `data`: what stands in ``[data]``, where `key` is. Raises InvalidParameter if one of the two is missing, or the URL
+    holds a password.
+    """
+    value, query = string(f"[data] {key}", data[key]), data.get(f"{key}_query")
+    if query is not None:
+        string(f"[data] {key}_query", query)
+    if "://" not in value:
+        if re.search(r"password\s*=", value, re.IGNORECASE):  # as libpq takes it too; a file that is not there is named
+            raise InvalidParameter(
+                f"[data] {key} holds a password, and is no URL of a database; write postgresql://user@host/database, "
+                "and give the password by the environment variable PGPASSWORD or in ~/.pgpass"
+            )
+        if query is not None:
+            raise InvalidParameter(
+                f"[data] {key}_query is put to a database, and {key} names a file; write its URL there, such as "
+                '"postgresql://user@host/database" or "sqlite:///file.db"'
+            )
+        return folder / value
+    from quorate.data.database import (  # here: who only looks at a run reads no table
+        SCHEMES,
+        DatabaseQuery,
+        is_database,
+    )
+
+    if not is_database(value):
+        raise InvalidParameter(f"[data] {key} is the URL of no database that is read; known: {', '.join(SCHEMES)}")
+    if query is None:
+        raise InvalidParameter(
+            f"[data] {key} is the URL of a database, and {key}_query is missing; write there what selects "
+            "the rows, ordered by a key"
+        )
+    return DatabaseQuery(value, query, f"[data] {key}", folder)
+
+
+def is_there(table: Source) -> bool:
+    """Tell whether there is such a file, folder or database file; of a pattern of names, whether any file has one."""
+    if isinstance(table, Path) and not table.exists():
+        from quorate.data.file_reading import files_of, is_partitioned  # here: who only looks at a run reads no table
+
+        return is_partitioned(table) and bool(files_of(table))
+    return table.exists()
+
+
+def same_source(one: Source, other: Source) -> bool:
+    """Tell whether two settings name one file, or parts of which one is the same, or one query of one database."""
+    from quorate.data.file_reading import files_of  # here: who only looks at a run reads no table
+
+    if isinstance(one, Path) or isinstance(other, Path):
+        if not (isinstance(one, Path) and isinstance(other, Path)):
+            return False
+        files = [{(s.st_dev, s.st_ino) for s in map(Path.stat, files_of(path))} for path in (one, other)]
+        return bool(files[0] & files[1])
+    return one.is_as(other)
