@@ -304,7 +304,8 @@ def everything_told(root: Path, cli: Any) -> dict[str, str]:
     for path in sorted((root / "public").iterdir()):
         told[path.name] = path.read_text(encoding="utf-8")
     told["model"] = str(skops.io.load(root / "private" / "student.skops")[-1].coef_.tolist())
-    moving = r"[0-9a-f]{64}|\d{4}-\d\d-\d\dT[\d:+-]+"  # the ledger's head, and times
+    of_the_model = r'importances(?:"|&quot;): *\[[^]]*\]|Which columns the model looks at.*?</table>'
+    moving = rf"[0-9a-f]{{64}}|\d{{4}}-\d\d-\d\dT[\d:+-]+|(?s:{of_the_model})"  # the ledger's head, times, and these
     return {name: re.sub(moving, "#", text.replace("\\", "")).replace(root.name, "run") for name, text in told.items()}
 
 
