@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import pickle
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 
 from quorate import PrivateClassifier, PublicPool
 from quorate.errors import BudgetExhausted, InvalidParameter, PreconditionFailed
+from quorate.run.progress import say
 
 RNG = np.random.default_rng(0)
 X, POOL = RNG.normal(size=(400, 3)), PublicPool(RNG.normal(size=(60, 3)))
@@ -79,6 +82,13 @@ def test_a_direct_fit_predicts_reports_and_says_why_there_is_nothing_to_ask(
     assert clf.method_ == "votes"
     assert clf.released_.asked.all()
     assert not hasattr(clf, "n_rounds_")
+
+
+def test_a_line_for_a_closed_terminal_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed = io.StringIO()
+    closed.close()
+    monkeypatch.setattr(sys, "stderr", closed)
+    say("nobody reads this")
 
 
 def test_a_fit_goes_on_by_the_method_that_its_ledger_was_charged_for(tmp_path: Path) -> None:

@@ -73,6 +73,10 @@ def test_an_export_goes_all_the_way(tmp_path: Path, cli: Any, method: str, monke
     code, out, err = cli("check-export", "out")
     assert code == 0, err
     assert (tmp_path / "run" / "public" / "labels.csv").exists() == (method == "votes")
+    fitted = read_facts(tmp_path / "run").fitted
+    assert fitted is not None
+    assert fitted.importances is not None  # also of columns that are texts until they are read
+    assert fitted.importances[0].column == "Temperatur"
     raw = new.drop("Sepsis", "Patient").with_columns(pl.col("Temperatur").replace("", None))
     read = [quorate.load(tmp_path / place).predict(raw) for place in ("run", "out")]
     assert (read[0] == read[1]).all()

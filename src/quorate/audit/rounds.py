@@ -292,9 +292,8 @@ def _far_apart(plan: DirectPlan, rows: Rows, neighbours: Relation) -> tuple[tupl
     """Return two tables that differ in one unit, and weights at which the two contributions are far apart."""
     rng = np.random.default_rng(0)
     chosen = np.unique(np.linspace(0, rows.shape[0] - 1, _ROWS).astype(np.int64))
-    labels = np.linspace(0, plan.n_codes - 1, min(plan.n_codes, 4)).astype(
-        np.int64
-    )  # of a number, both ends among them
+    # Of a number, both ends of its range are among them.
+    labels = np.linspace(0, plan.n_codes - 1, min(plan.n_codes, 4)).astype(np.int64)
     units = np.array([(row, label) for row in chosen for label in labels], dtype=np.int64)
     steep = rng.normal(size=plan.start.shape)
     steep *= _STEEP / max(float(np.linalg.norm(steep)), 1e-300)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quorate.data.file_reading import files_of, state_of
+from quorate.data.file_reading import state_of
 from quorate.data.spool import Spool
 from quorate.errors import DataRefused, PreconditionFailed
 
@@ -225,13 +225,14 @@ class StreamedFrame:
     def _read(self, names: Sequence[str], start: int, n_rows: int) -> pl.DataFrame:
         import polars as pl
 
-        if state_of(self.path) != self._seen:
+        state = state_of(self.path)
+        if state != self._seen:
             raise PreconditionFailed(f"{self.called} was changed while it was read; start again")
         stored = [name for name in names if name not in self._empty]
         empty = [pl.lit(None, dtype=self._empty[name]).alias(name) for name in names if name in self._empty]
         try:
             rows = (
-                pl.scan_parquet(files_of(self.path), glob=False)
+                pl.scan_parquet([file for file, *_ in state], glob=False)
                 .select(stored or self.columns[:1])
                 .slice(start, n_rows)
                 .collect()

@@ -177,8 +177,8 @@ def answer_of(plan: DirectPlan, pool: Any) -> bytes:
 
 def _ask_workers(connection: Connection, public: Stored, answer: bytes) -> None:
     """Ask each worker that is there for its answer, before anything is charged."""
-    asked = (str(connection.folder), public, connection.environment)
-    for address, said in sorted(connection.call(lambda: connection.client.run(answer_there, *asked)).items()):
+    arguments = (str(connection.folder), public, connection.environment)
+    for address, said in sorted(connection.call(lambda: connection.client.run(answer_there, *arguments)).items()):
         if isinstance(said, str):
             raise PreconditionFailed(said)
         if said != answer:
@@ -291,16 +291,16 @@ def _units(folder: Path, side: PublicSide, part: tuple[Stored, tuple[Stored, ...
     """Return the coordinates of a part: kept from an earlier round, or made anew."""
     from quorate.ensemble.workers.cluster.exchange import take
 
-    told, pieces = part
-    if told in _coordinates:
-        return _coordinates[told]
-    codes, units = take(folder, told)
+    labels, pieces = part  # the file of classes and units, by which the part is known
+    if labels in _coordinates:
+        return _coordinates[labels]
+    codes, units = take(folder, labels)
 
     def rows() -> Iterator[tuple[NDArray[np.int64], Any]]:
         for stored in pieces:
             yield from take(folder, stored)
 
-    made = units_of(side.plan.coordinates, PartOfRows(side.pool[:1], codes, units, rows), threads=Threads(1))
-    if sum(kept.spool.size for kept in _coordinates.values()) + made.spool.size <= _KEPT:
-        _coordinates[told] = made
-    return made
+    summed = units_of(side.plan.coordinates, PartOfRows(side.pool[:1], codes, units, rows), threads=Threads(1))
+    if sum(kept.spool.size for kept in _coordinates.values()) + summed.spool.size <= _KEPT:
+        _coordinates[labels] = summed
+    return summed

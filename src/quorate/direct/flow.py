@@ -49,7 +49,7 @@ def published_model(
 ) -> Any:
     """Return a Pipeline of scikit-learn's own parts: encoder (where there is one), feature map, linear model.
 
-    The model is a classifier, or a ``LinearRegression`` where there is a range, whose ends cut off its predictions.
+    The model is a classifier, or a ``LinearRegression`` where there is a range, beyond which its predictions may lie.
     It takes features as they are and not as integers on a grid: its scores differ from those of the rounds by rounding.
     """
     from sklearn.frozen import FrozenEstimator

@@ -105,9 +105,7 @@ class Decided(Scored):
     class_shares: Mapping[Any, float] | None
     _moved: tuple[Any, Any, Any] | None = None  # rule and shares, the published model, and what predicts by the rule
     _looked: tuple[Any, tuple[ColumnImportance, ...] | None] | None = None  # the published model, and at which columns
-    _calibrated: tuple[Any, Temperature] | None = (
-        None  # the model as the fit left it, and what its scores are divided by
-    )
+    _calibrated: tuple[Any, Temperature] | None = None  # the model as it was fitted, and what divides its scores
 
     @property
     def decision_threshold_(self) -> float:

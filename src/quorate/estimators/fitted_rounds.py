@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -20,7 +18,7 @@ from quorate.ledger import Budget, Ledger
 from quorate.release import Account, GivenLedger, RollbackGuard, session
 from quorate.report import Facts, Utility
 from quorate.run.facts import RunMetadata
-from quorate.run.progress import progress
+from quorate.run.progress import progress, say
 from quorate.types import IntArray
 
 _MADE_OF = {"evaluation": "score", "calibration": "temperature"}  # public rows with labels, and what they give
@@ -59,8 +57,7 @@ class FittedRounds:
         codes = encode_labels(y, self.task.classes, name=f"{name} labels")
         if self.task.may_score(rows):
             return codes
-        with suppress(Exception):  # no terminal, or a closed one
-            sys.stderr.write(f"{left_out(name, _MADE_OF[name])}\n")  # neither a warning nor a log
+        say(left_out(name, _MADE_OF[name]))
         return None
 
     def facts(self, given: GivenLedger, utility: Utility) -> Facts:

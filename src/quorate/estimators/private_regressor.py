@@ -39,7 +39,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
     epsilon, delta : float
         What this fit may cost; ε > 0, 0 < δ < 1. There is no default.
     feature_map, text, marginals, rounds, clip, n_records, unit, whole_ids, neighbours, scheduler
-        As for :class:`~quorate.PrivateLogisticRegression`; `clip` is in half widths of the range times coordinates.
+        As for :class:`~quorate.PrivateLogisticRegression`; `clip` is in widths of the range times coordinates.
     ledger, unsafe_noise_seed, verbose
         As for :class:`~quorate.PrivateLogisticRegression`.
 

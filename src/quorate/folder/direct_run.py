@@ -120,7 +120,7 @@ class DirectRun(PreparedRun):
         """The pool, public or drawn, as the model reads it."""
         return self.task.schema.pool, self.task.schema.kinds
 
-    def pool_of_threshold(self) -> Any:
+    def pool_as_taken(self) -> Any:
         """Return the public rows as the model takes them; None where there are none of which labels are alike."""
         return self.task.schema.kinds(self.task.schema.pool) if self.task.has_public_pool else None
 

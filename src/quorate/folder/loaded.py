@@ -101,7 +101,7 @@ class LoadedRun(PreparedRun):
         """The pool, public or drawn, as the student reads it."""
         return self.task.inputs.public, self.task.views.student.kinds
 
-    def pool_of_threshold(self) -> Any:
+    def pool_as_taken(self) -> Any:
         """Return the public rows as the student takes them; None where there are none of which labels are alike."""
         return None if self.task.draws_pool else self.task.views.student.kinds(self.task.inputs.public)
 

@@ -128,7 +128,7 @@ def execute(
             task, result = method.go(run.task, ledger, stages=FolderStages(folder.private), watch=watch)
         run = replace(run, task=task)
         calibrated, temperature = run.calibrated(result.model, tell)
-        model = run.published_model(calibrated, run.pool_of_threshold())
+        model = run.published_model(calibrated, run.pool_as_taken())
         scored, utility = run.score_published(model, tell), extra or Utility()
         metadata = replace(metadata, utility=utility if scored is None else replace(utility, student=scored))
         facts = replace(
@@ -177,4 +177,4 @@ def publish(run: PreparedRun, result: Any, model: Any, facts: Facts) -> Facts:
     rows = student_file(pool, kinds, images=run.settings.data.images is not None)
     rows = replace(rows, columns=published_columns(run.settings, result.model, pool))
     more, seeded = run.files(result, facts), run.task.noise.seeded
-    return publish_run(run.folder, model, facts, more, pool=pool, rows=rows, seeded=seeded)
+    return publish_run(run.folder, model, facts, more, pool=run.pool_as_taken(), rows=rows, seeded=seeded)

@@ -120,8 +120,8 @@ class PreparedRun(ABC):
         """The public rows whose columns the published model takes, and what each column is read as."""
 
     @abstractmethod
-    def pool_of_threshold(self) -> Any:
-        """Return public rows as the model takes them, on which a decision threshold is chosen; None where none are."""
+    def pool_as_taken(self) -> Any:
+        """Return the public rows as the model takes them; None where they were drawn, so that their labels are none."""
 
     @abstractmethod
     def score_published(self, model: Any, tell: Callable[[str], None] | None) -> Score | None:
@@ -356,7 +356,7 @@ def publish_run(
     `model`: the student.
     `made`: what the report says.
     `more`: files of the method, by their names.
-    `pool`: the public rows, as the student takes them.
+    `pool`: the public rows as the student takes them, or None.
     `rows`: what the student takes.
     `seeded`: whether the noise was seeded: then the student stays on the private side.
 

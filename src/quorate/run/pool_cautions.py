@@ -166,7 +166,7 @@ class OtherEntries:
         """What the column holds, public entries quoted."""
         quoted = ", ".join(repr(each) for each in self.some)
         said = f" (numbers with {' and '.join(self.written)})" if self.written else ""
-        return f"column {self.column!r}, {self.numbers:.0%} numbers: {quoted}{said}"
+        return f"column {self.column!r}, {100 * self.numbers:.0f} % numbers: {quoted}{said}"
 
 
 def mostly_numbers(pool: Rows) -> list[OtherEntries]:
@@ -362,8 +362,6 @@ def _mostly(columns_: Sequence[OtherEntries], pool: str) -> Finding:
         f"word of its own, since not all are plain ones: {'; '.join(each.words for each in columns_)}. Write plain "
         "numbers (12.5) in all tables; in a folder [data] missing lists what stands for a missing value"
     )
-    if all(each.numbers for each in columns_):  # else none could be read, and to name it so is refused
-        words += "; or name such a column as numeric, and what is no number counts as missing"
     return caution(MOSTLY_NUMBERS, Severity.WARNING, words if columns_ else None)
 
 

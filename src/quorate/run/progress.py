@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -96,8 +96,9 @@ def duration(seconds: float) -> str:
 
 
 def say(line: str) -> None:
-    """Write a line where progress is shown."""
-    sys.stderr.write(f"{line}\n")
+    """Write a line where progress is shown: neither a warning nor a log, and nothing where nobody reads."""
+    with suppress(Exception):  # no terminal, or a closed one
+        sys.stderr.write(f"{line}\n")
 
 
 @contextmanager

@@ -321,7 +321,7 @@ def _published(root: Path, combined: Combined, done: VotesReleased, noise: Noise
         made = told.facts(ledger)
     rows = student_file(combined.side.pool, view.kinds, images=False)
     more = {"labels.csv": done.files["labels.csv"].decode("utf-8")}
-    return publish_run(folder, model, made, more, pool=combined.side.pool, rows=rows, seeded=noise.seeded)
+    return publish_run(folder, model, made, more, pool=view.kinds(combined.side.pool), rows=rows, seeded=noise.seeded)
 
 
 def _accepted(folder: RunFolder) -> dict[str, dict[str, str]]:
