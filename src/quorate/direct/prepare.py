@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from quorate.ambient import one_thread
@@ -13,6 +14,7 @@ from quorate.data.declared_schema import Schema as DeclaredSchema
 from quorate.data.feature_maps.named import default_map_before, feature_map_for
 from quorate.data.labels import codes_of
 from quorate.data.rows import without_columns
+from quorate.data.target_range import TargetRange
 from quorate.direct.before_pool import BeforePool, DrawnPool, before_pool, feature_map_of, plan_on
 from quorate.direct.config import (
     DirectConfig,
@@ -30,15 +32,13 @@ from quorate.errors import InvalidParameter
 from quorate.noise import NoiseSource
 from quorate.release.session import LedgerTerms
 from quorate.release.target import client_of, floor_budget
-from quorate.run.drawn_pool import (
-    counted_rows,
-)
+from quorate.run.drawn_pool import counted_rows
 from quorate.run.progress import in_parts
 from quorate.run.schema import Schema
 from quorate.run.stage_store import NoStages, StageStore
 from quorate.run.unit import unit_of
 from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
-from quorate.types import IntArray, Secret, Watch
+from quorate.types import Secret, Watch
 
 
 @one_thread()
@@ -70,20 +70,14 @@ def prepare_direct(
     if (begun_task := _begun_without_marginals(config, X, y, stages=stages, terms=terms, **arguments)) is not None:
         return begun_task
     epsilon, delta = floor_budget(config.epsilon, config.delta)
-    target_range = config.target_range
-    classes = check_classes(config.classes) if target_range is None else ()
+    classes = check_classes(config.classes) if config.target_range is None else ()
     declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
     unit = unit_of(config.unit, grouped=groups is not None)
     schema = schema_of(config, X, public)
     refuse_forms(X, y, groups, public)
     config, drawn = _with_default_named(config, public)
     table = PrivateTable.of(schema, X if drawn is None else without_columns(X, drawn.dropped))
-    digests, records = table.known(in_parts(watch, "private rows"))
-
-    def codes_in(part: list[Any]) -> IntArray:
-        return codes_of(part, classes) if target_range is None else target_range.steps_of(part)
-
-    labels, slots = labels_and_slots(y, groups, len(digests), codes=codes_in)
+    digests, records, labels, slots = _read(table, y, groups, classes, config.target_range, watch)
     private = UsableRows.of(table, labels, slots, grouped=groups is not None)
     n_units = declared or max(private.n_slots, 1)
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, "epsilon": epsilon, "delta": delta}
@@ -112,11 +106,25 @@ def prepare_direct(
         plan_key=plan_key,
         records=records,
         composition=config.composition,
-        target_range=target_range,
+        target_range=config.target_range,
         scheduler=config.scheduler,
         drawn=None if before is None else DrawnPool(before, Secret(counted_rows(slots, run_key)), run_key),
     )
     return task if kept is None or drawn is None else _with_kept_pool(task, drawn, kept, stages)
+
+
+def _read(
+    table: PrivateTable,
+    y: Any,
+    groups: Any | None,
+    classes: Sequence[Any],
+    target_range: TargetRange | None,
+    watch: Watch | None,
+) -> tuple[Any, PrivateRecords, Any, Any]:
+    """Return each row's digest, record, code of its label (or step in the range of numbers) and slot of its unit."""
+    digests, records = table.known(in_parts(watch, "private rows"))
+    codes = partial(codes_of, classes=classes) if target_range is None else target_range.steps_of
+    return digests, records, *labels_and_slots(y, groups, len(digests), codes=codes)
 
 
 def _found(

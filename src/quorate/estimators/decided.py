@@ -176,24 +176,24 @@ class Decided(Scored):
             )
         return column_importances(model, pool)
 
+    @abstractmethod
     def _published(self) -> tuple[Any, Any]:
         """Return the fitted model, and the public rows as it takes them; None where there are none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _publish(self, model: Any) -> None:
         """Put a model in the place of the published one."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _seen(self, X: Any) -> Any:
         """Return public rows as the model takes them."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _public_codes(self, X: Any, y: Any, name: str) -> IntArray | None:
         """Return the codes of labels of public rows; None where private records are found among them, and that is told.
 
         `name`: what messages call the rows.
         """
-        raise NotImplementedError
 
     def _rule(self, classes: Any) -> DecisionThreshold:
         """Return the rule that was asked for, or refuse it: before anything is charged."""

@@ -191,10 +191,7 @@ def plan(
         n_labelled=n_labelled,
     )
     basis = _notes_of_curve(curve, rehearsals, made.first, side, how=rehearse) if curve else notes_of(rehearsals)
-    minded = [f"{row.name}: {row.mind}" for row in made.rows if row.mind]
-    return _printed(
-        made, [*basis, *minded, *_no_gain(made), *_few_rows(facts, "rules" if curve else rehearse)], teacher
-    )
+    return _printed(made, basis, _few_rows(facts, "rules" if curve else rehearse), teacher)
 
 
 def _judged(scoring: Any, class_shares: Any, classes: Sequence[Any]) -> Judged:
@@ -242,9 +239,11 @@ class PrintedPlan(Plan):
         return render_plan(self)
 
 
-def _printed(made: Plan, notes: Sequence[str], teacher: Any) -> PrintedPlan:
+def _printed(made: Plan, basis: Sequence[str], few_rows: Sequence[str], teacher: Any) -> PrintedPlan:
     values: dict[str, Any] = {each.name: getattr(made, each.name) for each in fields(made)}
-    return PrintedPlan(**{**values, "notes": (*made.notes, *notes, *_note_on_teachers(teacher))})
+    minded = [f"{row.name}: {row.mind}" for row in made.rows if row.mind]
+    notes = (*made.notes, *basis, *minded, *_no_gain(made), *few_rows, *_note_on_teachers(teacher))
+    return PrintedPlan(**{**values, "notes": notes})
 
 
 def _curve(given: Sequence[tuple[float, float]] | LearningCurve | None, n_classes: int) -> LearningCurve | None:
