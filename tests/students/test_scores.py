@@ -154,8 +154,11 @@ def test_what_no_threshold_can_be_made_of_is_refused_in_a_line() -> None:
         assert "\n" not in str(refusal.value)
     costs: Any
     for costs, said in (
-        ({"false_negative": 1}, "has the keys false_negative and false_positive, and got 'false_negative'; give what"),
-        ({"yes": 1, "no": 10}, "has the keys false_negative and false_positive, and got 'yes', 'no'"),
+        (
+            {"false_negative": 1},
+            "must have the keys false_negative and false_positive, got {'false_negative': 1}; give what",
+        ),
+        ({"yes": 1, "no": 10}, "must have the keys false_negative and false_positive, got {'yes'"),
         ({"false_negative": 0, "false_positive": 1}, r"decision_threshold\['false_negative'\] must be a number > 0"),
         ({"false_negative": 1, "false_positive": "much"}, r"decision_threshold\['false_positive'\] must be a number"),
         ({"false_negative": 1e300, "false_positive": 1e-300}, "differ by too much; give a number"),
