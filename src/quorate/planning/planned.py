@@ -180,11 +180,7 @@ def plan(
     side, facts = _as_default_models_see(side, facts, Models(teacher, student))
     commonest, curve = _share_of_commonest(commonest, facts.n_classes), _curve(learning_curve, facts.n_classes)
     used = Models(teacher, student, feature_map, models_of(models))
-    labels = {
-        "y_public": y_public,
-        "evaluation": evaluation,
-        "judged": _judged(scoring, class_shares, classes or ()),
-    }
+    labels = {"y_public": y_public, "evaluation": evaluation, "judged": _judged(scoring, class_shares, classes or ())}
     rehearsals = _rehearsals(facts, side, classes, used, curve, how=rehearse, commonest=commonest, **labels)
     plan_ = plan_votes(
         facts,
