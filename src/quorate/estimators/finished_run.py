@@ -224,12 +224,12 @@ class FinishedRun(Scored, ShownEstimator):
         folder = RunFolder(root)
         self._is_run = folder.settings.exists() or folder.private.exists()
         if self._is_run:
-            found = read_facts(root)
+            facts = read_facts(root)
             seeded = folder.private / STUDENT  # a seeded run keeps its student there
-            content = seeded.read_bytes() if found.seeded else read_published(folder, STUDENT)
+            content = seeded.read_bytes() if facts.seeded else read_published(folder, STUDENT)
             anew = f"quorate run {for_shell(root)} writes it anew"
         elif (root / MANIFEST).exists():
-            found = Facts.from_json(read_exported(root, FACTS).decode("utf-8"))
+            facts = Facts.from_json(read_exported(root, FACTS).decode("utf-8"))
             content, anew = read_exported(root, STUDENT), "export the run again"
         else:
             raise PreconditionFailed(_no_run(root))
@@ -242,7 +242,7 @@ class FinishedRun(Scored, ShownEstimator):
                 setattr(self, name, getattr(self.student_, name))
         self._asked: Any = None
         self._reader = None
-        self._show(found)
+        self._show(facts)
 
     def _show(self, found: Facts) -> None:
         self._facts = found
