@@ -32,13 +32,18 @@ def command(run: Path, table: Path, out: Path, keep: tuple[str, ...], as_json: b
     from quorate.estimators.predicted_table import predict_table
 
     finished = load(run)
+    lines: list[str] = []
     with progress(quiet=as_json) as watch:
-        n_rows = predict_table(finished, table, out, keep=keep, watch=watch)
+        n_rows = predict_table(finished, table, out, keep=keep, watch=watch, tell=lines.append)
     seeded = finished.facts().seeded
     if as_json:
-        print_json({"out": str(out), "rows": n_rows, "classes": finished.classes_.tolist(), "seeded": seeded})
+        print_json(
+            {"out": str(out), "rows": n_rows, "classes": finished.classes_.tolist(), "notes": lines, "seeded": seeded}
+        )
         return
     click.echo(f"wrote {out} ({several(n_rows, 'row')})")
+    for line in lines:
+        click.echo(f"note: {line}", err=True)
     if (run / "quorate.toml").exists():  # an exported folder has nothing to export
         click.echo(f"for ONNX runtime: quorate export {for_shell(run)} --to outbox --model onnx", err=True)
     if seeded:
