@@ -33,6 +33,7 @@ from quorate.report.sentences import left
 from quorate.report.words import Language
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
+from quorate.students.prediction_sets import Limits
 from quorate.types import FloatArray
 
 VOTED_ELSEWHERE = {"declared", "sites"}  # partitions of runs that have no private table here
@@ -86,6 +87,7 @@ class FinishedRun(Scored, ShownEstimator):
     """
 
     _reader: TableReader | None
+    _calibrates = "name a table of them as [data] calibration in quorate.toml, and quorate run again, which is free"
 
     def __init__(self, path: str | Path, *, trusted: Sequence[str] = ()) -> None:
         self.path = path
@@ -108,6 +110,12 @@ class FinishedRun(Scored, ShownEstimator):
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the student's ``(n_points, n_classes)`` probabilities, in the order of :attr:`classes_`."""
         return class_probabilities(self._fitted(), self._read(X), self.classes_.tolist())
+
+    def _limits(self) -> Limits:
+        self._fitted()
+        fitted = self._facts.fitted
+        sets = None if fitted is None else fitted.prediction_sets
+        return super()._limits() if sets is None else sets.limits
 
     @act()
     def ask(self, X: Any) -> list[Any]:
