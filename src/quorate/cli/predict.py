@@ -39,18 +39,20 @@ def command(run: Path, table: Path, out: Path, keep: tuple[str, ...], coverage: 
     from quorate.estimators.predicted_table import predict_table
 
     finished = load(run)
+    lines: list[str] = []
     with progress(quiet=as_json) as watch:
-        n_rows = predict_table(finished, table, out, keep=keep, coverage=coverage, watch=watch)
+        n_rows = predict_table(finished, table, out, keep=keep, coverage=coverage, watch=watch, tell=lines.append)
     seeded = finished.facts().seeded
     if as_json:
         promise = {} if coverage is None else {"sets": asdict(finished.coverage_promise(coverage))}
-        print_json(
-            {"out": str(out), "rows": n_rows, "classes": finished.classes_.tolist(), "seeded": seeded, **promise}
-        )
+        classes = finished.classes_.tolist()
+        print_json({"out": str(out), "rows": n_rows, "classes": classes, "notes": lines, "seeded": seeded, **promise})
         return
     click.echo(f"wrote {out} ({several(n_rows, 'row')})")
     if coverage is not None:
         click.echo(f"sets: {finished.coverage_promise(coverage)}")
+    for line in lines:
+        click.echo(f"note: {line}", err=True)
     if (run / "quorate.toml").exists():  # an exported folder has nothing to export
         click.echo(f"for ONNX runtime: quorate export {for_shell(run)} --to outbox --model onnx", err=True)
     if seeded:

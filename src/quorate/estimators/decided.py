@@ -263,20 +263,20 @@ class Decided(Scored):
             return model
         moved = self._moved
         if moved is None or moved[0] != (rule, shares) or moved[1] is not model:
-            made = with_threshold(model, rule, classes=classes, shares=shares, pool=pool)
-            self._moved = moved = ((rule, shares), model, made)
+            predicting = with_threshold(model, rule, classes=classes, shares=shares, pool=pool)
+            self._moved = moved = ((rule, shares), model, predicting)
         return moved[2]
 
     def _scored(self, X: Any, codes: Any, scoring: str | None) -> Score:
         """Return what a report says of the model on public rows with labels."""
         classes = self.classes_.tolist()
-        given = None if scoring is None else one_of("scoring", scoring, SCORINGS)
+        chosen = None if scoring is None else one_of("scoring", scoring, SCORINGS)
         return score(
             self,
             X,
             np.asarray(self.classes_)[codes],
             classes,
-            scoring=given,
+            scoring=chosen,
             shares=self._class_shares(classes),
             moved=decides_from(self._deciding()),
         )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from quorate.data.dialect import Dialect
 from quorate.data.file_reading import files_of
 from quorate.data.formats import TableFormat, format_for, require_column
 from quorate.data.reading import column_names, has_named_columns
-from quorate.data.table_reader import TableReader
+from quorate.data.table_reader import TableReader, unread_in_words
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.estimators.finished_run import FinishedRun
 from quorate.folder.table_source import is_there
@@ -39,6 +40,7 @@ def predict_table(
     keep: Sequence[str] = (),
     coverage: float | None = None,
     watch: Watch | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> int:
     """Write a class, and a probability of each class where the model has them, for each row of a table.
 
@@ -47,7 +49,8 @@ def predict_table(
     is whole.
     `keep`: columns of the table that are written before the predictions, such as an id. `coverage`: where it is given,
     a column for each class tells whether it is in the prediction set of that coverage. `watch`: ``watch(stage, done,
-    total)``, in files and parts of them. Returns the number of rows. Raises InvalidParameter, DataRefused or
+    total)``, in files and parts of them. `tell`: takes a line on cells that count as missing though something stands
+    in them, if there are any. Returns the number of rows. Raises InvalidParameter, DataRefused or
     PreconditionFailed, with one line for each file that cannot be read or lacks a column; nothing is written then.
     """
     import polars as pl
@@ -63,7 +66,7 @@ def predict_table(
     columns = _columns_of(reader, table, keep, dialect)
     if any(name in keep for name in (LABEL, *_probabilities(run), *_sets(run, limit))):
         raise InvalidParameter(f"--keep: a column of the output is called so already; rename it in {table}")
-    n_rows = 0
+    n_rows, unread = 0, Counter[str]()
     with tempfile.TemporaryDirectory(prefix=".predictions-", dir=out.parent) as folder:
         parts = []
         for number, (file, rows) in enumerate(_blocks(table, columns, dialect, watch)):
@@ -71,6 +74,7 @@ def predict_table(
             parts.append(Path(folder, f"{number:08}.parquet"))
             pl.DataFrame([*rows.select(keep), *predictions]).write_parquet(parts[-1])
             n_rows += rows.height
+            unread.update(reader.unread(rows))
         whole = Path(folder, f"whole{out.suffix}")
         scan = pl.scan_parquet(parts, glob=False)
         if out.suffix == ".parquet":
@@ -78,6 +82,8 @@ def predict_table(
         else:
             scan.sink_csv(whole)
         whole.replace(out)
+    if unread and tell is not None:
+        tell(unread_in_words(unread, table.name))
     return n_rows
 
 

@@ -145,13 +145,16 @@ def audit(run: PreparedRun, **how: Any) -> RunAudit:
     return audit_direct(run, **how) if isinstance(run, DirectRun) else audit_run(_voted(run), **how)
 
 
-def ask(run: PreparedRun, rows: Any, *, watch: Watch | None = None) -> Asked:
-    """Ask the ensemble about the rows of a file or a table. Raises PreconditionFailed if a run has none."""
+def ask(run: PreparedRun, rows: Any, *, watch: Watch | None = None, tell: Callable[[str], None] | None = None) -> Asked:
+    """Ask the ensemble about the rows of a file or a table. Raises PreconditionFailed if a run has none.
+
+    `watch`, `tell`: as :func:`quorate.folder.online.ask` takes them.
+    """
     from quorate.folder import online
 
     if isinstance(run, DirectRun):
         raise PreconditionFailed(NOTHING_TO_ASK)
-    return online.ask(_voted(run), rows, watch=watch)
+    return online.ask(_voted(run), rows, watch=watch, tell=tell)
 
 
 def internal_facts(run: PreparedRun) -> Secret[InternalFacts]:

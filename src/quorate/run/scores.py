@@ -53,13 +53,13 @@ def score(
     counts = np.bincount(truth, minlength=len(classes))
     chosen = scoring or default_scoring(shares or (counts / max(len(truth), 1)).tolist())
     predicted = np.asarray(list(classes))[scored.predicted]
-    found = score_predictions(predicted, labels, classes)
+    counted = score_predictions(predicted, labels, classes)
     return Score(
-        n_rows=found.n_rows,
-        accuracy=found.accuracy,
-        balanced_accuracy=found.balanced_accuracy,
-        recall=found.recall,
-        class_rows=found.class_rows,
+        n_rows=counted.n_rows,
+        accuracy=counted.accuracy,
+        balanced_accuracy=counted.balanced_accuracy,
+        recall=counted.recall,
+        class_rows=counted.class_rows,
         chosen=_chosen(scored, chosen),
         ranking=_ranking(scored, threshold_in_use(moved or decides_from(student), classes[scored.positive])),
         reliability=_reliability(scored),
@@ -176,8 +176,8 @@ def _ranking(scored: ScoredRows, threshold: float) -> Ranking | None:
     area, precision = scored.score("roc_auc"), scored.score("average_precision")
     if scored.n_classes != 2 or scored.probabilities is None or area is None or precision is None:
         return None
-    told, truth = scored.probabilities[:, scored.positive], scored.truth == scored.positive
-    points = _operating_points(told, truth)
+    probabilities, truth = scored.probabilities[:, scored.positive], scored.truth == scored.positive
+    points = _operating_points(probabilities, truth)
     spread = [point.false_alarms + point.recall for point in points]  # even along the ROC curve
     curve = _nearest(points, spread, np.linspace(0, 2, CURVE).tolist())
     table = _nearest(points, [point.flagged for point in points], FLAGGED)
@@ -216,17 +216,17 @@ def _reliability(scored: ScoredRows) -> Reliability | None:
     )
 
 
-def _operating_points(told: FloatArray, truth: Any) -> list[OperatingPoint]:
+def _operating_points(probabilities: FloatArray, truth: Any) -> list[OperatingPoint]:
     """Return what each threshold does at which another row is flagged, the strictest first."""
-    order = np.argsort(-told, kind="stable")
-    told, truth = told[order], truth[order]
-    last = np.flatnonzero(np.append(told[:-1] != told[1:], True))
+    order = np.argsort(-probabilities, kind="stable")
+    probabilities, truth = probabilities[order], truth[order]
+    last = np.flatnonzero(np.append(probabilities[:-1] != probabilities[1:], True))
     right = np.cumsum(truth)[last]
     flagged = last + 1
     n, n_positive = len(truth), int(truth.sum())
     return [
         OperatingPoint(
-            threshold=float(told[place]),
+            threshold=float(probabilities[place]),
             flagged=float(count / n),
             precision=float(hits / count),
             recall=float(hits / n_positive),
