@@ -296,8 +296,8 @@ def grown(n_rows: int, feature_map: str = "linear") -> float:
     cpu -= sum(told["passes"]) * n_rows  # what the peer took of it
     print(
         f"{n_rows:,} rows, {told['width']} coordinates, {len(told['rounds'])} rounds: {cpu:,.1f} s of CPU, "
-        f"{clock:,.0f} s by the clock, {most:,.0f} MB at the most; a round {1e9 * round_:,.0f} ns a row, a gradient of numpy "
-        f"{1e9 * pass_:,.0f} ns: {round_ / pass_:.2f} times",
+        f"{clock:,.0f} s by the clock, {most:,.0f} MB at the most; a round {1e9 * round_:,.0f} ns a row, a gradient of "
+        f"numpy {1e9 * pass_:,.0f} ns: {round_ / pass_:.2f} times",
         flush=True,
     )
     return cpu

@@ -70,8 +70,8 @@ def check_decision_threshold(
 def _of_costs(given: Mapping[Any, Any], name: str) -> float:
     if set(given) != set(COSTS):
         raise InvalidParameter(
-            f"{name} as costs must have the keys {' and '.join(COSTS)}, got {given!r}; give what each error costs, such "
-            'as {"false_negative": 10, "false_positive": 1}'
+            f"{name} as costs must have the keys {' and '.join(COSTS)}, got {given!r}; give what each error costs, "
+            'such as {"false_negative": 10, "false_positive": 1}'
         )
     missed, wrong = (real(f"{name}[{key!r}]", given[key], above=0) for key in COSTS)
     threshold = wrong / (missed + wrong)
