@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from quorate.ambient import own_switches, unwarned
 from quorate.cli.stopping import interruption, stopping
 from quorate.cli.streams import forgiving_streams
 from quorate.cli.unforeseen import may_hold_charges, refusal_of, run_in_question
@@ -167,8 +168,12 @@ def group() -> None:
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line; every refusal is one line, a code and what was charged."""
-    with forgiving_streams(), act():
+    """Run the command line; every refusal is one line, a code and what was charged.
+
+    What a user of the process has switched before, or by ``python -W error``, changes no command. What libraries warn
+    of is not shown: it may quote a private cell.
+    """
+    with forgiving_streams(), own_switches(), unwarned(), act():
         _run(sys.argv[1:] if args is None else args)
 
 
