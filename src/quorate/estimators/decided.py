@@ -148,7 +148,7 @@ class Decided(Scored):
         require_temperature(model, len(y), name="calibrate(X, y)")
         codes = self._public_codes(X, y, "calibration")
         if codes is not None:
-            temperature = fit_temperature(model, self._seen(X), codes, self.classes_.tolist())
+            temperature = fit_temperature(model, self._model_rows(X), codes, self.classes_.tolist())
             self._calibrated = model, temperature
             self._publish(at_temperature(model, temperature.value))
         return self
@@ -185,7 +185,7 @@ class Decided(Scored):
         """Put a model in the place of the published one."""
 
     @abstractmethod
-    def _seen(self, X: Any) -> Any:
+    def _model_rows(self, X: Any) -> Any:
         """Return public rows as the model takes them."""
 
     @abstractmethod
@@ -226,10 +226,10 @@ class Decided(Scored):
             moved=decides_from(self._deciding()),
         )
 
-    def _told(self, made: Facts) -> Facts:
+    def _with_decision(self, facts: Facts) -> Facts:
         """Return facts with the threshold and temperature of the model, and with the columns that it looks at."""
         model, pool = self._published()
         if self._looked is None or self._looked[0] is not model:
             self._looked = model, most_important(model, pool)
         temperature = None if self._calibrated is None else self._calibrated[1]
-        return with_importances(with_temperature(with_decision(made, self._deciding()), temperature), self._looked[1])
+        return with_importances(with_temperature(with_decision(facts, self._deciding()), temperature), self._looked[1])

@@ -79,20 +79,20 @@ def score_predictions(predicted: ArrayLike, labels: ArrayLike, classes: Sequence
     )
 
 
-def with_decision(made: Facts, model: Any) -> Facts:
+def with_decision(facts: Facts, model: Any) -> Facts:
     """Return facts that tell from which probability on a published model predicts a class, where that was chosen."""
     moved = decides_from(model)
-    if moved is None or made.fitted is None:
-        return made
+    if moved is None or facts.fitted is None:
+        return facts
     threshold, name = moved
-    return replace(made, fitted=replace(made.fitted, threshold=threshold, threshold_class=str(name)))
+    return replace(facts, fitted=replace(facts.fitted, threshold=threshold, threshold_class=str(name)))
 
 
-def with_importances(made: Facts, listed: tuple[ColumnImportance, ...] | None) -> Facts:
+def with_importances(facts: Facts, listed: tuple[ColumnImportance, ...] | None) -> Facts:
     """Return facts that tell which columns a published model looks at most, where :func:`most_important` told."""
-    if listed is None or made.fitted is None or made.fitted.constant:
-        return made
-    return replace(made, fitted=replace(made.fitted, importances=listed))
+    if listed is None or facts.fitted is None or facts.fitted.constant:
+        return facts
+    return replace(facts, fitted=replace(facts.fitted, importances=listed))
 
 
 def most_important(model: Any, pool: Any) -> tuple[ColumnImportance, ...] | None:
@@ -136,12 +136,12 @@ def _with_column(rows: Any, place: int, turned: Any) -> Any:
     return others.tocsr() if kind(rows) == "sparse" else others
 
 
-def with_temperature(made: Facts, temperature: Temperature | None) -> Facts:
+def with_temperature(facts: Facts, temperature: Temperature | None) -> Facts:
     """Return facts that tell what the scores of a published model were divided by, where they were."""
-    if temperature is None or made.fitted is None:
-        return made
-    fitted = replace(made.fitted, temperature=temperature.value, calibration_rows=temperature.n_rows)
-    return replace(made, fitted=fitted)
+    if temperature is None or facts.fitted is None:
+        return facts
+    fitted = replace(facts.fitted, temperature=temperature.value, calibration_rows=temperature.n_rows)
+    return replace(facts, fitted=fitted)
 
 
 def _chosen(scored: ScoredRows, scoring: str) -> ChosenScore | None:
