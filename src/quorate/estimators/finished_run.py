@@ -14,11 +14,12 @@ from quorate.arguments import for_shell
 from quorate.data.columns import families
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.rows import is_frame
-from quorate.data.table_reader import TableReader
+from quorate.data.table_reader import TableReader, unread_in_words
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, act
 from quorate.estimators.decided import Scored
 from quorate.estimators.reporting import write_report
 from quorate.estimators.shown import ShownEstimator, Standing
+from quorate.findings import Severity, caution, warn_of
 from quorate.folder.direct_run import NOTHING_TO_ASK
 from quorate.folder.exported import MANIFEST, read_exported
 from quorate.folder.folder import RunFolder
@@ -32,6 +33,7 @@ from quorate.report.sentences import left
 from quorate.report.words import Language
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
+from quorate.students.prediction_sets import Limits
 from quorate.types import FloatArray
 
 VOTED_ELSEWHERE = {"declared", "sites"}  # partitions of runs that have no private table here
@@ -86,6 +88,7 @@ class FinishedRun(Scored, ShownEstimator):
 
     _opened: Any  # the run with its private rows, once teachers were asked
     _reader: TableReader | None
+    _calibrates = "name a table of them as [data] calibration in quorate.toml, and quorate run again, which is free"
 
     def __init__(self, path: str | Path, *, trusted: Sequence[str] = ()) -> None:
         self.path = path
@@ -108,6 +111,12 @@ class FinishedRun(Scored, ShownEstimator):
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the student's ``(n_points, n_classes)`` probabilities, in the order of :attr:`classes_`."""
         return class_probabilities(self._fitted(), self._read(X), self.classes_.tolist())
+
+    def _limits(self) -> Limits:
+        self._fitted()
+        fitted = self._facts.fitted
+        sets = None if fitted is None else fitted.prediction_sets
+        return super()._limits() if sets is None else sets.limits
 
     @act()
     def ask(self, X: Any) -> list[Any]:
@@ -132,7 +141,7 @@ class FinishedRun(Scored, ShownEstimator):
 
         if self._opened is None:
             self._opened = methods.read_run(self._root)
-        self.asked_ = methods.ask(self._opened, X)
+        self.asked_ = methods.ask(self._opened, X, tell=_warn_of_unread)
         self._show(read_facts(self._root))
         return list(self.asked_.answers)
 
@@ -172,7 +181,11 @@ class FinishedRun(Scored, ShownEstimator):
         """Return rows as the student takes them: a table as the run reads its own."""
         self._fitted()
         X = _one_image_a_row(X)
-        return self._reader_for(X)(X)
+        reader = self._reader_for(X)
+        rows = reader(X)
+        if unread := reader.unread(X):
+            _warn_of_unread(unread_in_words(unread, "X"))
+        return rows
 
     def _reader_for(self, X: Any) -> TableReader:
         if self._reader is None:
@@ -250,6 +263,11 @@ class FinishedRun(Scored, ShownEstimator):
         self.guarantee_: Guarantee = facts.guarantee
         kept = str(RunFolder(self._root).ledger) if self._is_run else "with the run, not in what was exported"
         self._standing = Standing(guarantee=facts.guarantee, left=left(facts), kept=kept)
+
+
+def _warn_of_unread(words: str) -> None:
+    """Warn of cells that count as missing though something stands in them."""
+    warn_of([caution("cells-that-are-no-numbers", Severity.WARNING, words)])
 
 
 def _one_image_a_row(X: Any) -> Any:

@@ -86,6 +86,7 @@ def _for_script(column: TableColumn) -> dict[str, Any]:
         "name": column.name,
         "kind": "text" if kind == "category" else kind,
         "comma": column.comma,
+        "gaps": bool(column.gaps),
         "decimal": written.decimal,
         "thousands": written.thousands,
         "date_format": written.date_format,

@@ -129,9 +129,9 @@ class DataSettings:
     )
     calibration: Source | None = setting(
         string,
-        "other public rows with labels, 50 or more: the scores of the published model are divided by the "
-        "[temperature](../how-to/calibrated-probabilities.md) under which they are most likely, for free. It may be "
-        "given after the run, too",
+        "other public rows with labels, 100 or more: the scores of the published model are divided by the "
+        "[temperature](../how-to/calibrated-probabilities.md) under which they are most likely, and "
+        "they calibrate [prediction sets](../how-to/prediction-sets.md), for free. It may be given after the run, too",
         default=None, example="calibration.csv",
     )  # fmt: skip
     score: str | None = setting(

@@ -139,7 +139,7 @@ class DirectRun(PreparedRun):
         if self.calibration is None or not self.task.records.are_in(self.calibration.X):
             return self.calibration
         if tell is not None:
-            tell(left_out("[data] calibration", "temperature"))
+            tell(left_out("[data] calibration", "calibration"))
         return None
 
     def files(self, result: DirectResult, facts: Facts) -> Mapping[str, str | bytes]:

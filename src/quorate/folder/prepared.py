@@ -20,7 +20,7 @@ from quorate.data import encode_labels
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import Rows
 from quorate.errors import NOTHING_CHARGED, NOTHING_MORE, BudgetExhausted, InvalidParameter, LedgerMismatch
-from quorate.findings import Finding
+from quorate.findings import Finding, note
 from quorate.folder.folder import RunFolder
 from quorate.folder.opened_student import untrusted_types
 from quorate.folder.published import FACTS, STUDENT, is_finished, publish_files, read_facts
@@ -46,7 +46,8 @@ from quorate.run.look import Look
 from quorate.run.method import Method
 from quorate.run.scores import most_important, score, with_decision, with_importances
 from quorate.students.decision_threshold import with_threshold
-from quorate.students.temperature import Temperature, at_temperature, fit_temperature, require_temperature
+from quorate.students.prediction_sets import Calibration, calibrated, halves, promised
+from quorate.students.temperature import require_temperature
 from quorate.types import Secret
 
 if TYPE_CHECKING:
@@ -137,8 +138,14 @@ class PreparedRun(ABC):
         `tell`: as for the score.
         """
 
-    def calibrated(self, model: Any, tell: Callable[[str], None] | None) -> tuple[Any, Temperature | None]:
-        """Return the model at the temperature of ``[data] calibration``, and that; as it is where there is none."""
+    def calibration_notes(self) -> Iterator[Finding]:
+        """Yield what prediction sets will promise: from the number of calibration rows alone."""
+        if self.calibration is not None:
+            _, held = halves(len(self.calibration.truth))
+            yield note("prediction-sets", f"[data] calibration: {promised(len(held))}")
+
+    def calibrated(self, model: Any, tell: Callable[[str], None] | None) -> tuple[Any, Calibration | None]:
+        """Return the model at the temperature of ``[data] calibration``, and what else these rows say of it."""
         rows, classes = self.rows_to_calibrate(tell), list(self.settings.data.classes)
         if rows is None:
             return model, None
@@ -149,8 +156,7 @@ class PreparedRun(ABC):
             if tell is not None:
                 tell(str(refusal))
             return model, None
-        temperature = fit_temperature(model, rows.X, truth, classes)
-        return at_temperature(model, temperature.value), temperature
+        return calibrated(model, rows.X, truth, classes)
 
     @abstractmethod
     def files(self, result: Any, facts: Facts) -> Mapping[str, str | bytes]:

@@ -110,6 +110,7 @@ def published_columns(settings: Settings, student: Any, pool: Rows) -> tuple[Tab
             holds=family,
             read_as=reader.kinds.kinds.get(name),
             comma=name in reader.kinds.commas,
+            gaps=reader.may_be_unread(name) or None,
             type=reader.types[name],
             written=_written(reader.kinds.dialect),
         )
@@ -131,13 +132,13 @@ def reader_of_columns(columns: tuple[TableColumn, ...], student: Any) -> TableRe
     """
     held = {column.name: cast(Family, column.holds) for column in columns}
     kinds = {column.name: cast(ColumnKind, column.read_as) for column in columns if column.read_as is not None}
-    commas = frozenset(column.name for column in columns if column.comma)
+    commas, gaps = (frozenset(column.name for column in columns if getattr(column, part)) for part in ("comma", "gaps"))
     words = {name: words for name, words in public_words(encoder_of(student)).items() if held.get(name) == "text"}
     written = columns[0].written if columns else None
     dialect = (
         PLAIN if written is None else Dialect(**{part.name: getattr(written, part.name) for part in fields(written)})
     )
-    read = ColumnKinds(kinds, changed_kinds(kinds, held), commas=commas, words=words, dialect=dialect)
+    read = ColumnKinds(kinds, changed_kinds(kinds, held), asked=gaps, commas=commas, words=words, dialect=dialect)
     return TableReader(
         families=held,
         kinds=read,

@@ -16,10 +16,11 @@ from quorate.data.columns import column
 from quorate.data.rows import columns, is_frame, kind, n_rows, width
 from quorate.errors import InvalidParameter
 from quorate.report import ColumnImportance, Facts, Score
+from quorate.report.findings import PredictionSets
 from quorate.report.utility import ChosenScore, OperatingPoint, Ranking
 from quorate.students.decision_threshold import decides_from, threshold_in_use
+from quorate.students.prediction_sets import Calibration, promised
 from quorate.students.scores import ScoredRows, default_scoring
-from quorate.students.temperature import Temperature
 from quorate.types import FloatArray
 
 CURVE = 60  # points of a curve, at most
@@ -136,11 +137,24 @@ def _with_column(rows: Any, place: int, turned: Any) -> Any:
     return others.tocsr() if kind(rows) == "sparse" else others
 
 
-def with_temperature(facts: Facts, temperature: Temperature | None) -> Facts:
-    """Return facts that tell what the scores of a published model were divided by, where they were."""
-    if temperature is None or facts.fitted is None:
+def with_calibration(facts: Facts, calibration: Calibration | None) -> Facts:
+    """Return facts that tell what labelled public rows say of a published model, where they were asked."""
+    if calibration is None or facts.fitted is None:
         return facts
-    fitted = replace(facts.fitted, temperature=temperature.value, calibration_rows=temperature.n_rows)
+    temperature, limits = calibration.temperature, calibration.limits
+    promise = promised(limits.n_rows)
+    sets = PredictionSets(
+        n_rows=limits.n_rows,
+        scores=limits.scores,
+        coverage=promise.coverage,
+        slack=promise.slack,
+        failure=promise.failure,
+        mean_size=calibration.mean_size,
+        empty=calibration.empty,
+    )
+    fitted = replace(
+        facts.fitted, temperature=temperature.value, calibration_rows=temperature.n_rows, prediction_sets=sets
+    )
     return replace(facts, fitted=fitted)
 
 
