@@ -242,10 +242,12 @@ def _keep_near(error: click.NoSuchOption) -> None:
         error.possibilities[:] = [names[option] for option in get_close_matches(error.option_name.lstrip("-"), names)]
 
 
-def _give_up(arguments: list[str], told: Event) -> NoReturn:
+def _give_up(arguments: list[str], stopped: Event) -> NoReturn:
     """Say it and end at once, from another thread: the main one was told to stop, and is still at something."""
     error = interruption()
-    if not told.is_set() and sys.__stderr__ is not None:  # the process's own, whatever the main thread has made of it
+    if (
+        not stopped.is_set() and sys.__stderr__ is not None
+    ):  # the process's own, whatever the main thread has made of it
         sys.__stderr__.write("\n".join(["", *lines(error, arguments), ""]))
         sys.__stderr__.flush()
     os._exit(error.exit_code)

@@ -173,7 +173,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
     @own_switches()
     def predict(self, X: Any) -> FloatArray:
         """Return ``(n_points,)`` numbers within the range, free for ever."""
-        predictions = self._fitted().predict(self._seen(X))
+        predictions = self._fitted().predict(self._model_rows(X))
         return self._range.clipped(np.asarray(predictions, dtype=np.float64))
 
     @own_switches()
