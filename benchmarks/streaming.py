@@ -12,6 +12,11 @@ writes a Parquet file of 25 columns (by default 2 million rows) and takes it thr
 its own process each time: a row a record, and four rows a person. MAP is `[method] feature_map`, by default "linear";
 "auto" is a run's default. Beside it, a pass of scikit-learn's SGDClassifier over the same file, which promises nothing.
 Its last lines are those of docs/limitations.md.
+
+    python -m benchmarks.streaming votes [ROWS]
+
+does the same by votes, a row a record, and beside it with 2,000 of these rows: what a run takes whatever its table is.
+It tells how often the table, as polars holds it, goes into the difference.
 """
 
 from __future__ import annotations
@@ -75,13 +80,16 @@ n_records = {units}
 {whose}
 
 [method]
-by = "direct"
-feature_map = "{feature_map}"
+{method}
 
 [budget]
 epsilon = 1.0
 delta = 1e-8
+
+[run]
+{run}
 """
+FEW = 2_000
 
 
 def table(n_rows: int, seed: int, *, columns: int = COLUMNS) -> pl.DataFrame:
@@ -147,8 +155,21 @@ def write_direct(root: Path, n_rows: int, feature_map: str = "linear") -> Path:
         table(2_000, seed=2**31, columns=DIRECT_COLUMNS).write_parquet(root / name / "public.parquet")
         whose = 'unit = "person"' if name == "persons" else 'drop = ["person"]'
         units = n_rows // ROWS_OF_A_PERSON if name == "persons" else n_rows
-        (root / name / "quorate.toml").write_text(DIRECT.format(units=units, whose=whose, feature_map=feature_map))
+        method = f'by = "direct"\nfeature_map = "{feature_map}"'
+        (root / name / "quorate.toml").write_text(DIRECT.format(units=units, whose=whose, method=method, run=""))
     return root
+
+
+def write_votes(root: Path, n_rows: int) -> float:
+    """Write two folders of runs by votes, `records` and `few`; return the bytes of the former's table in memory."""
+    write_direct(root, n_rows)
+    (root / "persons").rename(root / "few")
+    rows = pl.read_parquet(root / "records" / "private.parquet")
+    rows.head(FEW).write_parquet(root / "few" / "private.parquet")
+    for name, units in (("records", n_rows), ("few", FEW)):
+        how = {"whose": 'drop = ["person"]', "method": 'by = "votes"', "run": "n_jobs = 1\nallow_hopeless = true"}
+        (root / name / "quorate.toml").write_text(DIRECT.format(units=units, **how))
+    return float(rows.estimated_size())
 
 
 def measured(*command: str) -> tuple[float, float, float]:
@@ -229,7 +250,25 @@ def main_direct(n_rows: int, feature_map: str = "linear") -> None:
             print(f"{name}: {cpu:,.0f} s of CPU, {clock:,.0f} s by the clock, {most:,.0f} MB at the most", flush=True)
 
 
+def main_votes(n_rows: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
+            held = other.submit(write_votes, root := Path(folder, "runs"), n_rows).result() / 1e6
+        most = {}
+        for name in ("few", "records"):
+            cpu, clock, most[name] = measured(sys.executable, "-m", "quorate", "run", str(root / name))
+            print(
+                f"{name}: {cpu:,.0f} s of CPU, {clock:,.0f} s by the clock, {most[name]:,.0f} MB at the most",
+                flush=True,
+            )
+        times = (most["records"] - most["few"]) / held
+        print(f"{n_rows:,} rows, {held:,.0f} MB in memory: {times:.1f} times that above {FEW:,} rows")
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["votes"]:
+        main_votes(int(float(sys.argv[2])) if len(sys.argv) > 2 else 2_000_000)
+        return
     if sys.argv[1:2] == ["direct"]:
         main_direct(int(float(sys.argv[2])) if len(sys.argv) > 2 else 2_000_000, *sys.argv[3:4])
         return
