@@ -33,6 +33,7 @@ from quorate.report.sentences import left
 from quorate.report.words import Language
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
+from quorate.students.prediction_sets import Limits
 from quorate.types import FloatArray
 
 VOTED_ELSEWHERE = {"declared", "sites"}  # partitions of runs that have no private table here
@@ -86,6 +87,7 @@ class FinishedRun(Scored, ShownEstimator):
     """
 
     _reader: TableReader | None
+    _calibrates = "name a table of them as [data] calibration in quorate.toml, and quorate run again, which is free"
 
     def __init__(self, path: str | Path, *, trusted: Sequence[str] = ()) -> None:
         self.path = path
@@ -108,6 +110,12 @@ class FinishedRun(Scored, ShownEstimator):
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the student's ``(n_points, n_classes)`` probabilities, in the order of :attr:`classes_`."""
         return class_probabilities(self._fitted(), self._read(X), self.classes_.tolist())
+
+    def _limits(self) -> Limits:
+        self._fitted()
+        fitted = self._facts.fitted
+        sets = None if fitted is None else fitted.prediction_sets
+        return super()._limits() if sets is None else sets.limits
 
     @act()
     def ask(self, X: Any) -> list[Any]:
@@ -229,12 +237,12 @@ class FinishedRun(Scored, ShownEstimator):
         folder = RunFolder(root)
         self._is_run = folder.settings.exists() or folder.private.exists()
         if self._is_run:
-            found = read_facts(root)
+            facts = read_facts(root)
             seeded = folder.private / STUDENT  # a seeded run keeps its student there
-            content = seeded.read_bytes() if found.seeded else read_published(folder, STUDENT)
+            content = seeded.read_bytes() if facts.seeded else read_published(folder, STUDENT)
             anew = f"quorate run {for_shell(root)} writes it anew"
         elif (root / MANIFEST).exists():
-            found = Facts.from_json(read_exported(root, FACTS).decode("utf-8"))
+            facts = Facts.from_json(read_exported(root, FACTS).decode("utf-8"))
             content, anew = read_exported(root, STUDENT), "export the run again"
         else:
             raise PreconditionFailed(_no_run(root))
@@ -247,7 +255,7 @@ class FinishedRun(Scored, ShownEstimator):
                 setattr(self, name, getattr(self.student_, name))
         self._asked: Any = None
         self._reader = None
-        self._show(found)
+        self._show(facts)
 
     def _show(self, found: Facts) -> None:
         self._facts = found
