@@ -43,14 +43,14 @@ def task_on(table: pd.DataFrame, pool: pd.DataFrame, *, polars: bool) -> Task:
 
 def given(task: Task) -> tuple[int, dict[int, bytes]]:
     """Return in how many parts the rows come, and what each teacher is trained on, as bytes."""
-    found: dict[int, bytes] = {}
+    rows: dict[int, bytes] = {}
     parts = set()
     for part in shard_rows.rows_by_teacher(task, shards_of(task), [range(12)]):
         parts.add(part.numbers)
         for number in part.numbers:
             mine = part.shards.reveal() == number
-            found[number] = np.asarray(part.X)[mine].tobytes() + part.codes[mine].tobytes()
-    return len(parts), found
+            rows[number] = np.asarray(part.X)[mine].tobytes() + part.codes[mine].tobytes()
+    return len(parts), rows
 
 
 @pytest.mark.parametrize("polars", [False, True], ids=["pandas", "polars"])

@@ -64,8 +64,8 @@ def rows_by_teacher(task: Task, shards: Secret[IntArray], wanted: list[range]) -
 
 def _bytes_of_a_row(task: Task, X: Any) -> int:
     """Return what a row takes while it is read and as the teachers see it."""
-    seen = task.views.teacher(take(task.inputs.public, np.arange(1)))
-    return _CELL * (2 * width(X) + max(task.views.width, seen.shape[1] if isinstance(seen, np.ndarray) else 0))
+    row = task.views.teacher(take(task.inputs.public, np.arange(1)))
+    return _CELL * (2 * width(X) + max(task.views.width, row.shape[1] if isinstance(row, np.ndarray) else 0))
 
 
 def _cut(numbers: range, sizes: IntArray, most: int) -> Iterator[range]:
