@@ -342,11 +342,12 @@ def test_what_is_packed_in_a_file_is_found(packing: str, writing: str, tmp_path:
 
 def test_saved_models_tables_and_databases_are_opened(tmp_path: Path) -> None:
     from sklearn.linear_model import LogisticRegression
-    from skops.io import dump
+
+    from quorate.deferred import skops  # without PyTorch, which skops would load
 
     model = LogisticRegression()
     model.votes_ = VOTES
-    dump(model, tmp_path / "student.skops")
+    skops.io.dump(model, tmp_path / "student.skops")
     pl.DataFrame({"id": range(40), "eps": np.full(40, EPSILON)}).write_parquet(tmp_path / "table.parquet")
     connection = sqlite3.connect(tmp_path / "ledger.db")
     connection.execute("PRAGMA journal_mode=WAL")

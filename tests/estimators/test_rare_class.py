@@ -27,7 +27,7 @@ def fitted(kind: Any, **how: Any) -> Any:
     clf = kind(classes=CLASSES, epsilon=4.0, delta=1e-5, n_records=2_000, **how)
     if kind is PrivateClassifier:
         clf.set_params(n_teachers=20, n_jobs=1)
-    return clf.fit(X[:2_000], y[:2_000], public=PublicPool(X[2_000:2_400]))
+    return clf.fit(X[:2_000], y[:2_000], public=PublicPool(X[2_000:2_200]))
 
 
 @pytest.mark.default_cases(1)
@@ -44,8 +44,8 @@ def test_a_threshold_may_be_moved_after_the_fit(kind: Any) -> None:
 
     spent = clf.guarantee_.epsilon
     clf.set_params(decision_threshold="share")
-    pool = X[2_000:2_400]
-    assert np.sum(clf.predict(pool) == "ja") == 40
+    pool = X[2_000:2_200]
+    assert np.sum(clf.predict(pool) == "ja") == 20
     clf.set_params(decision_threshold="balanced")
     mean = clf.predict_proba(pool)[:, 0].mean()
     assert clf.decision_threshold_ == pytest.approx(mean)
@@ -112,7 +112,7 @@ def test_without_public_rows_a_declared_share_is_the_balanced_threshold(kind: An
 
 def test_what_is_no_score_is_refused_by_name() -> None:
     X, y = table()
-    clf = LabelPrivateClassifier(classes=CLASSES, epsilon=4.0, delta=1e-5, n_jobs=1).fit(X[:1_000], y[:1_000])
+    clf = LabelPrivateClassifier(classes=CLASSES, epsilon=4.0, delta=1e-5, n_jobs=1).fit(X[:400], y[:400])
     assert clf.score(X, y, scoring="roc_auc") > 0.5
     with pytest.raises(InvalidParameter, match="scoring must be one of"):
         clf.score(X, y, scoring="auc")
