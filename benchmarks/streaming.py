@@ -147,8 +147,7 @@ import numpy as np
 
 from quorate.direct.rounds import PrivateUnits
 from quorate.direct.spool import NUMBERS, DenseUnits
-from quorate.folder.batch import load_run
-from quorate.folder.methods import execute
+from quorate.folder.methods import execute, read_run
 
 rounds, shape = [], []
 
@@ -171,7 +170,7 @@ def time_rounds(kind):
 
 time_rounds(DenseUnits)  # in a file
 time_rounds(PrivateUnits)  # held in memory
-execute(load_run(Path(sys.argv[1])), command="quorate run")
+execute(read_run(Path(sys.argv[1])), command="quorate run")
 width, n_rows = shape
 X, w = np.random.default_rng(0).normal(size=(NUMBERS // width, width)), np.ones(width)
 passes = []
@@ -296,8 +295,8 @@ def grown(n_rows: int, feature_map: str = "linear") -> float:
     cpu -= sum(told["passes"]) * n_rows  # what the peer took of it
     print(
         f"{n_rows:,} rows, {told['width']} coordinates, {len(told['rounds'])} rounds: {cpu:,.1f} s of CPU, "
-        f"{clock:,.0f} s by the clock, {most:,.0f} MB at the most; a round {1e9 * round_:,.0f} ns a row, a gradient of numpy "
-        f"{1e9 * pass_:,.0f} ns: {round_ / pass_:.2f} times",
+        f"{clock:,.0f} s by the clock, {most:,.0f} MB at the most; a round {1e9 * round_:,.0f} ns a row, a gradient of "
+        f"numpy {1e9 * pass_:,.0f} ns: {round_ / pass_:.2f} times",
         flush=True,
     )
     return cpu
