@@ -13,6 +13,13 @@ all the while; `--dask-as-it-comes` starts them without these settings.
 
 Two sizes, 128 teachers and a thousand, part what a run pays once from what each teacher pays. What is paid only by a
 process that has not loaded Dask yet is measured by itself, in new processes.
+
+    python -m benchmarks.elsewhere rounds [ROWS]
+
+takes a table (by default 100,000 rows of 20 columns) through the rounds of the direct method on this machine, and on
+clusters of 1, 2 and 4 workers of one thread; of two workers and more one is killed after the second round. CPU time and
+the most memory are those of all processes of a side. What the ledger records of each charge, draw and released sum has
+to be the same everywhere; the model follows from that and from public rows.
 """
 
 from __future__ import annotations
@@ -20,12 +27,15 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -54,8 +64,8 @@ OPTIONS = ["--memory-limit", "0"]
 
 
 @contextmanager
-def cluster(place: Path, *, as_it_comes: bool = False):
-    """A scheduler and one worker of one thread; yields the address; both are children of this process."""
+def cluster(place: Path, *, as_it_comes: bool = False, workers: int = 1, started: list | None = None):
+    """A scheduler and workers of one thread; yields the address; all are children of this process."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -63,19 +73,21 @@ def cluster(place: Path, *, as_it_comes: bool = False):
     common = ["--host", "127.0.0.1", "--no-dashboard"]
     settings = {**os.environ, **({} if as_it_comes else SETTINGS)}
     options = [] if as_it_comes else OPTIONS
-    asked = (
-        [SCHEDULER, *common, "--port", str(port)],
-        [WORKER, *common, address, "--nthreads", "1", "--local-directory", str(place / "local"), *options],
-    )
+    asked = [[SCHEDULER, *common, "--port", str(port)]]
+    for number in range(workers):
+        local = str(place / f"local-{number}")
+        asked.append([WORKER, *common, address, "--nthreads", "1", "--local-directory", local, *options])
     with (place / "said.txt").open("a") as said:
         processes = [
             subprocess.Popen([sys.executable, "-c", *each], stdout=said, stderr=said, env=settings) for each in asked
         ]
+    if started is not None:
+        started += processes
     try:
         from distributed import Client
 
-        with Client(address, set_as_default=False, timeout=60) as client:
-            client.wait_for_workers(1, timeout=60)
+        with Client(address, set_as_default=False, timeout=120) as client:
+            client.wait_for_workers(workers, timeout=120)
         yield address
     finally:
         for process in processes:
@@ -247,7 +259,87 @@ def measured(name: str, *, quick: bool, rounds: int, as_it_comes: bool) -> dict[
     }
 
 
+def most_memory(pids: list[int], ended: threading.Event, found: list[float]) -> None:
+    """Keep the most megabytes that these processes and all that they started have held together."""
+    import psutil
+
+    while not ended.wait(0.5):
+        held = 0
+        for pid in pids:
+            with suppress(psutil.NoSuchProcess):
+                for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
+                    with suppress(psutil.NoSuchProcess):
+                        held += process.memory_info().rss
+        found[0] = max(found[0], held / 1e6)
+
+
+def rounds_by(workers: int, root: Path, place: Path) -> tuple[list[object], tuple[float, float, float]]:
+    """Go all rounds; return what has to be the same, and CPU time, the clock and memory."""
+    from quorate.direct import descend
+    from quorate.folder.direct_run import read_direct
+    from quorate.folder.methods import execute
+    from quorate.folder.settings import settings_of
+    from quorate.ledger import Ledger
+
+    started: list[subprocess.Popen[bytes]] = []
+    release, rounds, ended, most, lost = descend.release, [], threading.Event(), [0.0], [0.0]
+
+    def released(*given, **options):
+        rounds.append(1)
+        if workers > 1 and len(rounds) == 2:
+            import psutil
+
+            nanny = psutil.Process(started[-1].pid)
+            for process in [nanny, *nanny.children(recursive=True)]:  # one worker with all that it started, for good
+                lost[0] += sum(process.cpu_times()[:4])
+                process.kill()
+        return release(*given, **options)
+
+    with cluster(place, workers=workers, started=started) if workers else nullcontext() as address:
+        settings = settings_of(root)
+        run = read_direct(root, settings=replace(settings, run=replace(settings.run, scheduler=address)))
+        pids = [os.getpid()]
+        watching = threading.Thread(target=most_memory, args=(pids, ended, most))
+        watching.start()
+        descend.release = released
+        try:
+            cpu, wall, _ = timed(lambda: execute(run, command="quorate run"), pids)
+        finally:
+            descend.release = release
+            ended.set()
+            watching.join()
+    with Ledger(root / "ledger.db") as ledger:
+        said = [entry.content for entry in ledger.entries() if entry.kind in ("reserved", "drawn", "stored")]
+    return said, (cpu + lost[0], wall, most[0])
+
+
+def main_rounds(n_rows: int) -> None:
+    from benchmarks.streaming import write_direct
+
+    with tempfile.TemporaryDirectory() as folder:
+        first = write_direct(Path(folder, "runs"), n_rows, "linear", 20) / "records"
+        with (first / "quorate.toml").open("a") as settings:
+            settings.write("\n[run]\nunsafe_noise_seed = 5\n")
+        from quorate.release.keys import fingerprint_key
+
+        fingerprint_key(first / "ledger.db")  # one key, or the charges would name other data
+        found = []
+        for workers in (0, 1, 2, 4):
+            root = Path(folder, f"of {workers}")
+            shutil.copytree(first, root)
+            came, (cpu, wall, most) = rounds_by(workers, root, Path(folder))
+            found.append(came)
+            where = f"{workers} workers, one killed" if workers > 1 else "one worker" if workers else "this machine"
+            print(f"{where}: {cpu:.1f} s of CPU, {wall:.0f} s by the clock, {most:,.0f} MB", flush=True)
+        if any(came != found[0] for came in found):
+            raise SystemExit("what the ledger records differs")
+        print(f"{n_rows:,} rows: the ledger records the same charge, draws and released sums on all")
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["rounds"]:
+        main_rounds(int(float(sys.argv[2])) if len(sys.argv) > 2 else 100_000)
+        return
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)

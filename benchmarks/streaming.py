@@ -155,8 +155,7 @@ import numpy as np
 
 from quorate.direct.rounds import PrivateUnits
 from quorate.direct.spool import NUMBERS, DenseUnits
-from quorate.folder.batch import load_run
-from quorate.folder.methods import execute
+from quorate.folder.methods import execute, read_run
 
 rounds, shape = [], []
 
@@ -179,7 +178,7 @@ def time_rounds(kind):
 
 time_rounds(DenseUnits)  # in a file
 time_rounds(PrivateUnits)  # held in memory
-execute(load_run(Path(sys.argv[1])), command="quorate run")
+execute(read_run(Path(sys.argv[1])), command="quorate run")
 width, n_rows = shape
 X, w = np.random.default_rng(0).normal(size=(NUMBERS // width, width)), np.ones(width)
 passes = []

@@ -9,6 +9,7 @@ import signal
 import socket
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,13 +25,13 @@ from tests.processes import Tree, on_linux, start
 
 from quorate import PublicPool
 from quorate.cli import main
-from quorate.direct import descend
+from quorate.direct import descend, elsewhere
 from quorate.ensemble import DaskScheduler
 from quorate.ensemble.workers.cluster.elsewhere import map_elsewhere
 from quorate.ensemble.workers.isolation import Lost
 from quorate.folder.batch import load_run
 from quorate.folder.direct_run import read_direct
-from quorate.folder.methods import execute
+from quorate.folder.methods import PreparedRun, execute
 from quorate.folder.settings import settings_of
 from quorate.ledger import Ledger
 from quorate.release.keys import fingerprint_key
@@ -84,21 +85,30 @@ class Cluster:
         self.workers: list[Tree] = []
         self.scheduler = self._start(SCHEDULER, "--port", self.address.rpartition(":")[2])
 
-    def _start(self, code: str, *arguments: str) -> Tree:
+    def _start(self, code: str, *arguments: str, **more: str) -> Tree:
         said = self.place / f"said-{len(self.workers)}-{len(code)}.txt"
         environment = {
             "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1",
             "DASK_LOGGING__DISTRIBUTED": "warning",
             "OF_A_WORKER": "1",
             "DASK_DISTRIBUTED__COMM__TIMEOUTS__CONNECT": "5s",
+            **more,
         }
         return start(code, "--host", "127.0.0.1", "--no-dashboard", *arguments, said=said, **environment)
 
-    def add_worker(self, *options: str) -> Tree:
+    def add_worker(self, *options: str, **environment: str) -> Tree:
         local = self.place / f"local-{len(self.workers)}"
         options = ("--nthreads", "1", "--local-directory", str(local), "--memory-limit", "0", *options)
-        self.workers.append(self._start(WORKER, self.address, *options))
+        self.workers.append(self._start(WORKER, self.address, *options, **environment))
         return self.workers[-1]
+
+    def wait(self, workers: int) -> None:
+        """Wait until so many workers are there, and no other one."""
+        until = time.monotonic() + 120
+        with distributed.Client(self.address, set_as_default=False, timeout=120) as client:
+            while len(client.scheduler_info(n_workers=-1)["workers"]) != workers:
+                assert time.monotonic() < until
+                time.sleep(0.1)
 
     def end(self) -> None:
         for tree in (*self.workers, self.scheduler):
@@ -111,8 +121,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     made.add_worker("--nanny")
     made.add_worker("--no-nanny")
     try:
-        with distributed.Client(made.address, set_as_default=False, timeout=120) as client:
-            client.wait_for_workers(2, timeout=120)
+        made.wait(2)
         yield made
     finally:
         made.end()
@@ -210,8 +219,6 @@ def test_rounds_on_a_cluster_are_those_of_one_machine_though_a_worker_is_killed(
     fingerprint_key(here / "ledger.db")
     there = shutil.copytree(here, tmp_path / "there")
     execute(read_direct(here), command="quorate run")
-    settings = settings_of(there)
-    settings = replace(settings, run=replace(settings.run, scheduler=cluster.address))
     rounds: list[int] = []
 
     def killing(*given: Any, **options: Any) -> Any:
@@ -222,10 +229,134 @@ def test_rounds_on_a_cluster_are_those_of_one_machine_though_a_worker_is_killed(
 
     release = descend.release
     monkeypatch.setattr(descend, "release", killing)
-    execute(read_direct(there, settings=settings), command="quorate run")
+    execute(rounds_at(there, cluster.address), command="quorate run")
     assert len(rounds) == 5
     assert released(there) == released(here)
     assert not list((there / "private").glob(".rows-*"))
+
+
+@contextmanager
+def a_cluster(place: Path) -> Iterator[Cluster]:
+    """A cluster of a test's own, without a worker."""
+    place.mkdir()
+    own = Cluster(place)
+    try:
+        yield own
+    finally:
+        own.end()
+
+
+def rounds_at(root: Path, address: str) -> PreparedRun:
+    """A direct run whose sums are made by the workers of a scheduler."""
+    settings = settings_of(root)
+    return read_direct(root, settings=replace(settings, run=replace(settings.run, scheduler=address)))
+
+
+# Python's own hook: every process of such a worker has another exponential. Sums of few rows hide its last bit.
+OTHER_BITS = """
+import numpy as np
+from quorate.data.feature_maps import exact
+
+honest = exact.exp
+exact.exp = lambda x: {other}
+"""
+
+
+@pytest.mark.heavy
+def test_a_worker_that_may_compute_other_bits_is_refused_and_one_that_is_not_asked_adds_up_others(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import numpy._core._multiarray_umath as built
+
+    off = " ".join(name for name in built.__cpu_dispatch__ if built.__cpu_features__[name])
+    here = write_run(tmp_path / "here", n=400, m=60, **{**SMALL, "method.rounds": 2, "run.unsafe_noise_seed": 5})
+    fingerprint_key(here / "ledger.db")
+    there = shutil.copytree(here, tmp_path / "there")
+    execute(read_direct(here), command="quorate run")
+    last_bit = OTHER_BITS.format(other="np.nextafter(honest(x), 2.0)")
+    more = OTHER_BITS.format(other="honest(x) * (1 + 2**-20)")
+    twin = f"{more}\nfrom quorate.direct import elsewhere\nelsewhere.answer_of = lambda plan, pool: b''\n"
+    for name, hook in (("other", last_bit), ("twin", twin)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "sitecustomize.py").write_text(hook)
+    refusals = (
+        ({"NPY_DISABLE_CPU_FEATURES": off}, "SIMD"),
+        ({"PYTHONPATH": str(tmp_path / "other")}, "computes other coordinates or contributions of public rows"),
+    )
+    with a_cluster(tmp_path / "cluster") as cluster:
+        for environment, why in refusals if off else refusals[1:]:
+            worker = cluster.add_worker(**environment)
+            cluster.wait(1)
+            main_says(there, cluster, code=4)
+            said = capsys.readouterr().err
+            assert (why in said, "nothing was charged" in said) == (True, True), said
+            with Ledger(there / "ledger.db") as ledger:
+                assert ledger.reservations() == ()
+            worker.bury()
+            cluster.wait(0)
+        monkeypatch.setattr(elsewhere, "answer_of", lambda plan, pool: b"")
+        cluster.add_worker(PYTHONPATH=str(tmp_path / "twin"))
+        cluster.wait(1)
+        execute(rounds_at(there, cluster.address), command="quorate run")
+    assert released(there) != released(here)
+
+
+DRIVER = """
+import os, signal, sys
+from quorate.cli import main
+from quorate.direct import descend
+
+release, rounds = descend.release, []
+
+def killed(*given, **options):
+    rounds.append(1)
+    if len(rounds) == 3:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return release(*given, **options)
+
+descend.release = killed
+main(["run", *sys.argv[1:]])
+"""
+
+
+@pytest.mark.heavy
+def test_rounds_go_on_from_the_last_stored_one_when_the_driver_and_then_the_scheduler_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = write_run(tmp_path / "run", n=400, m=60, **{**SMALL, "method.rounds": 6})
+    with a_cluster(tmp_path / "one") as one:
+        one.add_worker()
+        one.wait(1)
+        tree = start(DRIVER, root, "--scheduler", one.address, said=tmp_path / "said")
+        assert tree.process.wait() == -signal.SIGKILL, tree.text()
+        tree.bury()
+        by_driver = released(root)
+        assert len(by_driver) == 2
+        rounds, release = list[int](), descend.release
+
+        def killing(*given: Any, **options: Any) -> Any:
+            rounds.append(1)
+            if len(rounds) == 2:
+                one.scheduler.signal(signal.SIGKILL)
+            return release(*given, **options)
+
+        monkeypatch.setattr(descend, "release", killing)
+        main_says(root, one, code=6)
+        monkeypatch.undo()
+    by_scheduler = released(root)
+    assert by_scheduler[:2] == by_driver
+    assert len(by_scheduler) == 4
+    with a_cluster(tmp_path / "two") as two:
+        two.add_worker()
+        two.wait(1)
+        main_says(root, two, code=0)
+    assert released(root)[:4] == by_scheduler
+    with Ledger(root / "ledger.db") as ledger:
+        ledger.verify(prices=True)
+        [reservation] = ledger.reservations()
+        blocks = reservation.blocks("gradient round")
+        assert [(block.first, block.count, block.status) for block in blocks] == [(at, 1, "stored") for at in range(6)]
+    assert not list((root / "private").glob(".rows-*"))
 
 
 COMMONEST = """
