@@ -20,12 +20,12 @@ from quorate.run.progress import progress
 @click.option("--keep", multiple=True, metavar="COLUMN", help="A column of TABLE to write beside them, such as an id.")
 @as_json
 def command(run: Path, table: Path, out: Path, keep: tuple[str, ...], as_json: bool) -> None:
-    """Classify the rows of TABLE by the published model of RUN, a run's folder or an exported one; free for ever.
+    """Predict the rows of TABLE by the published model of RUN, a run's folder or an exported one; free for ever.
 
     TABLE is a file with named columns (Parquet, Arrow, CSV), or a folder or a pattern (in quotes) of Parquet files,
-    read some rows at a time. --out gets a class a row and, where the model has them, a probability of each class, in
-    the order of the rows. Other columns than those of the model are not read. Nothing is written where a file lacks a
-    column or cannot be read.
+    read some rows at a time. --out gets a class a row and, where the model has them, a probability of each class; or a
+    number a row, where [data] target is one; in the order of the rows. Other columns than those of the model are not
+    read. Nothing is written where a file lacks a column or cannot be read.
     """
     from quorate.accounting.figures import several
     from quorate.estimators.finished_run import load
@@ -36,7 +36,9 @@ def command(run: Path, table: Path, out: Path, keep: tuple[str, ...], as_json: b
         n_rows = predict_table(finished, table, out, keep=keep, watch=watch)
     seeded = finished.facts().seeded
     if as_json:
-        print_json({"out": str(out), "rows": n_rows, "classes": finished.classes_.tolist(), "seeded": seeded})
+        ends = finished.facts().setup.target_range
+        what = {"classes": finished.classes_.tolist()} if ends is None else {"target_range": list(ends)}
+        print_json({"out": str(out), "rows": n_rows, **what, "seeded": seeded})
         return
     click.echo(f"wrote {out} ({several(n_rows, 'row')})")
     if (run / "quorate.toml").exists():  # an exported folder has nothing to export

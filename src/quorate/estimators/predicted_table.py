@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     import polars as pl
 
 AT_ONCE = 1 << 13  # rows whose features the model makes at the same time
-LABEL, PROBABILITY = "label", "probability_{}"
+LABEL, PROBABILITY, PREDICTION = "label", "probability_{}", "prediction"
 _OUT = (".parquet", ".csv")
 
 
 def predict_table(
     run: FinishedRun, table: Path, out: Path, *, keep: Sequence[str] = (), watch: Watch | None = None
 ) -> int:
-    """Write a class, and a probability of each class where the model has them, for each row of a table.
+    """Write a class, and a probability of each class where the model has them, or a number, for each row of a table.
 
     `run`: as :func:`quorate.load` returns it. `table`: a file with named columns, or a folder or a pattern of Parquet
     files, which are read in the order of their names. `out`: a new ``.parquet`` or ``.csv`` file; it appears once it
@@ -52,7 +52,7 @@ def predict_table(
     reader, dialect = run.table_reader()
     _check_table(table, dialect)
     columns = _columns_of(reader, table, keep, dialect)
-    if any(name in keep for name in (LABEL, *_probabilities(run))):
+    if any(name in keep for name in (LABEL, PREDICTION, *_probabilities(run))):
         raise InvalidParameter(f"--keep: a column of the output is called so already; rename it in {table}")
     n_rows = 0
     with tempfile.TemporaryDirectory(prefix=".predictions-", dir=out.parent) as folder:
@@ -105,7 +105,11 @@ def _blocks(
 def _predictions(run: FinishedRun, reader: TableReader, rows: pl.DataFrame, name: str) -> list[pl.Series]:
     import polars as pl
 
-    classes, names = run.classes_.tolist(), _probabilities(run)
+    names = _probabilities(run)
+    if not hasattr(run, "classes_"):
+        read = reader(rows, name)
+        return [pl.Series(PREDICTION, run.predictions_of(read) if rows.height else [], dtype=pl.Float64)]
+    classes = run.classes_.tolist()
     if not rows.height:
         return [pl.Series(LABEL, classes).head(0), *(pl.Series(column, [0.0]).head(0) for column in names)]
     read = reader(rows, name)

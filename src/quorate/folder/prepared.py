@@ -40,6 +40,7 @@ from quorate.report import (
     render_html,
     render_json,
 )
+from quorate.report.utility import NumberScore
 from quorate.report.words import REPORT_FILES
 from quorate.run.expected import Expected
 from quorate.run.look import Look
@@ -111,7 +112,11 @@ class PreparedRun(ABC):
         own = (*settings.teachers.fields, settings.teachers.model, settings.student.model)
         if evaluation is None or settings.data.public is None or any(":" in name for name in own):
             return False
-        plain = not settings.teachers.fields and isinstance(settings.method.feature_map, str)
+        plain = (
+            settings.data.range is None
+            and not settings.teachers.fields
+            and isinstance(settings.method.feature_map, str)
+        )
         return plain and settings.data.n_records is not None and len(evaluation.truth) >= FEWEST
 
     @property
@@ -124,7 +129,7 @@ class PreparedRun(ABC):
         """Return the public rows as the model takes them; None where they were drawn, so that their labels are none."""
 
     @abstractmethod
-    def score_published(self, model: Any, tell: Callable[[str], None] | None) -> Score | None:
+    def score_published(self, model: Any, tell: Callable[[str], None] | None) -> Score | NumberScore | None:
         """Score the published model on the labelled public rows; None where there are none, or private ones are there.
 
         `tell`: prints a line on the owner's terminal, and nowhere else.
