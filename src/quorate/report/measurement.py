@@ -16,10 +16,20 @@ from quorate.report.findings import Audit, Choice, FaultSize, FaultSizes
 from quorate.report.html import Child, Markup, element, join, scrolling, table
 from quorate.report.method import words_of
 from quorate.report.notation import percent, shortened, visible, wilson_interval
-from quorate.report.sentences import balanced, calibrated, commonest_class, decides, expectation, judged, verdict
+from quorate.report.sentences import (
+    balanced,
+    calibrated,
+    commonest_class,
+    decides,
+    expectation,
+    judged,
+    reliable,
+    sets_in_words,
+    verdict,
+)
 from quorate.report.utility import OperatingPoint, Score, Utility
 
-_NAME = 40  # columns of a class name
+_NAME, _UNSCORED = 40, "There are no public labels to measure against."  # columns of a class name; without a score
 TABLE_CLASSES = 12  #: up to so many classes are shown as the rows of a table
 GRID_CLASSES = 120  #: up to so many as cells of a grid; the rest are in the JSON
 RELEASED = "Released answers, noise included: not prevalence"
@@ -71,6 +81,37 @@ def ranking(facts: Facts) -> tuple[Child, ...]:
             (
                 *(_row(f"{point.threshold:.3g}", point) for point in curves.thresholds),
                 _row(element("strong", f"{curves.in_use.threshold:.3g} — this model"), curves.in_use),
+            ),
+        ),
+    )
+
+
+def reliability(facts: Facts) -> tuple[Child, ...]:
+    """Return a diagram of shares beside probabilities, and its figures as a table; nothing where there is none."""
+    student = facts.utility.student
+    said = reliable(student)
+    if student is None or student.reliability is None or said is None:
+        return ()
+    measured = student.reliability
+    place = measured.positive
+    what = "the predicted class" if place is None else f"“{shortened(visible(facts.setup.classes[place]), _NAME)}”"
+    words = (
+        f"Reliability diagram: of rows with about the same probability of {what} (to the right), the share that is of "
+        "it (upwards). On the dashed line probabilities mean what they say; below it they are too high."
+    )
+    points = [(group.probability, group.share) for group in measured.groups]
+    return (
+        element("h3", "How far probabilities mean what they say"),
+        element("p", f"{said.capitalize()}.", class_="count"),
+        element(
+            "div", _figure(words, html.unit_square(words, points, chance=((0, 0), (1, 1)), dots=True)), class_="curves"
+        ),
+        table(
+            f"Rows in the order of their probability of {what}, in groups of about as many.",
+            ("Mean probability", "#Share that is", "As a bar", "#Rows"),
+            (
+                (f"{group.probability:.3f}", f"{group.share:.3f}", html.bar(group.share), f"{group.n_rows:,}")
+                for group in measured.groups
             ),
         ),
     )
@@ -170,9 +211,7 @@ def utility(facts: Facts) -> tuple[Child, ...]:
         )
         if score is not None
     ]
-    scores: Child = element("p", "There are no public labels to measure against.")
-    if facts.setup.target_range is not None:
-        scores = element("div", *of_numbers.section(facts, PUBLIC_IS_STATED))
+    scores: Child = of_numbers.section(facts, PUBLIC_IS_STATED) or element("p", _UNSCORED)
     if rows:
         scores = table(
             f"Against public labels, with a 95 % interval. {PUBLIC_IS_STATED}"
@@ -182,6 +221,7 @@ def utility(facts: Facts) -> tuple[Child, ...]:
         )
     words, found_no_better, foreseen = words_of(facts), verdict(measured.student), expectation(measured)
     judged_by, decided, confidence = judged(measured.student), decides(facts), calibrated(facts)
+    sets = sets_in_words(facts)
     why = words.closed(facts)
     return (
         element("p", words.model(facts)),
@@ -189,6 +229,7 @@ def utility(facts: Facts) -> tuple[Child, ...]:
         None if judged_by is None else element("p", f"Judged by {judged_by}.", class_="count"),
         None if decided is None else element("p", f"{decided}.", class_="count"),
         None if confidence is None else element("p", f"{confidence.capitalize()}.", class_="count"),
+        None if sets is None else element("p", f"{sets.capitalize()}.", class_="count"),
         None
         if found_no_better is None
         else element("p", f"Beside always saying the commonest class, {found_no_better}.", class_="verdict count"),
@@ -197,6 +238,7 @@ def utility(facts: Facts) -> tuple[Child, ...]:
         None if why is None else element("p", why, class_="note"),
         *per_class(facts),
         *ranking(facts),
+        *reliability(facts),
         *importances(facts),
     )
 

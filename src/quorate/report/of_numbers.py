@@ -7,7 +7,7 @@ from typing import Any
 from quorate.accounting.figures import several
 from quorate.report import html
 from quorate.report.facts import Facts
-from quorate.report.html import Child, element, table
+from quorate.report.html import Markup, element, table
 from quorate.report.notation import percent
 from quorate.report.utility import NumberScore
 
@@ -48,11 +48,16 @@ def metrics(score: NumberScore) -> list[dict[str, Any]]:
     return errors if score.r_squared is None else [{"type": "r_squared", "value": score.r_squared}, *errors]
 
 
-def section(facts: Facts, stated: str) -> tuple[Child, ...]:
-    """Return the table of figures and the residual plot. `stated`: whose word it is that the rows are public."""
+def section(facts: Facts, stated: str) -> Markup | None:
+    """Return the table of figures and the residual plot; None where classes are predicted.
+
+    `stated`: whose word it is that the rows are public.
+    """
     score = facts.utility.number
+    if facts.setup.target_range is None:
+        return None
     if score is None:
-        return (element("p", "There are no public rows with numbers to measure against."),)
+        return element("p", "There are no public rows with numbers to measure against.")
     figures = table(
         f"Against public rows with numbers. R² is 0 for always predicting their mean, and 1 where every prediction is "
         f"right. {stated}",
@@ -60,11 +65,11 @@ def section(facts: Facts, stated: str) -> tuple[Child, ...]:
         ((r_squared(score), error(facts, score), f"{score.n_rows:,}"),),
     )
     if not score.residuals:
-        return (figures,)
+        return element("div", figures)
     words = (
         "Residuals: the number less the predicted one (upwards), by what is predicted (to the right). Each line is "
         "a part of the public rows, from the tenth to the ninetieth percentile; the dot is the median. Lines that all "
         "lie on one side of zero show where the model is off."
     )
     picture = html.residual_plot(words, [(b.predicted, b.low, b.median, b.high) for b in score.residuals])
-    return figures, element("figure", picture, element("figcaption", words, class_="note"))
+    return element("div", figures, element("figure", picture, element("figcaption", words, class_="note")))
