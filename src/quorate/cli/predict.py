@@ -27,12 +27,12 @@ from quorate.run.progress import progress
 )
 @as_json
 def command(run: Path, table: Path, out: Path, keep: tuple[str, ...], coverage: float | None, as_json: bool) -> None:
-    """Classify the rows of TABLE by the published model of RUN, a run's folder or an exported one; free for ever.
+    """Predict the rows of TABLE by the published model of RUN, a run's folder or an exported one; free for ever.
 
     TABLE is a file with named columns (Parquet, Arrow, CSV), or a folder or a pattern (in quotes) of Parquet files,
-    read some rows at a time. --out gets a class a row and, where the model has them, a probability of each class, in
-    the order of the rows. Other columns than those of the model are not read. Nothing is written where a file lacks a
-    column or cannot be read.
+    read some rows at a time. --out gets a class a row and, where the model has them, a probability of each class; or a
+    number a row, where [data] target is one; in the order of the rows. Other columns than those of the model are not
+    read. Nothing is written where a file lacks a column or cannot be read.
     """
     from quorate.accounting.figures import several
     from quorate.estimators.finished_run import load
@@ -45,8 +45,9 @@ def command(run: Path, table: Path, out: Path, keep: tuple[str, ...], coverage: 
     seeded = finished.facts().seeded
     if as_json:
         promise = {} if coverage is None else {"sets": asdict(finished.coverage_promise(coverage))}
-        classes = finished.classes_.tolist()
-        print_json({"out": str(out), "rows": n_rows, "classes": classes, "notes": lines, "seeded": seeded, **promise})
+        ends = finished.facts().setup.target_range
+        what = {"classes": finished.classes_.tolist()} if ends is None else {"target_range": list(ends)}
+        print_json({"out": str(out), "rows": n_rows, **what, "notes": lines, "seeded": seeded, **promise})
         return
     click.echo(f"wrote {out} ({several(n_rows, 'row')})")
     if coverage is not None:

@@ -36,6 +36,8 @@ def command(run: Path, as_json: bool) -> None:
         click.echo(f"rounds     {status.rounds.stored:,} of {status.rounds.rounds:,} stored{lost}")
     if status.student is not None:
         click.echo(f"student    {scored(status.student)}")
+    if status.number is not None:
+        click.echo(f"model      {status.number}")
     if status.baseline is not None:
         click.echo(f"baseline   {status.baseline}")
     if status.account is not None:

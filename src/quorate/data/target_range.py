@@ -11,7 +11,7 @@ import numpy as np
 
 from quorate.data.cell_text import each
 from quorate.data.notation import number
-from quorate.errors import InvalidParameter, named
+from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.types import FloatArray, IntArray
 
 STEPS: Final = 2**16  #: into which a range is cut: a target is a whole number of them
@@ -83,6 +83,17 @@ class TargetRange:
         inside = np.clip(np.where(finite, values, self.low), self.low, self.high)
         steps = np.rint((inside - self.low) / self.width * STEPS).astype(np.int64)
         return np.where(finite, np.clip(steps, 0, STEPS), _NO_TARGET)
+
+    def public_numbers(self, targets: Any, *, name: str) -> FloatArray:
+        """Return public targets as numbers, cut off at the ends.
+
+        Raises DataRefused if one is no finite number; `name`: of the column, for the message.
+        """
+        values = np.array(each(number, list(targets)), dtype=np.float64)
+        if not np.isfinite(values).all():
+            place = int(np.flatnonzero(~np.isfinite(values))[0])
+            raise DataRefused(f"{name}: row {place} holds no finite number; mend it, or drop its row")
+        return self.clipped(values)
 
     def part(self, first: int, last: int) -> TargetRange:
         """Return the part from one number of steps to another.

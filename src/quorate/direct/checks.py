@@ -9,7 +9,7 @@ from quorate.direct.task import DirectTask
 from quorate.findings import Finding, Outcome
 from quorate.ledger import Ledger
 from quorate.report.facts import name_of
-from quorate.run.checks import audit_not_run, chain, classes, exact_noise, seed
+from quorate.run.checks import audit_not_run, chain, classes, exact_noise, seed, target_range
 
 LEFT_OUT = "Is a row that cannot be used left out, and never refused?"
 
@@ -21,7 +21,7 @@ def direct_checks(
     return (
         _contributions(task),
         _private_rows(readers),
-        classes(were_read=False, others_are_left_out=True),
+        classes(were_read=False, others_are_left_out=True) if task.classes else target_range(),
         *((_pool(),) if task.has_public_pool else ()),
         *((_drawn_pool(task.drawn),) if task.drawn is not None else ()),
         *((_evaluation(),) if evaluated else ()),

@@ -52,6 +52,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
             n_records=None if task.n_was_read else task.plan.n_units,
             n_records_from="read" if task.n_was_read else "declared",
             data_collection=metadata.collection,
+            target_range=None if task.target_range is None else task.target_range.ends,
             recipe=(*task.why, f"ε is for {task.neighbouring.changing}, since {task.relation.why}"),
         ),
         spending=_spending(task, result.reservation, ledger),
@@ -61,7 +62,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
         utility=metadata.utility,
         choices=_choices(task),
         attacker=attack_curve(task.event, task.epsilon, task.delta, beside=promised),
-        checks=direct_checks(task, ledger, evaluated=metadata.utility.student is not None, readers=metadata.readers),
+        checks=direct_checks(task, ledger, evaluated=metadata.utility.is_scored, readers=metadata.readers),
         provenance=provenance_of(
             ledger,
             metadata,

@@ -88,7 +88,7 @@ def _regression(coefficients: FloatArray, intercept: float, target_range: Target
 
     linear = LinearRegression()
     linear.coef_ = np.ascontiguousarray(coefficients * (target_range.width / 4))
-    linear.intercept_ = target_range.low + target_range.width * (0.5 + intercept / 4)
+    linear.intercept_ = np.float64(target_range.low + target_range.width * (0.5 + intercept / 4))
     return linear
 
 

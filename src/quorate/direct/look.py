@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.cell_text import is_missing
-from quorate.data.labels import Label, codes_of
+from quorate.data.labels import codes_of
 from quorate.data.unit_ids import usable_slots
 from quorate.direct.task import DirectTask
 from quorate.findings import Finding
@@ -33,7 +33,7 @@ def look_at_rounds(
     owner's terminal alone. A table that is read part by part is counted so, and compared by its first rows.
     """
     private, names = task.private.reveal(), names or Names()
-    labels = np.concatenate([np.empty(0, dtype=np.int64), *(_classes(part, task.classes) for part in lists_of(y))])
+    labels = np.concatenate([np.empty(0, dtype=np.int64), *(_codes(part, task) for part in lists_of(y))])
     slots = [slot for part in lists_of(groups) for slot in usable_slots(part, len(part))] if task.grouped else None
     counted = CountedCells.of(private.table, compared=task.has_public_pool, whole_rows=private.codes >= 0)
     notes: tuple[Finding, ...] = ()
@@ -59,9 +59,10 @@ def look_at_rounds(
     )
 
 
-def _classes(labels: list[Any], classes: tuple[Label, ...]) -> NDArray[np.int64]:
-    """Return the class of each label; −1 for what is none, −2 for a missing one."""
-    codes = codes_of(labels, classes)
+def _codes(labels: list[Any], task: DirectTask) -> NDArray[np.int64]:
+    """Return the class of each label, or its step in the range; −1 for what is none, −2 for a missing one."""
+    held = task.target_range
+    codes = codes_of(labels, task.classes) if held is None else held.steps_of(labels)
     return np.where([is_missing(label) for label in labels], -2, codes) if len(codes) else codes
 
 

@@ -105,15 +105,24 @@ class FinishedRun(Scored, ShownEstimator):
         )
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Classify by the student: free for ever. Returns ``(n_points,)`` classes."""
-        return np.asarray(self._fitted().predict(self._read(X)))
+        """Predict by the published model: free for ever. Returns ``(n_points,)`` classes, or numbers in the range."""
+        return self.predictions_of(self._read(X))
+
+    def predictions_of(self, rows: Any) -> NDArray[Any]:
+        """Return what :meth:`predict` does, of rows as the model takes them."""
+        predicted, ends = np.asarray(self._fitted().predict(rows)), self._facts.setup.target_range
+        return predicted if ends is None else np.clip(predicted, *ends)
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """Return the student's ``(n_points, n_classes)`` probabilities, in the order of :attr:`classes_`."""
+        """Return the student's ``(n_points, n_classes)`` probabilities, in the order of :attr:`classes_`.
+
+        Raises PreconditionFailed where the run predicts a number.
+        """
+        self._refuse_number("predict_proba")
         return class_probabilities(self._fitted(), self._read(X), self.classes_.tolist())
 
     def _limits(self) -> Limits:
-        self._fitted()
+        self._refuse_number("predict_set")
         fitted = self._facts.fitted
         sets = None if fitted is None else fitted.prediction_sets
         return super()._limits() if sets is None else sets.limits
@@ -144,6 +153,23 @@ class FinishedRun(Scored, ShownEstimator):
         self.asked_ = methods.ask(self._opened, X, tell=_warn_of_unread)
         self._show(read_facts(self._root))
         return list(self.asked_.answers)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, *, scoring: str = "accuracy") -> float:
+        """Score the published model as a classifier's ``score`` does; R² where the run predicts a number."""
+        if not self._predicts_number:
+            return super().score(X, y, sample_weight, scoring=scoring)
+        from sklearn.metrics import r2_score
+
+        return float(r2_score(y, self.predict(X), sample_weight=sample_weight))
+
+    @property
+    def _predicts_number(self) -> bool:
+        self._fitted()
+        return self._facts.setup.target_range is not None
+
+    def _refuse_number(self, method: str) -> None:
+        if self._predicts_number:
+            raise PreconditionFailed(f"{method} is for classes, and {self.path} predicts a number; call predict")
 
     def facts(self) -> Facts:
         """Return what the report says."""
@@ -250,7 +276,8 @@ class FinishedRun(Scored, ShownEstimator):
         self.student_ = student_from(
             content, place=f"{root}: {STUDENT}", trusted=self.trusted, name_them_in="trusted=", anew=anew
         )
-        self.classes_ = np.asarray(self.student_.classes_)
+        if facts.setup.target_range is None:
+            self.classes_ = np.asarray(self.student_.classes_)
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.student_, name):
                 setattr(self, name, getattr(self.student_, name))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 AT_ONCE = 1 << 13  # rows whose features the model makes at the same time
-LABEL, PROBABILITY, IN_SET = "label", "probability_{}", "in_set_{}"
+LABEL, PROBABILITY, IN_SET, PREDICTION = "label", "probability_{}", "in_set_{}", "prediction"
 _OUT = (".parquet", ".csv")
 
 
@@ -42,7 +42,7 @@ def predict_table(
     watch: Watch | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> int:
-    """Write a class, and a probability of each class where the model has them, for each row of a table.
+    """Write a class, and a probability of each class where the model has them, or a number, for each row of a table.
 
     `run`: as :func:`quorate.load` returns it. `table`: a file with named columns, or a folder or a pattern of Parquet
     files, which are read in the order of their names. `out`: a new ``.parquet`` or ``.csv`` file; it appears once it
@@ -64,7 +64,7 @@ def predict_table(
     reader, dialect = run.table_reader()
     _check_table(table, dialect)
     columns = _columns_of(reader, table, keep, dialect)
-    if any(name in keep for name in (LABEL, *_probabilities(run), *_sets(run, limit))):
+    if any(name in keep for name in (LABEL, PREDICTION, *_probabilities(run), *_sets(run, limit))):
         raise InvalidParameter(f"--keep: a column of the output is called so already; rename it in {table}")
     n_rows, unread = 0, Counter[str]()
     with tempfile.TemporaryDirectory(prefix=".predictions-", dir=out.parent) as folder:
@@ -122,6 +122,9 @@ def _predictions(
 ) -> list[pl.Series]:
     import polars as pl
 
+    if not hasattr(run, "classes_"):
+        read = reader(rows, name)
+        return [pl.Series(PREDICTION, run.predictions_of(read) if rows.height else [], dtype=pl.Float64)]
     classes, names, sets = run.classes_.tolist(), _probabilities(run), _sets(run, limit)
     if not rows.height:
         values = [(LABEL, classes), *((column, [0.0]) for column in names), *((column, [True]) for column in sets)]

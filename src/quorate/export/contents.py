@@ -104,6 +104,18 @@ def _of_the_rarer(facts: Facts, score: Score) -> dict[str, Any]:
     return {"class_looked_for": facts.setup.classes[place], **shares}
 
 
+def _of_number(facts: Facts) -> dict[str, Any] | None:
+    """Return how near predicted numbers are; None where nothing was measured."""
+    score = facts.utility.number
+    if score is None:
+        return None
+    return {
+        "public_rows": score.n_rows,
+        "r_squared": score.r_squared,
+        "mean_absolute_error": score.mean_absolute_error,
+    }
+
+
 def metadata(facts: Facts, onnx: Any, files: Collection[str], model_version: Any) -> dict[str, Any]:
     """Return the metadata of a package.
 
@@ -115,8 +127,11 @@ def metadata(facts: Facts, onnx: Any, files: Collection[str], model_version: Any
     return {
         "name": origin.run,
         "version": model_version,
-        "task": "classification",
-        "classes": list(facts.setup.classes),
+        **(
+            {"task": "classification", "classes": list(facts.setup.classes)}
+            if facts.setup.target_range is None
+            else {"task": "regression", "target_range": list(facts.setup.target_range)}
+        ),
         "student": facts.setup.student if facts.fitted is None else facts.fitted.name,
         "method": "votes of teachers" if facts.rounds is None else "the direct method",
         "files": [name for name in (SKOPS, ONNX) if name in files],
@@ -124,7 +139,7 @@ def metadata(facts: Facts, onnx: Any, files: Collection[str], model_version: Any
         # Not there where an earlier version made the run, whose packages stay as they are.
         **({"columns": [{**plain(column), "cells": column.words} for column in columns]} if columns else {}),
         "guarantee": json.loads(facts.guarantee.to_json()),
-        "metrics": None
+        "metrics": _of_number(facts)
         if score is None
         else {
             "public_rows": score.n_rows,

@@ -14,7 +14,7 @@ from quorate.export.contents import MANIFEST, MEANING, ONNX, POOL, PROMPT, SKOPS
 from quorate.export.receipt import Charged, ExportReceipt, sum_of
 from quorate.findings import Outcome
 from quorate.ledger.budget import DELTA_DIGITS, EPSILON_DIGITS, float_up
-from quorate.report import Facts, sentences
+from quorate.report import Facts, of_numbers, sentences
 from quorate.report.method import words_of
 from quorate.report.notation import percent, shortened, visible
 from quorate.report.summary import rarer
@@ -253,6 +253,8 @@ def _raised(facts: Facts) -> str:
 
 def _use(facts: Facts) -> str:
     score = facts.utility.student
+    if (number := of_numbers.scored(facts)) is not None:
+        return f"It predicts {of_numbers.target(facts)}: {number}."
     if score is None:
         return "It was not measured: there were no public rows with labels."
     beside = "" if score.commonest is None else f"; always saying the commonest class has {percent(score.commonest)}"

@@ -19,7 +19,7 @@ from quorate.folder.opened_student import untrusted_types
 
 #: Two classes whose probabilities differ by less are a tie: single precision, in which ONNX holds trees, decides it.
 TIE: Final = 1e-5
-#: Nor may a probability differ by more from the student's.
+#: Nor may a probability differ by more from the student's, or a number by more of the spread of its numbers.
 PROBABILITY: Final = 1e-4
 
 #: Versions of the operators: the oldest in which trees hold thresholds in double precision.
@@ -35,7 +35,8 @@ class OnnxStudent:
 
     `content`: the file. `inputs`: each input, by its name, and what it takes: "number" or "text"; "numbers" for all
     columns at once. `n_compared`: public rows on which it was compared. `n_ties`: those on which it says another class,
-    and two were equally likely. `largest_difference`: between probabilities; 0 where the student has none.
+    and two were equally likely. `largest_difference`: between probabilities, or between numbers beside their spread; 0
+    where the student has neither.
     """
 
     content: bytes
@@ -147,7 +148,7 @@ def _converted(student: Any, public: Rows, inputs: dict[str, str]) -> bytes:
         known = converters(model)
     except PreconditionFailed as error:
         raise _refused(student, str(error)) from None
-    gathered = _gathered(model, public, inputs)
+    gathered, of_classes = _gathered(model, public, inputs), hasattr(student, "classes_")
     why: Exception | None = None
     for number in (DoubleTensorType, FloatTensorType):  # some converters know single precision alone
         types = [
@@ -160,7 +161,7 @@ def _converted(student: Any, public: Rows, inputs: dict[str, str]) -> bytes:
                     gathered,
                     "student",
                     types,
-                    options={id(gathered): {"zipmap": False}, **words_of(model)},
+                    options={**({id(gathered): {"zipmap": False}} if of_classes else {}), **words_of(model)},
                     target_opset=OPSETS,
                     **known,
                 )
@@ -252,6 +253,8 @@ def _compared(
     single = frozenset(entry.name for entry in session.get_inputs() if entry.type == "tensor(float)")
     outputs = session.run(None, feed(public, inputs, single=single))
     classes, expected = np.asarray(outputs[0]).ravel(), np.asarray(student.predict(public))
+    if not hasattr(student, "classes_"):
+        return _compared_numbers(student, classes, expected)
     numbers = classes.dtype.kind in "biuf" and expected.dtype.kind in "biuf"
     differ = classes != expected if numbers else classes.astype(str) != expected.astype(str)
     ties, largest = 0, 0.0
@@ -271,6 +274,15 @@ def _compared(
             f"(largest difference of a probability {largest:.2g})",
         )
     return len(differ), ties, largest
+
+
+def _compared_numbers(student: Any, theirs: Any, mine: Any) -> tuple[int, int, float]:
+    """Hold numbers against the student's, beside how far these are apart."""
+    apart = float(np.ptp(mine)) or max(float(np.abs(mine).max(initial=0.0)), 1.0)
+    largest = float(np.abs(theirs.astype(np.float64) - mine).max(initial=0.0))
+    if not largest <= PROBABILITY * apart:
+        raise _refused(student, f"the converted file's numbers differ from its own by up to {largest:.2g}")
+    return len(mine), 0, largest / apart
 
 
 def opened(content: bytes) -> Any:

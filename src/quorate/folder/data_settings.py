@@ -28,8 +28,10 @@ from quorate.students.scores import Judged, check_class_shares, check_scoring
 if TYPE_CHECKING:
     from quorate.data.column_kinds import GivenKinds
     from quorate.data.dialect import Dialect
+    from quorate.data.target_range import TargetRange
 
 DIALECT = ("separator", "encoding", "quote", "decimal", "thousands", "date_format", "missing")
+_OF_CLASSES = ("label", "classes", "class_shares", "score", "calibration")  # keys that a number has no use for
 _OF_TEXT_TABLES = ("separator", "encoding", "quote")
 
 
@@ -68,6 +70,14 @@ def _unit_name(name: str, value: Any) -> str:
     return value
 
 
+def _range(name: str, value: Any) -> TargetRange:
+    """Read the ends of a range."""
+    from quorate.data.target_range import TargetRange  # here: who only looks at a run reads no table
+
+    with naming({"target_range": name}):
+        return TargetRange.of(value)
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DataSettings:
     """``[data]``: where the rows are and what they mean."""
@@ -98,6 +108,18 @@ class DataSettings:
         example=["no", "yes"], written=True,
         required="Reading the label set from the data can reveal that a rare label is present. Example: classes = "
         '["no", "yes"]',
+    )  # fmt: skip
+    target: str | None = setting(
+        string,
+        "in place of `label` and `classes`: the column of a [number](../how-to/predict-a-number.md) to predict, by the "
+        "direct method",
+        default=None, example="price",
+    )  # fmt: skip
+    range: TargetRange | None = setting(
+        _range,
+        "with `target`: the least and the largest value that it can have, as everybody knows; never read off private "
+        "rows. A target beyond it is taken as the nearer end",
+        default=None, default_words="required with `target`", example=[0, 100], argument="target_range",
     )  # fmt: skip
     unit: str | None = setting(
         string, "column that says whose row it is; without it the guarantee is for one record", default=None,
@@ -277,7 +299,7 @@ def data_settings(given: Mapping[str, Any], folder: Path, *, public: Source | No
 
     Raises InvalidParameter if a key is missing or of the wrong kind, or a column is named twice.
     """
-    settings = read_section("data", given, DataSettings, folder, public=public)
+    settings = read_section("data", given, DataSettings, folder, public=public, **_of_number(given))
     named = {key: getattr(settings, key) for key in ("text", "categorical", "numeric", "dates", "drop")}
     every = [name for columns in named.values() for name in columns]
     if twice := [name for name in every if every.count(name) > 1]:
@@ -328,6 +350,30 @@ def data_settings(given: Mapping[str, Any], folder: Path, *, public: Source | No
     if written := [key for key in DIALECT if key in given]:
         _check_dialect(settings, written)
     return settings
+
+
+def _of_number(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what stands for label and classes where a number is predicted, and refuse what is for classes.
+
+    Raises InvalidParameter naming the key.
+    """
+    if "target" not in given and "range" not in given:
+        return {}
+    for key, check in (("target", string), ("range", _range)):  # what is wrong itself is said first
+        if key in given:
+            check(f"[data] {key}", given[key])
+    missing, there = ("range", "target") if "target" in given else ("target", "range")
+    if missing not in given:
+        raise InvalidParameter(
+            f"[data] {missing} is required beside [data] {there}: a number is predicted in a declared range. Example: "
+            'target = "price" and range = [0, 5000]'
+        )
+    if others := [key for key in _OF_CLASSES if key in given]:
+        raise InvalidParameter(
+            f"[data] {others[0]} is for classes, and [data] target is a number; leave out one of them",
+            parameter=others[0],
+        )
+    return {"label": given["target"], "classes": ()}
 
 
 def _check_dialect(data: DataSettings, written: list[str]) -> None:

@@ -52,12 +52,14 @@ from quorate.folder.tables import (
 from quorate.release.keys import fingerprint_key
 from quorate.release.target import noise_and_key
 from quorate.report import Facts, Score
+from quorate.report.utility import NumberScore
 from quorate.run.drawn_rows import parquet_of
 from quorate.run.expected import Expected
 from quorate.run.look import Look, Names
 from quorate.run.method import Method
 from quorate.run.progress import PARTS, duration
 from quorate.run.resources import allowed_memory
+from quorate.run.scores import score_numbers
 from quorate.run.usable_rows import PrivateTable, UsableRows
 from quorate.students.temperature import require_rows
 from quorate.types import Secret, Watch
@@ -124,7 +126,7 @@ class DirectRun(PreparedRun):
         """Return the public rows as the model takes them; None where there are none of which labels are alike."""
         return self.task.schema.kinds(self.task.schema.pool) if self.task.has_public_pool else None
 
-    def score_published(self, model: Any, tell: Callable[[str], None] | None) -> Score | None:
+    def score_published(self, model: Any, tell: Callable[[str], None] | None) -> Score | NumberScore | None:
         """Score the model, unless private rows are among those with labels, which its owner alone is told."""
         if self.evaluation is None:
             return None
@@ -132,6 +134,8 @@ class DirectRun(PreparedRun):
             if tell is not None:
                 tell(left_out("[data] evaluation"))
             return None
+        if (held := self.task.target_range) is not None:
+            return score_numbers(held.clipped(model.predict(self.evaluation.X)), self.evaluation.truth)
         return self.score(model, self.evaluation.X, self.evaluation.truth)
 
     def rows_to_calibrate(self, tell: Callable[[str], None] | None) -> Evaluation | None:
@@ -249,7 +253,10 @@ def _labelled_rows(data: DataSettings, task: DirectTask, key: str) -> Evaluation
             f"{name}, {source.name}: a cell is none of what its column holds in the public pool; mend it, or drop its "
             "row"
         )
-    codes = encode_labels(table.y, task.classes, name=f"{source.name}, column {data.label!r}")
+    name_of_column = f"{source.name}, column {data.label!r}"
+    if task.target_range is not None:
+        return Evaluation(task.schema.kinds(rows), task.target_range.public_numbers(table.y, name=name_of_column))
+    codes = encode_labels(table.y, task.classes, name=name_of_column)
     if key == "calibration":
         require_rows(len(codes), name=name)
     return Evaluation(task.schema.kinds(rows), np.asarray(list(task.classes))[codes])
@@ -312,7 +319,7 @@ def _of_a_row(task: DirectTask) -> tuple[float, float]:
     table = PrivateTable(schema, take(schema.pool, np.arange(_PLAYED) % schema.pool.shape[0]))
     table.known()
     whose = np.arange(_PLAYED) // _ROWS_OF_A_PERSON if task.grouped else None
-    private = UsableRows(table, np.arange(_PLAYED) % task.n_classes, whose, _PLAYED)
+    private = UsableRows(table, np.arange(_PLAYED) % task.plan.n_codes, whose, _PLAYED)
     units, read = units_of(task.plan.coordinates, private), process_time() - begun
     begun = process_time()
     with np.errstate(all="ignore"):

@@ -129,8 +129,7 @@ def execute(
         run = replace(run, task=task)
         calibrated, calibration = run.calibrated(result.model, tell)
         model = run.published_model(calibrated, run.pool_as_taken())
-        scored, utility = run.score_published(model, tell), extra or Utility()
-        metadata = replace(metadata, utility=utility if scored is None else replace(utility, student=scored))
+        metadata = replace(metadata, utility=(extra or Utility()).of_model(run.score_published(model, tell)))
         facts = replace(
             method.facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
         )

@@ -47,12 +47,14 @@ def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Finding]:
 
 def direct_notes(data: DataSettings, pool: Rows) -> Iterator[Finding]:
     """Yield what there is to say about a direct run, which looks at no private row: that its owner has to."""
-    parts = "labels and cells" if data.unit is None else "labels, ids and cells"
+    labels = "labels" if data.range is None else "targets"
+    parts = f"{labels} and cells" if data.unit is None else f"{labels}, ids and cells"
     own = "your own file" if isinstance(data.private, Path) else "what your query returns"
     compare = (
         f"column {data.label!r} of {own} before the run; quorate check --look counts what can be used, for you alone"
     )
-    yield note_on_unseen_rows(parts, data.private.name, act="run", compare=compare)
+    number = data.range is not None
+    yield note_on_unseen_rows(parts, data.private.name, act="run", compare=compare, number=number)
     if data.public is not None:
         yield from remarks(lambda: notes_on_public(data, pool))
 

@@ -68,6 +68,12 @@ def plan_folder(
     to be declared: it is not read here.
     """
     settings = read_settings(root / "quorate.toml")
+    if settings.data.range is not None:
+        raise InvalidParameter(
+            "a plan compares methods by how many public rows each labels right, and [data] target is a number, which "
+            "the direct method alone learns; so there is nothing to compare, and no error is foretold. What the run "
+            f"would release and cost says: quorate check {for_shell(root)}"
+        )
     refuse_more_than_the_cap(settings.run, epsilon=settings.budget.epsilon, delta=settings.budget.delta)
     by_option = n_records is not None
     n_records = settings.data.n_records if n_records is None else n_records

@@ -40,6 +40,7 @@ from quorate.report import (
     render_html,
     render_json,
 )
+from quorate.report.utility import NumberScore
 from quorate.report.words import REPORT_FILES
 from quorate.run.expected import Expected
 from quorate.run.look import Look
@@ -110,7 +111,8 @@ class PreparedRun(ABC):
         """Whether that takes seconds, asks nobody, and there are rows and a declared number for it."""
         settings, evaluation = self.settings, self.evaluation
         own = (*settings.teachers.fields, settings.teachers.model, settings.student.model)
-        if evaluation is None or settings.data.public is None or any(":" in name for name in own):
+        data = settings.data
+        if evaluation is None or data.public is None or data.range is not None or any(":" in name for name in own):
             return False
         plain = not settings.teachers.fields and isinstance(settings.method.feature_map, str)
         return plain and settings.data.n_records is not None and len(evaluation.truth) >= FEWEST
@@ -125,7 +127,7 @@ class PreparedRun(ABC):
         """Return the public rows as the model takes them; None where they were drawn, so that their labels are none."""
 
     @abstractmethod
-    def score_published(self, model: Any, tell: Callable[[str], None] | None) -> Score | None:
+    def score_published(self, model: Any, tell: Callable[[str], None] | None) -> Score | NumberScore | None:
         """Score the published model on the labelled public rows; None where there are none, or private ones are there.
 
         `tell`: prints a line on the owner's terminal, and nowhere else.

@@ -262,6 +262,8 @@ def method_by_rule(document: Mapping[str, Any], *, n_labelled: int | None = None
     `n_labelled`: how many labelled public rows there are, where they were counted.
     """
     data = document.get("data", {})
+    if "target" in data:
+        return ChosenMethod("direct", "[data] target is a number, and teachers vote on classes")
     declared = {key: value for key in ("n_records", "n_rows") if isinstance(value := data.get(key), int)}
     unit, unit_name = data.get("unit"), data.get("unit_name")
     text = [word for word in (unit_name, unit_word(unit) if isinstance(unit, str) else None) if isinstance(word, str)]
@@ -318,8 +320,14 @@ def _method_settings(document: Mapping[str, Any], folder: Path, *, by_choice: bo
     """
     section = document.get("method", {})
     method = read_section("method", section, MethodSettings, folder)
+    is_number = "target" in document.get("data", {})
+    if method.by == "votes" and is_number:
+        raise InvalidParameter(
+            '[data] target is a number, which the direct method learns, and [method] by = "votes" has teachers that '
+            'vote on classes; set by = "direct", or leave it out'
+        )
     if method.by == "direct":
-        if not by_choice and (others := _changed_for_teachers(document)):
+        if (is_number or not by_choice) and (others := _changed_for_teachers(document)):
             _refuse_of_other_method(others, "votes of teachers", 'and [method] by = "direct" has none', 'by = "votes"')
     elif method.by == "votes" and (more := [f"[method] {key}" for key in section if not _of_votes(key, document)]):
         _refuse_of_other_method(more, "the direct method", "and this run has teachers", '[method] by = "direct"')

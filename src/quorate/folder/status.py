@@ -16,6 +16,7 @@ from quorate.ledger import Ledger, Reservation
 from quorate.release.guarantee import left_of, spent_of
 from quorate.release.target import GRADIENT_ROUND, LABEL, ONLINE_ANSWER, TUNING, is_closed
 from quorate.report.facts import Rounds
+from quorate.report.of_numbers import scored
 from quorate.report.plain import as_json
 from quorate.report.sentences import baseline
 from quorate.report.spending import AnswerCounts, BudgetRaise, raises_of
@@ -101,6 +102,7 @@ class RunStatus:
     `rounds`: what became of the rounds of the direct method, likewise.
     `student`: how good the student is on public rows with labels; None where the run is not finished, or there are
         none.
+    `number`: the same where a number is predicted, in words.
     `baseline`: what always saying the commonest class of those rows would score, in words.
     """
 
@@ -116,6 +118,7 @@ class RunStatus:
     rounds: Rounds | None
     student: Score | None = None
     baseline: str | None = None
+    number: str | None = None
 
     @property
     def told(self) -> str:
@@ -205,6 +208,7 @@ def read_status(run: Path) -> RunStatus:
         rounds=None if facts is None else facts.rounds,
         student=None if facts is None else facts.utility.student,
         baseline=None if facts is None else baseline(facts, facts.utility.student),
+        number=None if facts is None else scored(facts),
     )
 
 

@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from quorate.accounting.figures import at_most, several
-from quorate.report import sentences
+from quorate.report import of_numbers, sentences
 from quorate.report.facts import Facts
 from quorate.report.method import words_of
 from quorate.report.notation import escaped, percent, shortened, visible, wilson_interval
@@ -112,6 +112,8 @@ def _front_matter(facts: Facts) -> str:
     """What a model hub reads: YAML, of which JSON is a part, so that no name can write YAML of its own."""
     score, guarantee = facts.utility.student, facts.guarantee
     task = "tabular-classification" if facts.student_file is None else facts.student_file.task
+    if facts.setup.target_range is not None:
+        task = task.replace("classification", "regression")
     tags = ["differential-privacy", "quorate", "seeded-noise-no-guarantee" if facts.seeded else "private-learning"]
     tree: dict[str, Any] = {
         "library_name": "sklearn",
@@ -124,13 +126,18 @@ def _front_matter(facts: Facts) -> str:
             "neighbours": guarantee.neighbours,
         },
     }
+    metrics, n_rows = [], 0
+    if (of_number := facts.utility.number) is not None:
+        metrics, n_rows = of_numbers.metrics(of_number), of_number.n_rows
     if score is not None:
+        n_rows = score.n_rows
         metrics = [{"type": "accuracy", "value": score.accuracy}]
         if score.balanced_accuracy is not None:
             metrics.append({"type": "balanced_accuracy", "value": score.balanced_accuracy})
         if score.chosen is not None and score.chosen.scoring != "balanced_accuracy":
             metrics.append({"type": score.chosen.scoring, "value": score.chosen.value})
-        data = {"name": f"{score.n_rows} public rows with labels", "type": "public"}
+    if metrics:
+        data = {"name": f"{n_rows} public rows with labels", "type": "public"}
         tree["model-index"] = [
             {"name": facts.provenance.run, "results": [{"task": {"type": task}, "dataset": data, "metrics": metrics}]}
         ]
@@ -139,6 +146,8 @@ def _front_matter(facts: Facts) -> str:
 
 
 def _classes(facts: Facts) -> str:
+    if (predicted := of_numbers.target(facts)) is not None:
+        return f"Predicted: {predicted}. Predictions are cut off there by quorate, and not by the file itself."
     names = facts.setup.classes
     more = len(names) - _LISTED_CLASSES
     listed = ", ".join(_plain(shortened(visible(name), 60)) for name in names[:_LISTED_CLASSES])
@@ -167,6 +176,8 @@ def _utility(facts: Facts) -> str:
     if name is not None and student is not None and student.commonest is not None:
         beside = percent(student.commonest), "—", percent(balanced(student)), f"{student.n_rows:,}"
         rows += ((f"always “{name}”, the commonest class", *beside),)
+    if (of_number := of_numbers.scored(facts)) is not None:
+        return f"{of_number}."
     confidence = [f"{words[0].upper()}{words[1:]}." for words in (calibrated(facts), sets_in_words(facts)) if words]
     if not rows:
         return "\n\n".join(("There are no public labels to measure against.", *confidence))

@@ -137,6 +137,8 @@ class Setup(Plain):
         How the private rows were collected, in the owner's words.
     strategy : str or None
         What chose the queries from released answers, up to `n_queries`; None where they were fixed beforehand.
+    target_range : (float, float) or None
+        Where a number is predicted: the ends of its range, as declared. There are no classes then.
 
     Examples
     --------
@@ -163,6 +165,9 @@ class Setup(Plain):
     strategy: str | None = None
     n_records_from: str = "declared"
     n_rows: int | None = None
+    target_range: tuple[float, float] | None = None
+
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("target_range",)
 
     def _check(self) -> None:
         least = 0 if self.partition == "none" else 1
@@ -170,7 +175,8 @@ class Setup(Plain):
         kinds = ("hash", "balanced", "unit", "declared", "sites", "none")
         require(self.partition in kinds, f"partition must be one of {', '.join(kinds)}, got {self.partition!r}")
         require(self.unit.strip() != "", "unit must be named: 'record', 'patient', ...")
-        require(len(self.classes) >= 1, "classes must name at least one class")
+        of_classes = self.target_range is None
+        require(bool(self.classes) == of_classes, "classes must name at least one class, or target_range two numbers")
         sources = ("declared", "read", "public")
         require(
             self.n_records_from in sources,

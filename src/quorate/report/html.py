@@ -324,6 +324,45 @@ def unit_square(
     )
 
 
+def residual_plot(title: str, parts: Sequence[tuple[float, float, float, float]]) -> Markup:
+    """Return lines from the low to the high residual of each part of the rows, with a dot at the median.
+
+    `parts`: what is predicted, and three residuals, at least one.
+    """
+    left, top, width, height = 64.0, 8.0, 320.0, 150.0
+    least, most = parts[0][0], parts[-1][0]
+    reach = max(max(abs(low), abs(high)) for _, low, _, high in parts) or 1.0
+
+    def across(predicted: float) -> float:
+        return left + width * ((predicted - least) / (most - least) if most > least else 0.5)
+
+    def up(residual: float) -> float:
+        return top + height * (0.5 - residual / (2 * reach))
+
+    return _picture(
+        title,
+        element("path", d=f"M{left:g} {up(0):g}H{left + width:g}", class_="guess"),
+        *(
+            element("path", d=f"M{across(predicted):.2f} {up(low):.2f}V{up(high):.2f}", class_="best")
+            for predicted, low, _, high in parts
+        ),
+        *(element("circle", cx=f"{across(at):.2f}", cy=f"{up(median):.2f}", r=3) for at, _, median, _ in parts),
+        *(
+            element("text", f"{residual:.3g}".replace("-", "−"), x=left - 6, y=up(residual) + 4, class_="end")
+            for residual in (-reach, 0.0, reach)
+        ),
+        *(
+            element(
+                "text", f"{predicted:.4g}".replace("-", "−"), x=across(predicted), y=top + height + 14, class_=where
+            )
+            for predicted, where in ((least, "start"), (most, "end"))
+        ),
+        width=left + width + 8,
+        height=top + height + 18,
+        class_="trade-off",
+    )
+
+
 def chart(drawn: Chart) -> Markup:
     """Return a line chart; its words were escaped where it was written."""
     return Markup(drawn.written(inline=True))

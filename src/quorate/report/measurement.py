@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from quorate.accounting.figures import at_least, at_most
-from quorate.report import html, sentences
+from quorate.report import html, of_numbers, sentences
 from quorate.report.facts import Facts
 from quorate.report.findings import Audit, Choice, FaultSize, FaultSizes
 from quorate.report.html import Child, Markup, element, join, scrolling, table
@@ -29,7 +29,7 @@ from quorate.report.sentences import (
 )
 from quorate.report.utility import OperatingPoint, Score, Utility
 
-_NAME = 40  # columns of a class name
+_NAME, _UNSCORED = 40, "There are no public labels to measure against."  # columns of a class name; without a score
 TABLE_CLASSES = 12  #: up to so many classes are shown as the rows of a table
 GRID_CLASSES = 120  #: up to so many as cells of a grid; the rest are in the JSON
 RELEASED = "Released answers, noise included: not prevalence"
@@ -129,7 +129,7 @@ def _row(threshold: Child, point: OperatingPoint) -> tuple[Child, ...]:
 def per_class(facts: Facts) -> Iterable[Child]:
     """Return released answers and recalls for each class; nothing where there is neither."""
     n_classes = len(facts.setup.classes)
-    if facts.utility == Utility() and not words_of(facts).COUNTS_ANSWERS:
+    if not n_classes or (facts.utility == Utility() and not words_of(facts).COUNTS_ANSWERS):
         return ()
     if n_classes <= TABLE_CLASSES:
         return (_rows(facts),)
@@ -211,7 +211,7 @@ def utility(facts: Facts) -> tuple[Child, ...]:
         )
         if score is not None
     ]
-    scores: Child = element("p", "There are no public labels to measure against.")
+    scores: Child = of_numbers.section(facts, PUBLIC_IS_STATED) or element("p", _UNSCORED)
     if rows:
         scores = table(
             f"Against public labels, with a 95 % interval. {PUBLIC_IS_STATED}"

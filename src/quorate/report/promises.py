@@ -12,6 +12,7 @@ from quorate.report.facts import Facts
 from quorate.report.html import Child, Markup, element, pairs
 from quorate.report.method import words_of
 from quorate.report.notation import percent, power_of_ten, shortened
+from quorate.report.of_numbers import target
 from quorate.stored_names import place_of
 
 OUTCOMES = (
@@ -22,7 +23,7 @@ OUTCOMES = (
 
 def at_a_glance(facts: Facts) -> Markup:
     """Return the line of figures under the title."""
-    setup, words = facts.setup, words_of(facts)
+    setup, words, predicted = facts.setup, words_of(facts), target(facts)
     declared = () if setup.n_records is None else ((f"units, {setup.n_records_from}", f"{setup.n_records:,}"),)
     return pairs(
         (
@@ -36,7 +37,7 @@ def at_a_glance(facts: Facts) -> Markup:
             words.first_figure(facts),
             *declared,
             ("public rows", f"{setup.n_public:,}"),
-            ("classes", f"{len(setup.classes):,}"),
+            ("classes", f"{len(setup.classes):,}") if predicted is None else ("target", predicted),
             words.last_figure(facts),
         ),
         class_="glance",

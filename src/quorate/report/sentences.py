@@ -102,6 +102,8 @@ def not_protected(facts: Facts) -> tuple[str, ...]:
     classes = f"The class list ({several(len(setup.classes), 'name')})"
     if not setup.classes_declared:
         classes += ", which was read off private labels and is treated as public"
+    if setup.target_range is not None:
+        classes = f"The range of the target, {setup.target_range[0]:.15g} to {setup.target_range[1]:.15g}"
     general: tuple[str, ...] = (
         f"{classes}.",
         "The names of the features.",

@@ -12,7 +12,7 @@ from quorate.accounting.attacker import PAIRS, worlds_told_apart
 from quorate.accounting.figures import at_most
 from quorate.accounting.neighbouring import LABELS_OF, ONE_LABEL, ONE_RECORD, Neighbouring
 from quorate.findings import Outcome
-from quorate.report import html, sentences
+from quorate.report import html, of_numbers, sentences
 from quorate.report.facts import Facts
 from quorate.report.html import Child, Markup, element, pairs
 from quorate.report.notation import percent, shortened, visible, wilson_interval
@@ -125,7 +125,11 @@ def _dots(sentence: str, right: int, say: Say) -> Markup:
 
 def _use(facts: Facts, say: Say, language: Language) -> Iterator[Child]:
     """Yield accuracy beside its baseline; of two classes, what is found, missed and wrongly said of the rarer."""
-    score = facts.utility.student
+    score, of_number = facts.utility.student, facts.utility.number
+    if of_number is not None:
+        n, near = figure(f"{of_number.n_rows:,}", language), figure(of_numbers.error(facts, of_number), language)
+        yield element("p", say("use number", r=figure(of_numbers.r_squared(of_number), language), error=near, n=n))
+        return
     if score is None:
         yield element("p", say("use unknown"))
         return

@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from quorate.errors import InvalidParameter
 from quorate.findings import Outcome
-from quorate.report import sentences
+from quorate.report import of_numbers, sentences
 from quorate.report.facts import Facts
 from quorate.report.method import words_of
 from quorate.report.notation import columns, percent, shortened, visible
@@ -67,6 +67,7 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
         *([("unit", one_row)] if one_row else []),
         *words_of(facts).text_rows(facts, width - _LABEL),
         *(("student", scored(score)) for score in (facts.utility.student,) if score is not None),
+        *(("model", words) for words in (of_numbers.scored(facts),) if words is not None),
         *(("baseline", words) for words in (baseline(facts, facts.utility.student),) if words is not None),
         *(("decides", words) for words in (decides(facts),) if words is not None),
         *(("calibrated", words) for words in (calibrated(facts),) if words is not None),

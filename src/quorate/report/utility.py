@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from quorate.report.plain import Plain, require
@@ -193,6 +193,55 @@ class ExpectedScore(Plain):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Residuals(Plain):
+    """How far predictions are off where about the same is predicted.
+
+    `predicted`: the mean of a part of the rows. `low`, `median`, `high`: the number less the predicted one: tenth
+    percentile, median and ninetieth.
+    """
+
+    predicted: float
+    low: float
+    median: float
+    high: float
+
+    def _check(self) -> None:
+        require(self.low <= self.median <= self.high, "percentiles of residuals are in order")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NumberScore(Plain):
+    """How near predicted numbers are, on public rows.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows it was measured on, at least 1.
+    mean_absolute_error : float
+        In the unit of the target, >= 0.
+    r_squared : float or None
+        At most 1; None where all rows have the same number.
+    residuals : tuple of Residuals
+        In the order of what is predicted.
+
+    Examples
+    --------
+    >>> NumberScore(n_rows=200, mean_absolute_error=3.5, r_squared=0.4).r_squared
+    0.4
+    """
+
+    n_rows: int
+    mean_absolute_error: float
+    r_squared: float | None = None
+    residuals: tuple[Residuals, ...] = ()
+
+    def _check(self) -> None:
+        require(self.n_rows >= 1, f"n_rows must be >= 1, got {self.n_rows}")
+        require(self.mean_absolute_error >= 0, "a mean absolute error is at least 0")
+        require(self.r_squared is None or self.r_squared <= 1, "R² is at most 1")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Utility(Plain):
     """What the labels and the student are good for.
 
@@ -204,6 +253,8 @@ class Utility(Plain):
         Only where the owner reveals it: it is not covered by the guarantee.
     expected : ExpectedScore or None
         What was expected of the student, where the run was rehearsed.
+    number : NumberScore or None
+        In place of `student`, where a number is predicted.
 
     Examples
     --------
@@ -215,3 +266,17 @@ class Utility(Plain):
     ensemble: Score | None = None
     non_private: Score | None = None
     expected: ExpectedScore | None = None
+    number: NumberScore | None = None
+
+    LEFT_OUT: ClassVar = ("number",)
+
+    def of_model(self, score: Score | NumberScore | None) -> Utility:
+        """Return the same with what the published model was scored."""
+        if score is None:
+            return self
+        return replace(self, number=score) if isinstance(score, NumberScore) else replace(self, student=score)
+
+    @property
+    def is_scored(self) -> bool:
+        """Whether the published model was scored."""
+        return self.student is not None or self.number is not None

@@ -92,6 +92,7 @@ _ENGLISH = {
     "use no better": "The model is no better than that.",
     "use not clearly better": "The model is not clearly better than that.",
     "use balanced": "Accuracy averaged over the {n} classes: {balanced}. Worst class: “{name}”, {recall}.",
+    "use number": "On {n} public rows its predictions have R² {r}; they are off by {error} on average.",
     "use unknown": "There are no labelled public rows to measure it on.",
     "recall": "Recall",
     "recall of": "{share}: {right} of {n} rows that are “{name}” are found, {missed} are missed",
@@ -180,6 +181,7 @@ _GERMAN = {
     "use no better": "Das Modell ist nicht besser als das.",
     "use not clearly better": "Das Modell ist nicht eindeutig besser als das.",
     "use balanced": "Genauigkeit im Mittel der {n} Klassen: {balanced}. Schlechteste Klasse: „{name}“, {recall}.",
+    "use number": "Auf {n} öffentlichen Zeilen haben die Vorhersagen R² {r}; der mittlere absolute Fehler ist {error}.",
     "use unknown": "Es gibt keine öffentlichen Zeilen mit Labels, an denen es gemessen werden könnte.",
     "recall": "Trefferquote",
     "recall of": "{share}: {right} von {n} Zeilen, die „{name}“ sind, werden gefunden, {missed} übersehen",
@@ -267,6 +269,7 @@ _FRENCH = {
     "use not clearly better": "Le modèle ne fait pas clairement mieux.",
     "use balanced": "Exactitude moyenne des {n} classes : {balanced}. Classe la moins bien reconnue : « {name} », "
     "{recall}.",
+    "use number": "Sur {n} lignes publiques, ses prédictions ont un R² de {r} ; l'erreur absolue moyenne est {error}.",
     "use unknown": "Il n'y a pas de lignes publiques étiquetées pour le mesurer.",
     "recall": "Rappel",
     "recall of": "{share} : {right} de {n} lignes « {name} » sont trouvées, {missed} sont manquées",

@@ -13,6 +13,18 @@ AUDIT = "audit"
 NOISE = "Is the noise drawn exactly, from the distribution that the price assumes?"
 
 
+def target_range() -> Finding:
+    """Say where the range of a number is from."""
+    return Finding(
+        code="target range",
+        words="Was the range of the target declared, and not read off the private targets?",
+        outcome=Outcome.NOT_COVERED,
+        evidence="It was declared. That it is what everybody knows is the owner's statement; the least and the largest "
+        "value of the private rows would tell of two units, and the guarantee would not cover that.",
+        remedy="Declare what the target can be, whoever is in the table.",
+    )
+
+
 def classes(*, were_read: bool, others_are_left_out: bool = False) -> Finding:
     """Say where the class list is from, and what becomes of a label outside it: refused, or its row left out."""
     question = "Was the class list declared, and not read off the private labels?"

@@ -17,13 +17,22 @@ from quorate.data.rows import columns, is_frame, kind, n_rows, width
 from quorate.errors import InvalidParameter
 from quorate.report import ColumnImportance, Facts, Score
 from quorate.report.findings import PredictionSets
-from quorate.report.utility import ChosenScore, OperatingPoint, Ranking, Reliability, ReliabilityGroup
+from quorate.report.utility import (
+    ChosenScore,
+    NumberScore,
+    OperatingPoint,
+    Ranking,
+    Reliability,
+    ReliabilityGroup,
+    Residuals,
+)
 from quorate.students.decision_threshold import decides_from, threshold_in_use
 from quorate.students.prediction_sets import Calibration, promised
 from quorate.students.scores import ScoredRows, default_scoring
 from quorate.types import FloatArray
 
 CURVE = 60  # points of a curve, at most
+RESIDUALS, LEAST_OF_A_PART = 20, 10  # parts of the rows whose residuals are told, at most; rows of one, at least
 LOOKED_AT = 1_000  # public rows
 COLUMNS = 60  # of a table whose columns are told one by one
 SHOWN_COLUMNS = 15
@@ -79,6 +88,28 @@ def score_predictions(predicted: ArrayLike, labels: ArrayLike, classes: Sequence
         balanced_accuracy=math.fsum(present) / len(present) if present else None,
         recall=tuple(recall),
         class_rows=tuple(int(np.sum(truth == name)) for name in classes),
+    )
+
+
+def score_numbers(predicted: FloatArray, truth: FloatArray) -> NumberScore:
+    """Score predicted numbers, ``(n,)``, against those of public rows; both are cut off at the ends of the range."""
+    residuals, n = truth - predicted, len(truth)
+    spread = float(np.sum((truth - truth.mean()) ** 2))
+    order = np.argsort(predicted, kind="stable")
+    parts = (
+        [part for part in np.array_split(order, min(RESIDUALS, n // LEAST_OF_A_PART)) if len(part)]
+        if (n >= LEAST_OF_A_PART)
+        else []
+    )
+    return NumberScore(
+        n_rows=n,
+        mean_absolute_error=float(np.mean(np.abs(residuals))),
+        r_squared=1 - float(np.sum(residuals**2)) / spread if spread > 0 else None,
+        residuals=tuple(
+            Residuals(predicted=float(predicted[part].mean()), low=low, median=median, high=high)
+            for part in parts
+            for low, median, high in [np.quantile(residuals[part], (0.1, 0.5, 0.9)).tolist()]
+        ),
     )
 
 
