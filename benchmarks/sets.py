@@ -50,8 +50,8 @@ class Judged:
         clf.fit(X[:n_private], labels[:n_private], public=PublicPool(X[n_private:known]))
         codes = np.array([classes.index(label) for label in np.asarray(labels)[rest].tolist()])
         scores = np.asarray(clf.decision_function(X[known:])).reshape(len(codes), -1)
-        last = copy(clf.model_[-1])  # of scores, so that a split costs no features: the probabilities are the same
-        last.coef_, last.intercept_ = np.eye(scores.shape[1]), np.zeros(scores.shape[1])
+        last, width = copy(clf.model_[-1]), scores.shape[1]  # a split costs no features; probabilities are the same
+        last.coef_, last.intercept_, last.n_features_in_ = np.eye(width), np.zeros(width), width
         return cls(last, scores, codes, classes)
 
 
