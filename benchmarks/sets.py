@@ -7,7 +7,7 @@ into rows that calibrate and rows that test. A split misses where sets of covera
 rows below .90 less the stated slack; that may be so in 5 % of splits, and two standard errors more. "public" calibrates
 by 500 labelled public rows (``calibrate``, half of them for the sets). "private" chooses the limit by a private
 quantile at ε = .5 on a fifth of half of the rows, by the mechanism itself on counts of places made here at once. Digits
-are of ``../shared/data/mnist``.
+are of MNIST, in the folder that ``QUORATE_DATA`` names.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ import argparse
 from copy import copy
 from dataclasses import dataclass
 from math import sqrt
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -73,9 +72,9 @@ def mushroom() -> Judged:
 
 def digits() -> Judged:
     """Return 16,000 digits of MNIST: 5,000 private, 1,000 public, 10,000 left."""
-    from quorate.experiments.sources import mnist
+    from quorate.experiments.sources import folder_of_files, mnist
 
-    train, _ = mnist(Path("../shared/data/mnist"))
+    train, _ = mnist(folder_of_files())
     return Judged.of(np.asarray(train.X)[:16_000], train.codes[:16_000], list(range(10)), 5_000, 1_000)
 
 
