@@ -4,8 +4,8 @@
 
 NAME is a file of this folder with ``PAIRS`` or ``CURVES``, or a part of a row's name. ``--quick`` takes small inputs
 and few rounds: it shows that everything runs and agrees, and its ratios mean little. ``--page docs`` writes
-``docs/benchmarks.md`` and its pictures from what was found. ``python -m benchmarks peers`` is a command of its own
-(:mod:`benchmarks.peers`), and no row.
+``docs/benchmarks.md`` and its pictures from what was found. ``python -m benchmarks peers`` and ``sets`` are commands of
+their own (:mod:`benchmarks.peers`, :mod:`benchmarks.sets`), and no rows.
 """
 
 from __future__ import annotations
@@ -59,6 +59,11 @@ def told(found: dict[str, Any]) -> str:
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["sets"]:
+        from benchmarks.sets import main as sets
+
+        sets(sys.argv[2:])
+        return
     if sys.argv[1:2] == ["peers"]:  # a command of its own: it makes environments, and takes hours
         from benchmarks.peers import main as peers
 

@@ -26,7 +26,8 @@ from quorate.export import onnx_model
 from quorate.export.onnx_model import feed, onnx_student
 from quorate.export.onnx_parts import MISSING_TEXT
 from quorate.run.schema import Schema
-from quorate.students.decision_threshold import with_threshold
+from quorate.students.decision_threshold import check_decision_threshold, with_threshold
+from quorate.students.temperature import at_temperature
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
@@ -158,6 +159,20 @@ def test_a_threshold_leaves_with_the_model(classes: list[Any], tree: bool) -> No
         assert np.asarray(said).tolist() == student.predict(X[100:]).tolist()
         assert (np.asarray(said) != model.predict(X[100:])).any()
         np.testing.assert_allclose(probabilities, model.predict_proba(X[100:]), atol=1e-5)
+
+
+def test_a_temperature_leaves_with_the_model_and_a_threshold_of_costs_on_it() -> None:
+    X, y = numbers()
+    labels = np.where(y == "no", "no", "yes")
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[:150], labels[:150])
+    calibrated = at_temperature(model, 2.5)
+    costs = check_decision_threshold({"false_negative": 4, "false_positive": 1}, ["no", "yes"], None)
+    moved = with_threshold(calibrated, costs, classes=["no", "yes"], shares=None, pool=None)
+    found = onnx_student(moved, X[:50])
+    classes, shares = said_by(found.content, feed(X[150:], found.inputs))
+    assert np.abs(np.asarray(shares) - calibrated.predict_proba(X[150:])).max() < 1e-6
+    assert np.abs(np.asarray(shares) - model.predict_proba(X[150:])).max() > 0.05
+    np.testing.assert_array_equal(classes == "yes", calibrated.predict_proba(X[150:])[:, 1] >= 0.2)
 
 
 def test_what_cannot_be_converted_is_refused_by_name_with_the_reason() -> None:

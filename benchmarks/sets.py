@@ -1,0 +1,129 @@
+"""Prediction sets: of many calibrations of one published model, how many cover less than was promised.
+
+    python -m benchmarks sets [--splits 200] [--only adult,mushroom,digits]
+
+For each table one model is fitted by the direct method at ε = 1. The labelled rows that are left are split many times
+into rows that calibrate and rows that test. A split misses where sets of coverage .90 hold the class of a share of test
+rows below .90 less the stated slack; that may be so in 5 % of splits, and two standard errors more. "public" calibrates
+by 500 labelled public rows (``calibrate``, half of them for the sets). "private" chooses the limit by a private
+quantile at ε = .5 on a fifth of half of the rows, by the mechanism itself on counts of places made here at once. Digits
+are of MNIST, in the folder that ``QUORATE_DATA`` names.
+"""
+
+from __future__ import annotations
+
+import argparse
+from copy import copy
+from dataclasses import dataclass
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from quorate import Budget, Ledger, PrivateLogisticRegression, PublicPool
+from quorate.data import load_adult, load_mushroom, take
+from quorate.labelling import private_slack
+from quorate.labelling.private_sets import PLACES
+from quorate.mechanisms import PrivateQuantile
+from quorate.noise import OSNoise
+from quorate.students.prediction_sets import COVERAGE, FAILURE, calibrated, promised, sets_of
+
+CALIBRATION, SHARE, EPSILON = 500, 0.2, 0.5
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The last step of a published model, and scores of labelled rows that it learned nothing from; their codes."""
+
+    model: Any
+    rows: Any
+    codes: Any
+    classes: list[Any]
+
+    @classmethod
+    def of(cls, X: Any, labels: Any, classes: list[Any], n_private: int, n_public: int) -> Judged:
+        """Fit on the first rows, with the next as the public pool."""
+        ledger = Ledger(budget=Budget(1.0, 1e-5))
+        clf = PrivateLogisticRegression(classes=classes, epsilon=1.0, delta=1e-5, n_records=n_private, ledger=ledger)
+        known, rest = n_private + n_public, np.arange(n_private + n_public, len(labels))
+        clf.fit(X[:n_private], labels[:n_private], public=PublicPool(X[n_private:known]))
+        codes = np.array([classes.index(label) for label in np.asarray(labels)[rest].tolist()])
+        scores = np.asarray(clf.decision_function(X[known:])).reshape(len(codes), -1)
+        last, width = copy(clf.model_[-1]), scores.shape[1]  # a split costs no features; probabilities are the same
+        last.coef_, last.intercept_, last.n_features_in_ = np.eye(width), np.zeros(width), width
+        return cls(last, scores, codes, classes)
+
+
+def adult() -> Judged:
+    """Return Adult: 10,000 private rows, 1,000 public ones, 37,800 left."""
+    table = load_adult()
+    import polars as pl
+
+    X = pl.concat([table.train, table.test], how="vertical_relaxed")
+    return Judged.of(X, np.concatenate([table.train_labels, table.test_labels]), list(table.classes), 10_000, 1_000)
+
+
+def mushroom() -> Judged:
+    """Return Mushroom in an order of its own: 2,000 private rows, 162 public ones, 6,000 left."""
+    table = load_mushroom()
+    order = np.random.default_rng(0).permutation(table.X.height)
+    return Judged.of(table.X[order], np.asarray(table.labels)[order], list(table.classes), 2_000, 162)
+
+
+def digits() -> Judged:
+    """Return 16,000 digits of MNIST: 5,000 private, 1,000 public, 10,000 left."""
+    from quorate.experiments.sources import folder_of_files, mnist
+
+    train, _ = mnist(folder_of_files())
+    return Judged.of(np.asarray(train.X)[:16_000], train.codes[:16_000], list(range(10)), 5_000, 1_000)
+
+
+TABLES = {"adult": adult, "mushroom": mushroom, "digits": digits}
+
+
+def by_public_rows(table: Judged, rng: Any) -> tuple[float, float, float]:
+    """Return coverage on the rows that are left, the size of sets, and the slack of one calibration."""
+    order = rng.permutation(len(table.codes))
+    chosen, test = order[:CALIBRATION], order[CALIBRATION:]
+    model, calibration = calibrated(table.model, take(table.rows, chosen), table.codes[chosen], table.classes)
+    sets = sets_of(model.predict_proba(take(table.rows, test)), calibration.limits.limit(COVERAGE))
+    slack = promised(calibration.limits.n_rows).slack
+    return float(sets[np.arange(len(test)), table.codes[test]].mean()), float(sets.sum(axis=1).mean()), slack
+
+
+def by_private_units(probabilities: Any, codes: Any, slack: float, rng: Any) -> tuple[float, float, float]:
+    """Return the same of a limit that private units make; the number that is held out is drawn as a key draws it."""
+    order, n_units = rng.permutation(len(codes)), len(codes) // 2
+    n_held = int(rng.binomial(n_units, SHARE))
+    held, test = order[:n_held], order[n_held:]
+    scores = 1 - probabilities[held, codes[held]]
+    places = np.clip(np.ceil(scores * PLACES) - 1, 0, PLACES - 1).astype(np.int64)
+    mechanism = PrivateQuantile(epsilon=EPSILON, share=COVERAGE)
+    place = mechanism.release(np.bincount(places, minlength=PLACES), OSNoise())
+    sets = sets_of(probabilities[test], (place + 1) / PLACES + 1e-9)
+    return float(sets[np.arange(len(test)), codes[test]].mean()), float(sets.sum(axis=1).mean()), slack
+
+
+def main(arguments: list[str]) -> None:
+    """Print a line for each table and way."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--splits", type=int, default=200)
+    parser.add_argument("--only", default=",".join(TABLES))
+    given = parser.parse_args(arguments)
+    allowed = FAILURE + 2 * sqrt(FAILURE * (1 - FAILURE) / given.splits)
+    print("| table | by | slack | coverage, mean | classes a set | splits below promise | at most |")
+    print("|---|---|---|---|---|---|---|")
+    for name in given.only.split(","):
+        table, rng = TABLES[name](), np.random.default_rng(1)
+        probabilities = np.asarray(table.model.predict_proba(table.rows))
+        mechanism = PrivateQuantile(epsilon=EPSILON, share=COVERAGE)
+        slack = private_slack(mechanism, len(table.codes) // 2, share=SHARE, failure=FAILURE)
+        ways = {
+            "public": [by_public_rows(table, rng) for _ in range(given.splits)],
+            "private": [by_private_units(probabilities, table.codes, slack, rng) for _ in range(given.splits)],
+        }
+        for way, splits in ways.items():
+            covered, sizes, slacks = map(np.array, zip(*splits, strict=True))
+            missed = 100 * float(np.mean(covered < COVERAGE - slacks))
+            figures = f"{slacks[0]:.3f} | {covered.mean():.3f} | {sizes.mean():.2f} | {missed:.1f} %"
+            print(f"| {name} | {way} | {figures} | {100 * allowed:.1f} % |", flush=True)
