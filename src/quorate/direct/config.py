@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 class DirectConfig:
     """What the user asked for; names and meanings are those of :class:`quorate.PrivateLogisticRegression`.
 
-    `target_range`: in place of `classes`, where a number is predicted. `marginals`: the share of μ² that noisy
+    `target_range`: in place of `classes`, where a number is predicted. `located`: whether its first rounds count
+    targets; not where a run was begun before they could. `marginals`: the share of μ² that noisy
     marginals get; None for the default, 0 for none: then rows are taken as they are, without a pool.
     """
 
@@ -47,6 +48,7 @@ class DirectConfig:
     delta: float
     classes: Any = None
     target_range: TargetRange | None = None
+    located: bool = True
     feature_map: Any = "auto"
     text: Sequence[str] = ()
     schema: Any = None
@@ -168,7 +170,7 @@ def plan_key(
     if neighbours is not None:
         cache_inputs = (*cache_inputs, neighbours)
     if config.target_range is not None:
-        cache_inputs = (*cache_inputs, config.target_range)
+        cache_inputs = (*cache_inputs, config.target_range, *(["located"] if config.located else []))
     return blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()
 
 
