@@ -13,17 +13,17 @@ its own process each time: a row a record, and four rows a person. MAP is `[meth
 "auto" is a run's default. Beside it, a pass of scikit-learn's SGDClassifier over the same file, which promises nothing.
 Its last lines are those of docs/limitations.md.
 
+    python -m benchmarks.streaming votes [ROWS]
+
+does the same by votes, a row a record, and beside it with 2,000 of these rows: what a run takes whatever its table is.
+It tells how often the table, as polars holds it, goes into the difference.
+
     OMP_NUM_THREADS=1 python -m benchmarks.streaming grow [ROWS ...]
 
 takes tables of 20 columns (by default 10⁶, 3·10⁶ and 10⁷ rows) through the direct method, each in a process of its own:
 CPU time, the clock and the most memory of a run; the exponent of its CPU time between sizes; CPU time of a row in a
 round beside that of one gradient that numpy takes over as many floats (X w, and its product with X); and what follows
 for 10⁸ rows.
-
-    python -m benchmarks.streaming votes [ROWS]
-
-does the same by votes, a row a record, and beside it with 2,000 of these rows: what a run takes whatever its table is.
-It tells how often the table, as polars holds it, goes into the difference.
 """
 
 from __future__ import annotations
@@ -155,7 +155,8 @@ import numpy as np
 
 from quorate.direct.rounds import PrivateUnits
 from quorate.direct.spool import NUMBERS, DenseUnits
-from quorate.folder.methods import execute, read_run
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
 
 rounds, shape = [], []
 
@@ -178,7 +179,7 @@ def time_rounds(kind):
 
 time_rounds(DenseUnits)  # in a file
 time_rounds(PrivateUnits)  # held in memory
-execute(read_run(Path(sys.argv[1])), command="quorate run")
+execute(load_run(Path(sys.argv[1])), command="quorate run")
 width, n_rows = shape
 X, w = np.random.default_rng(0).normal(size=(NUMBERS // width, width)), np.ones(width)
 passes = []
@@ -304,6 +305,21 @@ def main_direct(n_rows: int, feature_map: str = "linear") -> None:
             print(f"{name}: {cpu:,.0f} s of CPU, {clock:,.0f} s by the clock, {most:,.0f} MB at the most", flush=True)
 
 
+def main_votes(n_rows: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
+            held = other.submit(write_votes, root := Path(folder, "runs"), n_rows).result() / 1e6
+        most = {}
+        for name in ("few", "records"):
+            cpu, clock, most[name] = measured(sys.executable, "-m", "quorate", "run", str(root / name))
+            print(
+                f"{name}: {cpu:,.0f} s of CPU, {clock:,.0f} s by the clock, {most[name]:,.0f} MB at the most",
+                flush=True,
+            )
+        times = (most["records"] - most["few"]) / held
+        print(f"{n_rows:,} rows, {held:,.0f} MB in memory: {times:.1f} times that above {FEW:,} rows")
+
+
 def grown(n_rows: int, feature_map: str = "linear") -> float:
     """Run the direct method on a table of so many rows, and print what it took; return its CPU time."""
     with tempfile.TemporaryDirectory() as folder:
@@ -333,27 +349,12 @@ def main_grow(*sizes: int) -> None:
     print(f"10⁸ rows: {hours.min():.2f} to {hours.max():.2f} hours of CPU")
 
 
-def main_votes(n_rows: int) -> None:
-    with tempfile.TemporaryDirectory() as folder:
-        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
-            held = other.submit(write_votes, root := Path(folder, "runs"), n_rows).result() / 1e6
-        most = {}
-        for name in ("few", "records"):
-            cpu, clock, most[name] = measured(sys.executable, "-m", "quorate", "run", str(root / name))
-            print(
-                f"{name}: {cpu:,.0f} s of CPU, {clock:,.0f} s by the clock, {most[name]:,.0f} MB at the most",
-                flush=True,
-            )
-        times = (most["records"] - most["few"]) / held
-        print(f"{n_rows:,} rows, {held:,.0f} MB in memory: {times:.1f} times that above {FEW:,} rows")
-
-
 def main() -> None:
-    if sys.argv[1:2] == ["grow"]:
-        main_grow(*[int(float(size)) for size in sys.argv[2:]] or (1_000_000, 3_000_000, 10_000_000))
-        return
     if sys.argv[1:2] == ["votes"]:
         main_votes(int(float(sys.argv[2])) if len(sys.argv) > 2 else 2_000_000)
+        return
+    if sys.argv[1:2] == ["grow"]:
+        main_grow(*[int(float(size)) for size in sys.argv[2:]] or (1_000_000, 3_000_000, 10_000_000))
         return
     if sys.argv[1:2] == ["direct"]:
         main_direct(int(float(sys.argv[2])) if len(sys.argv) > 2 else 2_000_000, *sys.argv[3:4])

@@ -220,6 +220,11 @@ def test_the_first_page_says_what_is_wrong_and_what_else_is_compared(facts, runs
     assert "one row of the table" in render_html(replace(facts, setup=setup, guarantee=record))
 
 
+def test_the_first_page_names_the_model_without_the_steps_before_it(facts):
+    steps = replace(facts, setup=replace(facts.setup, student="ColumnTransformer → LogisticRegression"))
+    assert "<li>a model: LogisticRegression</li>" in render_html(steps)
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_every_language_has_the_same_words_and_fills_in_the_same_values(facts, language):
     """Of a page without its JSON no sentence of the first page is English in another language."""

@@ -17,7 +17,7 @@ from quorate.folder.settings import SECTIONS
 
 HEAD = """\
 # What this run is asked to do. Every line is a public fact; paths are relative to this file.
-# Then: quorate check, quorate run. The words are explained in docs/glossary.md.
+# Then: quorate plan, quorate check, quorate run. The words are explained in docs/glossary.md.
 """
 _COMMENT, _WIDTH = 31, 120  # where comments begin, and end
 _OF_THE_OWNER = ("epsilon", "delta")  # of [budget]: to be filled in

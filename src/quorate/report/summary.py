@@ -54,7 +54,7 @@ def _who(facts: Facts, say: Say) -> Markup:
 def _leaves(facts: Facts, say: Say, language: Language) -> Markup:
     answered, later = facts.answers.answered, facts.spending.answers_left
     lines = [
-        say("leaves model", model=facts.setup.student),
+        say("leaves model", model=facts.setup.student.rpartition(" → ")[2]),
         *([say("leaves labels", n=figure(f"{answered:,}", language))] if answered else []),
         *([say("leaves pool")] if sentences.draws_pool(facts) else []),
         *([say("leaves later", n=figure(f"{later:,}", language))] if later else []),
