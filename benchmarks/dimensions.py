@@ -92,7 +92,7 @@ def areas(X: Any, rare: Any) -> dict[tuple[float, float], list[float]]:
         along = direct.along(side.schema.numbers(side.schema.parsed(take(X, rows))[0]))
         scored, private = np.split(np.arange(len(rows)), [len(order) // 4])
         for power in POWERS:
-            defaults.wanted_dimension = lambda *of, power=power: dimension(*of) * (4 * p * (1 - p)) ** power
+            defaults.wanted_dimension = lambda *of, rare=None, power=power: dimension(*of) * (4 * p * (1 - p)) ** power
             for epsilon in RARE_EPSILONS:
                 outline = direct.outline(
                     n_classes=2, n_units=len(private), epsilon=epsilon, delta=DELTA, neighbours="add-or-remove"

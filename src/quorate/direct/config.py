@@ -30,6 +30,7 @@ from quorate.run.drawn_rows import (
     draw_rows,
 )
 from quorate.run.schema import Schema
+from quorate.students.scores import share_of_rarer
 
 if TYPE_CHECKING:
     from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
@@ -39,14 +40,16 @@ if TYPE_CHECKING:
 class DirectConfig:
     """What the user asked for; names and meanings are those of :class:`quorate.PrivateLogisticRegression`.
 
-    `target_range`: in place of `classes`, where a number is predicted. `marginals`: the share of μ² that noisy
-    marginals get; None for the default, 0 for none: then rows are taken as they are, without a pool.
+    `target_range`: in place of `classes`, where a number is predicted. `class_shares`: in the order of the classes.
+    `marginals`: the share of μ² that noisy marginals get; None for the default, 0 for none: then rows are taken as they
+    are, without a pool.
     """
 
     epsilon: float
     delta: float
     classes: Any = None
     target_range: TargetRange | None = None
+    class_shares: tuple[float | None, ...] | None = None
     feature_map: Any = "auto"
     text: Sequence[str] = ()
     schema: Any = None
@@ -169,6 +172,8 @@ def plan_key(
         cache_inputs = (*cache_inputs, neighbours)
     if config.target_range is not None:
         cache_inputs = (*cache_inputs, config.target_range)
+    if (rare := share_of_rarer(config.class_shares)) is not None:
+        cache_inputs = (*cache_inputs, "rare", rare)
     return blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()
 
 

@@ -240,6 +240,7 @@ def plan_direct(
     moments: PoolMoments | None = None,
     neighbours: Relation | None = "replace",
     fixed: FixedRounds | None = None,
+    rare: float | None = None,
 ) -> DirectPlan:
     """Fix a run by public facts alone, from an encoded public pool.
 
@@ -247,13 +248,14 @@ def plan_direct(
     `rho`: what it may cost where a ledger adds ρ (zCDP), in place of (ε, δ). `rounds`, `clip`: in place of the
     defaults. `moments`: of the pool's features, where they are known already. `neighbours`: the change of one unit;
     None where the run was begun before one could be chosen. `fixed`: rounds and noise that were paid for before the
-    pool was there. Raises InvalidParameter if the pool has no spread, or (ε, δ) is too small for noise that can be
-    drawn.
+    pool was there. `rare`: the declared share of the rarer of two classes. Raises InvalidParameter if the pool has no
+    spread, or (ε, δ) is too small for noise that can be drawn.
     """
     mu = fixed.mu if fixed else mu_of_gaussian(epsilon, delta) if rho is None else sqrt(2 * rho)
     n_outputs = outputs_of(n_classes)
     moments = moments or PoolMoments.of_map(feature_map, pool)
-    settings = settings_for(moments, n_classes=n_classes, n_units=n_units, mu=mu_for_settings(mu, neighbours))
+    of_units: dict[str, Any] = {"n_classes": n_classes, "n_units": n_units, "mu": mu_for_settings(mu, neighbours)}
+    settings = settings_for(moments, **of_units, rare=rare)
     settings = replace(settings, rounds=rounds or settings.rounds, clip=clip or settings.clip)
     whitening = moments.whitening(settings)
     if fixed:

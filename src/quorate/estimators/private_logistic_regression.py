@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.ambient import own_switches
+from quorate.data import check_classes
 from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.look import look_at_rounds
 from quorate.direct.task import DirectTask
@@ -271,7 +272,8 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
         return self._deciding()
 
     def _predicted(self) -> dict[str, Any]:
-        return {"classes": self.classes}
+        shares = None if self.class_shares is None else self._class_shares(check_classes(self.classes))
+        return {"classes": self.classes, "class_shares": shares}
 
     def _task(
         self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, begin: bool = True

@@ -42,7 +42,7 @@ from quorate.run.expected import BASES, Expected
 from quorate.run.facts import name_of
 from quorate.run.pool_cautions import few_rows_caution
 from quorate.run.public_facts import PublicFacts
-from quorate.students.scores import SCORE_WORDS, Judged, check_class_shares, check_scoring
+from quorate.students.scores import SCORE_WORDS, Judged, check_class_shares, check_scoring, share_of_rarer
 from quorate.voting.models import DEFAULT_TEACHER, teacher_named
 
 NOTHING_BY_RULES = (
@@ -164,6 +164,7 @@ def plan(
     """
     n_records, unit = count("n_records", n_records, at_least=1), word_for_unit(unit)
     told = None if classes is None else check_classes(classes)
+    shares = check_class_shares(class_shares, told or ())
     side = None if public is None else public_side(public, told or (0, 1), teacher=teacher, student=student)
     n_public, width = (n_public, width) if side is None else (side.n_distinct, side.views.width)
     facts = PublicFacts(
@@ -175,12 +176,13 @@ def plan(
         n_rows=number_of_rows(n_rows, n_records, unit),
         unit=unit,
         neighbours=neighbours,
+        rare=share_of_rarer(shares),
         **dict[str, Any](zip(("epsilon", "delta"), floor_budget(epsilon, delta), strict=True)),
     )
     side, facts = _as_default_models_see(side, facts, Models(teacher, student))
     commonest, curve = _share_of_commonest(commonest, facts.n_classes), _curve(learning_curve, facts.n_classes)
     used = Models(teacher, student, feature_map, models_of(models))
-    labels = {"y_public": y_public, "evaluation": evaluation, "judged": _judged(scoring, class_shares, told or ())}
+    labels = {"y_public": y_public, "evaluation": evaluation, "judged": Judged(check_scoring(scoring), shares)}
     rehearsals = _rehearsals(facts, side, told, used, curve, how=rehearse, commonest=commonest, **labels)
     made = plan_votes(
         facts,
@@ -192,10 +194,6 @@ def plan(
     )
     basis = _notes_of_curve(curve, rehearsals, made.first, side, how=rehearse) if curve else notes_of(rehearsals)
     return _printed(made, basis, _few_rows(facts, "rules" if curve else rehearse), teacher)
-
-
-def _judged(scoring: Any, class_shares: Any, classes: Sequence[Any]) -> Judged:
-    return Judged(scoring=check_scoring(scoring), shares=check_class_shares(class_shares, classes))
 
 
 def _as_default_models_see(side: Any, facts: PublicFacts, models: Models) -> tuple[Any, PublicFacts]:
@@ -341,8 +339,10 @@ def expected_of_rounds(
     run. Raises InvalidParameter, DataRefused if rows are too few or do not fit.
     """
     side = public_side(public, classes)
-    facts = replace(facts, n_public=side.n_distinct, width=side.views.width)
-    labels: dict[str, Any] = {"judged": judged or Judged(), "y_public": None, "evaluation": evaluation}
+    judged = judged or Judged()
+    known: dict[str, Any] = {"n_public": side.n_distinct, "width": side.views.width}
+    facts = replace(facts, **known, rare=share_of_rarer(judged.shares))
+    labels: dict[str, Any] = {"judged": judged, "y_public": None, "evaluation": evaluation}
     (rehearsal,) = rehearsals_of(facts, side, classes, Models(feature_map=feature_map), how="labels", **labels)
     row = row_of_direct(facts, side, feature_map=feature_map)
     (rehearsed,) = rehearsal(facts, [row])
@@ -362,6 +362,7 @@ def row_of_direct(facts: PublicFacts, side: PublicSide | None, *, feature_map: F
             epsilon=facts.epsilon,
             delta=facts.delta,
             neighbours=facts.relation,
+            rare=facts.rare,
         )
     except (InvalidParameter, DataRefused) as refusal:
         return direct_row_unknown(str(refusal))
