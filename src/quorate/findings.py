@@ -135,9 +135,9 @@ def warn_of(cautions: Iterable[Finding]) -> None:
     >>> str(caught[0].message)
     'labels-are-coins: nothing will be learned'
     """
-    for each in cautions:
-        if each.applies and each.severity is not Severity.NOTE:
-            warnings.warn(f"{each.code}: {each.words}", QuorateWarning, stacklevel=frames_of_ours())
+    for caution in cautions:
+        if caution.applies and caution.severity is not Severity.NOTE:
+            warnings.warn(f"{caution.code}: {caution.words}", QuorateWarning, stacklevel=frames_of_ours())
 
 
 def frames_of_ours() -> int:

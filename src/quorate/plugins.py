@@ -50,10 +50,10 @@ def added(group: str) -> Mapping[str, tuple[EntryPoint, ...]]:
         return {}
     from importlib.metadata import entry_points
 
-    found: dict[str, tuple[EntryPoint, ...]] = {}
-    for each in sorted(entry_points(group=group), key=package_of):
-        found[each.name] = (*found.get(each.name, ()), each)
-    return found
+    points: dict[str, tuple[EntryPoint, ...]] = {}
+    for point in sorted(entry_points(group=group), key=package_of):
+        points[point.name] = (*points.get(point.name, ()), point)
+    return points
 
 
 def _is_named(group: str) -> bool:

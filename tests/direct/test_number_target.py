@@ -27,7 +27,7 @@ from quorate.data.target_range import STEPS, TargetRange
 from quorate.direct import contributions, descend
 from quorate.direct.contributions import Grid, lengths_of, of_groups, of_records, slopes
 from quorate.direct.plan import DirectPlan, plan_direct
-from quorate.errors import InvalidParameter, LedgerMismatch, PreconditionFailed, SeededNoiseRefused
+from quorate.errors import DataRefused, InvalidParameter, LedgerMismatch, PreconditionFailed, SeededNoiseRefused
 from quorate.run.cells import lists_of
 from quorate.types import FloatArray, IntArray
 
@@ -229,9 +229,35 @@ class TestTheEstimator:
         frame = pl.DataFrame({name: ROWS[:, place] for place, name in enumerate("abc")})
         private, part = frame[POOL : POOL + PRIVATE], slice(POOL, POOL + PRIVATE)
         drawn = estimator(epsilon=4.0).fit(private, TARGETS[part], schema=dict.fromkeys("abc", (-6.0, 6.0)))
+        assert drawn.calibrate(frame[HELD], TARGETS[HELD]).coverage_promise().n_rows == 300
         assert drawn.score(frame[POOL + PRIVATE :], TARGETS[HELD]) > 0.6
         bare = estimator(epsilon=4.0).fit(ROWS[part], TARGETS[part])
         assert bare.score(ROWS[HELD], TARGETS[HELD]) > 0.6
+
+    def test_intervals_hold_the_target_as_promised_and_private_rows_make_none(
+        self, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        model, targets = fitted(epsilon=2.0), TARGETS.copy()
+        with pytest.raises(PreconditionFailed, match=r"intervals need public rows with targets; first: calibrate"):
+            model.predict_interval(ROWS[HELD])
+        rows, held = ROWS[HELD], targets[HELD]
+        held[:3] = [1e9, 101, -5]  # taken as the ends of the range
+        model.calibrate(rows[:99], held[:99])
+        off = np.sort(np.abs(np.clip(held[:99], 0, 100) - model.predict(rows[:99])))[90 - 1]
+        low, high = model.predict_interval(rows, coverage=0.9).T
+        np.testing.assert_allclose(low, np.clip(model.predict(rows) - off, 0, 100), atol=1e-6)
+        np.testing.assert_allclose(high, np.clip(model.predict(rows) + off, 0, 100), atol=1e-6)
+        assert np.mean((low <= held) & (held <= high)) > model.coverage_promise().least - 0.05
+        with pytest.raises(InvalidParameter, match=r"coverage=0.999 needs 999 rows .* calibrate with 999 labelled"):
+            model.predict_interval(rows, coverage=0.999)
+        for wrong in ([*held[:9], np.nan], held[:9]):
+            with pytest.raises(DataRefused, match="a finite number for each of 10 rows"):
+                model.calibrate(rows[:10], wrong)
+        model.calibrate(ROWS[POOL : POOL + PRIVATE], TARGETS[POOL : POOL + PRIVATE])
+        assert "calibration holds private rows" in capsys.readouterr().err
+        assert model.coverage_promise().n_rows == 99
+        with pytest.raises(PreconditionFailed, match="a copy of a fitted PrivateRegressor takes no calibration rows"):
+            pickle.loads(pickle.dumps(model)).calibrate(rows, held)  # noqa: S301 - our own
 
     def test_check_says_what_the_fit_does_and_charges_nothing(self) -> None:
         part = slice(POOL, POOL + PRIVATE)

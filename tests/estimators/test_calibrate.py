@@ -16,6 +16,7 @@ from sklearn.metrics import log_loss
 from quorate import Budget, Ledger, PrivateClassifier, PrivateLogisticRegression, PublicPool
 from quorate.deferred import skops
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.students.prediction_sets import halves
 
 WAYS: tuple[Any, ...] = (
     (PrivateClassifier, {"method": "votes", "n_teachers": 20, "n_jobs": 1}),
@@ -51,15 +52,17 @@ def test_probabilities_are_fitted_and_classes_stay(kind: Any, how: dict[str, Any
     assert clf.temperature_ == 1.0
     assert clf.calibrate(X[CALIBRATION], Y[CALIBRATION]) is clf
     after, first = clf.predict_proba(X), clf.temperature_
-    assert log_loss(Y[CALIBRATION], after[CALIBRATION]) <= log_loss(Y[CALIBRATION], before[CALIBRATION])
+    fitting, held = (CALIBRATION.start + half for half in halves(300))
+    assert log_loss(Y[fitting], after[fitting]) <= log_loss(Y[fitting], before[fitting])
     odds, calibrated = (np.log(told[:, 1] / told[:, 0]) for told in (before, after))
     np.testing.assert_allclose(calibrated, odds / first, rtol=1e-6, atol=1e-9)
     np.testing.assert_array_equal(clf.predict(X), classes)
     assert clf.ledger_.spent == spent
 
     facts = clf.facts(evaluation=(X[HELD], Y[HELD]))
-    assert (facts.fitted.temperature, facts.fitted.calibration_rows) == (first, 300)
-    assert "calibrated  probabilities fit 300 labelled public rows" in clf.summary()
+    assert (facts.fitted.temperature, facts.fitted.calibration_rows) == (first, 150)
+    assert "calibrated  probabilities fit 150 labelled public rows" in clf.summary()
+    sets_hold_the_class_as_often_as_promised(clf, held, facts.fitted.prediction_sets)
     student = skops.io.load(clf.export(tmp_path / "student.skops"), trusted=[])
     np.testing.assert_allclose(student.predict_proba(X), after)
     if kind is PrivateLogisticRegression:
@@ -79,13 +82,33 @@ def test_probabilities_are_fitted_and_classes_stay(kind: Any, how: dict[str, Any
     assert refitted(clf).temperature_ == 1.0
 
 
+def sets_hold_the_class_as_often_as_promised(clf: Any, held: Any, told: Any) -> None:
+    codes = (Y == "yes").astype(int)
+    true = clf.predict_proba(X)[np.arange(len(X)), codes]
+    for coverage in (0.8, 0.9):
+        rank = int(np.ceil(coverage * 151))  # by another road: every class as likely as the true one of that rank
+        least = np.sort(true[held])[::-1][rank - 1] - 1e-8
+        sets = clf.predict_set(X, coverage=coverage)
+        np.testing.assert_array_equal(sets, clf.predict_proba(X) >= least)
+        promise = clf.coverage_promise(coverage)
+        assert promise.n_rows == 150
+        assert sets[np.arange(1_300, 1_600), codes[HELD]].mean() > promise.least - 0.08  # four standard errors
+    assert (told.coverage, told.slack, told.n_rows) == (0.9, clf.coverage_promise().slack, 150)
+    sizes = clf.predict_set(X[held]).sum(axis=1)
+    assert (told.mean_size, told.empty) == (sizes.mean(), np.mean(sizes == 0))
+    assert told.limits.limit(0.9) == clf.set_limit(0.9)
+    assert "of 90 % hold the true class of at least" in " ".join(clf.summary().split())
+    with pytest.raises(InvalidParameter, match=r"coverage=0.999 needs 999 rows .* calibrate with 1,998 labelled"):
+        clf.predict_set(X, coverage=0.999)
+
+
 def private_rows_calibrate_nothing(clf: Any, *, direct: bool) -> None:
     before = clf.predict_proba(X)
     if direct:  # where private rows decide on no refusal
         line = io.StringIO()
         with redirect_stderr(line):
             clf.calibrate(X[PRIVATE], Y[PRIVATE])
-        assert "the temperature was left out: calibration holds private rows" in line.getvalue()
+        assert "the calibration was left out: calibration holds private rows" in line.getvalue()
     else:
         with pytest.raises(DataRefused, match="calibration holds the private rows again"):
             clf.calibrate(X[PRIVATE], Y[PRIVATE])
@@ -94,12 +117,15 @@ def private_rows_calibrate_nothing(clf: Any, *, direct: bool) -> None:
 
 def test_too_few_rows_are_refused_and_a_copy_calibrates_nothing() -> None:
     clf = fitted(PrivateLogisticRegression, {})
-    with pytest.raises(InvalidParameter, match=r"calibrate\(X, y\) got 20 rows, and a temperature needs at least 50"):
+    with pytest.raises(PreconditionFailed, match=r"prediction sets need labelled public rows; first: calibrate\(X, y"):
+        clf.predict_set(X)
+    with pytest.raises(InvalidParameter, match=r"calibrate\(X, y\) got 20 rows, and needs at least 100: one half fits"):
         clf.calibrate(X[1_000:1_020], Y[1_000:1_020])
     clf.calibrate(X[CALIBRATION], Y[CALIBRATION])
     probabilities = clf.predict_proba(X)
     copy = pickle.loads(pickle.dumps(clf.set_params(ledger=None)))  # noqa: S301 - our own
     np.testing.assert_array_equal(copy.predict_proba(X), probabilities)
     assert copy.temperature_ == clf.temperature_
+    np.testing.assert_array_equal(copy.predict_set(X), clf.predict_set(X))
     with pytest.raises(PreconditionFailed, match="the original takes them"):
         copy.calibrate(X[CALIBRATION], Y[CALIBRATION])

@@ -11,9 +11,11 @@ import pytest
 from tests.folder.conftest import visits
 
 import quorate
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.estimators.predicted_table import predict_table
+from quorate.export.package import export_files
 from quorate.folder.folder import RunFolder
-from quorate.folder.methods import execute, read_run
+from quorate.folder.methods import check, execute, read_run
 from quorate.folder.published import read_facts
 from quorate.folder.settings import settings_of
 from quorate.ledger import Ledger
@@ -52,20 +54,39 @@ def test_calibration_after_a_run_is_free_and_reaches_all_that_is_published(make_
     shown = visits(100, seed=5)[0]
     before, spent = quorate.load(root).predict_proba(shown), spent_on(root)
     assert plain.fitted.temperature is None
+    with pytest.raises(PreconditionFailed, match=r"name a table of them as \[data\] calibration in quorate.toml"):
+        quorate.load(root).predict_set(shown)
 
     with_calibration(root)
     facts = execute(read_run(root), command="quorate run")
     assert spent_on(root) == spent
-    assert facts.fitted.calibration_rows == 300
+    assert facts.fitted.calibration_rows == 150
     assert read_facts(root) == facts
     loaded = quorate.load(root)
     after = loaded.predict_proba(shown)
     odds, calibrated = (np.log(told[:, 1] / told[:, 0]) for told in (before, after))
     np.testing.assert_allclose(calibrated, odds / facts.fitted.temperature, rtol=1e-6, atol=1e-9)
+    sets = loaded.predict_set(shown, coverage=0.8)
+    np.testing.assert_array_equal(sets, 1 - after <= facts.fitted.prediction_sets.limits.limit(0.8))
+    notes = [note["message"] for note in check(read_run(root)).found["notes"]]
+    assert f"[data] calibration: {loaded.coverage_promise()}" in notes
+    export_files(root, root.parent / "outbox")
+    np.testing.assert_array_equal(quorate.load(root.parent / "outbox").predict_set(shown, coverage=0.8), sets)
+    predicted_with_sets(root, shown, sets)
     assert open_student(RunFolder(root)).predict_proba(loaded._read(shown)).tolist() == after.tolist()
     assert facts.utility.student.accuracy == plain.utility.student.accuracy
     for page in ("report.html", "model_card.md"):
-        assert "fit 300 labelled public rows" in (root / "public" / page).read_text("utf-8")
+        assert "hold the true class of at least" in (root / "public" / page).read_text("utf-8")
+        assert "fit 150 labelled public rows" in (root / "public" / page).read_text("utf-8")
+
+
+def predicted_with_sets(root: Path, shown: pl.DataFrame, sets: Any) -> None:
+    shown.write_csv(root.parent / "rows.csv")
+    predict_table(quorate.load(root), root.parent / "rows.csv", root.parent / "out.csv", coverage=0.8)
+    table = pl.read_csv(root.parent / "out.csv")
+    names = quorate.load(root).classes_.tolist()
+    assert table.columns[-2:] == [f"in_set_{name}" for name in names]
+    np.testing.assert_array_equal(table.select(table.columns[-2:]).to_numpy(), sets)
 
 
 @pytest.mark.heavy
@@ -81,14 +102,14 @@ def test_private_rows_for_calibration_are_noticed(make_run: MakeRun, by: str) ->
     lines: list[str] = []
     facts = execute(read_run(root), command="quorate run", tell=lines.append)
     assert facts.fitted.temperature is None
-    assert [line[:63] for line in lines] == ["the temperature was left out: [data] calibration holds private "]
+    assert [line[:63] for line in lines] == ["the calibration was left out: [data] calibration holds private "]
 
 
 def test_rows_that_cannot_calibrate_are_refused_before_a_charge(make_run: MakeRun) -> None:
     for by in ("votes", "direct"):
         root = made_run(make_run, by, name=by)
         with_calibration(root, n=20)
-        with pytest.raises(InvalidParameter, match=r"\[data\] calibration got 20 rows, and a temperature needs at"):
+        with pytest.raises(InvalidParameter, match=r"\[data\] calibration got 20 rows, and needs at least 100"):
             read_run(root)
         assert not (root / "ledger.db").exists()
     (root / "calibration.csv").unlink()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import runpy
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -20,7 +21,7 @@ import pytest
 import quorate
 from quorate.data import row_digests
 from quorate.errors import DataRefused, PreconditionFailed
-from quorate.export.contents import metadata
+from quorate.export.contents import metadata, table_script
 from quorate.export.package import export_files
 from quorate.folder.batch import load_run, read_labelled
 from quorate.folder.direct_run import read_direct
@@ -178,6 +179,7 @@ TYPED = {
     "number": pl.Float64, "whole": pl.Int64, "comma": pl.String, "percent": pl.String, "word": pl.String,
     "truth": pl.Boolean, "day": pl.Date, "moment": pl.Datetime("us"), "zoned": pl.Datetime("us", "Europe/Berlin"),
     "clock": pl.Time, "lasting": pl.Duration("us"), "note": pl.String, "written": pl.String, "hour": pl.String,
+    "level": pl.String,
 }  # fmt: skip
 
 # Of each kind of column: one cell in all the ways in which it may be written, and what no such cell says.
@@ -199,6 +201,7 @@ WRITINGS: dict[str, tuple[list[Any], list[Any]]] = {
     "note": (["seen with a cough on day 3"], []),
     "written": (["2023-08-23", "2023-08-23T00:00Z", DAY, MOMENT.replace(hour=0)], [dt.time(7, 30), "07:30", 5]),
     "hour": (["07:30", dt.time(7, 30), "07:30:00"], ["2023-08-23", MOMENT]),
+    "level": (["38,8", 38.8, "38.8"], []),
 }
 
 
@@ -224,6 +227,7 @@ def every_kind(n: int, seed: int) -> pl.DataFrame:
         "note": [f"seen with {'a cough' if value > 38 else 'no fever'} after lunch" for value in heat],
         "written": [str(moment.date()) for moment in moments],
         "hour": [moment.strftime("%H:%M") for moment in moments],
+        "level": ["<35,5" if row % 7 == 3 else str(value).replace(".", ",") for row, value in enumerate(heat)],
         "ill": ["yes" if value > 38 else "no" for value in heat],
     }, schema_overrides=TYPED)  # fmt: skip
 
@@ -236,7 +240,7 @@ def typed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from quorate.folder.methods import execute
 
     tables = {f"data.{name}": f"{name}.parquet" for name in ("private", "public", "evaluation")}
-    online = {"mechanism.online_answers": 8, "budget.epsilon": 60.0}
+    online = {"mechanism.online_answers": 8, "budget.epsilon": 60.0, "data.numeric": ["level"]}
     root = write_run(tmp_path_factory.mktemp("typed") / "run", **{**tables, **online})
     for table, n, seed in (("private", 300, 1), ("public", 80, 2), ("evaluation", 60, 3)):
         rows = every_kind(n, seed)
@@ -305,6 +309,35 @@ def test_a_row_says_the_same_at_every_door_however_it_is_written(typed: Path) ->
     missing = told_by_doors(typed, [dict.fromkeys(ROW)])
     assert {key for key, proba in missing.items() if proba != missing["polars", 0]} == set()
     assert missing["polars", 0] != told["polars", 0]
+
+
+def by_script(root: Path, row: dict[str, Any]) -> Any:
+    """What the exported student says of a row that the script beside it has read."""
+    path = root.parent / "read_table.py"
+    path.write_text(table_script(read_facts(root)) or "", encoding="utf-8")
+    script = runpy.run_path(str(path))
+    return loaded(root)[0].student_.predict_proba(script["converted"](polars_of(row))).tolist()
+
+
+def test_what_is_no_number_in_a_column_named_numeric_is_missing_at_every_door(
+    typed: Path, cli: Callable[..., Any], recwarn: pytest.WarningsRecorder
+) -> None:
+    """As the run counts it in its own tables; elsewhere, where the rule alone says number, it is refused."""
+    doors = {**DOORS, "script": by_script}
+    for door, call in doors.items():
+        assert call(typed, {**ROW, "level": "<0,6"}) == call(typed, {**ROW, "level": None}), door
+        assert call(typed, {**ROW, "level": "<0,6"}) != call(typed, ROW), door
+    assert asked_keys(typed, polars_of({**ROW, "level": "<0,6"})) == asked_keys(
+        typed, polars_of({**ROW, "level": None})
+    )
+    assert "cells-that-are-no-numbers: X: 1 cell of column 'level'" in str(recwarn[0].message)
+    rows = pl.concat([polars_of({**ROW, "level": level}) for level in ("38,8", "<0,6", "n/a", "k.A.", None)])
+    rows.write_parquet(typed.parent / "new.parquet")
+    code, _, told = cli("predict", typed, typed.parent / "new.parquet", "--out", typed.parent / "new.csv")
+    assert code == 0
+    line = "note: new.parquet: 2 cells of column 'level' are no numbers; they count as missing"
+    assert line in " ".join(told.split())
+    assert line in " ".join(cli("ask", typed, typed.parent / "new.parquet")[2].split())
 
 
 @pytest.mark.heavy

@@ -72,7 +72,7 @@ def test_a_model_of_one_class_stays_as_it_is() -> None:
 def test_too_few_rows_and_models_without_scores_are_refused() -> None:
     X, codes, model = task(0, 2)
     require_temperature(model, FEWEST, name="calibration")
-    with pytest.raises(InvalidParameter, match="calibration got 49 rows, and a temperature needs at least 50"):
+    with pytest.raises(InvalidParameter, match="calibration got 99 rows, and needs at least 100: one half fits the"):
         require_temperature(model, FEWEST - 1, name="calibration")
     forest = make_pipeline(ExtraTreesClassifier(n_estimators=2).fit(X, codes))
     with pytest.raises(InvalidParameter, match="ends in ExtraTreesClassifier; leave it out, choose another student"):

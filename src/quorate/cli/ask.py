@@ -25,17 +25,28 @@ def command(run: Path, rows: Path, as_json: bool) -> None:
     from quorate.folder import methods
     from quorate.run.cautions import ONE_ANSWER_IS_UNSURE
 
+    lines: list[str] = []
     with progress(quiet=as_json) as watch:
         read = methods.read_run(run, try_models=False)
-        asked = methods.ask(read, rows, watch=watch)
+        reply = methods.ask(read, rows, watch=watch, tell=lines.append)
     seeded = read.settings.run.unsafe_noise_seed is not None
     if as_json:
-        print_json({"answers": asked.answers, "statuses": asked.status, "answers_left": asked.left, "seeded": seeded})
+        print_json(
+            {
+                "answers": reply.answers,
+                "statuses": reply.status,
+                "answers_left": reply.left,
+                "notes": lines,
+                "seeded": seeded,
+            }
+        )
         return
-    for answer, status in zip(asked.answers, asked.status, strict=True):
+    for answer, status in zip(reply.answers, reply.status, strict=True):
         click.echo(status if answer is None else answer)
-    before = "these rows were answered before, and use no answer; " * (asked.new == 0)
-    click.echo(f"{before}{several(asked.left, 'answer')} left", err=True)
+    before = "these rows were answered before, and use no answer; " * (reply.new == 0)
+    click.echo(f"{before}{several(reply.left, 'answer')} left", err=True)
+    for line in lines:
+        click.echo(f"note: {line}", err=True)
     for caution in read.cautions:
         if caution.code == ONE_ANSWER_IS_UNSURE:
             click.echo(f"caution: {caution.words}", err=True)

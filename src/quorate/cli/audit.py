@@ -101,13 +101,13 @@ def command(
     facts = read_facts(run)
     read = read_run(run)
     with progress(quiet=as_json) as watch:
-        found = audit(read, watch=watch, **how)
-    publish_audit(read.folder, facts, found)
+        result = audit(read, watch=watch, **how)
+    publish_audit(read.folder, facts, result)
     if as_json:
-        print_json(found.tree())
+        print_json(result.tree())
         return
-    click.echo("\n".join(_lines(found)))
-    click.echo(f"wrote {read.folder.public / 'audit.json'} and the report; that took {found.seconds:.0f} s")
+    click.echo("\n".join(_lines(result)))
+    click.echo(f"wrote {read.folder.public / 'audit.json'} and the report; that took {result.seconds:.0f} s")
 
 
 def _is_mechanism(place: Path) -> bool:
@@ -129,11 +129,11 @@ def _audit_mechanism(
 
     mechanism = mechanism_to_audit(mechanism_class(name, "MECHANISM"), fields, epsilon=epsilon, **task)
     with progress(quiet=as_json) as watch:
-        found = audit_alone(mechanism, watch=watch, **task, **how)
+        result = audit_alone(mechanism, watch=watch, **task, **how)
     if as_json:
-        print_json({"mechanism": told(mechanism), **found.tree()})
+        print_json({"mechanism": told(mechanism), **result.tree()})
         return
-    click.echo("\n".join([*_wrapped(told(mechanism), WIDTH), *_lines(found)]))
+    click.echo("\n".join([*_wrapped(told(mechanism), WIDTH), *_lines(result)]))
 
 
 def _lines(found: RunAudit) -> list[str]:
@@ -142,11 +142,11 @@ def _lines(found: RunAudit) -> list[str]:
 
     wide = WIDTH - 42
     lines = [f"{'attack':<{wide}}{'claimed ε':>11}{'proved ε':>10}{'trials':>9}{'confid.':>12}"]
-    for each in found.attacks:
-        name, *rest = _wrapped(each.name, wide - 1)
+    for attack in found.attacks:
+        name, *rest = _wrapped(attack.name, wide - 1)
         lines.append(
-            f"{name:<{wide}}{at_most(each.claimed):>11}{at_least(each.proved):>10}{each.result.trials:>9,}"
-            f"{_rounded_down(each.result.confidence):>12}"
+            f"{name:<{wide}}{at_most(attack.claimed):>11}{at_least(attack.proved):>10}{attack.result.trials:>9,}"
+            f"{_rounded_down(attack.result.confidence):>12}"
         )
         lines += [f"  {line}" for line in rest]
     return [
@@ -167,14 +167,14 @@ def _compared(found: ScheduleAudit) -> list[str]:
 
     wide = WIDTH - 42
     lines = ["", f"{'answers':<{wide}}{'observed':>11}{'expected':>10}{'runs':>9}{'confid.':>12}"]
-    for each in found.comparisons:
-        lines.append(f"{each.name}:")
-        told = _wrapped(each.event, wide - 3)
+    for row in found.comparisons:
+        lines.append(f"{row.name}:")
+        event = _wrapped(row.event, wide - 3)
         lines.append(
-            f"  {told[0]:<{wide - 2}}{each.observed:>11.4g}{each.expected:>10.4g}{each.trials:>9,}"
-            f"{_rounded_down(each.confidence):>12}"
+            f"  {event[0]:<{wide - 2}}{row.observed:>11.4g}{row.expected:>10.4g}{row.trials:>9,}"
+            f"{_rounded_down(row.confidence):>12}"
         )
-        lines += [f"  {line}" for line in told[1:]]
+        lines += [f"  {line}" for line in event[1:]]
     if found.stage is not None:
         lines += _wrapped(
             f"One stage was charged ε = {at_most(found.stage.claimed)}; an exact sum over its noise gives a "
@@ -201,9 +201,9 @@ def _show_cheats(runs: int | None, confidence: float, seed: int | None, n_jobs: 
         print_json({"confidence": confidence, "seed": seed, "cases": rows})
         return
     for broken, title in ((True, "Broken"), (False, "Correct twins")):
-        shown = [row for row in rows if row["broken"] == broken]
+        of_group = [row for row in rows if row["broken"] == broken]
         click.echo(f"{title:<44}{'claimed':>12}{'proved':>12}{'caught':>8}")
-        for row in shown:
+        for row in of_group:
             claimed = f"{row['quantity']} = {row['claimed']:.3g}"
             proved = f"{row['quantity']} ≥ {row['lower_bound']:.3g}"
             click.echo(f"{row['name']:<44}{claimed:>12}{proved:>12}{'yes' if row['caught'] else 'no':>8}")
@@ -234,13 +234,13 @@ def _show_sizes(name: str, measure: Path | None, as_json: bool) -> None:
     if as_json:
         click.echo(write_sizes(rows), nl=False)
         return
-    for each in names:
-        of_one = [row for row in rows if row.setting.mechanism == each]
-        for line in _wrapped(f"{each}: {of_one[0].setting_in_words}", WIDTH) if of_one else ():
+    for mechanism in names:
+        of_one = [row for row in rows if row.setting.mechanism == mechanism]
+        for line in _wrapped(f"{mechanism}: {of_one[0].setting_in_words}", WIDTH) if of_one else ():
             click.echo(line)
         for row in of_one:
-            seen = row.fault_in_words if row.found else f"not even {row.fault_in_words}"
-            for line in _wrapped(f"{seen} ({row.attack})", WIDTH - 2):
+            words = row.fault_in_words if row.found else f"not even {row.fault_in_words}"
+            for line in _wrapped(f"{words} ({row.attack})", WIDTH - 2):
                 click.echo(f"  {line}")
     if rows:
         often, surely = min(row.probability for row in rows), min(row.certainty for row in rows)
@@ -264,7 +264,7 @@ def _measured(names: tuple[str, ...], path: Path, *, quiet: bool) -> list[Detect
     with progress(quiet=quiet) as watch:
         for row in rows_of(names, kept):
             rows.append(row)
-            done = {(each.setting.mechanism, each.fault) for each in rows}
+            done = {(size.setting.mechanism, size.fault) for size in rows}
             others = [old for old in kept if (old.setting.mechanism, old.fault) not in done]
             partly = path.with_name(f"{path.name}.partly")
             partly.write_text(write_sizes([*rows, *others]), encoding="utf-8")

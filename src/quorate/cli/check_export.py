@@ -38,20 +38,20 @@ def command(package: Path, digest: str | None, ledger: Path | None, as_json: boo
     """
     from quorate.export.check import check_export
 
-    found = check_export(package, ledger=ledger, digest=digest)
+    result = check_export(package, ledger=ledger, digest=digest)
     if as_json:
-        print_json(found.tree())
+        print_json(result.tree())
     else:
-        for check in found.checks:
+        for check in result.checks:
             click.echo(f"{_MARKS.get(check.outcome, '–')} {check.outcome:<8} {check.words}")
             click.echo(f"           {check.evidence}")
             if check.remedy is not None:
                 click.echo(f"           {check.remedy}")
-        click.echo(f"\n{package}: {_verdict(found)}")
-        if found.digest is not None:
-            click.echo(f"sum of the manifest: {found.digest}")
-        click.echo(found.counted)
-    if not found.passed:
+        click.echo(f"\n{package}: {_verdict(result)}")
+        if result.digest is not None:
+            click.echo(f"sum of the manifest: {result.digest}")
+        click.echo(result.counted)
+    if not result.passed:
         sys.exit(4)
 
 

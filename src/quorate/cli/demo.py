@@ -57,7 +57,7 @@ def command(out: Path | None, no_public: bool, as_json: bool) -> None:
     assert by_votes is not None  # noqa: S101 - the demo has an evaluation table
     assert by_rounds is not None  # noqa: S101
     seconds = time.monotonic() - begun
-    shown = outputs(batch.folder, next_command=f"quorate ledger show {for_shell(folder)}")
+    places = outputs(batch.folder, next_command=f"quorate ledger show {for_shell(folder)}")
     if as_json:
         print_json(
             {
@@ -72,11 +72,11 @@ def command(out: Path | None, no_public: bool, as_json: bool) -> None:
                 "n_answers": facts.answers.answered,
                 "sigma": scale_of(batch.task.recipe.mechanism),
                 "seconds": seconds,
-                "report": shown.report,
+                "report": places.report,
             }
         )
         return
-    click.echo(render_text(facts, outputs=shown))
+    click.echo(render_text(facts, outputs=places))
     click.echo(
         f"At the same ε: votes {100 * by_votes.accuracy:.1f} %, the direct method {100 * by_rounds.accuracy:.1f} %"
     )

@@ -173,10 +173,10 @@ def main(args: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str]) -> NoReturn:
-    told = Event()
+    stopped = Event()
     run_in_question.set(None)
     try:
-        with stopping(partial(_give_up, arguments, told)):
+        with stopping(partial(_give_up, arguments, stopped)):
             group(arguments, prog_name="quorate", standalone_mode=False)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
@@ -191,7 +191,7 @@ def _run(arguments: list[str]) -> NoReturn:
         error.show()
         sys.exit(error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        told.set()
+        stopped.set()
         fail(interruption(), arguments)
     except QuorateError as error:
         fail(error, arguments)
@@ -222,10 +222,10 @@ def _hints(error: click.UsageError) -> list[str]:
     places = [param.opts[0] for param in command.params if {"--out", "--to"} & set(param.opts)]
     if places:
         return [f"If that is where to write: {path} {places[0]} {extra}"]
-    taken = [param.make_metavar(error.ctx) for param in command.params if isinstance(param, click.Argument)]
-    if not taken:
+    arguments = [param.make_metavar(error.ctx) for param in command.params if isinstance(param, click.Argument)]
+    if not arguments:
         return [f"{path} takes no argument."]
-    return [f"{path} takes {' and '.join(taken)} alone; a name with spaces needs quotes."]
+    return [f"{path} takes {' and '.join(arguments)} alone; a name with spaces needs quotes."]
 
 
 def _keep_near(error: click.NoSuchOption) -> None:
@@ -233,8 +233,8 @@ def _keep_near(error: click.NoSuchOption) -> None:
     if error.possibilities:
         from difflib import get_close_matches
 
-        names = {each.lstrip("-"): each for each in error.possibilities}
-        error.possibilities[:] = [names[each] for each in get_close_matches(error.option_name.lstrip("-"), names)]
+        names = {option.lstrip("-"): option for option in error.possibilities}
+        error.possibilities[:] = [names[option] for option in get_close_matches(error.option_name.lstrip("-"), names)]
 
 
 def _give_up(arguments: list[str], told: Event) -> NoReturn:

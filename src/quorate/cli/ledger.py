@@ -94,8 +94,8 @@ def verify(place: Path | str, modules: tuple[str, ...], receipts: tuple[str, ...
             import_events(module, audited=folder)
         head, charges = _verified(place, kept)
     if as_json:
-        told = {"verified": True, "entries": head.sequence, "head": head.hash, "charges_priced": charges}
-        print_json({**told, "receipts": len(kept)})
+        summary = {"verified": True, "entries": head.sequence, "head": head.hash, "charges_priced": charges}
+        print_json({**summary, "receipts": len(kept)})
         return
     priced = f"{several(charges, 'charge')} priced again, none below what its event costs"
     click.echo(f"verified: {several(head.sequence, 'entry')}, head {head.hash}; {priced}")
@@ -239,22 +239,22 @@ def close(place: Path | str, reason: str, as_json: bool) -> None:
 def _receipts(given: tuple[str, ...]) -> list[Receipt]:
     from quorate.ledger.chain import read_receipts
 
-    found: list[Receipt] = []
+    receipts: list[Receipt] = []
     for text in given:
-        shown = text if len(text) <= 60 and text.isprintable() else f"of {len(text):,} characters"
+        name = text if len(text) <= 60 and text.isprintable() else f"of {len(text):,} characters"
         try:
             kept = text if text.lstrip().startswith(("{", "[")) else Path(text).read_text(encoding="utf-8")
         except (OSError, ValueError):  # no such file, no text, or nothing that a file could be called
             raise InvalidParameter(
-                f"--receipt {shown}: that is neither a receipt nor a file of receipts; give the JSON itself, "
+                f"--receipt {name}: that is neither a receipt nor a file of receipts; give the JSON itself, "
                 '{"sequence": NUMBER, "head_hash": 64 HEXADECIMAL DIGITS}, or a file that holds it'
             ) from None
         try:
-            found += read_receipts(kept)
+            receipts += read_receipts(kept)
         except (InvalidParameter, RecursionError) as refusal:
             why = refusal if isinstance(refusal, InvalidParameter) else "it is nested too deep for a receipt"
-            raise InvalidParameter(f"--receipt {shown}: {why}") from None
-    return found
+            raise InvalidParameter(f"--receipt {name}: {why}") from None
+    return receipts
 
 
 def _verified(place: Path | str, receipts: list[Receipt]) -> tuple[Head, int]:
@@ -321,7 +321,7 @@ def _place_of(place: Path) -> Path:
 
 def line_of(entry: dict[str, Any]) -> str:
     """One entry in one line."""
-    shown = {
+    fields = {
         key: value
         for key, value in entry.items()
         if key in {"purpose", "purposes", "first", "count", "quota", "reason", "client"}
@@ -330,12 +330,12 @@ def line_of(entry: dict[str, Any]) -> str:
         by_client = Counter[str]()
         for part in entry["parts"]:
             by_client[part["client"]] += part["count"]
-        shown = {**{key: value for key, value in shown.items() if key != "client"}, "for": dict(by_client)}
+        fields = {**{key: value for key, value in fields.items() if key != "client"}, "for": dict(by_client)}
     if entry["kind"] == "budget raised":
-        shown = {"to": f"ε {entry['budget']['epsilon']}, δ {entry['budget']['delta']}", **shown}
+        fields = {"to": f"ε {entry['budget']['epsilon']}, δ {entry['budget']['delta']}", **fields}
     if entry["kind"] == "quota set" and entry["quota"] is None:
-        shown = {"quota": "none", **{key: value for key, value in shown.items() if key != "quota"}}
-    facts = ", ".join(f"{key} {_short(value)}" for key, value in shown.items() if value is not None)
+        fields = {"quota": "none", **{key: value for key, value in fields.items() if key != "quota"}}
+    facts = ", ".join(f"{key} {_short(value)}" for key, value in fields.items() if value is not None)
     return f"{entry['sequence']:>6}  {entry['time'][:19]}  {entry['kind']:<14} {facts}".rstrip()
 
 

@@ -50,10 +50,10 @@ class NumberAbove(click.FloatRange, Number):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read it, and say the bound in the same words."""
-        found = Number.convert(self, value, param, ctx)
-        if not found > self.min:  # written this way round so that NaN is refused too
+        number = Number.convert(self, value, param, ctx)
+        if not number > self.min:  # written this way round so that NaN is refused too
             self.fail(f"expected a number > {self.min:g}, got {value!r}", param, ctx)
-        return found
+        return number
 
 
 class Whole(click.types.IntParamType):
@@ -72,10 +72,10 @@ class WholeAtLeast(click.IntRange, Whole):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Read it, and say the bound in the same words."""
-        found = Whole.convert(self, value, param, ctx)
-        if found < self.min:
+        number = Whole.convert(self, value, param, ctx)
+        if number < self.min:
             self.fail(f"expected a whole number >= {self.min}, got {value!r}", param, ctx)
-        return found
+        return number
 
 
 number = Number()
@@ -122,10 +122,10 @@ def fields_of(given: tuple[str, ...]) -> dict[str, Any]:
     {'sigma': 40, 'calibration': 'tight'}
     """
     fields: dict[str, Any] = {}
-    for each in given:
-        field, equals, value = each.partition("=")
+    for pair in given:
+        field, equals, value = pair.partition("=")
         if not equals:
-            raise InvalidParameter(f"--set must be FIELD=VALUE, got {each!r}")
+            raise InvalidParameter(f"--set must be FIELD=VALUE, got {pair!r}")
         fields[field.strip()] = _value(value.strip())
     return fields
 

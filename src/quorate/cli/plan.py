@@ -98,7 +98,7 @@ def command(
     curve = learning_curve or None if paid is None else paid.curve
     before = None if as_json else say_before
     try:
-        made = plan_folder(run, learning_curve=curve, rehearse=rehearse, models=models or None, before=before, **known)
+        plan = plan_folder(run, learning_curve=curve, rehearse=rehearse, models=models or None, before=before, **known)
     except QuorateError as error:
         if paid is not None:
             error.charged = CHARGED
@@ -106,17 +106,17 @@ def command(
     if html is not None:
         from quorate.planning.page import plan_page
 
-        html.write_text(plan_page(made, paid="" if paid is None else str(paid)), encoding="utf-8")
+        html.write_text(plan_page(plan, paid="" if paid is None else str(paid)), encoding="utf-8")
     if as_json:
-        print_json({**made.tree(), **({} if paid is None else {"paid_estimate": paid.tree()})})
+        print_json({**plan.tree(), **({} if paid is None else {"paid_estimate": paid.tree()})})
         return
     from quorate.planning.text import render_plan
 
-    click.echo(render_plan(made))
+    click.echo(render_plan(plan))
     if html is not None:
         click.echo(f"\nwrote {html}")
     click.echo(f"\n{paid or 'Nothing was charged, and the private file was not opened.'}")
-    click.echo(recommended(run, made))
+    click.echo(recommended(run, plan))
     click.echo(GLOSSARY)
 
 

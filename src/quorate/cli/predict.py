@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -18,8 +19,14 @@ from quorate.run.progress import progress
     "--out", type=click.Path(path_type=Path), required=True, help="A new .parquet or .csv file for the predictions."
 )
 @click.option("--keep", multiple=True, metavar="COLUMN", help="A column of TABLE to write beside them, such as an id.")
+@click.option(
+    "--coverage",
+    type=float,
+    help="Write prediction sets too: a column in_set_CLASS for each class. Of rows drawn as those of [data] "
+    "calibration, such as 0.9 have their class in the set.",
+)
 @as_json
-def command(run: Path, table: Path, out: Path, keep: tuple[str, ...], as_json: bool) -> None:
+def command(run: Path, table: Path, out: Path, keep: tuple[str, ...], coverage: float | None, as_json: bool) -> None:
     """Classify the rows of TABLE by the published model of RUN, a run's folder or an exported one; free for ever.
 
     TABLE is a file with named columns (Parquet, Arrow, CSV), or a folder or a pattern (in quotes) of Parquet files,
@@ -32,13 +39,20 @@ def command(run: Path, table: Path, out: Path, keep: tuple[str, ...], as_json: b
     from quorate.estimators.predicted_table import predict_table
 
     finished = load(run)
+    lines: list[str] = []
     with progress(quiet=as_json) as watch:
-        n_rows = predict_table(finished, table, out, keep=keep, watch=watch)
+        n_rows = predict_table(finished, table, out, keep=keep, coverage=coverage, watch=watch, tell=lines.append)
     seeded = finished.facts().seeded
     if as_json:
-        print_json({"out": str(out), "rows": n_rows, "classes": finished.classes_.tolist(), "seeded": seeded})
+        promise = {} if coverage is None else {"sets": asdict(finished.coverage_promise(coverage))}
+        classes = finished.classes_.tolist()
+        print_json({"out": str(out), "rows": n_rows, "classes": classes, "notes": lines, "seeded": seeded, **promise})
         return
     click.echo(f"wrote {out} ({several(n_rows, 'row')})")
+    if coverage is not None:
+        click.echo(f"sets: {finished.coverage_promise(coverage)}")
+    for line in lines:
+        click.echo(f"note: {line}", err=True)
     if (run / "quorate.toml").exists():  # an exported folder has nothing to export
         click.echo(f"for ONNX runtime: quorate export {for_shell(run)} --to outbox --model onnx", err=True)
     if seeded:

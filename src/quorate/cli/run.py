@@ -52,8 +52,8 @@ def command(
     from quorate.folder.settings import settings_of
 
     settings = settings_of(run)  # a wrong one is refused before what reads tables and trains models is loaded
-    given = {"scheduler": scheduler, "plain_tcp": plain_tcp or None, "shared_folder": shared_folder}
-    options = {key: value for key, value in given.items() if value is not None}
+    typed = {"scheduler": scheduler, "plain_tcp": plain_tcp or None, "shared_folder": shared_folder}
+    options = {key: value for key, value in typed.items() if value is not None}
     settings = _with_scheduler(settings, options)
 
     from quorate.deferred import load_ahead_of_skops
@@ -86,9 +86,9 @@ def command(
         expected = None
         if rehearse:
             expected, commonest = read.expected()
-            found = rehearsal_caution(expected, commonest)
-            if found.applies and not as_json:
-                click.echo(f"caution: {found.words}", err=True)
+            doubt = rehearsal_caution(expected, commonest)
+            if doubt.applies and not as_json:
+                click.echo(f"caution: {doubt.words}", err=True)
         with progress(quiet=as_json) as watch:
             tell, command_ = None if as_json else say_before, f"quorate run {for_shell(run)}"
             extra = None if expected is None else Utility(expected=expected_score(expected))

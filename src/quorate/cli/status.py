@@ -75,12 +75,12 @@ def _lost(account: AccountStatus) -> str:
     """Say what was paid for and is given to nobody: it is never drawn again, and costs nothing more."""
     from quorate.accounting.figures import several
 
-    told = " and ".join(several(count, purpose) for purpose, count in account.lost.items())
-    return f"{told}, charged and never released: a process ended in between"
+    counts = " and ".join(several(count, purpose) for purpose, count in account.lost.items())
+    return f"{counts}, charged and never released: a process ended in between"
 
 
 def _estimates(account: AccountStatus) -> str:
     """Say what `quorate plan --estimate` has charged; it is no part of the run, and the run may not have begun."""
     one = account.estimates == 1
-    told = f"{'one was' if one else f'{account.estimates:,} were'} released for quorate plan, and charged"
-    return told if account.run_charged else f"{told}; the run itself has not begun"
+    releases = f"{'one was' if one else f'{account.estimates:,} were'} released for quorate plan, and charged"
+    return releases if account.run_charged else f"{releases}; the run itself has not begun"

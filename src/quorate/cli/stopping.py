@@ -54,15 +54,15 @@ def charged_as(look: Callable[[], str | None]) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        found = None
+        charge = None
         with suppress(QuorateError, OSError):
-            found = look()
-        if found is not None and isinstance(error, KeyboardInterrupt):
-            _said.append(_stopped_with(found))
-        elif found is not None:
-            note_charge(found)  # for the error that stands in place of one of a library
+            charge = look()
+        if charge is not None and isinstance(error, KeyboardInterrupt):
+            _said.append(_stopped_with(charge))
+        elif charge is not None:
+            note_charge(charge)  # for the error that stands in place of one of a library
             if isinstance(error, QuorateError) and error.charged in (NOTHING_CHARGED, STANDS):
-                error.charged = found
+                error.charged = charge
         raise
 
 
@@ -75,14 +75,14 @@ def stopping(at_last: Callable[[], NoReturn]) -> Iterator[None]:
     Python hears no signals, the block just runs.
     """
     _said.clear()  # an earlier command of this process, broken off, has left its words
-    heard = [each for each in _SIGNALS if signal.getsignal(each) not in (signal.SIG_IGN, None)]
+    heard = [number for number in _SIGNALS if signal.getsignal(number) not in (signal.SIG_IGN, None)]
     if threading.current_thread() is not threading.main_thread() or not heard:
         yield
         return
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
     over = threading.Event()
-    before = {each: signal.signal(each, _interrupt) for each in heard}
+    before = {number: signal.signal(number, _interrupt) for number in heard}
     woken = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     listener = threading.Thread(target=_listen, args=(reader, over, at_last), name="quorate signals", daemon=True)
     listener.start()
@@ -91,8 +91,8 @@ def stopping(at_last: Callable[[], NoReturn]) -> Iterator[None]:
     finally:
         if not _stopped:  # where it was, the way out of the interpreter counts too
             over.set()
-        for each, handler in before.items():
-            signal.signal(each, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)
         signal.set_wakeup_fd(woken)
         os.close(writer)  # which ends the listener
 

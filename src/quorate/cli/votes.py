@@ -89,7 +89,7 @@ def sign(
 
     if not key.exists():
         raise PreconditionFailed(f"there is no key {key}; make a pair with: quorate votes keys {for_shell(site)}")
-    named = check_classes([each.strip() for each in classes.split(",")])
+    named = check_classes([name.strip() for name in classes.split(",")])
     votes = read_votes(file, classes=named, kind=kind, n_teachers=n_teachers)
     rows = read_queries(queries, label=label)
     if rows.n != votes.n_queries:
@@ -119,16 +119,16 @@ def verify(signed: Path, key: str, as_json: bool) -> None:
 
     if not signed.exists():
         raise PreconditionFailed(f"there is no file {signed}")
-    found = verified(signed.read_bytes(), key, name=signed.name)
-    said = found.statement
+    votes = verified(signed.read_bytes(), key, name=signed.name)
+    said = votes.statement
     if as_json:
-        shown = {
+        statement = {
             name: getattr(said, name)
             for name in ("site", "round", "unit", "neighbours", "queries", "n_teachers", "time")
         }
-        print_json({**shown, "classes": list(said.classes), "n_queries": found.votes.n_queries})
+        print_json({**statement, "classes": list(said.classes), "n_queries": votes.votes.n_queries})
         return
-    click.echo(f"signed by the key given: {_told(said, found.votes.n_queries)}")
+    click.echo(f"signed by the key given: {_told(said, votes.votes.n_queries)}")
 
 
 @click.command(name="combine")
@@ -161,7 +161,7 @@ def _planned(combined: Combined) -> dict[str, Any]:
     from quorate.voting.facts import told
 
     return {
-        "sites": [each.site for each in combined.statements],
+        "sites": [statement.site for statement in combined.statements],
         "n_teachers": combined.votes.n_teachers,
         "max_sites_per_unit": combined.settings.votes.max_sites_per_unit,
         "mechanism": told(combined.mechanism),
@@ -175,7 +175,7 @@ def _planned_lines(combined: Combined) -> list[tuple[str, str]]:
     agreed, (epsilon, delta) = combined.settings.votes, combined.settings.share
     teachers = f"{several(combined.votes.n_teachers, 'teacher')} of {several(len(combined.statements), 'site')}"
     return [
-        *(("site", _told(each, combined.votes.n_queries)) for each in combined.statements),
+        *(("site", _told(statement, combined.votes.n_queries)) for statement in combined.statements),
         ("votes", f"{teachers}; one {agreed.unit} may be at {agreed.max_sites_per_unit} of them"),
         ("by", told(combined.mechanism)),
         ("spend", f"ε = {at_most(epsilon, 6)}, δ = {at_most(delta, 6)} for any one {agreed.unit}"),
@@ -316,7 +316,7 @@ def release(
         allow_hopeless=allow_hopeless,
     )
     answers = answers_of(done.released, len(votes.classes))
-    shown = {
+    summary = {
         **answers.numbers,
         "n_teachers": votes.n_teachers,
         "epsilon": as_printed(done.guarantee.epsilon),
@@ -326,7 +326,7 @@ def release(
         "labels": str(out / "public" / "labels.csv"),
     }
     if as_json:
-        print_json(shown)
+        print_json(summary)
         return
     click.echo(f"queries    {counted(answers)}; {several(votes.n_teachers, 'teacher')}")
     click.echo(f"guarantee  {done.guarantee}")
@@ -334,7 +334,7 @@ def release(
         click.echo(f"caveat     {caveat}")
     if done.sanitised_epsilon is not None:
         click.echo(f"described  data-dependent ε about {done.sanitised_epsilon:.3g}, released with noise; no guarantee")
-    click.echo(f"labels     {shown['labels']}")
+    click.echo(f"labels     {summary['labels']}")
 
 
 @command.command(name="analyse")
@@ -361,33 +361,33 @@ def analyse(
     from quorate.mechanisms import data_dependent_terms
 
     votes = _read(file, classes, kind, n_teachers)
-    made = _mechanism(mechanism, given, votes, 1.0, delta)
-    shown: dict[str, Any] = {
+    mechanism_ = _mechanism(mechanism, given, votes, 1.0, delta)
+    summary: dict[str, Any] = {
         "queries": votes.n_queries,
         "n_teachers": votes.n_teachers,
         "mechanism": mechanism,
         "delta": delta,
-        "data_independent_epsilon": price_of(votes, made, delta),
+        "data_independent_epsilon": price_of(votes, mechanism_, delta),
         "analysis": None,
     }
-    if data_dependent_terms(made) is not None:
-        shown["analysis"] = str(write_analysis(out, data_dependent_epsilon(votes, made, delta)))
+    if data_dependent_terms(mechanism_) is not None:
+        summary["analysis"] = str(write_analysis(out, data_dependent_epsilon(votes, mechanism_, delta)))
     if as_json:
-        print_json(shown)
+        print_json(summary)
         return
     click.echo(f"queries    {votes.n_queries:,}, {several(votes.n_teachers, 'teacher')}")
     click.echo(
-        f"guarantee  ε = {at_most(shown['data_independent_epsilon'])} at δ = {at_most(delta)}, "
+        f"guarantee  ε = {at_most(summary['data_independent_epsilon'])} at δ = {at_most(delta)}, "
         "if every query were answered"
     )
-    if shown["analysis"]:
-        click.echo(f"secret     the data-dependent figures are in {shown['analysis']}: not for release")
+    if summary["analysis"]:
+        click.echo(f"secret     the data-dependent figures are in {summary['analysis']}: not for release")
 
 
 def _read(file: Path, classes: str, kind: Literal["auto", "counts", "labels"], n_teachers: int | None) -> VotesFile:
     from quorate.folder.votes_file import read_votes
 
-    named = [each.strip() for each in classes.split(",")]
+    named = [name.strip() for name in classes.split(",")]
     return read_votes(file, classes=named, kind=kind, n_teachers=n_teachers)
 
 

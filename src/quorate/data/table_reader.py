@@ -114,6 +114,29 @@ class TableReader:
             return read_as
         return "number" if held == "number" else None
 
+    def may_be_unread(self, name: str) -> bool:
+        """Whether a cell that is no number is missing: the owner names the column numeric, and the pool has it as text.
+
+        So the run counts such a cell of its own tables.
+        """
+        named = name in self.kinds.asked and self.kinds.kinds.get(name) == "number"
+        return named and self.families[name] == "text"
+
+    def unread(self, X: Any) -> dict[str, int]:
+        """Count the cells that are no number where these are missing, by their column, where there are any.
+
+        `X`: as :meth:`as_the_pool` takes it.
+        """
+        X = from_arrow(X)
+        if not is_frame(X):
+            return {}
+        counts = {
+            name: sum(self._says_no_number(name, word) for word in texts(column(X, place)))
+            for place, (name, held) in enumerate(families(X).items())
+            if held == "text" and name in self.families and self.may_be_unread(name)
+        }
+        return {name: count for name, count in counts.items() if count}
+
     def expected(self, name: str) -> str:
         """Word what is expected in a column whose cells have to say something."""
         says = self.says(name)
@@ -128,9 +151,12 @@ class TableReader:
         if says is None or is_marked_missing(text):
             return False
         if says == "number":
-            return bool(np.isnan(self.number(name, text)))
+            return not self.may_be_unread(name) and self._says_no_number(name, text)
         said = self._microseconds(text, says)
         return said is None or (self._of_days(name) and said % DAY != 0)
+
+    def _says_no_number(self, name: str, text: str | None) -> bool:
+        return not (is_marked_missing(text) or self.is_missing(text)) and bool(np.isnan(self.number(name, text)))
 
     def _microseconds(self, text: str | None, says: Says) -> int | None:
         return None if says == "number" else microseconds(self.kinds.dialect.iso_date(text), says)
@@ -296,6 +322,23 @@ class TableReader:
             f"column {name!r} of {table}: {self.expected(name)}; correct the cells that hold something else. Nothing "
             "was charged"
         )
+
+
+def unread_in_words(counts: Mapping[str, int], name: str) -> str:
+    """Say which cells of a table count as missing; `counts`: as :meth:`TableReader.unread` returns them, not empty.
+
+    Examples
+    --------
+    >>> unread_in_words({"CRP": 37, "PCT": 1}, "new.csv")
+    "new.csv: 37 cells of column 'CRP' and 1 of 'PCT' are no numbers; they count as missing"
+    """
+    (first, number), *others = counts.items()
+    more = "".join(f" and {count:,} of {column!r}" for column, count in others)
+    if sum(counts.values()) == 1:
+        return f"{name}: 1 cell of column {first!r} is no number; it counts as missing"
+    return (
+        f"{name}: {number:,} cell{'s' * (number > 1)} of column {first!r}{more} are no numbers; they count as missing"
+    )
 
 
 def is_marked_missing(text: str | None) -> bool:

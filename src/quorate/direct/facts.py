@@ -43,7 +43,7 @@ def direct_facts(task: DirectTask, result: DirectResult, ledger: Ledger, metadat
             n_teachers=0,
             partition="none",
             unit=task.unit,
-            classes=tuple(str(each) for each in task.classes),
+            classes=tuple(str(label) for label in task.classes),
             n_public=task.n_public,
             n_queries=0,
             teacher="none",

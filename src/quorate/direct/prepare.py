@@ -70,7 +70,7 @@ def prepare_direct(
     arguments: dict[str, Any] = {"public": public, "groups": groups, "fingerprint_key": fingerprint_key, "noise": noise}
     if (begun_task := _begun_without_marginals(config, X, y, stages=stages, terms=terms, **arguments)) is not None:
         return begun_task
-    budget = dict(zip(("epsilon", "delta"), floor_budget(config.epsilon, config.delta), strict=True))
+    budget: dict[str, Any] = dict(zip(("epsilon", "delta"), floor_budget(config.epsilon, config.delta), strict=True))
     classes = check_classes(config.classes) if config.target_range is None else ()
     declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
     unit = unit_of(config.unit, grouped=groups is not None)

@@ -66,7 +66,7 @@ FITTED_IS_STATED = (
 
 
 def left_out(name: str, made_of_it: str = "score") -> str:
-    """Say, on the owner's terminal alone, why what is published has no score, or no temperature.
+    """Say, on the owner's terminal alone, why what is published has no score, or is not calibrated.
 
     Examples
     --------

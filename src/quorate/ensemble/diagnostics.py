@@ -106,10 +106,10 @@ def high_margin_curve(counts: Secret[IntArray], n_teachers: int, *, points: int 
     >>> curve.xi.round(1).tolist(), curve.nu.tolist()
     ([0.0, 0.1, 0.2, 0.3, 0.4, 0.5], [0.25, 0.5, 0.5, 0.75, 0.75, 1.0])
     """
-    found = expected_margins(counts, n_teachers).reveal()
+    margins = expected_margins(counts, n_teachers).reveal()
     xi = np.linspace(0, 0.5, count("points", points, at_least=2))
     # Both sides are multiples of 1/(2K) up to rounding; half a vote apart is never the same margin.
-    nu = (found[None, :] <= xi[:, None] + 1 / (8 * n_teachers)).mean(axis=1)
+    nu = (margins[None, :] <= xi[:, None] + 1 / (8 * n_teachers)).mean(axis=1)
     return Secret(HighMarginCurve(xi, nu))
 
 
@@ -228,11 +228,11 @@ def soft_label_quality(scores: Secret[FloatArray], *, beta: float = 0.05) -> Sec
         raise InvalidParameter("scores must be a table (n_queries, n_teachers); pass one row for each query")
     weak, strong = np.full(len(table), np.nan), np.full(len(table), np.nan)
     for query, row in enumerate(table):
-        told = np.sort(row[~np.isnan(row)])
-        if len(told):
-            kept = len(told) - int(np.floor(beta * len(told)))  # teachers that must lie near the end
-            weak[query] = min(told.mean(), 1 - told.mean())
-            strong[query] = min(told[kept - 1], 1 - told[len(told) - kept])
+        values = np.sort(row[~np.isnan(row)])
+        if len(values):
+            kept = len(values) - int(np.floor(beta * len(values)))  # teachers that must lie near the end
+            weak[query] = min(values.mean(), 1 - values.mean())
+            strong[query] = min(values[kept - 1], 1 - values[len(values) - kept])
     return Secret(SoftLabelQuality(weak, strong))
 
 
@@ -317,7 +317,7 @@ def average_stability(
     if not count("n_rows_each", n_rows_each, at_least=1) < n_rows(X):
         raise InvalidParameter("n_rows_each must be less than the number of rows, so that one can be exchanged")
     moved = np.empty(exchanges)
-    for each in range(exchanges):
+    for exchange in range(exchanges):
         drawn = rng.permutation(n_rows(X))[: n_rows_each + 1]
         before, after = drawn[:-1], drawn[:-1].copy()
         after[rng.integers(n_rows_each)] = drawn[-1]
@@ -326,7 +326,7 @@ def average_stability(
             class_scores(teacher.train(take(X, rows), y_codes[rows], seed), points, n_classes)
             for rows in (before, after)
         ]
-        moved[each] = np.abs(scores[0] - scores[1]).sum(axis=1).mean() / 2
+        moved[exchange] = np.abs(scores[0] - scores[1]).sum(axis=1).mean() / 2
     return Secret(AverageStability(float(moved.mean()), float(moved.std(ddof=1) / math.sqrt(exchanges))))
 
 

@@ -154,8 +154,8 @@ def with_classes(model: Any, classes: Sequence[Any] | None, *, preprocessing: Pr
         return model
     if is_function(model):
         return FunctionTeacher(model, check_classes(classes), preprocessing=preprocessing)
-    told = getattr(model, "with_classes", None) if isinstance(model, Teacher) else None
-    return model if told is None else told(check_classes(classes))
+    tell = getattr(model, "with_classes", None) if isinstance(model, Teacher) else None
+    return model if tell is None else tell(check_classes(classes))
 
 
 def is_function(model: Any) -> bool:

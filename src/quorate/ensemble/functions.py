@@ -75,9 +75,9 @@ def _told(value: object, depth: int) -> list[Any]:
         case str():
             return ["str", str.__str__(value)]
         case tuple():
-            return ["tuple", [_told(each, depth - 1) for each in value]]
+            return ["tuple", [_told(part, depth - 1) for part in value]]
         case frozenset():
-            return ["frozenset", sorted((_told(each, depth - 1) for each in value), key=json.dumps)]
+            return ["frozenset", sorted((_told(part, depth - 1) for part in value), key=json.dumps)]
         case _:
             raise TypeError(f"{type(value).__name__} is no discrete type")
 
@@ -93,9 +93,9 @@ def _read(told: Any, depth: int) -> DiscreteValue:
         case ["str", str(text)]:
             return text
         case ["tuple", list(parts)]:
-            return tuple(_read(each, depth - 1) for each in parts)
+            return tuple(_read(part, depth - 1) for part in parts)
         case ["frozenset", list(parts)]:
-            return frozenset(_read(each, depth - 1) for each in parts)
+            return frozenset(_read(part, depth - 1) for part in parts)
         case _:
             raise ValueError("not the canonical text of a value")
 

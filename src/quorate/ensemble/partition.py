@@ -336,28 +336,28 @@ def check_partition(
     [<PartitionFault.NOT_THE_KEYED_HASH: 'a shard is not the one that the keyed hash of the unit gives'>]
     """
     assigned, keys = shards.reveal(), as_unit_keys(unit_keys)
-    found = set()
+    faults = set()
     if not _each_row_once(assigned, len(keys), n_teachers):
-        found.add(PartitionFault.ROW_NOT_IN_ONE_SHARD)
+        faults.add(PartitionFault.ROW_NOT_IN_ONE_SHARD)
     unit_of_row = keys.of_rows(np.arange(keys.n_units))[: len(assigned)]
     lowest = np.full(keys.n_units, np.iinfo(np.int64).max)
     highest = np.full(keys.n_units, np.iinfo(np.int64).min)
     np.minimum.at(lowest, unit_of_row, assigned[: len(unit_of_row)])
     np.maximum.at(highest, unit_of_row, assigned[: len(unit_of_row)])
     if (lowest < highest).any():
-        found.add(PartitionFault.UNIT_IN_TWO_SHARDS)
+        faults.add(PartitionFault.UNIT_IN_TWO_SHARDS)
     expected = _expected(keys, n_teachers, key, partition)
     if not (np.array_equal(lowest, expected) and np.array_equal(highest, expected)):
-        found.add(PartitionFault.NOT_THE_KEYED_HASH)
-    return frozenset(found)
+        faults.add(PartitionFault.NOT_THE_KEYED_HASH)
+    return frozenset(faults)
 
 
 def _each_row_once(assigned: IntArray, n_rows: int, n_teachers: int) -> bool:
     """Whether the rows that the teachers get are all rows, each once."""
     if len(assigned) != n_rows:
         return False
-    given = rows_of_shards(assigned, n_teachers, range(n_teachers))
-    rows = np.concatenate(list(given.values()))
+    by_shard = rows_of_shards(assigned, n_teachers, range(n_teachers))
+    rows = np.concatenate(list(by_shard.values()))
     return len(rows) == n_rows and bool((np.bincount(rows, minlength=n_rows) == 1).all())
 
 

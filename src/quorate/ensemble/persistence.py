@@ -41,7 +41,7 @@ def dump_linear(voters: Sequence[Voter]) -> bytes | None:
     if any(type(voter) not in _KINDS for voter in voters) or not all(map(_is_plain, models)):
         return None
     shared = [_parameters(model) for model in models]
-    if not models or any(each != shared[0] for each in shared):  # True and 1 are the same here, and to scikit-learn
+    if not models or any(one != shared[0] for one in shared):  # True and 1 are the same here, and to scikit-learn
         return None
     fitted = [voter for voter in voters if isinstance(voter, ClassifierVoter | MatchedVoter)]
     arrays: dict[str, NDArray[Any]] = {
@@ -78,13 +78,13 @@ def load_linear(data: bytes) -> tuple[Voter, ...]:
     """
     from sklearn.linear_model import LogisticRegression
 
-    with np.load(io.BytesIO(data), allow_pickle=False) as found:
-        arrays = {name: found[name] for name in found.files}
+    with np.load(io.BytesIO(data), allow_pickle=False) as file:
+        arrays = {name: file[name] for name in file.files}
     if str(arrays["format"]) != _ARRAYS_FORMAT:
         raise ValueError
     parameters = json.loads(str(arrays["parameters"]))
     constants, thresholds = iter(arrays["constants"].tolist()), iter(arrays["thresholds"].tolist())
-    taken = {name: _Taken(arrays[name]) for name in ("codes", "coef", "intercept", "n_iter")}
+    values = {name: _Taken(arrays[name]) for name in ("codes", "coef", "intercept", "n_iter")}
     models = iter(zip(arrays["states"].tolist(), arrays["shapes"].tolist(), strict=True))
     voters: list[Voter] = []
     for kind in arrays["kinds"].tolist():
@@ -97,10 +97,10 @@ def load_linear(data: bytes) -> tuple[Voter, ...]:
         state, (n_scores, width, n_classes, n_iter) = next(models)
         estimator = LogisticRegression(**parameters, random_state=None if state == _NO_STATE else state)
         estimator.n_features_in_ = width
-        estimator.coef_ = taken["coef"].next(n_scores * width).reshape(n_scores, width)
-        estimator.intercept_ = taken["intercept"].next(n_scores)
-        estimator.classes_, estimator.n_iter_ = np.arange(n_classes), taken["n_iter"].next(n_iter)
-        codes = taken["codes"].next(n_classes)
+        estimator.coef_ = values["coef"].next(n_scores * width).reshape(n_scores, width)
+        estimator.intercept_ = values["intercept"].next(n_scores)
+        estimator.classes_, estimator.n_iter_ = np.arange(n_classes), values["n_iter"].next(n_iter)
+        codes = values["codes"].next(n_classes)
         matched = _KINDS[kind] is MatchedVoter
         voters.append(
             MatchedVoter(estimator, codes, next(thresholds)) if matched else ClassifierVoter(estimator, codes)

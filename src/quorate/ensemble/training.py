@@ -334,10 +334,10 @@ def rows_alone(X: Any, rows: IntArray) -> Any:
     >>> rows_alone(pandas.DataFrame({"age": [39, 50, 38]}), np.array([2, 0])).to_dict("split")["data"]
     [[38.0], [39.0]]
     """
-    taken = fixed_types(take(X, rows))
+    shard = fixed_types(take(X, rows))
     if kind(X) != "pandas":
-        return taken
-    alone = taken.reset_index(drop=True)
+        return shard
+    alone = shard.reset_index(drop=True)
     for position, dtype in enumerate(alone.dtypes):
         if hasattr(dtype, "categories"):
             alone.isetitem(position, _categories_alone(alone.iloc[:, position]))

@@ -128,7 +128,7 @@ def _count_block(
     n_classes = counts.shape[1]
     # Where the matrix product counted for a voter, the rows it left open; every row for all other voters.
     open_rows = linear.count(X, counts, n_jobs)
-    asked, group = [], _Group(counts)
+    numbers, group = [], _Group(counts)
     for number, voter in enumerate(voters):
         if number in open_rows:
             if not open_rows[number].size:
@@ -136,7 +136,7 @@ def _count_block(
             with blas().limit(limits=1):  # as in a worker, so that rounding is the same
                 codes = _asked_here(X, n_classes, voter) if cpu_seconds is None else None
             if codes is None:
-                asked.append(number)
+                numbers.append(number)
             else:
                 group.add(_only(codes, open_rows[number]))
         elif isinstance(voter, ConstantVoter):
@@ -149,19 +149,19 @@ def _count_block(
         elif cpu_seconds is None and _is_single_tree(voter):
             codes = _asked_here(X, n_classes, voter)
             if codes is None:
-                asked.append(number)
+                numbers.append(number)
             else:
                 group.add(codes)
         else:
-            asked.append(number)
-    if not asked:
+            numbers.append(number)
+    if not numbers:
         group.count()
         tell(len(voters))
         return
-    together = all(bool(getattr(voters[number], "keeps_no_global_state", False)) for number in asked)
+    together = all(bool(getattr(voters[number], "keeps_no_global_state", False)) for number in numbers)
     work = partial(_vote_batch, X, n_classes, together, cpu_seconds)
-    batch = voters_a_task(len(asked), n_jobs)
-    results = isolated_map(work, voters.__getitem__, asked, n_jobs=n_jobs, batch=batch, scheduler=scheduler)
+    batch = voters_a_task(len(numbers), n_jobs)
+    results = isolated_map(work, voters.__getitem__, numbers, n_jobs=n_jobs, batch=batch, scheduler=scheduler)
     for number, result in results:
         if result is not None:
             codes = np.frombuffer(result, dtype=code_type(n_classes))
@@ -192,14 +192,14 @@ def votes_of_each(
     {7: array([-1, -1], dtype=int8)}
     """
     n_queries, kept = n_rows(X), code_type(n_classes)
-    asked = [number for number, voter in voters.items() if not isinstance(voter, AbstainingVoter)]
+    numbers = [number for number, voter in voters.items() if not isinstance(voter, AbstainingVoter)]
     work = partial(_vote_batch, X, n_classes, False, None)
     nothing = np.full(n_queries, ABSTAINED, dtype=kept)
     for number, result in isolated_map(
-        work, voters.__getitem__, asked, n_jobs=n_jobs, batch=1, scheduler=scheduler if asked else None
+        work, voters.__getitem__, numbers, n_jobs=n_jobs, batch=1, scheduler=scheduler if numbers else None
     ):
         yield number, nothing if result is None else np.frombuffer(result, dtype=kept)
-    for number in sorted(set(voters) - set(asked)):  # last, so that the first to come tell of no empty shard
+    for number in sorted(set(voters) - set(numbers)):  # last, so that the first to come tell of no empty shard
         yield number, nothing
 
 
@@ -365,16 +365,16 @@ def gather_scores(
         )
     n_jobs, voters, n_queries = count("n_jobs", n_jobs, at_least=1), ensemble.voters.reveal(), n_rows(X)
     scores = np.full((n_queries, len(voters)), np.nan)
-    asked = []
+    numbers = []
     for number, voter in enumerate(voters):
         if isinstance(voter, ConstantVoter):
             scores[:, number] = float(voter.code == SCORED_CLASS)
         elif isinstance(voter, ClassifierVoter):
-            asked.append(number)
-    together = all(voters[number].keeps_no_global_state for number in asked)  # type: ignore[attr-defined]
+            numbers.append(number)
+    together = all(voters[number].keeps_no_global_state for number in numbers)  # type: ignore[attr-defined]
     work = partial(_score_batch, X, n_queries, together)
-    batch = voters_a_task(len(asked), n_jobs)
-    results = isolated_map(work, voters.__getitem__, asked, n_jobs=n_jobs, batch=batch, scheduler=scheduler)
+    batch = voters_a_task(len(numbers), n_jobs)
+    results = isolated_map(work, voters.__getitem__, numbers, n_jobs=n_jobs, batch=batch, scheduler=scheduler)
     for number, result in results:
         if result is not None:
             scores[:, number] = np.frombuffer(result, dtype=np.float64)

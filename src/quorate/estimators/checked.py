@@ -127,8 +127,8 @@ def check(
             )
         more["schema"] = schema
     more |= {} if evaluation is None else {"evaluation": rows_and_labels(evaluation)}
-    found: CheckResult = estimator._check(X, y, public=public, groups=groups, **more)
-    return found
+    result: CheckResult = estimator._check(X, y, public=public, groups=groups, **more)
+    return result
 
 
 def check_of_teachers(

@@ -59,7 +59,7 @@ def refuse_one_row(X: Any, *, texts: bool) -> None:
 
 def _is_flat(X: Any) -> bool:
     if isinstance(X, list | tuple):
-        return bool(X) and not any(hasattr(each, "__len__") and not isinstance(each, str) for each in X)
+        return bool(X) and not any(hasattr(cell, "__len__") and not isinstance(cell, str) for cell in X)
     return getattr(X, "ndim", 0 if isinstance(X, int | float) else 2) < 2
 
 

@@ -19,9 +19,9 @@ from quorate.run.scores import (
     column_importances,
     most_important,
     score,
+    with_calibration,
     with_decision,
     with_importances,
-    with_temperature,
 )
 from quorate.students.decision_threshold import (
     DecisionThreshold,
@@ -30,8 +30,17 @@ from quorate.students.decision_threshold import (
     threshold_in_use,
     with_threshold,
 )
+from quorate.students.prediction_sets import (
+    COVERAGE,
+    Calibration,
+    CoveragePromise,
+    Limits,
+    calibrated,
+    promised,
+    sets_of,
+)
 from quorate.students.scores import SCORINGS, ScoredRows, check_class_shares, rarer
-from quorate.students.temperature import Temperature, at_temperature, fit_temperature, require_temperature
+from quorate.students.temperature import require_temperature
 from quorate.types import FloatArray, IntArray
 
 
@@ -39,6 +48,7 @@ class Scored(ClassifierMixin):
     """A classifier whose ``score`` takes scikit-learn's names."""
 
     classes_: NDArray[Any]
+    _calibrates = "calibrate(X, y)"  # what its user types
 
     @own_switches()
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, scoring: str = "accuracy") -> float:
@@ -90,6 +100,50 @@ class Scored(ClassifierMixin):
         logs = np.log(np.maximum(self.predict_proba(X), np.finfo(np.float64).tiny))
         return np.asarray(logs[:, 1] - logs[:, 0] if logs.shape[1] == 2 else logs)
 
+    @own_switches()
+    def predict_set(self, X: Any, coverage: float = COVERAGE) -> NDArray[np.bool_]:
+        """Return which classes may be the truth, so that it is among them in a share of rows that is asked for: free.
+
+        Parameters
+        ----------
+        X : (n_points, n_features)
+            Rows, drawn as those that calibrated the model: for others nothing is promised.
+        coverage : float, default 0.9
+            In (0, 1). :meth:`coverage_promise` says how far below it chance may have it.
+
+        Returns
+        -------
+        (n_points, n_classes) array of bool
+            In the order of `classes_`. The set of a row is every class that is likely enough; it may be empty where no
+            class is, as often as the report says.
+
+        Raises
+        ------
+        PreconditionFailed
+            If no labelled public rows calibrated the model.
+        InvalidParameter
+            If they are too few for this coverage, with the number that would do.
+        """
+        return sets_of(self.predict_proba(X), self.set_limit(coverage))
+
+    def coverage_promise(self, coverage: float = COVERAGE) -> CoveragePromise:
+        """Return what :meth:`predict_set` promises of a coverage in (0, 1), as a value that prints as a sentence.
+
+        Raises as :meth:`predict_set` does.
+        """
+        return promised(self._limits().n_rows, coverage, of_each=2)
+
+    def set_limit(self, coverage: float = COVERAGE) -> float:
+        """Return the limit of :meth:`predict_set`: a class is in a set where one less its probability is at most that.
+
+        Raises as :meth:`predict_set` does.
+        """
+        return self._limits().limit(coverage, of_each=2)
+
+    def _limits(self) -> Limits:
+        """Return what sets are read off, or refuse where no labelled public rows calibrated the model."""
+        raise PreconditionFailed(f"prediction sets need labelled public rows; first: {self._calibrates}")
+
     @abstractmethod
     def predict_proba(self, X: Any) -> FloatArray:
         """Return ``(n_points, n_classes)`` probabilities, in the order of the declared classes."""
@@ -105,7 +159,7 @@ class Decided(Scored):
     class_shares: Mapping[Any, float] | None
     _moved: tuple[Any, Any, Any] | None = None  # rule and shares, the published model, and what predicts by the rule
     _looked: tuple[Any, tuple[ColumnImportance, ...] | None] | None = None  # the published model, and at which columns
-    _calibrated: tuple[Any, Temperature] | None = None  # the model as it was fitted, and what divides its scores
+    _calibrated: tuple[Any, Calibration] | None = None  # the model as it was fitted, and what labelled rows say of it
 
     @property
     def decision_threshold_(self) -> float:
@@ -121,19 +175,20 @@ class Decided(Scored):
 
         Probabilities then mean what they say, for rows drawn as these were. The likeliest class of each row stays the
         same; a decision threshold by rule is worked out again. A second call begins from the model as it was fitted.
+        One half of the rows fits the temperature, the other calibrates :meth:`predict_set`.
 
         Parameters
         ----------
         X : (n_rows, n_features)
-            *Public* rows, 50 or more: drawn as those that the model will be asked about, and neither in the public pool
-            nor among the rows that the model is scored on.
+            *Public* rows, 100 or more: drawn as those that the model will be asked about, and neither in the public
+            pool nor among the rows that the model is scored on.
         y : (n_rows,)
             Labels, all in `classes`.
 
         Raises
         ------
         InvalidParameter
-            If there are fewer than 50 rows, or the model does not end in a logistic regression.
+            If there are fewer than 100 rows, or the model does not end in a logistic regression.
         DataRefused
             If a label is none of `classes`, or, by votes, more of the private records are among the rows than chance
             explains. Of the direct method the model then stays as it is, and a line on the terminal says why.
@@ -148,16 +203,16 @@ class Decided(Scored):
         require_temperature(model, len(y), name="calibrate(X, y)")
         codes = self._public_codes(X, y, "calibration")
         if codes is not None:
-            temperature = fit_temperature(model, self._seen(X), codes, self.classes_.tolist())
-            self._calibrated = model, temperature
-            self._publish(at_temperature(model, temperature.value))
+            at_temperature, calibration = calibrated(model, self._seen(X), codes, self.classes_.tolist())
+            self._calibrated = model, calibration
+            self._publish(at_temperature)
         return self
 
     @property
     def temperature_(self) -> float:
         """What :meth:`calibrate` divided the model's scores by; 1 where it was not called."""
         self._published()
-        return 1.0 if self._calibrated is None else self._calibrated[1].value
+        return 1.0 if self._calibrated is None else self._calibrated[1].temperature.value
 
     @property
     def importances_(self) -> dict[str, float]:
@@ -208,28 +263,32 @@ class Decided(Scored):
             return model
         moved = self._moved
         if moved is None or moved[0] != (rule, shares) or moved[1] is not model:
-            made = with_threshold(model, rule, classes=classes, shares=shares, pool=pool)
-            self._moved = moved = ((rule, shares), model, made)
+            predicting = with_threshold(model, rule, classes=classes, shares=shares, pool=pool)
+            self._moved = moved = ((rule, shares), model, predicting)
         return moved[2]
 
     def _scored(self, X: Any, codes: Any, scoring: str | None) -> Score:
         """Return what a report says of the model on public rows with labels."""
         classes = self.classes_.tolist()
-        given = None if scoring is None else one_of("scoring", scoring, SCORINGS)
+        chosen = None if scoring is None else one_of("scoring", scoring, SCORINGS)
         return score(
             self,
             X,
             np.asarray(self.classes_)[codes],
             classes,
-            scoring=given,
+            scoring=chosen,
             shares=self._class_shares(classes),
             moved=decides_from(self._deciding()),
         )
 
     def _told(self, made: Facts) -> Facts:
-        """Return facts with the threshold and temperature of the model, and with the columns that it looks at."""
+        """Return facts with the threshold and calibration of the model, and with the columns that it looks at."""
         model, pool = self._published()
         if self._looked is None or self._looked[0] is not model:
             self._looked = model, most_important(model, pool)
-        temperature = None if self._calibrated is None else self._calibrated[1]
-        return with_importances(with_temperature(with_decision(made, self._deciding()), temperature), self._looked[1])
+        calibration = None if self._calibrated is None else self._calibrated[1]
+        return with_importances(with_calibration(with_decision(made, self._deciding()), calibration), self._looked[1])
+
+    def _limits(self) -> Limits:
+        self._published()
+        return super()._limits() if self._calibrated is None else self._calibrated[1].limits

@@ -54,10 +54,10 @@ class EitherMethod(VotedClassifier):
 
     def _chosen(self, *, grouped: bool) -> ChosenMethod:
         """Return the method of a fit, by arguments and declared numbers alone."""
-        given = [name for name, default in _OF_VOTES.items() if not _is(getattr(self, name), default)]
+        of_votes = [name for name, default in _OF_VOTES.items() if not _is(getattr(self, name), default)]
         way = one_of("method", self.method, WAYS)
-        if way == "direct" and given:
-            *most, last = given
+        if way == "direct" and of_votes:
+            *most, last = of_votes
             names, are = (f"{', '.join(most)} and {last}", "are") if most else (last, "is")
             raise InvalidParameter(
                 f'{names} {are} for votes of teachers, and method="direct" has none; leave {"them" if most else "it"} '
@@ -66,7 +66,7 @@ class EitherMethod(VotedClassifier):
         if way != "auto":
             return asked_for(cast("Literal['votes', 'direct']", way))
         chosen = choose_method(
-            of_votes=given,
+            of_votes=of_votes,
             grouped=grouped,
             n_records=_declared(self.n_records),
             n_rows=_declared(self.n_rows),
@@ -103,8 +103,10 @@ class EitherMethod(VotedClassifier):
         if rounds is not None:
             self._forget()
             skip = ("model_", "plan_")
-            made = {name: value for name, value in vars(rounds).items() if name.endswith("_") and name not in skip}
-            for name, value in {**made, "student_": rounds.model_, "_standing": rounds._standing}.items():
+            attributes = {
+                name: value for name, value in vars(rounds).items() if name.endswith("_") and name not in skip
+            }
+            for name, value in {**attributes, "student_": rounds.model_, "_standing": rounds._standing}.items():
                 setattr(self, name, value)
             self._calibrated = rounds._calibrated
         self.method_, self._rounds = method, rounds

@@ -14,11 +14,12 @@ from quorate.arguments import for_shell
 from quorate.data.columns import families
 from quorate.data.dialect import PLAIN, Dialect
 from quorate.data.rows import is_frame
-from quorate.data.table_reader import TableReader
+from quorate.data.table_reader import TableReader, unread_in_words
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed, act
 from quorate.estimators.decided import Scored
 from quorate.estimators.reporting import write_report
 from quorate.estimators.shown import ShownEstimator, Standing
+from quorate.findings import Severity, caution, warn_of
 from quorate.folder.direct_run import NOTHING_TO_ASK
 from quorate.folder.exported import MANIFEST, read_exported
 from quorate.folder.folder import RunFolder
@@ -32,6 +33,7 @@ from quorate.report.sentences import left
 from quorate.report.words import Language
 from quorate.stored_names import stored_as
 from quorate.students import class_probabilities
+from quorate.students.prediction_sets import Limits
 from quorate.types import FloatArray
 
 VOTED_ELSEWHERE = {"declared", "sites"}  # partitions of runs that have no private table here
@@ -85,6 +87,7 @@ class FinishedRun(Scored, ShownEstimator):
     """
 
     _reader: TableReader | None
+    _calibrates = "name a table of them as [data] calibration in quorate.toml, and quorate run again, which is free"
 
     def __init__(self, path: str | Path, *, trusted: Sequence[str] = ()) -> None:
         self.path = path
@@ -107,6 +110,12 @@ class FinishedRun(Scored, ShownEstimator):
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the student's ``(n_points, n_classes)`` probabilities, in the order of :attr:`classes_`."""
         return class_probabilities(self._fitted(), self._read(X), self.classes_.tolist())
+
+    def _limits(self) -> Limits:
+        self._fitted()
+        fitted = self._facts.fitted
+        sets = None if fitted is None else fitted.prediction_sets
+        return super()._limits() if sets is None else sets.limits
 
     @act()
     def ask(self, X: Any) -> list[Any]:
@@ -131,7 +140,7 @@ class FinishedRun(Scored, ShownEstimator):
 
         if self._asked is None:
             self._asked = methods.read_run(self._root)
-        self.asked_ = methods.ask(self._asked, X)
+        self.asked_ = methods.ask(self._asked, X, tell=_warn_of_unread)
         self._show(read_facts(self._root))
         return list(self.asked_.answers)
 
@@ -171,7 +180,11 @@ class FinishedRun(Scored, ShownEstimator):
         """Return rows as the student takes them: a table as the run reads its own."""
         self._fitted()
         X = _one_image_a_row(X)
-        return self._reader_for(X)(X)
+        reader = self._reader_for(X)
+        rows = reader(X)
+        if unread := reader.unread(X):
+            _warn_of_unread(unread_in_words(unread, "X"))
+        return rows
 
     def _reader_for(self, X: Any) -> TableReader:
         if self._reader is None:
@@ -224,12 +237,12 @@ class FinishedRun(Scored, ShownEstimator):
         folder = RunFolder(root)
         self._is_run = folder.settings.exists() or folder.private.exists()
         if self._is_run:
-            found = read_facts(root)
+            facts = read_facts(root)
             seeded = folder.private / STUDENT  # a seeded run keeps its student there
-            content = seeded.read_bytes() if found.seeded else read_published(folder, STUDENT)
+            content = seeded.read_bytes() if facts.seeded else read_published(folder, STUDENT)
             anew = f"quorate run {for_shell(root)} writes it anew"
         elif (root / MANIFEST).exists():
-            found = Facts.from_json(read_exported(root, FACTS).decode("utf-8"))
+            facts = Facts.from_json(read_exported(root, FACTS).decode("utf-8"))
             content, anew = read_exported(root, STUDENT), "export the run again"
         else:
             raise PreconditionFailed(_no_run(root))
@@ -242,13 +255,18 @@ class FinishedRun(Scored, ShownEstimator):
                 setattr(self, name, getattr(self.student_, name))
         self._asked: Any = None
         self._reader = None
-        self._show(found)
+        self._show(facts)
 
     def _show(self, found: Facts) -> None:
         self._facts = found
         self.guarantee_: Guarantee = found.guarantee
         kept = str(RunFolder(self._root).ledger) if self._is_run else "with the run, not in what was exported"
         self._standing = Standing(guarantee=found.guarantee, left=left(found), kept=kept)
+
+
+def _warn_of_unread(words: str) -> None:
+    """Warn of cells that count as missing though something stands in them."""
+    warn_of([caution("cells-that-are-no-numbers", Severity.WARNING, words)])
 
 
 def _one_image_a_row(X: Any) -> Any:

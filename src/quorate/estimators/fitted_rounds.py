@@ -21,7 +21,7 @@ from quorate.run.facts import RunMetadata
 from quorate.run.progress import progress, say
 from quorate.types import IntArray
 
-_MADE_OF = {"evaluation": "score", "calibration": "temperature"}  # public rows with labels, and what they give
+_MADE_OF = {"evaluation": "score", "calibration": "calibration"}  # public rows with labels, and what they give
 NO_SUCH_FIT = (
     "cannot resume: the ledger holds no fit of these settings that can go on. If an argument of the estimator or the "
     "public rows are others, put them back. If the fit was ended before its charge, nothing was spent; if every round "
@@ -55,10 +55,14 @@ class FittedRounds:
         among them than chance explains, which a line on the terminal tells.
         """
         codes = encode_labels(y, self.task.classes, name=f"{name} labels")
+        return codes if self.are_public(rows, name) else None
+
+    def are_public(self, rows: Any, name: str) -> bool:
+        """Tell whether rows, read as the pool, may be used; where not, a line on the terminal tells why."""
         if self.task.may_score(rows):
-            return codes
+            return True
         say(left_out(name, _MADE_OF[name]))
-        return None
+        return False
 
     def facts(self, given: GivenLedger, utility: Utility) -> Facts:
         """Gather what a report says, with the model's score."""

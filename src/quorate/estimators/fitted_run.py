@@ -81,9 +81,9 @@ class FittedRun:
         refuse_one_row(X, texts=task.inputs.public.shape[1] == 1)
         rows, earlier = asked_rows(task, X, "X")
         with self.account.open(given) as (ledger, reservation):
-            asked = open_online(task, reservation, self._teachers, memo=self.memo).ask(rows, earlier)
+            reply = open_online(task, reservation, self._teachers, memo=self.memo).ask(rows, earlier)
             left = standing(task, replace(self.result, reservation=reservation), ledger, self.promised)
-        return asked, left
+        return reply, left
 
     def _teachers(self) -> Ensemble:
         ensemble = self.result.ensemble
@@ -117,8 +117,8 @@ class FittedRun:
     def ex_post_epsilon(self, given: GivenLedger) -> float | None:
         """Return what the answers drawn so far cost, read after the fact; None for no less than the guarantee."""
         with self.account.open(given) as (ledger, reservation):
-            found = ex_post(self.task, ledger, reservation)
-        return None if found is None else found.epsilon
+            spent = ex_post(self.task, ledger, reservation)
+        return None if spent is None else spent.epsilon
 
     def facts(self, given: GivenLedger, utility: Utility) -> Facts:
         """Gather what a report says, with the student's score."""

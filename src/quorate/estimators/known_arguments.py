@@ -97,28 +97,28 @@ def tables_by_name(method: Callable[P, R]) -> Callable[P, R]:
     Traceback (most recent call last):
     quorate.errors.InvalidParameter: Model.fit lacks y; write fit(X, y, public=...). Nothing was charged
     """
-    parameters = [each for each in signature(method).parameters.values() if each.name != "self"]
-    by_place = [each.name for each in parameters if each.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    required = [each.name for each in parameters if each.default is Parameter.empty]
-    by_name = [each.name for each in parameters if each.kind is Parameter.KEYWORD_ONLY]
+    parameters = [p for p in signature(method).parameters.values() if p.name != "self"]
+    by_place = [p.name for p in parameters if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    required = [p.name for p in parameters if p.default is Parameter.empty]
+    by_name = [p.name for p in parameters if p.kind is Parameter.KEYWORD_ONLY]
     is_method = "self" in signature(method).parameters
-    shown = f"{method.__name__}({', '.join(by_place)}{''.join(f', {name}=...' for name in by_name[:1])})"
+    call = f"{method.__name__}({', '.join(by_place)}{''.join(f', {name}=...' for name in by_name[:1])})"
 
     @wraps(method)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        given = args[1:] if is_method else args
+        by_position = args[1:] if is_method else args
         called = f"{type(args[0]).__name__}.{method.__name__}" if is_method else method.__name__
-        lacking = [name for name in required if name not in (*by_place[: len(given)], *kwargs)]
+        lacking = [name for name in required if name not in (*by_place[: len(by_position)], *kwargs)]
         unknown = [name for name in kwargs if name not in (*by_place, *by_name)]
-        if len(given) > len(by_place):
+        if len(by_position) > len(by_place):
             others = " or ".join(f"{name}=" for name in by_name)
-            said = f"takes {_in_words(by_place)} by place, and got {len(given)}; write {others}"
+            said = f"takes {_in_words(by_place)} by place, and got {len(by_position)}; write {others}"
         elif unknown:
             name = unknown[0]
             hint = f"; {IN_FIT[name]}" if name in IN_FIT else nearest(name, [*by_place, *by_name])
             said = f"has no argument {name!r}{hint}"
         elif lacking:
-            said = f"lacks {_in_words(lacking)}; write {shown}"
+            said = f"lacks {_in_words(lacking)}; write {call}"
         else:
             with own_switches(), act():
                 return method(*args, **kwargs)

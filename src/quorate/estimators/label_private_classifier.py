@@ -386,10 +386,10 @@ class LabelPrivateClassifier(Scored, ShownEstimator):
                 got=self.classes,
                 expected='a list of classes, or "public" where which occur is no secret',
             )
-        found = np.unique(labels)
-        if len(found) < 2:
+        classes = np.unique(labels)
+        if len(classes) < 2:
             raise InvalidParameter("classes: one class occurs in y, and a classifier needs two; declare classes=")
-        return found.tolist()
+        return classes.tolist()
 
     def _rows(self, X: Any, *, reset: bool) -> Any:
         if hasattr(X, "columns") and is_frame(X):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,32 +15,42 @@ from quorate.data.dialect import Dialect
 from quorate.data.file_reading import files_of
 from quorate.data.formats import TableFormat, format_for, require_column
 from quorate.data.reading import column_names, has_named_columns
-from quorate.data.table_reader import TableReader
+from quorate.data.table_reader import TableReader, unread_in_words
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.estimators.finished_run import FinishedRun
 from quorate.folder.table_source import is_there
 from quorate.release.keys import file_to_write
 from quorate.students import class_probabilities
+from quorate.students.prediction_sets import sets_of
 from quorate.types import Watch
 
 if TYPE_CHECKING:
     import polars as pl
 
 AT_ONCE = 1 << 13  # rows whose features the model makes at the same time
-LABEL, PROBABILITY = "label", "probability_{}"
+LABEL, PROBABILITY, IN_SET = "label", "probability_{}", "in_set_{}"
 _OUT = (".parquet", ".csv")
 
 
 def predict_table(
-    run: FinishedRun, table: Path, out: Path, *, keep: Sequence[str] = (), watch: Watch | None = None
+    run: FinishedRun,
+    table: Path,
+    out: Path,
+    *,
+    keep: Sequence[str] = (),
+    coverage: float | None = None,
+    watch: Watch | None = None,
+    tell: Callable[[str], None] | None = None,
 ) -> int:
     """Write a class, and a probability of each class where the model has them, for each row of a table.
 
     `run`: as :func:`quorate.load` returns it. `table`: a file with named columns, or a folder or a pattern of Parquet
     files, which are read in the order of their names. `out`: a new ``.parquet`` or ``.csv`` file; it appears once it
     is whole.
-    `keep`: columns of the table that are written before the predictions, such as an id. `watch`: ``watch(stage, done,
-    total)``, in files and parts of them. Returns the number of rows. Raises InvalidParameter, DataRefused or
+    `keep`: columns of the table that are written before the predictions, such as an id. `coverage`: where it is given,
+    a column for each class tells whether it is in the prediction set of that coverage. `watch`: ``watch(stage, done,
+    total)``, in files and parts of them. `tell`: takes a line on cells that count as missing though something stands
+    in them, if there are any. Returns the number of rows. Raises InvalidParameter, DataRefused or
     PreconditionFailed, with one line for each file that cannot be read or lacks a column; nothing is written then.
     """
     import polars as pl
@@ -49,19 +60,21 @@ def predict_table(
     file_to_write(out, "predictions.parquet")
     if out.exists():
         raise PreconditionFailed(f"{out} is there already, and is not replaced; name another file, or remove it")
+    limit = None if coverage is None else run.set_limit(coverage)
     reader, dialect = run.table_reader()
     _check_table(table, dialect)
     columns = _columns_of(reader, table, keep, dialect)
-    if any(name in keep for name in (LABEL, *_probabilities(run))):
+    if any(name in keep for name in (LABEL, *_probabilities(run), *_sets(run, limit))):
         raise InvalidParameter(f"--keep: a column of the output is called so already; rename it in {table}")
-    n_rows = 0
+    n_rows, unread = 0, Counter[str]()
     with tempfile.TemporaryDirectory(prefix=".predictions-", dir=out.parent) as folder:
         parts = []
         for number, (file, rows) in enumerate(_blocks(table, columns, dialect, watch)):
-            predictions = _predictions(run, reader, rows.drop(keep), file.name)
+            predictions = _predictions(run, reader, rows.drop(keep), file.name, limit)
             parts.append(Path(folder, f"{number:08}.parquet"))
             pl.DataFrame([*rows.select(keep), *predictions]).write_parquet(parts[-1])
             n_rows += rows.height
+            unread.update(reader.unread(rows))
         whole = Path(folder, f"whole{out.suffix}")
         scan = pl.scan_parquet(parts, glob=False)
         if out.suffix == ".parquet":
@@ -69,6 +82,8 @@ def predict_table(
         else:
             scan.sink_csv(whole)
         whole.replace(out)
+    if unread and tell is not None:
+        tell(unread_in_words(unread, table.name))
     return n_rows
 
 
@@ -102,18 +117,29 @@ def _blocks(
         watch("files", n_files, n_files)
 
 
-def _predictions(run: FinishedRun, reader: TableReader, rows: pl.DataFrame, name: str) -> list[pl.Series]:
+def _predictions(
+    run: FinishedRun, reader: TableReader, rows: pl.DataFrame, name: str, limit: float | None
+) -> list[pl.Series]:
     import polars as pl
 
-    classes, names = run.classes_.tolist(), _probabilities(run)
+    classes, names, sets = run.classes_.tolist(), _probabilities(run), _sets(run, limit)
     if not rows.height:
-        return [pl.Series(LABEL, classes).head(0), *(pl.Series(column, [0.0]).head(0) for column in names)]
+        values = [(LABEL, classes), *((column, [0.0]) for column in names), *((column, [True]) for column in sets)]
+        return [pl.Series(column, of).head(0) for column, of in values]
     read = reader(rows, name)
     labels = pl.Series(LABEL, np.asarray(run.student_.predict(read)).tolist())
     if not names:
         return [labels]
     shares = class_probabilities(run.student_, read, classes)
-    return [labels, *(pl.Series(column, shares[:, place]) for place, column in enumerate(names))]
+    columns = [labels, *(pl.Series(column, shares[:, place]) for place, column in enumerate(names))]
+    if limit is None:
+        return columns
+    members = sets_of(shares, limit)
+    return [*columns, *(pl.Series(column, members[:, place]) for place, column in enumerate(sets))]
+
+
+def _sets(run: FinishedRun, limit: float | None) -> list[str]:
+    return [] if limit is None else [IN_SET.format(name) for name in run.classes_.tolist()]
 
 
 def _probabilities(run: FinishedRun) -> list[str]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
 from quorate.ambient import own_switches
+from quorate.data.cell_text import each
+from quorate.data.identity import as_column, as_list
+from quorate.data.notation import number
 from quorate.data.target_range import TargetRange
 from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
+from quorate.errors import DataRefused, PreconditionFailed
 from quorate.estimators.by_rounds import LearnsByRounds
 from quorate.estimators.checked import check_of_rounds
 from quorate.estimators.fitted_rounds import FittedRounds
@@ -18,6 +22,7 @@ from quorate.estimators.known_arguments import known_arguments, tables_by_name
 from quorate.release import GivenLedger
 from quorate.run.check_result import CheckResult
 from quorate.stored_names import stored_as
+from quorate.students.prediction_sets import COVERAGE, CoveragePromise, Limits, promised
 from quorate.types import FloatArray
 
 
@@ -84,6 +89,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
     """
 
     _called = "PrivateRegressor"
+    _limits: Limits | None = None  # how far off predictions were on public rows
 
     @known_arguments
     def __init__(
@@ -165,8 +171,85 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         predictions = self._fitted().predict(self._seen(X))
         return self._range.clipped(np.asarray(predictions, dtype=np.float64))
 
+    @own_switches()
+    def calibrate(self, X: Any, y: Any) -> Self:
+        """Note how far predictions are off on public rows, for :meth:`predict_interval`: free. The model stays.
+
+        Parameters
+        ----------
+        X : (n_rows, n_features)
+            *Public* rows, drawn as those that the model will be asked about, and not in the public pool. Where private
+            rows are among them nothing is noted, and a line on the terminal says why.
+        y : (n_rows,)
+            Their targets, finite numbers; one beyond `target_range` is taken as the nearer end.
+
+        Raises
+        ------
+        DataRefused
+            If a target is no finite number, or there is not one for each row.
+        PreconditionFailed
+            If this is a copy, which cannot tell whether private rows are among these.
+
+        Notes
+        -----
+        Privacy: a function of the published model and of public rows.
+        """
+        predictions = self.predict(X)
+        if not hasattr(self, "_kept"):
+            raise PreconditionFailed(f"a copy of a fitted {self._called} takes no calibration rows; the original does")
+        targets = np.array(each(number, as_list(as_column(y))), dtype=np.float64)
+        if targets.shape != predictions.shape or not np.isfinite(targets).all():
+            raise DataRefused(
+                f"calibrate(X, y) needs a finite number for each of {len(predictions):,} rows; leave out rows without"
+            )
+        if self._kept.are_public(self._reader.as_the_pool(X, as_given=True), "calibration"):
+            off = np.abs(self._range.clipped(targets) - predictions)
+            self._limits = Limits.of(off, unit=self._range.width)
+        return self
+
+    @own_switches()
+    def predict_interval(self, X: Any, coverage: float = COVERAGE) -> FloatArray:
+        """Return where the target may be, so that it is there in a share of rows that is asked for: free.
+
+        Parameters
+        ----------
+        X : (n_points, n_features)
+            Rows, drawn as those that :meth:`calibrate` took: for others nothing is promised.
+        coverage : float, default 0.9
+            In (0, 1). :meth:`coverage_promise` says how far below it chance may have it.
+
+        Returns
+        -------
+        (n_points, 2) array
+            The lower and the upper end, both within `target_range`; the interval is as long for every row, but for
+            what the range cuts off.
+
+        Raises
+        ------
+        PreconditionFailed
+            If :meth:`calibrate` was not called.
+        InvalidParameter
+            If its rows are too few for this coverage, with the number that would do.
+        """
+        predictions, off = self.predict(X), self._calibrated().limit(coverage)
+        return self._range.clipped(np.column_stack([predictions - off, predictions + off]))
+
+    def coverage_promise(self, coverage: float = COVERAGE) -> CoveragePromise:
+        """Return what :meth:`predict_interval` promises of a coverage in (0, 1), as a value that prints as a sentence.
+
+        Raises as :meth:`predict_interval` does.
+        """
+        return promised(self._calibrated().n_rows, coverage)
+
+    def _calibrated(self) -> Limits:
+        self._fitted()
+        if self._limits is None:
+            raise PreconditionFailed("intervals need public rows with targets; first: calibrate(X, y)")
+        return self._limits
+
     def _take(self, kept: FittedRounds) -> None:
         super()._take(kept)
+        self._limits = None
         assert kept.task.target_range is not None  # noqa: S101 - as _predicted declares it
         self._range = kept.task.target_range
 

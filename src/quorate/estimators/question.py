@@ -45,5 +45,5 @@ def _add(digest: blake2b, code: CodeType) -> None:
         if isinstance(constant, CodeType):
             _add(digest, constant)
         else:
-            told = sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant
-            digest.update(repr(told).encode("utf-8", "surrogatepass"))
+            plain = sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant
+            digest.update(repr(plain).encode("utf-8", "surrogatepass"))

@@ -51,7 +51,7 @@ def charged_methods(given: GivenLedger) -> list[Literal["votes", "direct"]]:
         return []
     with nullcontext(place) if isinstance(place, Ledger) else Ledger(place) as ledger:
         purposes = [charge.purposes for charge in ledger.reservations()]
-    return list(dict.fromkeys("direct" if GRADIENT_ROUND in each else "votes" for each in purposes))
+    return list(dict.fromkeys("direct" if GRADIENT_ROUND in purpose else "votes" for purpose in purposes))
 
 
 def refuse_other_ledger(ledger: Ledger, fingerprint: str) -> None:
@@ -92,10 +92,10 @@ def went_on(task: Task, ledger: Ledger, *, of: OfFit, verbose: bool) -> RunResul
     PreconditionFailed if it holds no fit of these arguments, public rows and versions.
     """
     refuse_other_ledger(ledger, task.fingerprint)
-    found = find_fit(ledger, of)
-    if found is None:
+    fit = find_fit(ledger, of)
+    if fit is None:
         raise PreconditionFailed(_no_such_fit(ledger, task))
-    task, charge = found
+    task, charge = fit
     with noted(ledger, charge.key, seeded=task.noise.seeded), progress(quiet=not verbose) as watch:
         return go_on(task, charge, ledger, watch=watch)
 

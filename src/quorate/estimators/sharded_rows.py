@@ -89,8 +89,8 @@ class ShardedRows:
     def standing(self, ledger: Ledger, reservation: Reservation, promised: Guarantee) -> Standing:
         """Say what is left, for what is printed of the estimator."""
         left = self.answers.declines_left(reservation), reservation.remaining(QUERY)
-        told = f"{several(left[1], 'question')}, of which {left[0]:,} may be declined"
-        return Standing.of(promised, ledger, answers=told)
+        words = f"{several(left[1], 'question')}, of which {left[0]:,} may be declined"
+        return Standing.of(promised, ledger, answers=words)
 
     def summary(
         self,
@@ -102,16 +102,16 @@ class ShardedRows:
         promised: Guarantee,
     ) -> str:
         """Return what was asked, what is left and what was promised, as a table of 80 columns."""
-        told = list(self.stored.read(reservation).values())
-        asked = reservation.purposes[QUERY] - reservation.remaining(QUERY)
+        answers = list(self.stored.read(reservation).values())
+        n_asked = reservation.purposes[QUERY] - reservation.remaining(QUERY)
         declines = self.answers.declines_left(reservation)
-        declined = sum(value is None for value in told)
+        declined = sum(value is None for value in answers)
         ahead = votes_ahead(mechanism.passing_dist())
         lines = {
             "shards": f"{n_shards:,} · one {self.unit} → exactly one shard",
-            "asked": f"{asked:,} of {mechanism.n_queries:,} · {len(told) - declined:,} answered · "
+            "asked": f"{n_asked:,} of {mechanism.n_queries:,} · {len(answers) - declined:,} answered · "
             f"{declined:,} declined",
-            "left": f"{declines:,} of {mechanism.cutoff:,} declines · {mechanism.n_queries - asked:,} questions",
+            "left": f"{declines:,} of {mechanism.cutoff:,} declines · {mechanism.n_queries - n_asked:,} questions",
             "answered": f"where the leading value is ahead by {ahead:,} votes or more (95 %)",
             "guarantee": str(promised),
             "ledger": ledger.place,
@@ -149,7 +149,7 @@ def charge_key(mechanism: StableSparseVector, n_shards: int, partition: str, uni
 def check_of_shards(fit: CheckedFit, *, n_shards: int, partition: Partition, released: str) -> CheckResult:
     """Say what a fit would do and cost, from declared facts alone."""
     mechanism, neighbouring = fit.mechanism, Neighbouring.of(change_of_one_teacher(partition), fit.unit)
-    cautions = tuple(each for each in fit.considered if each.applies)
+    cautions = tuple(caution for caution in fit.considered if caution.applies)
     needed = votes_ahead(mechanism.passing_dist())
     spent = f"ε = {at_most(fit.budget.epsilon, 6)}, δ = {at_most(fit.budget.delta, 6)} for {neighbouring.any_one}"
     return CheckResult(
@@ -166,7 +166,7 @@ def check_of_shards(fit: CheckedFit, *, n_shards: int, partition: Partition, rel
             "neighbours": neighbouring.stated,
             "seeded": fit.noise.seeded,
             "notes": [],
-            "cautions": [each.tree() for each in cautions],
+            "cautions": [caution.tree() for caution in cautions],
         },
         steps=(
             ("cut", f"{n_shards:,} shards; {neighbouring.changing} changes exactly one shard"),

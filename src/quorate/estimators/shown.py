@@ -52,7 +52,7 @@ class Standing:
         if left.epsilon is not None:
             epsilon = left.epsilon if left.epsilon > 1e-6 * budget.epsilon else 0.0
             amounts = f"ε {at_least(epsilon)} of {at_most(budget.epsilon)}"
-        words = "; ".join(each for each in (answers, amounts) if each)
+        words = "; ".join(part for part in (answers, amounts) if part)
         return cls(guarantee=guarantee, left=words, kept=ledger.place)
 
     @property
@@ -97,10 +97,10 @@ class ShownEstimator(BaseEstimator):
 
     def _repr_mimebundle_(self, **_: Any) -> dict[str, str]:
         """What a notebook shows; text alone where ``sklearn.set_config(display="text")`` was called."""
-        shown = {"text/plain": repr(self)}
+        bundle = {"text/plain": repr(self)}
         if get_config()["display"] == "diagram":
-            shown["text/html"] = self._card()
-        return shown
+            bundle["text/html"] = self._card()
+        return bundle
 
     def _card(self) -> str:
         """Return the card as HTML."""
@@ -129,7 +129,7 @@ class ShownEstimator(BaseEstimator):
 
 def _told(standing: Standing) -> list[tuple[str, str]]:
     rows = [("guarantee", standing.promised), ("left", standing.left), ("ledger", standing.kept)]
-    return [*rows, *(("caveat", each) for each in standing.guarantee.caveats)]
+    return [*rows, *(("caveat", caveat) for caveat in standing.guarantee.caveats)]
 
 
 def _folded(title: str, content: Markup) -> Markup:

@@ -311,7 +311,7 @@ class SubsampleAggregate(ShownEstimator):
         kept, questions = self._fitted(), [question_of(function, args, name=name) for function, args, name in asked]
         with kept.account.open(self.ledger) as (ledger, reservation):
             known = kept.stored.read(reservation)
-            new = {question: each for question, each in zip(questions, asked, strict=True) if question not in known}
+            new = {question: call for question, call in zip(questions, asked, strict=True) if question not in known}
             if new:
                 kept.answers.check_left(reservation, len(new))
                 values = function_values(

@@ -67,11 +67,11 @@ def table_script(facts: Facts) -> str | None:
     columns = () if facts.student_file is None else facts.student_file.known_columns
     if any(column.read_as is None and column.holds == "time" for column in columns):
         return None  # a Pipeline of the owner's takes times as they are
-    told = [_for_script(column) for column in columns if column.read_as != "dropped" and column.holds != "missing"]
-    if not any(entry["kind"] in ("date", "time", "duration") or entry["marked"] for entry in told):
+    entries_ = [_for_script(column) for column in columns if column.read_as != "dropped" and column.holds != "missing"]
+    if not any(entry["kind"] in ("date", "time", "duration") or entry["marked"] for entry in entries_):
         return None
     entries = "".join(
-        f"    { ({name: part for name, part in entry.items() if name != 'marked'})!r},\n" for entry in told
+        f"    { ({name: part for name, part in entry.items() if name != 'marked'})!r},\n" for entry in entries_
     )
     source = resources.files("quorate.export").joinpath("read_table.py").read_text(encoding="utf-8")
     return source.replace("COLUMNS: list[dict[str, Any]] = []", f"COLUMNS: list[dict[str, Any]] = [\n{entries}]", 1)
@@ -86,6 +86,7 @@ def _for_script(column: TableColumn) -> dict[str, Any]:
         "name": column.name,
         "kind": "text" if kind == "category" else kind,
         "comma": column.comma,
+        "gaps": bool(column.gaps),
         "decimal": written.decimal,
         "thousands": written.thousands,
         "date_format": written.date_format,

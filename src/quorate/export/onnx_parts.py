@@ -170,8 +170,8 @@ def _constant_imputer(part: KNNImputer) -> FillMissing:
 
 
 def _damped_words(part: TfidfVectorizer) -> Pipeline:
-    given = part.get_params()
-    counts = CountVectorizer(**{name: given[name] for name in CountVectorizer().get_params()})
+    parameters = part.get_params()
+    counts = CountVectorizer(**{name: parameters[name] for name in CountVectorizer().get_params()})
     counts.vocabulary_ = part.vocabulary_
     weights = TfidfTransformer(norm=part.norm, use_idf=part.use_idf)
     if part.use_idf:
@@ -277,8 +277,8 @@ def _convert_damped(scope: Any, operator: Any, container: Any) -> None:
     (counts,), version = operator.inputs, container.target_opset
     one = np.array([1], dtype=np.float32 if isinstance(counts.type, FloatTensorType) else np.float64)
     logs = OnnxLog(OnnxMax(counts, one, op_version=version), op_version=version)
-    there = OnnxMin(counts, one, op_version=version)
-    OnnxAdd(logs, there, op_version=version, output_names=operator.outputs[:1]).add_to(scope, container)
+    most_one = OnnxMin(counts, one, op_version=version)
+    OnnxAdd(logs, most_one, op_version=version, output_names=operator.outputs[:1]).add_to(scope, container)
 
 
 def _convert_normalizer(scope: Any, operator: Any, container: Any) -> None:

@@ -1,6 +1,7 @@
 """Read a table as the model beside this file takes it: numbers, dates and times as numbers, all else as text.
 
-It needs Python 3.11 and polars alone. A cell that is not written as the public table was is refused.
+It needs Python 3.11 and polars alone. A cell that is not written as the public table was is refused, but
+for one that is no number in a column that the run was told to be numeric: it is missing.
 """
 
 from __future__ import annotations
@@ -54,6 +55,9 @@ def _column(column: dict[str, Any], cells: list[Any]) -> pl.Series:
         try:
             values.append(None if absent else say(cell, column))
         except ValueError:
+            if column["gaps"]:  # what is no number is missing, as whoever made the model said
+                values.append(None)
+                continue
             raise ValueError(f"column {column['name']!r}: {cell!r} is no {column['kind']} as expected") from None
     return pl.Series(column["name"], values, dtype=pl.String if column["kind"] == "text" else pl.Float64)
 

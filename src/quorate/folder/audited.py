@@ -96,32 +96,32 @@ class RunAudit:
     @property
     def verdict(self) -> str:
         """A few plain sentences."""
-        told = []
+        sentences = []
         by_chance = (
             f"A correct mechanism looks like this in at most {100 * (1 - self.confidence):.3g} % of audits; audit "
             "again with more --runs and --confidence 0.999999, and if it stays, the guarantee does not hold."
         )
         if any(attack.violated for attack in self.attacks):
-            told.append(f"VIOLATED: an attack on the mechanism proves more than was claimed. {by_chance}")
+            sentences.append(f"VIOLATED: an attack on the mechanism proves more than was claimed. {by_chance}")
         elif any(comparison.violated for comparison in self.schedule.comparisons):
-            told.append(
+            sentences.append(
                 "VIOLATED: the mechanism does not answer with the probabilities for which its price was proved. "
                 f"{by_chance}"
             )
         if self.schedule.stage is not None and self.schedule.stage.violated:
-            told.append("VIOLATED: one sparse-vector stage loses more than was charged for it, by an exact sum.")
+            sentences.append("VIOLATED: one sparse-vector stage loses more than was charged for it, by an exact sum.")
         if self.schedule.charge is not None and self.schedule.charge.violated:
-            told.append(self.schedule.charge.verdict)
+            sentences.append(self.schedule.charge.verdict)
         if self.shards is not None and self.shards.violated:
-            told.append(f"VIOLATED: {self.shards.verdict.removeprefix('VIOLATED: ')}")
-        if not told:
-            told.append(
+            sentences.append(f"VIOLATED: {self.shards.verdict.removeprefix('VIOLATED: ')}")
+        if not sentences:
+            sentences.append(
                 f"No violation found, at confidence {100 * self.confidence:.10g} % for all bounds together. "
                 f"{NOT_A_PROOF}"
             )
         if self.seeded:
-            told.append("The run's own noise was seeded: it has no guarantee, whatever an audit finds.")
-        return " ".join(told)
+            sentences.append("The run's own noise was seeded: it has no guarantee, whatever an audit finds.")
+        return " ".join(sentences)
 
     @property
     def sight_sentences(self) -> tuple[str, ...]:
@@ -292,7 +292,7 @@ def shards_of(task: Task, *, seed: int | None = None, n_jobs: int = 1) -> tuple[
     rows = np.sort(rng.permutation(n_public)[:n])
     codes = rng.permutation(n) % task.n_classes
     try:
-        found = audit_shards(
+        result = audit_shards(
             task.trainer,
             task.views.teacher(take(task.inputs.public, rows)),
             np.asarray(list(task.inputs.classes))[codes],
@@ -309,7 +309,7 @@ def shards_of(task: Task, *, seed: int | None = None, n_jobs: int = 1) -> tuple[
             "Shards could not be audited: two trainings on the same rows gave different teachers, so there is nothing "
             "to compare. Give the teacher a random_state parameter that is obeyed."
         )
-    return found, None
+    return result, None
 
 
 def with_audit(facts: Facts, found: RunAudit) -> Facts:
@@ -336,21 +336,21 @@ def with_audit(facts: Facts, found: RunAudit) -> Facts:
                 ran=name_of(audit_shards),
             )
         )
-    kept = [each for each in facts.checks if each.code not in {"audit", "shard audit"}]
+    kept = [check for check in facts.checks if check.code not in {"audit", "shard audit"}]
     return replace(facts, audit=audit_section(found.schedule, found.sizes), checks=(*kept, *added))
 
 
 def publish_audit(folder: RunFolder, facts: Facts, found: RunAudit) -> Facts:
     """Write ``public/audit.json``, and the report and the facts with what was found; return those facts."""
-    told = with_audit(facts, found)
+    facts_ = with_audit(facts, found)
     content = json.dumps({"run": facts.provenance.run, "ledger_head": facts.provenance.ledger_head, **found.tree()},
                          ensure_ascii=False, indent=2, allow_nan=False)  # fmt: skip
     publish_files(
         folder,
         {
             "audit.json": (content + "\n").encode(),
-            "report.html": render_html(told).encode(),
-            FACTS: render_json(told).encode(),
+            "report.html": render_html(facts_).encode(),
+            FACTS: render_json(facts_).encode(),
         },
     )
-    return told
+    return facts_

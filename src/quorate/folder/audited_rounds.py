@@ -49,7 +49,7 @@ def audit_direct(
         )
     rows = task.public_rows
     check_contributions(task.plan, rows, unit=task.unit)
-    found = audit_rounds(
+    schedule = audit_rounds(
         task.plan,
         task.paying_for_rounds(reservation.event),
         rows,
@@ -62,9 +62,9 @@ def audit_direct(
         neighbours=task.relation.charged or "replace",  # the larger change, where both are covered at one price
     )
     if task.drawn is not None:
-        found = replace(found, does_not_see=(*found.does_not_see, NOT_THE_COUNTS))
+        schedule = replace(schedule, does_not_see=(*schedule.does_not_see, NOT_THE_COUNTS))
     return RunAudit(
-        schedule=found,
+        schedule=schedule,
         sizes=None,
         delta=task.delta,
         shards=None,

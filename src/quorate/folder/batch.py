@@ -73,13 +73,13 @@ def load_run(root: Path, *, begin: bool = True, settings: Settings | None = None
     if begin:
         folder.make()
     key_file = folder.private / "run.key"
-    given = None
+    stored_key = None
     if settings.run.unsafe_noise_seed is None:
         if not key_file.exists():
             refuse_lost_key(folder)
         if begin or key_file.exists():
-            given = read_or_create_key(key_file)
-    noise, key = noise_and_key(settings.run.unsafe_noise_seed, given)
+            stored_key = read_or_create_key(key_file)
+    noise, key = noise_and_key(settings.run.unsafe_noise_seed, stored_key)
     ledger_key = folder.ledger.with_name(f"{folder.ledger.name}.key")
 
     def of(config: RunConfig) -> LoadedRun:
@@ -192,7 +192,7 @@ def refuse_lost_key(folder: RunFolder) -> None:
     lost = is_finished(folder) and not read_facts(folder.root).seeded
     if not lost and folder.has_ledger and any(folder.private.glob("*.stage")):
         with folder.look_into_ledger() as ledger:
-            lost = any(each.client != SEEDED_CLIENT for each in ledger.reservations())
+            lost = any(reservation.client != SEEDED_CLIENT for reservation in ledger.reservations())
     if lost:
         raise PreconditionFailed(
             "private/run.key is missing; restore it from a backup. Without it the run's teachers and answers are lost"
@@ -205,20 +205,20 @@ def read_labelled(data: DataSettings, task: Task, key: str) -> Evaluation | None
     Raises DataRefused if they do not fit the task; or hold private records, of which a score or a temperature would be
     published at no charge.
     """
-    given = data.tables.get(key)
-    if given is None:
+    source = data.tables.get(key)
+    if source is None:
         return None
     drop = [*([data.unit] if data.unit else []), *data.drop]
-    table = read_public(data, given, task.inputs.public, label=data.label, drop=drop)
-    refuse_other_columns(data, table.X, given, task.inputs.public)
+    table = read_public(data, source, task.inputs.public, label=data.label, drop=drop)
+    refuse_other_columns(data, table.X, source, task.inputs.public)
     if task.draws_pool:
         rows = as_declared(task.inputs, table.X)
     else:
         reader = reader_of(task.inputs, task.views.student)
-        rows = reader.as_the_pool(table.X, given.name, as_given=True)  # as private, so that they are known
-    task.views.student.check(rows, given.name)
-    codes = encode_labels(table.y, task.inputs.classes, name=f"{given.name}, column {data.label!r}")
-    if same_source(given, data.private):
+        rows = reader.as_the_pool(table.X, source.name, as_given=True)  # as private, so that they are known
+    task.views.student.check(rows, source.name)
+    codes = encode_labels(table.y, task.inputs.classes, name=f"{source.name}, column {data.label!r}")
+    if same_source(source, data.private):
         raise DataRefused(f"[data] {key} {HOLDS_PRIVATE}")
     refuse_private_rows(rows, task.inputs.records(), name=f"[data] {key}")
     if key == "calibration":

@@ -117,12 +117,12 @@ class Begun:
                 "public_names": tuple(column_names(changed["public"], written_as.dialect)),
             }
             _refuse_other_columns(self.private, changed["names"], changed["public"].name, changed["public_names"])
-        made = replace(self, **changed)
-        if made.label is not None and made.label == made.unit:
-            raise InvalidParameter(f"label and unit both name {made.label!r}; they must be two columns")
-        if made.n_rows is not None:
-            made._refuse_rows()
-        return made
+        begun = replace(self, **changed)
+        if begun.label is not None and begun.label == begun.unit:
+            raise InvalidParameter(f"label and unit both name {begun.label!r}; they must be two columns")
+        if begun.n_rows is not None:
+            begun._refuse_rows()
+        return begun
 
     def wants(self, key: str) -> bool:
         """Tell whether a question is still to be asked."""
@@ -148,11 +148,11 @@ class Begun:
         """Return what makes an answer doubtful, in public words; "" where nothing does."""
         if key != "epsilon" or self.epsilon is None:
             return ""
-        found = epsilon_caution(self.epsilon, self.delta or suggested_delta(self.n_records)[0], "person")
+        caution = epsilon_caution(self.epsilon, self.delta or suggested_delta(self.n_records)[0], "person")
         same = "epsilon is the number that was given for rows or units; " * (
             self.epsilon in (self.n_records, self.n_rows)
         )
-        return (same + found.words.removesuffix(". Choose a smaller one, such as 1")) if found.applies else ""
+        return (same + caution.words.removesuffix(". Choose a smaller one, such as 1")) if caution.applies else ""
 
     @property
     def can_be_planned(self) -> bool:
@@ -163,8 +163,8 @@ class Begun:
         """Return what is taken where nothing is typed; public facts alone."""
         if key == "delta":
             return written(suggested_delta(self.n_records)[0])
-        if key == "classes" and (found := self.public_classes()):
-            return ",".join(found)
+        if key == "classes" and (labels := self.public_classes()):
+            return ",".join(labels)
         return ""
 
     def public_classes(self) -> tuple[str, ...]:
@@ -173,7 +173,7 @@ class Begun:
             if path is None or self.label is None or self.label not in column_names(path, self.dialect):
                 continue
             table = read_data(path, label=self.label, text=(self.label,), dialect=self.dialect)
-            labels = {str(each) for each in table.y if each is not None}  # type: ignore[union-attr]
+            labels = {str(label) for label in table.y if label is not None}  # type: ignore[union-attr]
             if 2 <= len(labels) <= MOST_CLASSES and not any("," in label for label in labels):
                 return tuple(sorted(labels))
         return ()
@@ -184,7 +184,7 @@ class Begun:
         for key in ("private", "public", "evaluation"):
             if known[key] is not None:
                 known[key] = os.path.relpath(known[key], folder)
-        classes = self.classes or (classes_of(found) if (found := self.public_classes()) else ())
+        classes = self.classes or (classes_of(labels) if (labels := self.public_classes()) else ())
         delta = self.delta or (None if self.n_records is None else suggested_delta(self.n_records)[0])
         written = {key: getattr(self.dialect, key) or None for key in DIALECT}
         written = {key: value for key, value in written.items() if value != getattr(PLAIN, key)}
@@ -227,27 +227,27 @@ class Begun:
 
     def told(self) -> list[str]:
         """Return what is to be said of the columns."""
-        told: list[str] = []
+        lines: list[str] = []
         if self.public is not None:
             pool = self._pool(self.public)
             kinds = self._kinds(pool).kinds
             if len(pool) >= FEWEST_ROWS:
                 rare = [name for name in without_frequent_texts(pool) if kinds.get(name) == "category"]
                 kinds = {**kinds, **dict.fromkeys(rare, "dropped")}  # none of its values has a share of its own
-            told += self.said_of_dialect
-            told.append(f"{self.public.name} says what the columns hold:")
+            lines += self.said_of_dialect
+            lines.append(f"{self.public.name} says what the columns hold:")
             each_kind = {
                 kind_: [name for name in kinds if kinds[name] == kind_] for kind_ in sorted(set(kinds.values()))
             }
-            told += [f"{kind_:9} {listed(names)}" for kind_, names in each_kind.items()]
-            told += [
+            lines += [f"{kind_:9} {listed(names)}" for kind_, names in each_kind.items()]
+            lines += [
                 f"column {name!r} names files of images: uncomment images under [data], with their folder"
                 for name in image_columns(pool)
             ]
             if self.left_out:
-                told.append(f"left out, since {self.public.name} has no such column: {listed(self.left_out)}")
+                lines.append(f"left out, since {self.public.name} has no such column: {listed(self.left_out)}")
         if self.to_declare:
-            told.append(
+            lines.append(
                 "there are no public rows: a part of the budget will pay for noisy counts of the columns, and rows "
                 "drawn from these stand for public ones. [schema] has a line for each column: write there what it "
                 "holds, whoever is in the table, and never what was read off private rows. Where there are public "
@@ -255,17 +255,17 @@ class Begun:
             )
         if self.unit is None and self.likely_units:
             one = self.likely_units[0]
-            told.append(
+            lines.append(
                 f"is {listed(self.likely_units)} whose row it is? One person may have several rows, and without [data] "
                 f'unit the guarantee is for one row. If so, write unit = "{one}" under [data]'
             )
         if self.unit is not None:
-            told.append(f"reports call a unit one {unit_word(self.unit)}; for another word write [data] unit_name")
+            lines.append(f"reports call a unit one {unit_word(self.unit)}; for another word write [data] unit_name")
         if doubt := self.doubt("epsilon"):
-            told.append(f"is that meant? {doubt}")
+            lines.append(f"is that meant? {doubt}")
         if self.delta is None and self.n_records is not None:
-            told.append(f"delta: {self._suggested_delta()}")
-        return told
+            lines.append(f"delta: {self._suggested_delta()}")
+        return lines
 
     def _suggested_delta(self) -> str:
         delta, reason = suggested_delta(self.n_records)
@@ -295,11 +295,11 @@ def _refuse_other_columns(private: Path, names: tuple[str, ...], called: str, pu
 
 
 def _refuse_database(key: str, path: Path) -> None:
-    found = _DATABASE.match(str(path))
-    if found is None:
+    match = _DATABASE.match(str(path))
+    if match is None:
         return
     url = "postgresql://user@host/database"  # as it is typed, it may hold a password
-    if found[1].lower() == "sqlite":
+    if match[1].lower() == "sqlite":
         url = f"sqlite:///{path.name}" if not set("@?") & set(path.name) else "sqlite:///clinic.db"
     raise InvalidParameter(
         f"init begins from a file, and this is a database; write quorate.toml by quorate init alone, and there under "

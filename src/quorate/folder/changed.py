@@ -42,7 +42,7 @@ def changed_fingerprint(
             f"{root} has no quorate.toml that names its data, as a release of votes made elsewhere has none; name the "
             "changed file with --votes FILE --classes no,yes"
         )
-    file = read_votes(votes, classes=[each.strip() for each in classes.split(",")], n_teachers=n_teachers)
+    file = read_votes(votes, classes=[name.strip() for name in classes.split(",")], n_teachers=n_teachers)
     return votes_fingerprint(file, root)
 
 
@@ -59,15 +59,15 @@ def larger_budget(root: Path, own: Budget, *, epsilon: float | None = None, delt
     if _is_run(root):
         if epsilon is not None or delta is not None:
             raise InvalidParameter(f"the budget of {root} is raised to that of its quorate.toml; edit [budget] there")
-        asked = budget_of(read_settings(RunFolder(root).settings))
-        if asked.composition == own.composition and (asked.same_as(own) or not may_be_raised(own, asked)):
-            has, wants = (f"epsilon = {at_most(a.epsilon)} and delta = {at_most(a.delta)}" for a in (own, asked))
+        cap = budget_of(read_settings(RunFolder(root).settings))
+        if cap.composition == own.composition and (cap.same_as(own) or not may_be_raised(own, cap)):
+            has, wants = (f"epsilon = {at_most(a.epsilon)} and delta = {at_most(a.delta)}" for a in (own, cap))
             raise InvalidParameter(
                 f"the ledger has {has}, and [budget] of {RunFolder(root).settings} asks for {wants}; a raised budget "
                 "must have epsilon and delta not below the one before, and one above. Write the larger cap for all "
                 "runs together there first, with the δ that the next run needs as well"
             )
-        return asked
+        return cap
     if epsilon is None and delta is None:
         raise PreconditionFailed(
             f"{root} has no quorate.toml that says the larger budget, as a release of votes made elsewhere has none; "

@@ -129,7 +129,7 @@ def _begun_by(folder: RunFolder) -> Literal["votes", "direct"] | None:
         if folder.may_have_begun and folder.ledger_url is None:
             with folder.look_into_ledger() as ledger:
                 purposes = [set(charge.purposes) for charge in ledger.reservations()]
-            runs = [each for each in purposes if each != {TUNING}]  # an estimate for a plan begins no run
+            runs = [run for run in purposes if run != {TUNING}]  # an estimate for a plan begins no run
             if runs:
                 return "direct" if GRADIENT_ROUND in runs[-1] else "votes"
     except QuorateError:  # held by a run, or damaged: the command itself says so

@@ -129,9 +129,9 @@ class DataSettings:
     )
     calibration: Source | None = setting(
         string,
-        "other public rows with labels, 50 or more: the scores of the published model are divided by the "
-        "[temperature](../how-to/calibrated-probabilities.md) under which they are most likely, for free. It may be "
-        "given after the run, too",
+        "other public rows with labels, 100 or more: the scores of the published model are divided by the "
+        "[temperature](../how-to/calibrated-probabilities.md) under which they are most likely, and "
+        "they calibrate [prediction sets](../how-to/prediction-sets.md), for free. It may be given after the run, too",
         default=None, example="calibration.csv",
     )  # fmt: skip
     score: str | None = setting(
@@ -360,11 +360,11 @@ def _check_dialect(data: DataSettings, written: list[str]) -> None:
 
 def _class_shares(data: Mapping[str, Any], classes: tuple[Label, ...]) -> tuple[float | None, ...] | None:
     """Read the declared shares of classes, whose names are texts in the file, whatever the classes are."""
-    given = data.get("class_shares")
-    if given is None:
+    typed = data.get("class_shares")
+    if typed is None:
         return None
     known = {str(name).lower() if isinstance(name, bool) else str(name): name for name in classes}
-    named = {known.get(name, name): share for name, share in given.items()} if isinstance(given, dict) else given
+    named = {known.get(name, name): share for name, share in typed.items()} if isinstance(typed, dict) else typed
     return check_class_shares(named, classes, name="[data] class_shares")
 
 

@@ -139,7 +139,7 @@ class DirectRun(PreparedRun):
         if self.calibration is None or not self.task.records.are_in(self.calibration.X):
             return self.calibration
         if tell is not None:
-            tell(left_out("[data] calibration", "temperature"))
+            tell(left_out("[data] calibration", "calibration"))
         return None
 
     def files(self, result: DirectResult, facts: Facts) -> Mapping[str, str | bytes]:
@@ -231,25 +231,25 @@ def _labelled_rows(data: DataSettings, task: DirectTask, key: str) -> Evaluation
 
     Raises DataRefused if they do not fit the pool, or are the private file.
     """
-    given = data.tables.get(key)
-    if given is None:
+    source = data.tables.get(key)
+    if source is None:
         return None
     name = f"[data] {key}"
-    if same_source(given, data.private):
+    if same_source(source, data.private):
         raise DataRefused(
             f"{name} is the private file again; what is made of it would be published without a charge. Give public "
             "rows with labels, about nobody in the private table, or leave it out"
         )
     drop = [*([data.unit] if data.unit else []), *data.drop]
-    table = read_public(data, given, task.schema.pool, label=data.label, drop=drop)
-    refuse_other_columns(data, table.X, given, task.schema.pool)
-    rows, usable = task.schema.parsed(table.X, given.name)
+    table = read_public(data, source, task.schema.pool, label=data.label, drop=drop)
+    refuse_other_columns(data, table.X, source, task.schema.pool)
+    rows, usable = task.schema.parsed(table.X, source.name)
     if not usable.all():
         raise DataRefused(
-            f"{name}, {given.name}: a cell is none of what its column holds in the public pool; mend it, or drop its "
+            f"{name}, {source.name}: a cell is none of what its column holds in the public pool; mend it, or drop its "
             "row"
         )
-    codes = encode_labels(table.y, task.classes, name=f"{given.name}, column {data.label!r}")
+    codes = encode_labels(table.y, task.classes, name=f"{source.name}, column {data.label!r}")
     if key == "calibration":
         require_rows(len(codes), name=name)
     return Evaluation(task.schema.kinds(rows), np.asarray(list(task.classes))[codes])
@@ -266,10 +266,10 @@ def size_notes(run: DirectRun) -> tuple[Finding, ...]:
     if file is None or not is_large(data):
         return ()
     size = bytes_of(file)
-    each = _OF_A_CELL * max(task.schema.pool.shape[1], 1)
+    bytes_each = _OF_A_CELL * max(task.schema.pool.shape[1], 1)
     if isinstance(data.public, Path) and task.has_pool and _suffix(data.public) == _suffix(file):
-        each = bytes_of(data.public) / task.n_public
-    rows = size / max(each, 1.0)
+        bytes_each = bytes_of(data.public) / task.n_public
+    rows = size / max(bytes_each, 1.0)
     cpu, kept = _of_a_row(task)
     seconds, stored = rows * cpu, int(rows * kept)
     disk = stored if stored > IN_MEMORY else 0

@@ -42,18 +42,18 @@ def internal_facts(batch: LoadedRun) -> Secret[InternalFacts]:
     """
     task = batch.task
     _, counts = votes(task, task.queries, FolderStages(batch.folder.private), lambda stage, done, total: None)
-    told: dict[str, Any] = {"teachers": tuple(_teachers(task)), "stability": _stability(task)}
+    facts: dict[str, Any] = {"teachers": tuple(_teachers(task)), "stability": _stability(task)}
     if task.recipe.mechanism.takes == "scores":
-        told["quality"] = _quality(counts)
+        facts["quality"] = _quality(counts)
     else:
-        told["margins"] = tuple(sorted(Counter(margins(counts).reveal().tolist()).items()))
+        facts["margins"] = tuple(sorted(Counter(margins(counts).reveal().tolist()).items()))
         curve = high_margin_curve(counts, task.recipe.n_teachers).reveal()
-        told["high_margin"] = tuple(zip(curve.xi.tolist(), curve.nu.tolist(), strict=True))
-        told["agreement"] = _agreement(task, counts)
+        facts["high_margin"] = tuple(zip(curve.xi.tolist(), curve.nu.tolist(), strict=True))
+        facts["agreement"] = _agreement(task, counts)
     about = private_notes(batch.settings.data, task)
     tips = [caution.words for caution in task.recipe.cautions if caution.code not in OF_BUDGETS]
     words = (*tips, *(note.words for note in about.reveal()))
-    return Secret(InternalFacts(**told, notes=(EXACT, *(f"{line[0].upper()}{line[1:]}." for line in words))))
+    return Secret(InternalFacts(**facts, notes=(EXACT, *(f"{line[0].upper()}{line[1:]}." for line in words))))
 
 
 def _agreement(task: Task, counts: Secret[IntArray]) -> AgreementFacts | None:
@@ -71,51 +71,55 @@ def _agreement(task: Task, counts: Secret[IntArray]) -> AgreementFacts | None:
     reference = alone.voters.reveal()[0].vote(task.views.teacher(take(task.inputs.public, task.queries)))
     if (reference < 0).any():
         return None  # the model failed on all rows; nothing to compare with
-    found = agreement(counts, reference, task.recipe.n_teachers).reveal()
-    shown = np.unique(np.linspace(0, len(reference) - 1, min(SHOWN_POINTS, len(reference))).astype(int))
-    ours, theirs = found.cumulated
+    agreed = agreement(counts, reference, task.recipe.n_teachers).reveal()
+    points = np.unique(np.linspace(0, len(reference) - 1, min(SHOWN_POINTS, len(reference))).astype(int))
+    ours, theirs = agreed.cumulated
     return AgreementFacts(
-        plurality=found.plurality,
-        correlation=None if math.isnan(found.correlation) else found.correlation,
-        cumulated=tuple(zip(ours[shown].tolist(), theirs[shown].tolist(), strict=True)),
+        plurality=agreed.plurality,
+        correlation=None if math.isnan(agreed.correlation) else agreed.correlation,
+        cumulated=tuple(zip(ours[points].tolist(), theirs[points].tolist(), strict=True)),
     )
 
 
 def _stability(task: Task) -> StabilityFacts | None:
     private = task.inputs.private.reveal()
-    each = n_rows(private.X) // task.recipe.n_teachers
-    if each < 1 or each >= n_rows(private.X):
+    n_rows_each = n_rows(private.X) // task.recipe.n_teachers
+    if n_rows_each < 1 or n_rows_each >= n_rows(private.X):
         return None
     try:
-        found = average_stability(
+        stability = average_stability(
             task.classifier,
             task.views.teacher(private.X),
             private.codes,
             task.views.teacher(take(task.inputs.public, task.queries[:SHOWN_POINTS])),
-            n_rows_each=each,
+            n_rows_each=n_rows_each,
             n_classes=task.n_classes,
             exchanges=EXCHANGES,
             rng=np.random.default_rng(int.from_bytes(derive(task.key, "stability"), "big")),
         ).reveal()
     except Exception:  # noqa: BLE001 - the teacher's own code: without its scores there is no such fact
         return None
-    return StabilityFacts(mean=found.mean, standard_error=found.standard_error, n_records=each, exchanges=EXCHANGES)
+    return StabilityFacts(
+        mean=stability.mean, standard_error=stability.standard_error, n_records=n_rows_each, exchanges=EXCHANGES
+    )
 
 
 def _quality(scores: Secret[Any]) -> QualityFacts:
-    found = soft_label_quality(scores, beta=BETA).reveal()
-    known = ~np.isnan(found.weak)
+    quality = soft_label_quality(scores, beta=BETA).reveal()
+    known = ~np.isnan(quality.weak)
     return QualityFacts(
-        beta=BETA, weak=tuple(np.sort(found.weak[known]).tolist()), strong=tuple(np.sort(found.strong[known]).tolist())
+        beta=BETA,
+        weak=tuple(np.sort(quality.weak[known]).tolist()),
+        strong=tuple(np.sort(quality.strong[known]).tolist()),
     )
 
 
 def _teachers(task: Task) -> list[TeacherFacts]:
     private, assigned = task.inputs.private.reveal(), shards_of(task)
-    shards, told = assigned.reveal(), []
+    shards, facts = assigned.reveal(), []
     for teacher in range(task.number_of_shards(assigned)):
         codes = private.codes[shards == teacher]
         kinds = len(np.unique(codes))
         status = "abstains: no rows" if kinds == 0 else "votes its only class" if kinds == 1 else "trained"
-        told.append(TeacherFacts(index=teacher, n_records=len(codes), status=status))
-    return told
+        facts.append(TeacherFacts(index=teacher, n_records=len(codes), status=status))
+    return facts

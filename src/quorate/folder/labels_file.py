@@ -20,7 +20,7 @@ def labels_csv(task: Task, result: RunResult) -> str:
     """
     released = result.released
     read = released.mechanism.answers
-    columns = read.columns([str(each) for each in task.inputs.classes]) if isinstance(read, Values) else []
+    columns = read.columns([str(label) for label in task.inputs.classes]) if isinstance(read, Values) else []
     numbers = read.published(released.answers) if isinstance(read, Values) else released.answers
     rows: list[Any] = numbers.reshape(len(numbers), -1).tolist()
     names = ["row", "label", "status", *columns]

@@ -28,7 +28,7 @@ from quorate.run.check_result import CheckResult, Words
 from quorate.run.facts import RunMetadata
 from quorate.run.look import NO_LOOK
 from quorate.run.method import check_of
-from quorate.run.scores import with_temperature
+from quorate.run.scores import with_calibration
 from quorate.types import Secret, Watch
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def check(run: PreparedRun, *, look: bool = False, done: bool = False) -> CheckR
             run.method,
             run.task,
             chosen=run.settings.chosen,
-            notes=tuple(run.notes()),
+            notes=(*run.notes(), *run.calibration_notes()),
             cautions=run.cautions,
             private_notes=run.private_notes(),
             look=run.look() if look else NO_LOOK,
@@ -127,14 +127,14 @@ def execute(
                 write_draft(folder, *method.draft(run.task, ledger.budget, metadata))
             task, result = method.go(run.task, ledger, stages=FolderStages(folder.private), watch=watch)
         run = replace(run, task=task)
-        calibrated, temperature = run.calibrated(result.model, tell)
+        calibrated, calibration = run.calibrated(result.model, tell)
         model = run.published_model(calibrated, run.pool_as_taken())
         scored, utility = run.score_published(model, tell), extra or Utility()
         metadata = replace(metadata, utility=utility if scored is None else replace(utility, student=scored))
         facts = replace(
             method.facts(task, result, ledger, metadata), audit_command=f"quorate audit {for_shell(metadata.title)}"
         )
-    return publish(run, result, model, with_temperature(facts, temperature))
+    return publish(run, result, model, with_calibration(facts, calibration))
 
 
 def audit(run: PreparedRun, **how: Any) -> RunAudit:
@@ -145,13 +145,16 @@ def audit(run: PreparedRun, **how: Any) -> RunAudit:
     return audit_direct(run, **how) if isinstance(run, DirectRun) else audit_run(_voted(run), **how)
 
 
-def ask(run: PreparedRun, rows: Any, *, watch: Watch | None = None) -> Asked:
-    """Ask the ensemble about the rows of a file or a table. Raises PreconditionFailed if a run has none."""
+def ask(run: PreparedRun, rows: Any, *, watch: Watch | None = None, tell: Callable[[str], None] | None = None) -> Asked:
+    """Ask the ensemble about the rows of a file or a table. Raises PreconditionFailed if a run has none.
+
+    `watch`, `tell`: as :func:`quorate.folder.online.ask` takes them.
+    """
     from quorate.folder import online
 
     if isinstance(run, DirectRun):
         raise PreconditionFailed(NOTHING_TO_ASK)
-    return online.ask(_voted(run), rows, watch=watch)
+    return online.ask(_voted(run), rows, watch=watch, tell=tell)
 
 
 def internal_facts(run: PreparedRun) -> Secret[InternalFacts]:

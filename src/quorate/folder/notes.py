@@ -31,9 +31,9 @@ def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Finding]:
     """Yield what there is to say about the public table."""
     name = data.pool.name
     if has_named_columns(data.pool, data.dialect):
-        there = column_names(data.pool, data.dialect)
+        names = column_names(data.pool, data.dialect)
         for column_, what in ((data.label, "label"), (data.unit, "id")):
-            if column_ in there:
+            if column_ in names:
                 words = f"{name} has the {what} column {column_!r}: it is left out, nothing learns from it"
                 yield note(f"public-has-the-{what}-column", words)
     if data.evaluation is not None and same_source(data.pool, data.evaluation):

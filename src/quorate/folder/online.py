@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from quorate.arguments import for_shell
 from quorate.data.rows import Rows
+from quorate.data.table_reader import unread_in_words
 from quorate.errors import PreconditionFailed
 from quorate.folder.loaded import LoadedRun
 from quorate.folder.prepared import publish_facts
@@ -17,26 +19,29 @@ from quorate.folder.tables import read_public
 from quorate.ledger import Ledger, Reservation
 from quorate.run.stage_store import FINISHED
 from quorate.types import Watch
-from quorate.voting.ask import Asked, OpenEnsemble, asked_rows, open_online
+from quorate.voting.ask import Asked, OpenEnsemble, asked_rows, open_online, reader_of
 from quorate.voting.facts import with_later_answers
 from quorate.voting.flow import finished_key, refuse_other_pool, teachers
 
 
-def ask(run: LoadedRun, asked: Any, *, watch: Watch | None = None) -> Asked:
+def ask(run: LoadedRun, asked: Any, *, watch: Watch | None = None, tell: Callable[[str], None] | None = None) -> Asked:
     """Ask the ensemble of a run about the rows of a file, or of a table.
 
     `run`: one whose labels are released. `asked`: rows with the columns of the public pool; a label, a unit, and
     what the run leaves out is left out. `watch`: ``watch(stage, done, total)``: where a question is new, teachers that
-    were not kept are trained again, and come out the same. Raises what :meth:`~quorate.voting.ask.OpenEnsemble.ask`
+    were not kept are trained again, and come out the same. `tell`: takes a line on cells that count as missing though
+    something stands in them, if there are any. Raises what :meth:`~quorate.voting.ask.OpenEnsemble.ask`
     raises; PreconditionFailed if the run has not released its labels yet. Nothing is drawn then.
     """
-    rows, earlier = _new_rows(run, asked)
+    rows, earlier, unread = _new_rows(run, asked)
     with run.open_ledger(bind=True) as ledger:
         online = open_run(run, ledger, watch)
         before = ledger.head.sequence
         answers = online.ask(rows, earlier)
         if ledger.head.sequence > before:
-            tell(run, ledger, online.answers.reservation)
+            publish_answers(run, ledger, online.answers.reservation)
+    if unread and tell is not None:
+        tell(unread)
     return answers
 
 
@@ -64,15 +69,17 @@ def open_run(run: LoadedRun, ledger: Ledger, watch: Watch | None = None) -> Open
     return open_online(task, reservation, lambda: teachers(task, stages, see))
 
 
-def _new_rows(run: LoadedRun, asked: Any) -> tuple[Rows, Rows]:
-    """Take the rows that are asked about, as :func:`~quorate.voting.ask.asked_rows` returns them."""
+def _new_rows(run: LoadedRun, asked: Any) -> tuple[Rows, Rows, str]:
+    """Take the rows that are asked about, as :func:`asked_rows` does, and say which of their cells count as missing."""
     task, data, name = run.task, run.settings.data, "X"
     if isinstance(asked, Path):
         name, asked = asked.name, read_public(data, asked, task.inputs.public, drop=data.left_out).X
-    return asked_rows(task, asked, name, left_out=data.left_out)
+    rows = asked_rows(task, asked, name, left_out=data.left_out)
+    unread = {} if task.inputs.declared is not None else reader_of(task.inputs, task.views.teacher).unread(asked)
+    return *rows, unread_in_words(unread, name) if unread else ""
 
 
-def tell(run: LoadedRun, ledger: Ledger, reservation: Reservation) -> None:
+def publish_answers(run: LoadedRun, ledger: Ledger, reservation: Reservation) -> None:
     """Have the report say what was answered since. Answers are given out even where somebody has changed the report."""
     if not is_finished(run.folder):
         return

@@ -75,10 +75,10 @@ def student_from(content: bytes, *, place: str, trusted: Sequence[str], name_the
     """
     from quorate.deferred import skops
 
-    taken = TRUSTED | {place_of(name) for name in trusted}
+    types = TRUSTED | {place_of(name) for name in trusted}
     try:
         content = with_places_of_now(content)
-        unknown = [name for name in untrusted_types(content) if name not in taken]
+        unknown = [name for name in untrusted_types(content) if name not in types]
     except Exception:  # noqa: BLE001 - whatever a broken file breaks
         raise PreconditionFailed(f"{place} cannot be read; {anew}") from None
     if unknown:
@@ -87,6 +87,6 @@ def student_from(content: bytes, *, place: str, trusted: Sequence[str], name_the
             f"in {name_them_in}"
         )
     try:
-        return skops.io.loads(content, trusted=sorted(taken))
+        return skops.io.loads(content, trusted=sorted(types))
     except Exception:  # noqa: BLE001 - the description was whole, and what it describes is not
         raise PreconditionFailed(f"{place} cannot be read; {anew}") from None

@@ -116,7 +116,7 @@ def estimate_for_plan(root: Path, *, spend: float | None) -> PaidEstimate:
             "give [teachers] count, at most half of the number of units"
         )
     mechanism = NoisySum.costing(spend)
-    made_of = {name: each for name, each in task.cache_inputs.items() if name not in _OF_QUERIES}
+    made_of = {name: value for name, value in task.cache_inputs.items() if name not in _OF_QUERIES}
     charge = Charge(
         event=mechanism.event,
         delta=0.0,
@@ -135,13 +135,13 @@ def estimate_for_plan(root: Path, *, spend: float | None) -> PaidEstimate:
             see_that_it_answers(task)
         reservation = charge.reserve(ledger)
         try:
-            found = _released(run, reservation, mechanism)
+            estimate = _released(run, reservation, mechanism)
         except QuorateError as error:
             error.charged = CHARGED
             raise
         return PaidEstimate(
-            error=found.error,
-            half_width=found.half_width,
+            error=estimate.error,
+            half_width=estimate.half_width,
             rows_each=(1 - HELD_OUT) * task.facts.rows / task.recipe.n_teachers,
             n_teachers=task.recipe.n_teachers,
             epsilon=spend,

@@ -84,11 +84,11 @@ def plan_folder(
     relation = _relation(RunFolder(root), settings, unit)
     public, evaluation = _public(settings), _evaluation(settings) if rehearse in ("auto", "labels") else None
     names = keys_of(settings)
-    for name, given in (("n_records", by_option), ("n_rows", n_rows)):
-        if given:  # then it has the name that whoever gave it knows
+    for name, typed in (("n_records", by_option), ("n_rows", n_rows)):
+        if typed:  # then it has the name that whoever gave it knows
             del names[name]
     with naming(names):
-        made = plan(
+        plan_of_run = plan(
             public,
             classes=data.classes,
             n_records=n_records,
@@ -106,8 +106,8 @@ def plan_folder(
             **models_of(settings, root),
             **how,
         )
-    facts = replace(made.facts, why_neighbours=relation.why)
-    return replace(made, facts=facts, notes=(*made.notes, *_notes_on_drop(data)))
+    facts = replace(plan_of_run.facts, why_neighbours=relation.why)
+    return replace(plan_of_run, facts=facts, notes=(*plan_of_run.notes, *_notes_on_drop(data)))
 
 
 def _relation(folder: RunFolder, settings: Settings, unit: str) -> ChosenRelation:
@@ -253,8 +253,8 @@ def _notes_on_drop(data: DataSettings) -> list[str]:
 
 def _feature_map(settings: Settings) -> FeatureMapName:
     """Return the direct method's feature map; a transformer of the user's own is not planned with."""
-    given = settings.method.feature_map
-    return given if given in FEATURE_MAPS else "auto"
+    map_ = settings.method.feature_map
+    return map_ if map_ in FEATURE_MAPS else "auto"
 
 
 def _public(settings: Settings) -> PublicPool:

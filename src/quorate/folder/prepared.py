@@ -20,7 +20,7 @@ from quorate.data import encode_labels
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.rows import Rows
 from quorate.errors import NOTHING_CHARGED, NOTHING_MORE, BudgetExhausted, InvalidParameter, LedgerMismatch
-from quorate.findings import Finding
+from quorate.findings import Finding, note
 from quorate.folder.folder import RunFolder
 from quorate.folder.opened_student import untrusted_types
 from quorate.folder.published import FACTS, STUDENT, is_finished, publish_files, read_facts
@@ -46,7 +46,8 @@ from quorate.run.look import Look
 from quorate.run.method import Method
 from quorate.run.scores import most_important, score, with_decision, with_importances
 from quorate.students.decision_threshold import with_threshold
-from quorate.students.temperature import Temperature, at_temperature, fit_temperature, require_temperature
+from quorate.students.prediction_sets import Calibration, calibrated, halves, promised
+from quorate.students.temperature import require_temperature
 from quorate.types import Secret
 
 if TYPE_CHECKING:
@@ -137,8 +138,14 @@ class PreparedRun(ABC):
         `tell`: as for the score.
         """
 
-    def calibrated(self, model: Any, tell: Callable[[str], None] | None) -> tuple[Any, Temperature | None]:
-        """Return the model at the temperature of ``[data] calibration``, and that; as it is where there is none."""
+    def calibration_notes(self) -> Iterator[Finding]:
+        """Yield what prediction sets will promise: from the number of calibration rows alone."""
+        if self.calibration is not None:
+            _, held = halves(len(self.calibration.truth))
+            yield note("prediction-sets", f"[data] calibration: {promised(len(held))}")
+
+    def calibrated(self, model: Any, tell: Callable[[str], None] | None) -> tuple[Any, Calibration | None]:
+        """Return the model at the temperature of ``[data] calibration``, and what else these rows say of it."""
         rows, classes = self.rows_to_calibrate(tell), list(self.settings.data.classes)
         if rows is None:
             return model, None
@@ -149,8 +156,7 @@ class PreparedRun(ABC):
             if tell is not None:
                 tell(str(refusal))
             return model, None
-        temperature = fit_temperature(model, rows.X, truth, classes)
-        return at_temperature(model, temperature.value), temperature
+        return calibrated(model, rows.X, truth, classes)
 
     @abstractmethod
     def files(self, result: Any, facts: Facts) -> Mapping[str, str | bytes]:
@@ -247,14 +253,14 @@ def readers_of(settings: Settings) -> tuple[tuple[str, str], ...]:
     from quorate.data.formats import reader_of  # here: a command that only looks at a run reads no table
 
     data = settings.data
-    found = [reader_of(path) for path in data.tables.values()]
-    return tuple(dict.fromkeys(each for each in found if each is not None))
+    readers = [reader_of(path) for path in data.tables.values()]
+    return tuple(dict.fromkeys(reader for reader in readers if reader is not None))
 
 
 def budget_of(settings: Settings) -> Budget:
     """Return the budget that ``quorate.toml`` asks for, rounded down to the units that ledgers count in."""
-    asked = settings.budget
-    return Budget(*floor_budget(asked.epsilon, asked.delta), composition=asked.composition)
+    budget = settings.budget
+    return Budget(*floor_budget(budget.epsilon, budget.delta), composition=budget.composition)
 
 
 @contextmanager
@@ -271,11 +277,11 @@ def explain_settings_change(run: PreparedRun, ledger: Ledger) -> Iterator[None]:
         if not (begun and ledger.reservations()) or run.charge_on(ledger).find(ledger) is not None:
             raise
         whose = "the finished run's" if finished else "those of the run begun here"
-        asked = " and ".join(f"{each.unit}={each.requested:.4g}" for each in refusal.all)
-        left = " and ".join(f"{each.unit}={max(0.0, each.limit - each.spent):.4g}" for each in refusal.all)
+        wanted = " and ".join(f"{part.unit}={part.requested:.4g}" for part in refusal.all)
+        rest = " and ".join(f"{part.unit}={max(0.0, part.limit - part.spent):.4g}" for part in refusal.all)
         raise refusal.reworded(
             f"the settings or files differ from {whose}, which was charged; put them back, and nothing more is "
-            f"charged. As they are they ask for another release, of {asked}, and {left} "
+            f"charged. As they are they ask for another release, of {wanted}, and {rest} "
             f"{'is' if refusal.also is None else 'are'} left{_another(run, refusal) if _asks_for_other(run) else ''}"
         ) from None
 
@@ -284,9 +290,9 @@ def _asks_for_other(run: PreparedRun) -> bool:
     """Whether it was ε or δ that was edited after a finished run, so that another release may be what is meant."""
     if not is_finished(run.folder):
         return False
-    asked, spending = run.settings, read_facts(run.folder.root).spending
+    settings, spending = run.settings, read_facts(run.folder.root).spending
     before = (spending.run_epsilon, spending.run_delta)
-    return any(old is not None and abs(new - old) > 1e-6 * new for new, old in zip(asked.share, before, strict=True))
+    return any(old is not None and abs(new - old) > 1e-6 * new for new, old in zip(settings.share, before, strict=True))
 
 
 def _of_other_data(folder: RunFolder) -> str:
@@ -303,12 +309,12 @@ def _of_other_data(folder: RunFolder) -> str:
 
 def _of_the_cap(run: PreparedRun, refusal: LedgerMismatch) -> str:
     """Word the refusal of another ``[budget]`` than the ledger's, with all that has to be typed to go on."""
-    asked = run.settings.budget
-    if refusal.budget is None or asked.epsilon < refusal.budget[0] or asked.delta < refusal.budget[1]:
+    budget = run.settings.budget
+    if refusal.budget is None or budget.epsilon < refusal.budget[0] or budget.delta < refusal.budget[1]:
         return f"{refusal}. A smaller part of it for one run is [run] epsilon and [run] delta"
     caps, wanted = (
         dict(zip(("epsilon", "delta"), refusal.budget, strict=True)),
-        {"epsilon": asked.epsilon, "delta": asked.delta},
+        {"epsilon": budget.epsilon, "delta": budget.delta},
     )
     other = [key for key, cap in caps.items() if at_most(cap) != at_most(wanted[key])]
     changed = " and ".join(
@@ -330,7 +336,7 @@ def _raised(run: PreparedRun, cap: str = "the larger cap for all runs together")
 def _another(run: PreparedRun, refusal: BudgetExhausted) -> str:
     """Word what another release needs: every part of the cap that is too small, with the least that it has to be."""
     keys = {"ε": "epsilon", "δ": "delta"}
-    least = [(keys[each.unit], each.spent + each.requested) for each in refusal.all if each.unit in keys]
+    least = [(keys[part.unit], part.spent + part.requested) for part in refusal.all if part.unit in keys]
     needed = " and ".join(f"{key} of at least {at_most(value)}" for key, value in least)
     cap = f"a cap for all runs together, with {needed}," if needed else "the larger cap for all runs together"
     return ". Where another release is meant, let [run] epsilon and [run] delta be what is left at most; or " + _raised(

@@ -148,7 +148,7 @@ def published_files(root: Path, *, unverified: bool = False) -> dict[str, bytes]
             f"{folder.published.name}). quorate run {for_shell(root)} notes it; or look at the files in public/, and "
             "export them as they are with --unverified"
         )
-    names = sorted(sums if sums is not None else (each for each in NAMES if os.path.lexists(folder.public / each)))
+    names = sorted(sums if sums is not None else (name for name in NAMES if os.path.lexists(folder.public / name)))
     return {name: read_published(folder, name) for name in names}
 
 
@@ -162,8 +162,8 @@ def not_published(root: Path) -> list[str]:
     """
     folder = RunFolder(root)
     known = _sums(folder) or NAMES
-    found = [each.name for each in folder.public.iterdir()] if folder.public.is_dir() else []
-    return sorted(name for name in found if name not in known and not name.startswith("."))
+    entries = [path.name for path in folder.public.iterdir()] if folder.public.is_dir() else []
+    return sorted(name for name in entries if name not in known and not name.startswith("."))
 
 
 def _sums(folder: RunFolder) -> dict[str, list[str]] | None:
@@ -172,7 +172,7 @@ def _sums(folder: RunFolder) -> dict[str, list[str]] | None:
         noted = json.loads(folder.published.read_bytes())
         if noted["format"] != _FORMAT or not set(noted["sha256"]) <= set(NAMES):
             raise ValueError  # noqa: TRY301
-        return {str(name): [str(each) for each in good] for name, good in noted["sha256"].items()}
+        return {str(name): [str(digest) for digest in good] for name, good in noted["sha256"].items()}
     except FileNotFoundError:
         return None
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -270,27 +270,27 @@ def check_teachers(teachers: TeacherSettings, document: Mapping[str, Any]) -> No
 
     `teachers`: as read. `document`: the whole file. Raises InvalidParameter naming a key that has to go.
     """
-    given = document.get("teachers", {})
-    if "command" in given:
-        for key in given:
+    typed = document.get("teachers", {})
+    if "command" in typed:
+        for key in typed:
             if key not in (*_OF_COMMANDS, *_OF_BOTH, "count", "partition"):
                 raise InvalidParameter(
                     f"[teachers] {key} does not go with command, which is the teacher; leave out one of them"
                 )
-    elif key := next((key for key in _OF_COMMANDS if key in given), ""):
+    elif key := next((key for key in _OF_COMMANDS if key in typed), ""):
         raise InvalidParameter(
             f"[teachers] {key} is for teachers that are a command, and there is none; leave it out, or name "
             'one. Example: command = ["Rscript", "teach.R"]'
         )
-    elif "endpoint" in given:
-        if key := next((key for key in ("batched", "prior_matching") if key in given), ""):
+    elif "endpoint" in typed:
+        if key := next((key for key in ("batched", "prior_matching") if key in typed), ""):
             raise InvalidParameter(f"[teachers] {key} is for models that are fitted, and prompts are not; leave it out")
-        if "model" not in given:
+        if "model" not in typed:
             raise InvalidParameter(
                 "[teachers] model is required. The name of a language model at the endpoint. Example: model = "
                 '"qwen2.5-7b-instruct"'
             )
-    elif key := next((key for key in (*_OF_PROMPTS, *_OF_BOTH) if key in given), ""):
+    elif key := next((key for key in (*_OF_PROMPTS, *_OF_BOTH) if key in typed), ""):
         raise InvalidParameter(
             f"[teachers] {key} is for teachers that are prompts, and there is no endpoint; leave it out, or "
             'name one. Example: endpoint = "http://127.0.0.1:8000/v1"'

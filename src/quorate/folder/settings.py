@@ -214,29 +214,29 @@ def settings_from(document: Mapping[str, Any], *, folder: Path, choice: Choice |
             choice = None if by_rule is None else Choice(by_rule)
         document = document if choice is None else with_choice(document, choice)
 
-    given = {name: document.get(name, {}) for name in SECTIONS}
+    sections = {name: document.get(name, {}) for name in SECTIONS}
     method = _method_settings(document, folder, by_choice=choice is not None)
-    teachers = read_section("teachers", given["teachers"], TeacherSettings, folder)
+    teachers = read_section("teachers", sections["teachers"], TeacherSettings, folder)
     check_teachers(teachers, document)
     own = _mechanism_fields(document)
     known = settings_of_section(MechanismSettings)
     mechanism = read_section(
-        "mechanism", given["mechanism"], MechanismSettings, folder, more=own,
-        fields={key: value for key, value in given["mechanism"].items() if key not in known},
+        "mechanism", sections["mechanism"], MechanismSettings, folder, more=own,
+        fields={key: value for key, value in sections["mechanism"].items() if key not in known},
     )  # fmt: skip
     _check_strategy(mechanism)
-    student = read_section("student", given["student"], StudentSettings, folder)
-    public = _public(given["data"], document, folder)
-    data = _without_dropped(data_settings(given["data"], folder, public=public), document)
+    student = read_section("student", sections["student"], StudentSettings, folder)
+    public = _public(sections["data"], document, folder)
+    data = _without_dropped(data_settings(sections["data"], folder, public=public), document)
     return Settings(
         data=data,
-        budget=read_section("budget", given["budget"], BudgetSettings, folder),
+        budget=read_section("budget", sections["budget"], BudgetSettings, folder),
         method=method,
         schema=document.get("schema"),
         teachers=teachers,
         mechanism=mechanism,
         student=replace(student, decision_threshold=_decision_threshold(student.decision_threshold, data)),
-        run=read_section("run", _with_new_names(given["run"]), RunSettings, folder),
+        run=read_section("run", _with_new_names(sections["run"]), RunSettings, folder),
         choice=choice,
     )
 
@@ -264,7 +264,7 @@ def method_by_rule(document: Mapping[str, Any], *, n_labelled: int | None = None
     data = document.get("data", {})
     declared = {key: value for key in ("n_records", "n_rows") if isinstance(value := data.get(key), int)}
     unit, unit_name = data.get("unit"), data.get("unit_name")
-    words = [word for word in (unit_name, unit_word(unit) if isinstance(unit, str) else None) if isinstance(word, str)]
+    text = [word for word in (unit_name, unit_word(unit) if isinstance(unit, str) else None) if isinstance(word, str)]
     if not all(key in data for key in ("public", "evaluation", "n_records")):  # the planner needs all three
         n_labelled = 0
     method = document.get("method", {})
@@ -273,7 +273,7 @@ def method_by_rule(document: Mapping[str, Any], *, n_labelled: int | None = None
         of_direct=[f"[method] {key}" for key in _OF_DIRECT if key in method],
         n_labelled=n_labelled,
         grouped=unit is not None,
-        unit=words[0] if words else "record",
+        unit=text[0] if text else "record",
         **declared,
     )
 
@@ -316,12 +316,12 @@ def _method_settings(document: Mapping[str, Any], folder: Path, *, by_choice: bo
 
     `by_choice`: whether the method was chosen, by rules that look at what belongs to teachers.
     """
-    given = document.get("method", {})
-    method = read_section("method", given, MethodSettings, folder)
+    section = document.get("method", {})
+    method = read_section("method", section, MethodSettings, folder)
     if method.by == "direct":
         if not by_choice and (others := _changed_for_teachers(document)):
             _refuse_of_other_method(others, "votes of teachers", 'and [method] by = "direct" has none', 'by = "votes"')
-    elif method.by == "votes" and (more := [f"[method] {key}" for key in given if not _of_votes(key, document)]):
+    elif method.by == "votes" and (more := [f"[method] {key}" for key in section if not _of_votes(key, document)]):
         _refuse_of_other_method(more, "the direct method", "and this run has teachers", '[method] by = "direct"')
     if method.neighbours == "add-or-remove" and "n_records" not in document.get("data", {}):
         raise InvalidParameter(
@@ -381,11 +381,11 @@ def _mechanism_fields(document: Mapping[str, Any]) -> tuple[str, ...]:
     A class of the user's own is not imported to read a file: what else stands there is its fields, or is refused where
     it is made.
     """
-    given = document.get("mechanism", {})
-    name = given.get("name", "auto")
+    section = document.get("mechanism", {})
+    name = section.get("name", "auto")
     if isinstance(name, str) and ":" in name:
-        return tuple(given)
-    if name == "auto" and given.keys() <= settings_of_section(MechanismSettings).keys():
+        return tuple(section)
+    if name == "auto" and section.keys() <= settings_of_section(MechanismSettings).keys():
         return ()  # so that a command that only looks at a run need not load what would make one
     from quorate.mechanisms import for_runs, user_fields
     from quorate.mechanisms.schedule import DEFAULT
@@ -419,12 +419,12 @@ def refuse_more_than_the_cap(run: RunSettings, *, epsilon: float, delta: float) 
     pairs = (("epsilon", run.epsilon, epsilon), ("delta", run.delta, delta))
     above = [(name, share, cap) for name, share, cap in pairs if share is not None and share > cap]
     if above:
-        told = " and ".join(
+        text = " and ".join(
             f"[run] {name} = {share!r} is above [budget] {name} = {cap!r}" for name, share, cap in above
         )
         keys = " and ".join(name for name, _, _ in above)
         raise InvalidParameter(
-            f"{told}: [budget] is the cap for all runs together, and [run] the part of this one. Lower [run] {keys} to "
+            f"{text}: [budget] is the cap for all runs together, and [run] the part of this one. Lower [run] {keys} to "
             f"the cap or below, or raise [budget] {keys}; a ledger that is there already then asks for a reason: "
             "quorate ledger open --raise-budget REASON"
         )

@@ -24,10 +24,10 @@ class FolderStages:
     def load(self, stage: str, key: str) -> bytes | None:
         """Return the content saved under `key`; a file cut short or made from other things counts as absent."""
         try:
-            found = self._path(stage).read_bytes()
+            file = self._path(stage).read_bytes()
         except FileNotFoundError:
             return None
-        header, _, content = found.partition(b"\n")
+        header, _, content = file.partition(b"\n")
         digest = blake2b(content, digest_size=16).hexdigest()
         return content if header.decode("ascii", "replace") == f"{key} {digest}" else None
 

@@ -237,7 +237,7 @@ def _account(ledger: Ledger, purpose: str, *, stopped: bool) -> AccountStatus:
 
 def _runs(ledger: Ledger) -> list[Reservation]:
     """Return what runs have charged, oldest first, without estimates for a plan."""
-    return [each for each in ledger.reservations() if set(each.purposes) != {TUNING}]
+    return [reservation for reservation in ledger.reservations() if set(reservation.purposes) != {TUNING}]
 
 
 def _lost(ledger: Ledger) -> dict[str, int]:
@@ -286,8 +286,9 @@ def _votes_of_teachers(folder: RunFolder) -> list[Path]:
 
 def _votes_stored(folder: RunFolder, settings: Settings) -> int:
     """Count the stages of single teachers' votes; nothing where each unit may have one: that would count units."""
-    partition, asked, declared = settings.teachers.partition, settings.teachers.count, settings.data.n_records
-    other = asked != "auto" and declared is not None and asked != declared  # a number that cannot be that of the units
+    partition, count, declared = settings.teachers.partition, settings.teachers.count, settings.data.n_records
+    # A number that cannot be that of the units.
+    other = count != "auto" and declared is not None and count != declared
     if partition == "unit" or (partition == "auto" and settings.data.unit and not other):
         return 0
     sizes = [path.stat().st_size for path in _votes_of_teachers(folder)]
@@ -296,8 +297,8 @@ def _votes_stored(folder: RunFolder, settings: Settings) -> int:
 
 
 def _at_most_declared(stored: int, settings: Settings) -> int:
-    asked = settings.teachers.count
-    return stored if asked == "auto" else min(stored, int(asked))
+    count = settings.teachers.count
+    return stored if count == "auto" else min(stored, int(count))
 
 
 def _state(*, busy: bool, finished: bool, begun: bool) -> State:

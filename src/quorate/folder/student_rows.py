@@ -45,9 +45,9 @@ def student_kinds(settings: Settings, pool: Rows, student: Any) -> ColumnKinds:
     direct, encoder = settings.method.by == "direct", encoder_of(student)
     if settings.data.public is None or not is_frame(pool) or not (direct or encoder is not None):
         return ColumnKinds()
-    given = settings.data.kinds
-    more = tuple(name for name in settings.method.text if name not in given.text) if direct else ()
-    kinds = column_kinds(pool, replace(given, text=(*given.text, *more)))
+    declared = settings.data.kinds
+    more = tuple(name for name in settings.method.text if name not in declared.text) if direct else ()
+    kinds = column_kinds(pool, replace(declared, text=(*declared.text, *more)))
     parts = {part: set(places) for part, _, places in getattr(encoder, "transformers_", []) if part == "text"}
     as_texts = kinds.changed & parts.get("text", set())
     if any(kinds.kinds[name] != "category" for name in as_texts):
@@ -88,8 +88,8 @@ def reader_of(settings: Settings, student: Any, pool: Rows) -> TableReader:
         else:
             kinds = declared_kinds(declared, settings.data.dialect)
     elif is_frame(pool) and not kinds.kinds:  # a Pipeline takes numbers as the pool writes them
-        found = column_kinds(pool, settings.data.kinds)
-        kinds = ColumnKinds(commas=found.commas, dialect=found.dialect)
+        plain = column_kinds(pool, settings.data.kinds)
+        kinds = ColumnKinds(commas=plain.commas, dialect=plain.dialect)
     return TableReader.of(pool, kinds, left_out=settings.data.left_out)
 
 
@@ -110,6 +110,7 @@ def published_columns(settings: Settings, student: Any, pool: Rows) -> tuple[Tab
             holds=family,
             read_as=reader.kinds.kinds.get(name),
             comma=name in reader.kinds.commas,
+            gaps=reader.may_be_unread(name) or None,
             type=reader.types[name],
             written=_written(reader.kinds.dialect),
         )
@@ -131,13 +132,13 @@ def reader_of_columns(columns: tuple[TableColumn, ...], student: Any) -> TableRe
     """
     held = {column.name: cast(Family, column.holds) for column in columns}
     kinds = {column.name: cast(ColumnKind, column.read_as) for column in columns if column.read_as is not None}
-    commas = frozenset(column.name for column in columns if column.comma)
+    commas, gaps = (frozenset(column.name for column in columns if getattr(column, part)) for part in ("comma", "gaps"))
     words = {name: words for name, words in public_words(encoder_of(student)).items() if held.get(name) == "text"}
     written = columns[0].written if columns else None
     dialect = (
         PLAIN if written is None else Dialect(**{part.name: getattr(written, part.name) for part in fields(written)})
     )
-    read = ColumnKinds(kinds, changed_kinds(kinds, held), commas=commas, words=words, dialect=dialect)
+    read = ColumnKinds(kinds, changed_kinds(kinds, held), asked=gaps, commas=commas, words=words, dialect=dialect)
     return TableReader(
         families=held,
         kinds=read,
@@ -159,9 +160,9 @@ def student_file(pool: Rows, kinds: ColumnKinds, *, images: bool) -> StudentFile
         )
     if not is_frame(pool):
         return StudentFile(rows="sparse" if kind(pool) == "sparse" else "numbers")
-    found = {kinds.kinds[name] for name in kinds.changed} - {"dropped"}
+    read_as = {kinds.kinds[name] for name in kinds.changed} - {"dropped"}
     texts = set(kinds.kinds.values()) - {"dropped"} == {"text"}
-    return StudentFile(rows="texts" if texts else "table", read_as=tuple(sorted(found)))
+    return StudentFile(rows="texts" if texts else "table", read_as=tuple(sorted(read_as)))
 
 
 def public_rows_of(settings: Settings, student: Any) -> Rows:

@@ -142,11 +142,11 @@ def refuse_unknown_drop(data: DataSettings) -> None:
 
 def dropped_from_no_public_table(data: DataSettings) -> list[str]:
     """Name the columns to leave out that stand in no public table; they may be in the private one alone."""
-    there: set[str] = set()
+    names: set[str] = set()
     for path in (data.public, data.evaluation):
         if data.drop and path is not None and has_named_columns(path, data.dialect):
-            there.update(column_names(path, data.dialect))
-    return [name for name in data.drop if name not in there]
+            names.update(column_names(path, data.dialect))
+    return [name for name in data.drop if name not in names]
 
 
 def refuse_other_columns(data: DataSettings, table: Rows, path: Source, pool: Rows) -> None:

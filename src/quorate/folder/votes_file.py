@@ -71,7 +71,8 @@ def read_votes(
     if not (len(table) and width):
         raise DataRefused(f"{path} holds no votes; give one row a query")
     as_counts = kind == "counts" or (
-        kind == "auto" and (width == len(declared) if names is None else set(names) == {str(each) for each in declared})
+        kind == "auto"
+        and (width == len(declared) if names is None else set(names) == {str(label) for label in declared})
     )
     if as_counts:
         return _from_counts(path, table, names, declared, n_teachers)
@@ -121,7 +122,7 @@ def _from_counts(
     path: Path, table: Any, names: list[str] | None, classes: tuple[Label, ...], n_teachers: int | None
 ) -> VotesFile:
     if names is not None:
-        wanted = [str(each) for each in classes]
+        wanted = [str(label) for label in classes]
         if set(names) != set(wanted):
             raise DataRefused(
                 f"{path} must have a column for each class and no other, called {', '.join(wanted)} in its first line"
@@ -152,7 +153,7 @@ def _codes(path: Path, table: Any, names: list[str] | None, classes: tuple[Label
         if not np.all((table == np.floor(table)) & (table >= -1) & (table < len(classes))):
             raise DataRefused(f"{path} must hold class indices from 0 to {len(classes) - 1}, or -1 for an abstention")
         return np.asarray(table, dtype=np.int64)
-    place = {str(each): code for code, each in enumerate(classes)}
+    place = {str(label): code for code, label in enumerate(classes)}
     if set(names) <= place.keys():
         raise DataRefused(
             f"the first line of {path} must name the columns, and holds classes alone; name the teachers there"

@@ -55,13 +55,13 @@ def at_each_epsilon(facts: PublicFacts, first: PlanRow, expect: Expectation) -> 
         luck = first.expected.accuracy - played_less.accuracy
         if first.expected.scored is not None and played_less.scored is not None:
             scored_luck = first.expected.scored.value - played_less.scored.value
-    told = []
+    ways = []
     for epsilon in EPSILONS:
         if math.isclose(epsilon, facts.epsilon):  # the first row itself, as it stands in the plan
-            told.append((epsilon, first))
+            ways.append((epsilon, first))
             continue
         row = _at(facts, epsilon, first, expect)
-        told.append((epsilon, _moved(row, luck, scored_luck)))
+        ways.append((epsilon, _moved(row, luck, scored_luck)))
     return rising(
         [
             AtEpsilon(
@@ -70,7 +70,7 @@ def at_each_epsilon(facts: PublicFacts, first: PlanRow, expect: Expectation) -> 
                 n_teachers=row.n_teachers,
                 expected=row.expected,
             )
-            for epsilon, row in told
+            for epsilon, row in ways
         ],
         facts.epsilon,
         first.expected,
@@ -83,18 +83,18 @@ def _moved(row: PlanRow, luck: float, scored_luck: float) -> PlanRow:
 
 def _at(facts: PublicFacts, epsilon: float, first: PlanRow, expect: Expectation) -> PlanRow:
     """The way of the first row at another ε, with the teachers of the grid nearest the recipe's."""
-    there, row = replace(facts, epsilon=epsilon), first
+    other, row = replace(facts, epsilon=epsilon), first
     if first.way == "votes" and first.mechanism is not None and not first.cannot:
-        there, kind = replace(there, tiny=there.tiny and not first.model), first.mechanism
-        middle = numbers_of_teachers(there, kind)
+        other, kind = replace(other, tiny=other.tiny and not first.model), first.mechanism
+        middle = numbers_of_teachers(other, kind)
         wanted = middle[len(middle) // 2]
         n_teachers = min(
-            numbers_of_teachers(replace(facts, tiny=there.tiny), kind), key=lambda n: abs(math.log(n / wanted))
+            numbers_of_teachers(replace(facts, tiny=other.tiny), kind), key=lambda n: abs(math.log(n / wanted))
         )
         queries = [first.n_queries or 1]
-        (row,) = vote_rows(there, Grid(mechanisms=[type(first.mechanism)], n_teachers=[n_teachers], queries=queries))
+        (row,) = vote_rows(other, Grid(mechanisms=[type(first.mechanism)], n_teachers=[n_teachers], queries=queries))
         row = replace(row, model=first.model)
-    (row,) = expect(there, [replace(row, expected=None)])
+    (row,) = expect(other, [replace(row, expected=None)])
     return row
 
 
@@ -117,12 +117,12 @@ def rising(told: Sequence[AtEpsilon], own: float, expected: Expected | None) -> 
         return tuple(told)
     above, below = list(told), list(told)
     best, worst = expected, expected
-    for number, each in enumerate(above):
-        if each.epsilon > own and each.expected is not None:
-            above[number] = replace(each, expected=(best := _no_worse(each.expected, best, better=max)))
-    for number, each in reversed(list(enumerate(below))):
-        if each.epsilon < own and each.expected is not None:
-            below[number] = replace(each, expected=(worst := _no_worse(each.expected, worst, better=min)))
+    for number, at in enumerate(above):
+        if at.epsilon > own and at.expected is not None:
+            above[number] = replace(at, expected=(best := _no_worse(at.expected, best, better=max)))
+    for number, at in reversed(list(enumerate(below))):
+        if at.epsilon < own and at.expected is not None:
+            below[number] = replace(at, expected=(worst := _no_worse(at.expected, worst, better=min)))
     return tuple(high if high.epsilon > own else low for low, high in zip(below, above, strict=True))
 
 

@@ -78,18 +78,18 @@ def sparse_vector_from(
         return wrong > declined and wrong >= log(MATTERS)
 
     answered = -expm1(declined)
-    told: dict[str, Any] = {"margin": margin, "n_teachers": n_teachers, "cutoff": cutoff, "answered": answered}
+    facts: dict[str, Any] = {"margin": margin, "n_teachers": n_teachers, "cutoff": cutoff, "answered": answered}
     if declined >= log1p(-1 / n_classes):  # no more often than a guess
-        return Crossing(n_queries=None, difference="none", **told)
+        return Crossing(n_queries=None, difference="none", **facts)
     if not better(MOST_QUERIES):
         alike = max(fails(MOST_QUERIES), declined) < log(MATTERS)
-        return Crossing(n_queries=None, difference="does not matter" if alike else "none", **told)
+        return Crossing(n_queries=None, difference="does not matter" if alike else "none", **facts)
     low, high = cutoff - 1, MOST_QUERIES  # fewer queries than may be declined take no sparse vector
     while high - low > max(1, low // 500):
         middle = round((low * high) ** 0.5) if low > 0 else (low + high) // 2
         middle = min(max(middle, low + 1), high - 1)
         low, high = (low, middle) if better(middle) else (middle, high)
-    return Crossing(n_queries=high, difference="matters", **told)
+    return Crossing(n_queries=high, difference="matters", **facts)
 
 
 def _log_declined(sparse: StableSparseVector, n_teachers: int, n_classes: int, margin: float) -> float:

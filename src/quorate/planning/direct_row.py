@@ -19,7 +19,7 @@ def direct_row(facts: PublicFacts, outline: Outline) -> PlanRow:
     `facts`: of the task. `outline`: its settings and noise.
     """
     settings = outline.settings
-    asked = Neighbouring.of(facts.relation, facts.unit)
+    chosen = Neighbouring.of(facts.relation, facts.unit)
     other = Neighbouring.of(OTHER[facts.relation], facts.unit)
     beside = epsilon(outline.event_for(OTHER[facts.relation]), facts.delta)
     return PlanRow(
@@ -29,7 +29,7 @@ def direct_row(facts: PublicFacts, outline: Outline) -> PlanRow:
         event=outline.event,
         why=f"a linear model of {outline.dimension:.3g} effective dimensions; one {facts.unit} moves a round by "
         f"{settings.clip:.3g} at most",
-        priced=f"ε = {at_most(facts.epsilon)} for {asked.changing}; {at_most(beside, 3)} for {other.changing}",
+        priced=f"ε = {at_most(facts.epsilon)} for {chosen.changing}; {at_most(beside, 3)} for {other.changing}",
         mind=rounds_caution(outline.largest_share, facts.n_records or 1, facts.unit).words,
     )
 

@@ -63,24 +63,24 @@ class LearningCurve:
         Raises InvalidParameter if it holds no point, a number of rows below 1 or with two accuracies, or an accuracy
         outside (0, 1).
         """
-        told = _pairs(points)
-        if not told or not all(1 <= rows < math.inf and 0 < accuracy < 1 for rows, accuracy in told):
+        pairs = _pairs(points)
+        if not pairs or not all(1 <= rows < math.inf and 0 < accuracy < 1 for rows, accuracy in pairs):
             raise InvalidParameter(
                 f"{named('learning_curve')} must be pairs of rows >= 1 and accuracy in (0, 1), got {_said(points)}",
                 parameter="learning_curve",
                 got=points,
                 advice="Example: 20:0.72, 100:0.83",
             )
-        told = tuple(sorted(set(told)))
-        if len({each[0] for each in told}) < len(told):
+        pairs = tuple(sorted(set(pairs)))
+        if len({pair[0] for pair in pairs}) < len(pairs):
             raise InvalidParameter(
                 f"{named('learning_curve')} has several accuracies for one number of rows, got "
                 f"{_said(points)}; give one for each, their mean perhaps",
                 parameter="learning_curve",
                 got=points,
             )
-        rows = np.log([each[0] for each in told])
-        scores = special.ndtri([min(max(_of_two(each[1], n_classes), 0.01), 0.999) for each in told])
+        rows = np.log([pair[0] for pair in pairs])
+        scores = special.ndtri([min(max(_of_two(pair[1], n_classes), 0.01), 0.999) for pair in pairs])
 
         def fitted(theta: np.ndarray) -> np.ndarray:
             return np.asarray(theta[0] / np.sqrt(1 + np.exp(theta[1] - rows)))
@@ -88,20 +88,20 @@ class LearningCurve:
         def off(theta: np.ndarray) -> np.ndarray:
             return np.append(fitted(theta) - scores, 0.02 * (theta[1] - 3.0))  # one point alone tells no rise: e³ rows
 
-        found = optimize.least_squares(off, [float(scores.max()), 3.0]).x
-        m, tau, left = float(found[0]), float(np.exp(found[1] / 2)), (scores - fitted(found)).tolist()
-        return cls(told, m, tau, tuple(left), n_classes, basis, uncertain)
+        solution = optimize.least_squares(off, [float(scores.max()), 3.0]).x
+        m, tau, left = float(solution[0]), float(np.exp(solution[1] / 2)), (scores - fitted(solution)).tolist()
+        return cls(pairs, m, tau, tuple(left), n_classes, basis, uncertain)
 
     def __call__(self, rows: float) -> float:
         """Return the accuracy of a teacher of so many rows."""
-        off = np.interp(math.log(rows), [math.log(each[0]) for each in self.points], self.off)
+        off = np.interp(math.log(rows), [math.log(point[0]) for point in self.points], self.off)
         of_two = float(special.ndtr(self.m / math.sqrt(1 + self.tau**2 / rows) + off))
         return 1 / self.n_classes + (1 - 1 / self.n_classes) * (2 * of_two - 1)
 
     def doubt(self, rows: float) -> float:
         """Return how far the accuracy of so many rows may be off: more beyond the rows that were told of."""
-        told = [each[0] for each in self.points]
-        return self.uncertain + _BEYOND * math.log2(max(rows / max(told), min(told) / rows, 1.0))
+        known = [point[0] for point in self.points]
+        return self.uncertain + _BEYOND * math.log2(max(rows / max(known), min(known) / rows, 1.0))
 
 
 def _of_two(accuracy: float, n_classes: int) -> float:

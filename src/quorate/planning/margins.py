@@ -39,7 +39,7 @@ class AnswerProbabilities:
     def tree(self) -> dict[str, list[float]]:
         """Return them as JSON has them."""
         return {
-            name: [round(each, 6) for each in getattr(self, name)]
+            name: [round(value, 6) for value in getattr(self, name)]
             for name in ("margins", "answered", "plurality", "truth")
         }
 
@@ -57,7 +57,7 @@ def answer_probabilities(
     nodes, weights = zip(*(_binomial(n_teachers, margin, n_classes) for margin in margins), strict=True)
     by_node = mechanism.answer_law(votes(np.concatenate(nodes), n_teachers, n_classes), n_classes - 1)
     assert by_node is not None  # noqa: S101 - the same mechanism has stated one
-    right = np.split(by_node[:, 0], np.cumsum([len(each) for each in nodes])[:-1])
+    right = np.split(by_node[:, 0], np.cumsum([len(node) for node in nodes])[:-1])
     return AnswerProbabilities(
         margins=margins,
         answered=tuple((1 - law[:, 1]).tolist()),

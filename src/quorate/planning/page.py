@@ -107,8 +107,8 @@ def _rows(plan: Plan) -> tuple[Child, ...]:
 
 
 def _row(row: PlanRow, mark: str) -> tuple[Child, ...]:
-    found, expected = row.probabilities, row.expected
-    right = ["" if found is None else f"{found.truth[found.margins.index(m)]:.2f}" for m in SHOWN]
+    chances, expected = row.probabilities, row.expected
+    right = ["" if chances is None else f"{chances.truth[chances.margins.index(m)]:.2f}" for m in SHOWN]
     return (
         visible(method_of(row)),
         "—" if expected is None else _expected(expected, mark),
@@ -144,10 +144,10 @@ def _chart(
 
 def _ways(plan: Plan) -> Iterator[PlanRow]:
     """The best row of each mechanism, for a picture."""
-    seen: set[str] = set()
+    names: set[str] = set()
     for row in plan.answering:
-        if row.probabilities is not None and not row.model and row.name not in seen and len(seen) < LINES:
-            seen.add(row.name)
+        if row.probabilities is not None and not row.model and row.name not in names and len(names) < LINES:
+            names.add(row.name)
             yield row
 
 
@@ -171,19 +171,19 @@ def _short(row: PlanRow) -> str:
 
 
 def _epsilon(plan: Plan) -> tuple[Child, ...]:
-    known = [each for each in plan.by_epsilon if each.expected is not None]
-    voting = any(each.n_teachers is not None for each in plan.by_epsilon)
+    known = [at for at in plan.by_epsilon if at.expected is not None]
+    voting = any(at.n_teachers is not None for at in plan.by_epsilon)
     rows = [
         (
-            f"{each.epsilon:g}",
-            *(("" if each.n_teachers is None else f"{each.n_teachers:,}",) if voting else ()),
-            f"{each.worlds:,}",
-            at_epsilon(each),
+            f"{at.epsilon:g}",
+            *(("" if at.n_teachers is None else f"{at.n_teachers:,}",) if voting else ()),
+            f"{at.worlds:,}",
+            at_epsilon(at),
         )
-        for each in plan.by_epsilon
+        for at in plan.by_epsilon
     ]
     way = visible(epsilons_of(plan))
-    told = table(
+    rows_by_epsilon = table(
         f"{way[:1].upper()}{way[1:]}. Told apart: of 1,000 equally likely pairs of worlds that differ in one "
         f"{plan.facts.unit}, the number that the best observer names rightly, at most on average, by ε and δ alone; a "
         "coin names 500.",
@@ -192,27 +192,27 @@ def _epsilon(plan: Plan) -> tuple[Child, ...]:
     )
     said = tuple(element("p", f"{words[:1].upper()}{words[1:]}.") for words in epsilons_in_words(plan))
     if len(known) < 2:
-        return (*said, told)
-    ends = [each.expected.ends for each in known if each.expected is not None]
+        return (*said, rows_by_epsilon)
+    ends = [at.expected.ends for at in known if at.expected is not None]
     beside, word = None if plan.commonest is None else always(plan), SCORE_WORDS[plan.scoring]
     least = min((*(low for _, low, _ in ends), 1.0 if beside is None else beside))
     most = max((*(high for _, _, high in ends), 1.0, beside or 0.0))
     chart = _chart(
         f"Expected {word} by ε",
-        Axis("ε", known[0].epsilon, known[-1].epsilon, log=True, ticks=tuple(each.epsilon for each in known)),
+        Axis("ε", known[0].epsilon, known[-1].epsilon, log=True, ticks=tuple(at.epsilon for at in known)),
         Axis(word, max(0.0, least - 0.03), most),
         "A curve that rises with ε, with a range, and a line for the commonest class.",
         legend="bottom right",
         prefix="epsilon-",
     )
-    at = [each.epsilon for each in known]
-    chart.line(at, [value for value, _, _ in ends], "expected", 0, marks=None)
-    chart.line(at, [high for _, _, high in ends], "range, above", 4, marks=0)
-    chart.line(at, [low for _, low, _ in ends], "range, below", 5, marks=0)
+    epsilons = [at.epsilon for at in known]
+    chart.line(epsilons, [value for value, _, _ in ends], "expected", 0, marks=None)
+    chart.line(epsilons, [high for _, _, high in ends], "range, above", 4, marks=0)
+    chart.line(epsilons, [low for _, low, _ in ends], "range, below", 5, marks=0)
     if beside is not None:
         chart.rule(y=beside)
-        chart.words(at[0], beside, "the commonest class", move=(6, -6))
-    return (html.chart(chart), *said, told)
+        chart.words(epsilons[0], beside, "the commonest class", move=(6, -6))
+    return (html.chart(chart), *said, rows_by_epsilon)
 
 
 def _attacker(plan: Plan) -> tuple[Child, ...]:
@@ -243,12 +243,12 @@ def _limits(plan: Plan) -> tuple[Child, ...]:
     unable = [(name_of(row), visible(row.cannot)) for row in plan.rows if row.cannot]
     crossings = [
         (
-            f"{each.n_teachers:,}",
-            f"{each.margin:g}",
-            _from(each),
-            percent(each.answered),
+            f"{crossing.n_teachers:,}",
+            f"{crossing.margin:g}",
+            _from(crossing),
+            percent(crossing.answered),
         )
-        for each in plan.crossings
+        for crossing in plan.crossings
     ]
     notes: tuple[Markup, ...] = tuple(element("li", visible(note)) for note in plan.notes)
     return (

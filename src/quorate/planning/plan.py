@@ -86,21 +86,19 @@ class Plan:
     @property
     def nothing_changes_above(self) -> float | None:
         """The least ε of the table that is as good as the largest, but for :data:`CLOSE`; None where none is known."""
-        known = [each for each in self.by_epsilon if each.expected is not None]
+        known = [at for at in self.by_epsilon if at.expected is not None]
         if len(known) < 2:
             return None
-        best = max(each.expected.merit for each in known if each.expected is not None)
-        return next(each.epsilon for each in known if each.expected is not None and each.expected.merit >= best - CLOSE)
+        best = max(at.expected.merit for at in known if at.expected is not None)
+        return next(at.epsilon for at in known if at.expected is not None and at.expected.merit >= best - CLOSE)
 
     @property
     def nothing_is_learned_below(self) -> float | None:
         """The least ε of the table that beats the commonest class by :data:`CLOSE`; None where all do, or none."""
         if self.commonest is None:
             return None
-        known = [each for each in self.by_epsilon if each.expected is not None]
-        learns = [
-            each.epsilon for each in known if each.expected is not None and each.expected.gain(self.commonest) > CLOSE
-        ]
+        known = [at for at in self.by_epsilon if at.expected is not None]
+        learns = [at.epsilon for at in known if at.expected is not None and at.expected.gain(self.commonest) > CLOSE]
         return learns[0] if learns and learns[0] > known[0].epsilon else None
 
     def tree(self) -> dict[str, Any]:
@@ -115,8 +113,8 @@ class Plan:
             "first": self.first.key,
             "commonest_class": None if self.commonest is None else round(self.commonest, 4),
             "rows": [row.tree() for row in self.rows],
-            "sparse_vector_beats_gaussian_from": [each.tree() for each in self.crossings],
-            "by_epsilon": [each.tree() for each in self.by_epsilon],
+            "sparse_vector_beats_gaussian_from": [crossing.tree() for crossing in self.crossings],
+            "by_epsilon": [at.tree() for at in self.by_epsilon],
             "nothing_changes_above": self.nothing_changes_above,
             "nothing_is_learned_below": self.nothing_is_learned_below,
             "worlds_told_apart_of_1000": self.worlds,
@@ -150,9 +148,9 @@ def plan_votes(
     expect = expectation or _nothing
     votes = vote_rows(facts, grid)
     possible = (*votes, *(() if direct is None else (direct,)))
-    told = [row for row in expect(facts, possible) if not row.model or row.expected is not None]
+    expected = [row for row in expect(facts, possible) if not row.model or row.expected is not None]
     others = [row for rows_of in every(PLAN_ROWS) for row in rows_of(facts, n_labelled)]
-    ordered = in_order(facts, [*told, *others])
+    ordered = in_order(facts, [*expected, *others])
     return Plan(
         facts=facts,
         rows=ordered,
@@ -232,7 +230,7 @@ def _standing(facts: PublicFacts, row: PlanRow) -> float:
 
 def _brief(row: PlanRow, rows: Sequence[PlanRow]) -> bool:
     """Whether a row was rehearsed less than others of its method were: its figure is coarse, and comes after theirs."""
-    played = [0 if each.expected is None else each.expected.rehearsals for each in rows if each.way == row.way]
+    played = [0 if other.expected is None else other.expected.rehearsals for other in rows if other.way == row.way]
     return row.expected is not None and row.expected.rehearsals < max(played, default=0)
 
 
@@ -250,8 +248,8 @@ def _balance(facts: PublicFacts, row: PlanRow, rows: Sequence[PlanRow]) -> float
     middle = numbers_of_teachers(replace(facts, tiny=facts.tiny and not row.model), row.mechanism)
     default = middle[len(middle) // 2]
     best = min(
-        (each.share_noise * each.n_teachers / default
-         for each in rows if each.share_noise and each.n_teachers is not None),
+        (other.share_noise * other.n_teachers / default
+         for other in rows if other.share_noise and other.n_teachers is not None),
         default=1.0,
     )  # fmt: skip
     return row.share_noise / best + row.n_teachers / default

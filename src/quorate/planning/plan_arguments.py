@@ -106,12 +106,12 @@ def models_of(given: object) -> tuple[str, ...] | None:
         return None
     listed = tuple(dict.fromkeys(given)) if isinstance(given, Iterable) and not isinstance(given, str | bytes) else None
     names = [name for name in TEACHER_MODELS if name != DEFAULT_TEACHER]
-    for each in (given,) if listed is None else listed:
-        if listed is None or each not in names:
-            hint = nearest(each, names) if isinstance(each, str) else ""
+    for name in (given,) if listed is None else listed:
+        if listed is None or name not in names:
+            hint = nearest(name, names) if isinstance(name, str) else ""
             raise InvalidParameter(
                 parameter="models",
-                got=each,
+                got=name,
                 expected=f"names of {', '.join(names)}",
                 advice=hint.removeprefix("; "),
             )
@@ -122,7 +122,7 @@ def _numbers(name: str, given: object, *, most: int | None) -> tuple[int, ...] |
     if given is None:
         return None
     listed = _listed(name, given, "[100, 200]")
-    numbers = tuple(count(name, each, at_least=1) for each in listed)
+    numbers = tuple(count(name, number, at_least=1) for number in listed)
     if most is not None and max(numbers) > most:
         raise InvalidParameter(parameter=name, got=max(numbers), expected=f"at most {most:,} here")
     return numbers
@@ -131,7 +131,9 @@ def _numbers(name: str, given: object, *, most: int | None) -> tuple[int, ...] |
 def _mechanisms(given: object) -> tuple[type[Mechanism] | Mechanism, ...] | None:
     if given is None:
         return None
-    return tuple(_mechanism(each) for each in _listed("mechanisms", given, '["NoisyCounts", "GaussianNoisyMax"]'))
+    return tuple(
+        _mechanism(mechanism) for mechanism in _listed("mechanisms", given, '["NoisyCounts", "GaussianNoisyMax"]')
+    )
 
 
 def _mechanism(given: Any) -> type[Mechanism] | Mechanism:

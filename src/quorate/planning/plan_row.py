@@ -61,7 +61,7 @@ class PlanRow:
     def key(self) -> str:
         """The row in one word, for programs: ``votes/NoisyCounts/178/1000``, or with ``/tree`` behind it."""
         parts = (self.way, self.name, self.n_teachers, self.n_queries, self.model or None)
-        return "/".join(str(each) for each in parts if each is not None)
+        return "/".join(str(part) for part in parts if part is not None)
 
     def released(self, online_answers: int = 0) -> Event | None:
         """Return what a run of this row releases, with the answers that it keeps back; None where that is not told."""

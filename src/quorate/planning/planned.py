@@ -163,28 +163,26 @@ def plan(
     'GenericLearner'
     """
     n_records, unit = count("n_records", n_records, at_least=1), word_for_unit(unit)
-    told = None if classes is None else check_classes(classes)
-    shares = check_class_shares(class_shares, told or ())
-    side = None if public is None else public_side(public, told or (0, 1), teacher=teacher, student=student)
-    n_public, width = (n_public, width) if side is None else (side.n_distinct, side.views.width)
+    classes, judged = _classes_and_score(classes, class_shares, scoring)
+    side = None if public is None else public_side(public, classes or (0, 1), teacher=teacher, student=student)
     facts = PublicFacts(
         n_records=n_records,
-        n_public=needed("n_public", n_public),
-        n_classes=number_of_classes(told, n_classes),
-        width=needed("width", width),
+        n_public=needed("n_public", n_public) if side is None else side.n_distinct,
+        n_classes=number_of_classes(classes, n_classes),
+        width=needed("width", width) if side is None else side.views.width,
         online_answers=online_answers,
         n_rows=number_of_rows(n_rows, n_records, unit),
         unit=unit,
         neighbours=neighbours,
-        rare=share_of_rarer(shares),
+        rare=share_of_rarer(judged.shares),
         **dict[str, Any](zip(("epsilon", "delta"), floor_budget(epsilon, delta), strict=True)),
     )
     side, facts = _as_default_models_see(side, facts, Models(teacher, student))
     commonest, curve = _share_of_commonest(commonest, facts.n_classes), _curve(learning_curve, facts.n_classes)
     used = Models(teacher, student, feature_map, models_of(models))
-    labels = {"y_public": y_public, "evaluation": evaluation, "judged": Judged(check_scoring(scoring), shares)}
-    rehearsals = _rehearsals(facts, side, told, used, curve, how=rehearse, commonest=commonest, **labels)
-    made = plan_votes(
+    how = {"how": rehearse, "commonest": commonest, "y_public": y_public, "evaluation": evaluation, "judged": judged}
+    rehearsals = _rehearsals(facts, side, classes, used, curve, **how)
+    plan_ = plan_votes(
         facts,
         grid=grid_of(facts, mechanisms, n_teachers, queries, _compared(rehearsals, used.compared)),
         direct=row_of_direct(facts, side, feature_map=feature_map),
@@ -192,8 +190,14 @@ def plan(
         commonest=_commonest(rehearsals) if commonest is None else commonest,
         n_labelled=n_labelled,
     )
-    basis = _notes_of_curve(curve, rehearsals, made.first, side, how=rehearse) if curve else notes_of(rehearsals)
-    return _printed(made, basis, _few_rows(facts, "rules" if curve else rehearse), teacher)
+    basis = _notes_of_curve(curve, rehearsals, plan_.first, side, how=rehearse) if curve else notes_of(rehearsals)
+    return _printed(plan_, basis, _few_rows(facts, "rules" if curve else rehearse), teacher)
+
+
+def _classes_and_score(given: Any, class_shares: Any, scoring: Any) -> tuple[Sequence[Any] | None, Judged]:
+    """Check the classes, if they are known, and what rows are judged by."""
+    classes = None if given is None else check_classes(given)
+    return classes, Judged(scoring=check_scoring(scoring), shares=check_class_shares(class_shares, classes or ()))
 
 
 def _as_default_models_see(side: Any, facts: PublicFacts, models: Models) -> tuple[Any, PublicFacts]:
@@ -238,7 +242,7 @@ class PrintedPlan(Plan):
 
 
 def _printed(made: Plan, basis: Sequence[str], few_rows: Sequence[str], teacher: Any) -> PrintedPlan:
-    values: dict[str, Any] = {each.name: getattr(made, each.name) for each in fields(made)}
+    values: dict[str, Any] = {field.name: getattr(made, field.name) for field in fields(made)}
     minded = [f"{row.name}: {row.mind}" for row in made.rows if row.mind]
     notes = (*made.notes, *basis, *minded, *_no_gain(made), *few_rows, *_note_on_teachers(teacher))
     return PrintedPlan(**{**values, "notes": notes})
@@ -276,11 +280,11 @@ def _notes_of_curve(
         said.append("no public rows were given, so that made-up ones were labelled and asked")
     elif how == "synthetic":
         said.append("made-up rows were labelled and asked in place of the public ones, as was said")
-    told = [rows for rows, _ in curve.points]
-    asked = MANY if first.rows_each is None else first.rows_each
-    if first.expected is not None and not min(told) / 2 <= asked <= 2 * max(told):
+    rows_known = [rows for rows, _ in curve.points]
+    n_rows = MANY if first.rows_each is None else first.rows_each
+    if first.expected is not None and not min(rows_known) / 2 <= n_rows <= 2 * max(rows_known):
         said.append(
-            f"the first row is told by a teacher of about {asked:,.0f} rows, far from all that the curve was told of, "
+            f"the first row is told by a teacher of about {n_rows:,.0f} rows, far from all that the curve was told of, "
             "so that what is expected is coarse, and the order of rows too; give a point of about so many rows"
         )
     return (*said, *filter(None, [rehearsals[0].not_rehearsed]))

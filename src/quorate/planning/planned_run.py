@@ -107,8 +107,8 @@ def rehearsed(
         return None, material.commonest
     costly = see.prior is None and bool(getattr(task.student, "compares_models", False))
     effort = replace(Effort.of(facts.n_public, facts.width, facts.n_classes, costly=costly), every_row=True)
-    (told,) = Rehearsal(material=material, facts=facts, effort=effort)(facts, [row])
-    return told.expected, material.commonest
+    (rehearsed_row,) = Rehearsal(material=material, facts=facts, effort=effort)(facts, [row])
+    return rehearsed_row.expected, material.commonest
 
 
 def expected_of(task: Task, X: Any, y: Any, judged: Judged | None = None) -> tuple[Expected | None, float]:

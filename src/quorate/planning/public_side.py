@@ -101,10 +101,10 @@ class PublicSide:
         """Return public rows as teachers and as the student see them; images, which both see alike, are seen once."""
         see = self.views
         alike = see.student == replace(see.teacher, fixed=False, marks={})
-        seen = see.teacher(rows)
+        for_teachers = see.teacher(rows)
         if alike and see.student.encoder is None and see.student.directions is not None:
-            return seen, seen
-        return seen, see.student(rows)
+            return for_teachers, for_teachers
+        return for_teachers, see.student(rows)
 
     def direct(self, feature_map: FeatureMapName) -> PlannedBudgets:
         """Return what the direct method would do at a budget; shared by all that ask for one feature map.
@@ -127,10 +127,10 @@ def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, stu
 
     Raises DataRefused, InvalidParameter as a run would raise them.
     """
-    given = public if isinstance(public, PublicPool) else PublicPool(public)
-    pool = given.rows()
+    table = public if isinstance(public, PublicPool) else PublicPool(public)
+    pool = table.rows()
     patches = SharedPatches()
-    digests, images = row_digests(pool), directions_of_images(given, patches=patches)
+    digests, images = row_digests(pool), directions_of_images(table, patches=patches)
     own = teacher is None or isinstance(teacher, str)
     teacher = teacher_named(teacher)
     teacher = default_teacher(images=images is not None) if teacher is None else teacher
@@ -141,7 +141,7 @@ def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, stu
             public=pool,
             digests=digests,
             classes=tuple(classes),
-            kinds=column_kinds(pool, given.given),
+            kinds=column_kinds(pool, table.given),
         ),
         teacher=teacher,
         student=as_student(student),
@@ -152,10 +152,10 @@ def public_side(public: Any, classes: Sequence[Any], *, teacher: Any = None, stu
     return PublicSide(
         pool=pool,
         views=views,
-        schema=Schema.of(pool, given=given.given),
+        schema=Schema.of(pool, given=table.given),
         n_distinct=len(set(digests)),
         default_teacher=default_teacher(images=images is not None),
-        own_map=feature_map_of(given),
+        own_map=feature_map_of(table),
         patches=patches,
     )
 
@@ -167,9 +167,9 @@ def in_coordinates_of(side: PublicSide, facts: PublicFacts, models: Models) -> t
     if pool is None:
         return side, facts
     facts = replace(facts, tiny=teacher_named(models.teacher) is None)
-    made = recipe(facts)
+    advised = recipe(facts)
     views, teacher = in_coordinates(
-        pool, side.views, side.pool, facts, n_teachers=made.n_teachers, n_queries=made.n_queries
+        pool, side.views, side.pool, facts, n_teachers=advised.n_teachers, n_queries=advised.n_queries
     )
     return replace(side, views=views, default_teacher=teacher or side.default_teacher, plain=side, _seen=[]), facts
 
@@ -292,20 +292,20 @@ def labelled_material(
         rows, codes = side.pool, encode_labels(y_public, classes, name="y_public")
     if len(codes) != n_rows(rows):
         raise DataRefused("labels of the public rows differ in number from the rows; give one for every row")
-    told: dict[str, Any] = {"basis": "labelled public rows", "classes": classes, "models": models}
+    how_labelled: dict[str, Any] = {"basis": "labelled public rows", "classes": classes, "models": models}
     if evaluation is None:
-        made = pool_material(side, np.arange(len(codes)), codes, **told)
+        material = pool_material(side, np.arange(len(codes)), codes, **how_labelled)
     else:
-        made = _material(side, (*side.shown(rows), side.schema.parsed(rows)[0]), codes, None, **told)
+        material = _material(side, (*side.shown(rows), side.schema.parsed(rows)[0]), codes, None, **how_labelled)
     judged = judged or Judged(scoring="accuracy")
     if side.plain is not None:
         how: dict[str, Any] = {"y_public": y_public, "evaluation": evaluation}
         plain = labelled_material(side.plain, classes, models._replace(compared=()), judged=judged, **how)
-        made = replace(made, plain=plain)
-    made = replace(made, groups=groups, scoring=judged.by(codes, len(classes)), shares=judged.shares)
+        material = replace(material, plain=plain)
+    material = replace(material, groups=groups, scoring=judged.by(codes, len(classes)), shares=judged.shares)
     names = _compared_by_default(side, models.teacher) if models.compared is None else models.compared
     own = DEFAULT_TEACHER if models.teacher is None else models.teacher  # which is compared with others, not itself
-    return replace(made, others={name: _with_teachers(made, side, rows, name) for name in names if name != own})
+    return replace(material, others={name: _with_teachers(material, side, rows, name) for name in names if name != own})
 
 
 def _compared_by_default(side: PublicSide, teacher: Any) -> tuple[str, ...]:
@@ -339,17 +339,17 @@ def ruled_material(
     """Repeat the rows of the pool with labels by a rule: as many as teachers and rounds need."""
     one_unit = side.views.numbers.directions is not None
     at, codes = ruled_labels(side.seen.numbers, len(classes), MOST_RULED, rule, seed, one_unit=one_unit)
-    told: dict[str, Any] = {"basis": basis, "classes": classes, "models": models}
-    plain = None if side.plain is None else pool_material(side.plain, at, codes, **told)
-    return replace(pool_material(side, at, codes, **told), plain=plain)
+    how_labelled: dict[str, Any] = {"basis": basis, "classes": classes, "models": models}
+    plain = None if side.plain is None else pool_material(side.plain, at, codes, **how_labelled)
+    return replace(pool_material(side, at, codes, **how_labelled), plain=plain)
 
 
 def pool_material(
     side: PublicSide, at: IntArray, codes: IntArray, *, basis: Basis, classes: Sequence[Any], models: Models
 ) -> Material:
     """Gather rows of the pool, by number, with these labels."""
-    shown = take(side.seen.teacher, at), take(side.seen.student, at), None
-    return _material(side, shown, codes, at, basis=basis, classes=classes, models=models)
+    views = take(side.seen.teacher, at), take(side.seen.student, at), None
+    return _material(side, views, codes, at, basis=basis, classes=classes, models=models)
 
 
 def _material(
@@ -362,14 +362,14 @@ def _material(
     classes: Sequence[Any],
     models: Models,
 ) -> Material:
-    given = teacher_named(models.teacher)
+    chosen = teacher_named(models.teacher)
     return Material(
         pool=(side.seen.teacher, side.seen.student),
         points=side.seen.numbers,
         rows=rows,
         codes=codes,
         in_pool=in_pool,
-        teacher=as_teacher(side.default_teacher if given is None else with_classes(given, classes), classes=classes),
+        teacher=as_teacher(side.default_teacher if chosen is None else with_classes(chosen, classes), classes=classes),
         student=as_student(models.student),
         classes=tuple(classes),
         basis=basis,

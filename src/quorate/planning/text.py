@@ -91,12 +91,12 @@ def _row(row: PlanRow, mark: str) -> str:
 
 
 def _range(row: PlanRow) -> str:
-    found = row.expected
-    if found is None:
+    expected = row.expected
+    if expected is None:
         return ""
-    if (scored := found.scored) is not None:
+    if (scored := expected.scored) is not None:
         return f"{scored.value:.3f} ({scored.low:.2f}–{scored.high:.2f})"
-    return f"{found.accuracy:.3f} ({found.low:.2f}–{found.high:.2f})"
+    return f"{expected.accuracy:.3f} ({expected.low:.2f}–{expected.high:.2f})"
 
 
 def _number(n: int | None) -> str:
@@ -164,13 +164,13 @@ def method_of(row: PlanRow) -> str:
 
 def margins_in_words(row: PlanRow, found: AnswerProbabilities) -> str:
     """Say how often one released label is right, at a few margins."""
-    told = ", ".join(
+    chance = ", ".join(
         f"{found.truth[found.margins.index(margin)]:.2f} at a margin of {margin:g}"
         for margin in SHOWN_MARGINS
         if margin in found.margins
     )
     return (
-        f"one label of {name_of(row)} is the truth with probability {told} (how far teachers prefer the truth to any "
+        f"one label of {name_of(row)} is the truth with probability {chance} (how far teachers prefer the truth to any "
         "other class); a student averages over all of them"
     )
 
@@ -188,23 +188,23 @@ def _cannot(plan: Plan) -> list[str]:
 
 
 def _crossing(plan: Plan) -> list[str]:
-    found = [each for each in plan.crossings if each.n_queries is not None]
+    known = [crossing for crossing in plan.crossings if crossing.n_queries is not None]
     if not plan.crossings:
         return []
     most = plan.crossings[-1].n_teachers
-    if not found and any(each.difference == "does not matter" for each in plan.crossings):
+    if not known and any(crossing.difference == "does not matter" for crossing in plan.crossings):
         return _words(
             "sparse",
             f"no difference that matters between a sparse vector and Gaussian noise: with {most:,} teachers, at up to "
             f"{MOST_QUERIES:,} queries, either fails on fewer than one unanimous vote in {1 / MATTERS:,.0f}",
         )
-    if not found:
+    if not known:
         return _words(
             "sparse",
             f"a sparse vector is never better than Gaussian noise here: even unanimous votes of {most:,} teachers are "
             "answered less often",
         )
-    first = found[0]
+    first = known[0]
     return _words(
         "sparse",
         f"with {first.n_teachers:,} teachers, a sparse vector that may decline {first.cutoff} queries beats Gaussian "
@@ -213,11 +213,11 @@ def _crossing(plan: Plan) -> list[str]:
 
 
 def _epsilons(plan: Plan) -> list[str]:
-    if not any(each.expected is not None for each in plan.by_epsilon):
+    if not any(at.expected is not None for at in plan.by_epsilon):
         return []
     lines = ["", *(f"  {line}" for line in wrap(f"{epsilons_of(plan)}:", TERMINAL - 2))]
     lines += [f"  {'ε':<8}{'teachers':>9}  expected {SCORE_WORDS[plan.scoring]}"]
-    lines += [f"  {each.epsilon:<8g}{_number(each.n_teachers):>9}  {at_epsilon(each)}" for each in plan.by_epsilon]
+    lines += [f"  {at.epsilon:<8g}{_number(at.n_teachers):>9}  {at_epsilon(at)}" for at in plan.by_epsilon]
     lines += [line for words in epsilons_in_words(plan) for line in _words("", words)]
     return [*lines, ""]
 

@@ -115,20 +115,20 @@ class _Calibrated:
     def __call__(self, kind: type[Mechanism], n_teachers: int, n_queries: int) -> Mechanism:
         facts = self._facts
         own = KINDS.get(kind)
-        given = {} if own is None else own(n_teachers, n_queries)
-        made = self._made.get((kind, n_queries))
-        if made is None:
-            made = mechanism_for(
+        sizes = {} if own is None else own(n_teachers, n_queries)
+        mechanism = self._made.get((kind, n_queries))
+        if mechanism is None:
+            mechanism = mechanism_for(
                 kind,
-                given,
+                sizes,
                 n_classes=facts.n_classes,
                 n_teachers=n_teachers,
                 answers=n_queries + facts.online_answers,
                 epsilon=facts.epsilon,
                 delta=facts.delta,
             )
-            self._made[kind, n_queries] = made
-        return replace(made, **given) if given else made
+            self._made[kind, n_queries] = mechanism
+        return replace(mechanism, **sizes) if sizes else mechanism
 
 
 def _row(
@@ -136,11 +136,11 @@ def _row(
 ) -> PlanRow:
     rows_each = None if facts.rows is None else facts.rows / n_teachers
     name = kind.__name__ if isinstance(kind, type) else type(kind).__name__
-    told: dict[str, Any] = {"n_teachers": n_teachers, "n_queries": n_queries, "rows_each": rows_each}
+    row_facts: dict[str, Any] = {"n_teachers": n_teachers, "n_queries": n_queries, "rows_each": rows_each}
     try:
         mechanism = calibrated(kind, n_teachers, n_queries) if isinstance(kind, type) else kind
     except InvalidParameter as refusal:  # no amount of noise fits, or the budget leaves no room
-        return PlanRow(way="votes", name=name, **told, cannot=str(refusal))
+        return PlanRow(way="votes", name=name, **row_facts, cannot=str(refusal))
     task = {"n_teachers": n_teachers, "n_classes": facts.n_classes}
     best = mechanism.answerable(**task)
     out = reach(mechanism, **task, n_queries=n_queries)
@@ -150,7 +150,7 @@ def _row(
         way="votes",
         name=name,
         mechanism=mechanism,
-        **told,
+        **row_facts,
         noise=noise_in_words(mechanism),
         answered=1.0 if mechanism.test is None else passed if passed is not None else best.probability,
         probabilities=told_of,

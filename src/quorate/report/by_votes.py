@@ -161,8 +161,8 @@ def _own_mechanism(facts: Facts) -> list[str]:
 
 def _noise(part: Part) -> str:
     form = "" if part.form is None else f", {part.form} form"
-    each = "units on each count of a column" if part.purpose == MARGINAL_LEVEL else f"votes on each {part.purpose}"
-    return f"σ = {at_least(part.sigma or 0.0)} {each}: {part.mechanism}{form}"
+    units = "units on each count of a column" if part.purpose == MARGINAL_LEVEL else f"votes on each {part.purpose}"
+    return f"σ = {at_least(part.sigma or 0.0)} {units}: {part.mechanism}{form}"
 
 
 def _classes(facts: Facts, room: int) -> list[tuple[str, str]]:

@@ -11,7 +11,16 @@ from quorate.report import sentences
 from quorate.report.facts import Facts
 from quorate.report.method import words_of
 from quorate.report.notation import escaped, percent, shortened, visible, wilson_interval
-from quorate.report.sentences import balanced, calibrated, commonest_class, decides, expectation, judged, verdict
+from quorate.report.sentences import (
+    balanced,
+    calibrated,
+    commonest_class,
+    decides,
+    expectation,
+    judged,
+    sets_in_words,
+    verdict,
+)
 from quorate.report.student_file import how_to_use
 from quorate.report.utility import Score
 
@@ -157,16 +166,15 @@ def _utility(facts: Facts) -> str:
     if name is not None and student is not None and student.commonest is not None:
         beside = percent(student.commonest), "—", percent(balanced(student)), f"{student.n_rows:,}"
         rows += ((f"always “{name}”, the commonest class", *beside),)
-    confidence = calibrated(facts)
+    confidence = [f"{words[0].upper()}{words[1:]}." for words in (calibrated(facts), sets_in_words(facts)) if words]
     if not rows:
-        unscored = "There are no public labels to measure against."
-        return unscored if confidence is None else f"{unscored}\n\n{confidence.capitalize()}."
+        return "\n\n".join(("There are no public labels to measure against.", *confidence))
     table = _table(("labels by", "accuracy", "95 % interval", "balanced accuracy", "public rows"), rows)
     comparison, foreseen = verdict(student), expectation(facts.utility)
     judged_by, decided = judged(student), decides(facts)
     said = [] if judged_by is None else [f"Judged by {judged_by}."]
     said += [] if decided is None else [f"{_plain(decided)}."]
-    said += [] if confidence is None else [f"{confidence.capitalize()}."]
+    said += confidence
     said += [] if comparison is None else [f"Beside always saying the commonest class, {comparison}."]
     said += [] if foreseen is None else [f"Expected before anything was spent: {_plain(foreseen)}."]
     return "\n\n".join((table, *said))

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from quorate.accounting.attacker import PAIRS
 from quorate.report.plain import Plain, require
+from quorate.students.prediction_sets import Limits, kept_ranks, promised
+
+_ROUNDED: Final = 2e-6  # of a slack
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -24,6 +27,49 @@ class ColumnImportance(Plain):
 
     def _check(self) -> None:
         require(0 <= self.moved <= 1, f"moved must be in [0, 1], got {self.moved!r}")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PredictionSets(Plain):
+    """What makes a set of classes for each row that holds its class in a share of rows: by labelled public rows.
+
+    A class is in the set of a row where one less its probability is at most the limit.
+
+    Parameters
+    ----------
+    n_rows : int
+        Rows that the limits were read off.
+    scores : tuple of float
+        Limits, ascending, at the ranks of :func:`quorate.students.prediction_sets.kept_ranks`. For a coverage c it is
+        that at the least rank of ``c * (n_rows + 1)`` or more.
+    coverage, slack, failure : float
+        What the report tells: but with probability `failure`, sets of `coverage` hold the truth in a share of at least
+        `coverage` − `slack` of rows that are drawn as these were.
+    mean_size, empty : float
+        Classes in a set of `coverage` on average, and the share of sets without any, on those rows.
+    """
+
+    n_rows: int
+    scores: tuple[float, ...]
+    coverage: float
+    slack: float
+    failure: float
+    mean_size: float
+    empty: float
+
+    @property
+    def limits(self) -> Limits:
+        """What the set of a new row is made by."""
+        return Limits(n_rows=self.n_rows, scores=self.scores)
+
+    def _check(self) -> None:
+        require(self.n_rows >= 1, "prediction sets are calibrated on rows")
+        require(len(self.scores) == len(kept_ranks(self.n_rows)), "scores are those at the ranks that are kept")
+        require(list(self.scores) == sorted(self.scores), "scores ascend")
+        promise = promised(self.n_rows, self.coverage)
+        same = self.failure == promise.failure and abs(self.slack - promise.slack) < _ROUNDED
+        require(same, "slack and failure are those that follow from the number of rows")
+        require(self.mean_size >= 0 and 0 <= self.empty <= 1, "a mean size is >= 0, and a share in [0, 1]")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -46,6 +92,8 @@ class Fitted(Plain):
         What the model's scores were divided by, so that its probabilities fit labelled public rows.
     calibration_rows : int or None
         How many rows that were.
+    prediction_sets : PredictionSets or None
+        What other labelled public rows made, for sets of classes.
 
     Examples
     --------
@@ -60,8 +108,11 @@ class Fitted(Plain):
     importances: tuple[ColumnImportance, ...] | None = None
     temperature: float | None = None
     calibration_rows: int | None = None
+    prediction_sets: PredictionSets | None = None
 
-    LEFT_OUT: ClassVar = ("threshold", "threshold_class", "importances", "temperature", "calibration_rows")
+    LEFT_OUT: ClassVar = (
+        "threshold", "threshold_class", "importances", "temperature", "calibration_rows", "prediction_sets",
+    )  # fmt: skip
 
     def _check(self) -> None:
         require(self.temperature is None or self.temperature > 0, "a temperature is > 0")

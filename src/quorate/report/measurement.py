@@ -16,7 +16,16 @@ from quorate.report.findings import Audit, Choice, FaultSize, FaultSizes
 from quorate.report.html import Child, Markup, element, join, scrolling, table
 from quorate.report.method import words_of
 from quorate.report.notation import percent, shortened, visible, wilson_interval
-from quorate.report.sentences import balanced, calibrated, commonest_class, decides, expectation, judged, verdict
+from quorate.report.sentences import (
+    balanced,
+    calibrated,
+    commonest_class,
+    decides,
+    expectation,
+    judged,
+    sets_in_words,
+    verdict,
+)
 from quorate.report.utility import OperatingPoint, Score, Utility
 
 _NAME = 40  # columns of a class name
@@ -180,6 +189,7 @@ def utility(facts: Facts) -> tuple[Child, ...]:
         )
     words, found_no_better, foreseen = words_of(facts), verdict(measured.student), expectation(measured)
     judged_by, decided, confidence = judged(measured.student), decides(facts), calibrated(facts)
+    sets = sets_in_words(facts)
     why = words.closed(facts)
     return (
         element("p", words.model(facts)),
@@ -187,6 +197,7 @@ def utility(facts: Facts) -> tuple[Child, ...]:
         None if judged_by is None else element("p", f"Judged by {judged_by}.", class_="count"),
         None if decided is None else element("p", f"{decided}.", class_="count"),
         None if confidence is None else element("p", f"{confidence.capitalize()}.", class_="count"),
+        None if sets is None else element("p", f"{sets.capitalize()}.", class_="count"),
         None
         if found_no_better is None
         else element("p", f"Beside always saying the commonest class, {found_no_better}.", class_="verdict count"),

@@ -306,6 +306,19 @@ def calibrated(facts: Facts) -> str | None:
     )
 
 
+def sets_in_words(facts: Facts) -> str | None:
+    """Return what prediction sets hold, and how large they are; None where nothing calibrated them."""
+    sets = None if facts.fitted is None else facts.fitted.prediction_sets
+    if sets is None:
+        return None
+    least = at_least(100 * (sets.coverage - sets.slack), 3)
+    return (
+        f"sets of {100 * sets.coverage:g} % hold the true class of at least {least} % of rows drawn as the "
+        f"{sets.n_rows:,} that calibrate them, except with probability {100 * sets.failure:g} %; on these a set has "
+        f"{sets.mean_size:.2f} classes on average, and {percent(sets.empty)} are empty"
+    )
+
+
 def commonest_class(facts: Facts, score: Score | None) -> str | None:
     """Return the name of the commonest class among the rows that a score was measured on; None where it is not told."""
     if score is None or score.commonest is None:

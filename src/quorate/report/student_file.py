@@ -62,7 +62,8 @@ class TableColumn(Plain):
 
     `name`: its name. `holds`: what it holds in the public pool. `read_as`: "number", "category", "text", "date",
     "time", "duration" or "dropped"; None where it is read as it is. `comma`: whether the decimal mark of its numbers
-    may be a comma. `type`: the type of its cells there: "number", "truth value", "text", "date", "time", "duration",
+    may be a comma. `gaps`: true where a cell that is no number counts as missing, since the owner named the column
+    numeric. `type`: the type of its cells there: "number", "truth value", "text", "date", "time", "duration",
     "datetime", "datetime ZONE" or "missing"; None where an earlier version wrote the facts. `written`: how its cells
     are written, where the owner declared it.
     """
@@ -71,10 +72,11 @@ class TableColumn(Plain):
     holds: str
     read_as: str | None = None
     comma: bool = False
+    gaps: bool | None = None
     type: str | None = None
     written: Written | None = None
 
-    LEFT_OUT: ClassVar[tuple[str, ...]] = ("type", "written")
+    LEFT_OUT: ClassVar[tuple[str, ...]] = ("gaps", "type", "written")
 
     @property
     def cell_type(self) -> str:
@@ -90,6 +92,7 @@ class TableColumn(Plain):
         written = self.written or Written()
         ways = {
             "number": (
+                "what is no number counts as missing" if self.gaps else "",
                 "the decimal mark may be a comma" if self.comma else "",
                 f"the decimal mark is {written.decimal}" if written.decimal else "",
                 f"the mark of thousands is {written.thousands}" if written.thousands else "",

@@ -12,7 +12,7 @@ from quorate.report.facts import Facts
 from quorate.report.method import words_of
 from quorate.report.notation import columns, percent, shortened, visible
 from quorate.report.plain import Plain
-from quorate.report.sentences import baseline, calibrated, decides, expectation, scored
+from quorate.report.sentences import baseline, calibrated, decides, expectation, scored, sets_in_words
 
 NARROWEST = 40  #: columns; below that a table cannot be read
 _LABEL = 12  # columns of the first column
@@ -70,6 +70,7 @@ def render_text(facts: Facts, width: int = 80, *, outputs: Outputs | None = None
         *(("baseline", words) for words in (baseline(facts, facts.utility.student),) if words is not None),
         *(("decides", words) for words in (decides(facts),) if words is not None),
         *(("calibrated", words) for words in (calibrated(facts),) if words is not None),
+        *(("sets", words) for words in (sets_in_words(facts),) if words is not None),
         *(("expected", words) for words in (expectation(facts.utility),) if words is not None),
         *(("weak", words) for words in _weak(facts)),
         *(

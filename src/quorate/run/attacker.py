@@ -21,8 +21,8 @@ def attack_curve(event: Event, epsilon: float, delta: float, *, beside: Guarante
     say, the pairs of worlds are not told: they would be taken for what all of it leaves. Privacy: a function of the
     event, which is fixed before a private row is looked at.
     """
-    found = trade_off_of([(part * epsilon, price(event, part * epsilon)) for part in PARTS])
-    curve = AttackCurve(false_alarms=found.false_alarms, misses=found.misses)
+    trade_off = trade_off_of([(part * epsilon, price(event, part * epsilon)) for part in PARTS])
+    curve = AttackCurve(false_alarms=trade_off.false_alarms, misses=trade_off.misses)
     if beside is not None and (beside.epsilon > epsilon or beside.delta > delta):
         return curve
     return replace(curve, told_apart=worlds_told_apart_by(price(event, 0.0)), allowed=worlds_told_apart(epsilon, delta))

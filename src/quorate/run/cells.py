@@ -100,10 +100,10 @@ def as_the_column(X: Any, pool: Rows) -> Any:
 
 def frame_like(pool: Rows, parsed: dict[str, Any]) -> Rows:
     """Return a frame of the pool's library, with float64 and text columns alone."""
-    made = frame_of(parsed, kind(pool))
+    frame = frame_of(parsed, kind(pool))
     if kind(pool) == "pandas":
-        made.columns = pool.columns  # of which some may be no texts
-    return made
+        frame.columns = pool.columns  # of which some may be no texts
+    return frame
 
 
 def finite_rows(numbers: Any) -> NDArray[np.bool_]:
@@ -111,7 +111,7 @@ def finite_rows(numbers: Any) -> NDArray[np.bool_]:
     dense = not sparse.issparse(numbers)
     if dense:
         return np.asarray(np.isfinite(numbers).all(axis=1))
-    finite, each = np.ones(numbers.shape[0], dtype=bool), np.isfinite(numbers.data)
-    if not each.all():
-        finite[np.repeat(np.arange(numbers.shape[0]), np.diff(numbers.indptr))[~each]] = False
+    finite, finite_cells = np.ones(numbers.shape[0], dtype=bool), np.isfinite(numbers.data)
+    if not finite_cells.all():
+        finite[np.repeat(np.arange(numbers.shape[0]), np.diff(numbers.indptr))[~finite_cells]] = False
     return finite

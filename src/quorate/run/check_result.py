@@ -69,12 +69,12 @@ class CheckResult:
     @property
     def sound(self) -> bool:
         """Whether there is nothing to be careful about: a note alone is none."""
-        return all(each.severity is Severity.NOTE for each in self.cautions)
+        return all(caution.severity is Severity.NOTE for caution in self.cautions)
 
     def expecting(self, expected: Expected | None, commonest: float) -> CheckResult:
         """Return the same with what a rehearsal on labelled public rows says of the student."""
-        found = rehearsal_caution(expected, commonest)
-        heard = (found,) if found.applies else ()
+        caution = rehearsal_caution(expected, commonest)
+        heard = (caution,) if caution.applies else ()
         line = "not known: a shard has more rows than half of the labelled public ones"
         beside = f"{100 * commonest:.1f} %"
         if expected is not None:
@@ -86,7 +86,7 @@ class CheckResult:
             self,
             found={
                 **self.found,
-                "cautions": [*self.found.get("cautions", ()), *(each.tree() for each in heard)],
+                "cautions": [*self.found.get("cautions", ()), *(finding.tree() for finding in heard)],
                 "expected": None if expected is None else expected.tree(),
                 "commonest_class": round(commonest, 4),
             },
@@ -110,27 +110,27 @@ class CheckResult:
         return "\n".join((head, *(line for row in rows for line in row)))
 
     def _rows(self) -> Iterator[tuple[str, str]]:
-        found, words = self.found, self.words
+        facts, words = self.found, self.words
         yield from self.steps
-        if "classes" in found:
-            yield "classes", ", ".join(str(each) for each in found["classes"])
-        if "target_range" in found:
-            low, high = found["target_range"]
+        if "classes" in facts:
+            yield "classes", ", ".join(str(label) for label in facts["classes"])
+        if "target_range" in facts:
+            low, high = facts["target_range"]
             yield "predict", f"a number from {low:.15g} to {high:.15g}; a target beyond is taken as the nearer end"
-        yield from (("why", sentence) for sentence in found.get("why", ()))
-        if found.get("n_is_treated_as_public"):
-            units = plural(found["unit"])
+        yield from (("why", sentence) for sentence in facts.get("why", ()))
+        if facts.get("n_is_treated_as_public"):
+            units = plural(facts["unit"])
             read = f"the number of {units} was read off {words.private} and is treated as public"
             yield "note", f"{read}; {words.n_records} declares it"
-        if found.get("rows_are_treated_as_public"):
+        if facts.get("rows_are_treated_as_public"):
             yield "note", f"the number of private rows was read and is treated as public; {words.n_rows} declares it"
-        for each in self.cautions:
-            yield "note" if each.severity is Severity.NOTE else "caution", each.words
-        yield from (("note", note["message"]) for note in found.get("notes", ()))
+        for caution in self.cautions:
+            yield "note" if caution.severity is Severity.NOTE else "caution", caution.words
+        yield from (("note", note["message"]) for note in facts.get("notes", ()))
         yield from (("note", note.words) for note in self.private_notes.reveal())
         if (look := self.look.reveal()) is not None:
             yield from look.lines()
-        if found.get("seeded"):
+        if facts.get("seeded"):
             yield "WARNING", SEEDED_LINE
 
     def __str__(self) -> str:

@@ -65,10 +65,10 @@ def draw_distinct(schema: Schema, released: ReleasedMarginals | None, n_rows: in
     drawn = n_rows
     while True:
         pool = draw_rows(schema, released, drawn, key)
-        seen: set[bytes] = set()
+        digests: set[bytes] = set()
         for place, digest in enumerate(row_digests(pool[:drawn])):
-            seen.add(digest)
-            if len(seen) == n_rows:
+            digests.add(digest)
+            if len(digests) == n_rows:
                 return pool if place + 1 == drawn else draw_rows(schema, released, place + 1, key)
         if drawn == most:
             return pool

@@ -119,7 +119,7 @@ class Expected:
 
     def moved(self, by: float, *, scored_by: float = 0.0) -> Expected:
         """Return the same ranges about another accuracy, within [0, 1], and another value of the chosen score."""
-        accuracy, low, high = (min(1.0, max(0.0, each + by)) for each in (self.accuracy, self.low, self.high))
+        accuracy, low, high = (min(1.0, max(0.0, value + by)) for value in (self.accuracy, self.low, self.high))
         scored = None if self.scored is None else self.scored.moved(scored_by)
         return replace(self, accuracy=accuracy, low=low, high=high, scored=scored)
 

@@ -36,13 +36,13 @@ def hopeless(
 
 
 def _out_of_reach(mechanism: Mechanism, n_teachers: int, n_classes: int) -> str | None:
-    found = mechanism.answerable(n_teachers, n_classes)
-    if found.test is None or found.largest is None or not found.hopeless:
+    reach = mechanism.answerable(n_teachers, n_classes)
+    if reach.test is None or reach.largest is None or not reach.hopeless:
         return None
-    what = "votes for one class" if found.test.statistic == "largest count" else "distance to instability"
+    what = "votes for one class" if reach.test.statistic == "largest count" else "distance to instability"
     return (
-        f"{type(mechanism).__name__} answers from about {found.test.threshold:,.0f} on ({what}), and where all of "
-        f"{several(n_teachers, 'teacher')} agree it is {found.largest:,}: no query is likely to be answered, and the "
+        f"{type(mechanism).__name__} answers from about {reach.test.threshold:,.0f} on ({what}), and where all of "
+        f"{several(n_teachers, 'teacher')} agree it is {reach.largest:,}: no query is likely to be answered, and the "
         f"budget would be spent. Raise {named('epsilon')}, bring more private rows, take fewer answers, or leave the "
         f"mechanism to the recipe ({named('mechanism', 'auto')})"
     )
@@ -58,7 +58,7 @@ def _drowned(mechanism: Mechanism, n_teachers: int, n_queries: int) -> str:
 
 def is_hopeless(considered: Sequence[Finding]) -> bool:
     """Whether it was found that nothing can be answered."""
-    return any(each.code == NOTHING_CAN_BE_ANSWERED and each.applies for each in considered)
+    return any(finding.code == NOTHING_CAN_BE_ANSWERED and finding.applies for finding in considered)
 
 
 def refuse_hopeless(considered: Sequence[Finding], *, unless: str = "") -> None:
@@ -76,8 +76,8 @@ def refuse_hopeless(considered: Sequence[Finding], *, unless: str = "") -> None:
     InvalidParameter
         With what is out of reach, and how to go on regardless.
     """
-    for each in considered:
-        if each.code == NOTHING_CAN_BE_ANSWERED and each.applies:
+    for finding in considered:
+        if finding.code == NOTHING_CAN_BE_ANSWERED and finding.applies:
             raise InvalidParameter(
-                f"nothing was spent: {each.words}. To go on all the same: {unless or named('allow_hopeless', True)}"
+                f"nothing was spent: {finding.words}. To go on all the same: {unless or named('allow_hopeless', True)}"
             )

@@ -85,12 +85,12 @@ def check_of(
     `chosen`: which method it is, and why. `notes`, `cautions`: from public facts alone. `private_notes`, `look`: for
     the owner of the rows alone. `words`: how things are named.
     """
-    found, steps = method.check(task)
+    facts, steps = method.check(task)
     if chosen is not None:
-        found, steps = {**found, "why_method": chosen.why}, [("method", chosen.in_words), *steps]
-    listed = {"notes": [each.tree() for each in notes], "cautions": [each.tree() for each in cautions]}
+        facts, steps = {**facts, "why_method": chosen.why}, [("method", chosen.in_words), *steps]
+    listed = {"notes": [finding.tree() for finding in notes], "cautions": [finding.tree() for finding in cautions]}
     return CheckResult(
-        found={**found, **listed},
+        found={**facts, **listed},
         steps=tuple(steps),
         cautions=tuple(cautions),
         private_notes=Secret(()) if private_notes is None else private_notes,

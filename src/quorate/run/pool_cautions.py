@@ -61,26 +61,26 @@ def pool_cautions(pool: Rows, name: str, *, kinds: ColumnKinds | None = None) ->
     ['columns-of-dates', 'columns-of-distinct-texts']
     """
     if not is_frame(pool):
-        return tuple(made([], name) for made in (_dates, _distinct, _commas, _marks, _mostly, _unread))
+        return tuple(caution_of([], name) for caution_of in (_dates, _distinct, _commas, _marks, _mostly, _unread))
     kinds = kinds or ColumnKinds()
     looked = {name for name, as_kind in kinds.kinds.items() if as_kind not in ("category", "dropped")} | kinds.asked
-    dates = [each for each in date_like(pool) if each not in looked]
-    marks = [each for each in numbers_with_marks(pool) if each not in looked]
+    dates = [name for name in date_like(pool) if name not in looked]
+    marks = [name for name in numbers_with_marks(pool) if name not in looked]
     rare = [*without_frequent_texts(pool), *kinds.of("dropped")] if len(pool) >= FEWEST_ROWS else []
     ids = likely_units(pool)  # asked about by another caution, where nobody is the unit
-    mostly = [each for each in mostly_numbers(pool) if each.column not in looked | {*dates, *marks}]
-    unread = [each for each in not_numbers(pool, kinds) if each.column in kinds.asked]
+    mostly = [entries for entries in mostly_numbers(pool) if entries.column not in looked | {*dates, *marks}]
+    unread = [entries for entries in not_numbers(pool, kinds) if entries.column in kinds.asked]
     rare = [
-        each
-        for each in dict.fromkeys(rare)
-        if each not in looked | {*dates, *marks, *ids, *(of.column for of in mostly)}
+        name
+        for name in dict.fromkeys(rare)
+        if name not in looked | {*dates, *marks, *ids, *(of.column for of in mostly)}
     ]
-    commas = [each for each in kinds.kinds if each in kinds.commas - kinds.asked]
-    images = [each for each in image_columns(pool) if each in rare]
+    commas = [name for name in kinds.kinds if name in kinds.commas - kinds.asked]
+    images = [name for name in image_columns(pool) if name in rare]
     return (
         _dates(dates, name),
         _distinct(
-            rare, name, images, repeating=[each for each, apart in tell_rows_apart(pool, rare).items() if not apart]
+            rare, name, images, repeating=[name for name, apart in tell_rows_apart(pool, rare).items() if not apart]
         ),
         _commas(commas, name),
         _marks(marks, name),
@@ -182,7 +182,7 @@ def mostly_numbers(pool: Rows) -> list[OtherEntries]:
     >>> mostly_numbers(polars.DataFrame({"crp": crp, "room": [f"{i}{'AB'[i % 2]}" for i in range(100)]}))
     [OtherEntries(column='crp', numbers=0.7, some=('<0.5',), written=())]
     """
-    found = []
+    mixed = []
     for place, (name, family) in enumerate(families(pool).items()):
         if family != "text":
             continue
@@ -194,12 +194,12 @@ def mostly_numbers(pool: Rows) -> list[OtherEntries]:
         as_meant = len(numbers) + len(marked.keys() & others)
         if marked and as_meant >= NEARLY_ALL * len(counts) and as_meant > FEW_NUMBERS:
             written = tuple(sorted(set(marked.values())))
-            found.append(OtherEntries(name, share, _some(counts, marked), written))
+            mixed.append(OtherEntries(name, share, _some(counts, marked), written))
         elif others and len(numbers) > FEW_NUMBERS and share >= MOST:
             censored = sum(counts[text] for text in others if _CENSORED.match(text.strip()))
             if share >= NEARLY_ALL or len(others) <= FEW_OTHERS or share + censored / counts.total() >= NEARLY_ALL:
-                found.append(OtherEntries(name, share, _some(counts, others)))
-    return found
+                mixed.append(OtherEntries(name, share, _some(counts, others)))
+    return mixed
 
 
 def not_numbers(pool: Rows, kinds: ColumnKinds) -> list[OtherEntries]:
@@ -212,7 +212,7 @@ def not_numbers(pool: Rows, kinds: ColumnKinds) -> list[OtherEntries]:
     >>> not_numbers(pool, ColumnKinds({"crp": "number"}, asked=frozenset({"crp"})))
     [OtherEntries(column='crp', numbers=0.5, some=('trace',), written=())]
     """
-    found = []
+    mixed = []
     for place, (name, family) in enumerate(families(pool).items()):
         if family != "text" or kinds.kinds.get(name) != "number":
             continue
@@ -221,8 +221,8 @@ def not_numbers(pool: Rows, kinds: ColumnKinds) -> list[OtherEntries]:
         numbers = sum(times for text, times in counts.items() if text not in unread)
         others = [text for text in counts if text in unread and text.strip().lower() not in MISSING_MARKS]
         if others:
-            found.append(OtherEntries(name, numbers / counts.total(), _some(counts, others)))
-    return found
+            mixed.append(OtherEntries(name, numbers / counts.total(), _some(counts, others)))
+    return mixed
 
 
 def _plain(text: str) -> float:
@@ -358,8 +358,8 @@ def _marks(names: list[str], pool: str) -> Finding:
 
 def _mostly(columns_: Sequence[OtherEntries], pool: str) -> Finding:
     words = (
-        f"most entries of {in_words([each.column for each in columns_])} of {pool} are numbers, and each is taken as a "
-        f"word of its own, since not all are plain ones: {'; '.join(each.words for each in columns_)}. Write plain "
+        f"most entries of {in_words([item.column for item in columns_])} of {pool} are numbers, and each is taken as a "
+        f"word of its own, since not all are plain ones: {'; '.join(item.words for item in columns_)}. Write plain "
         "numbers (12.5) in all tables; in a folder [data] missing lists what stands for a missing value"
     )
     return caution(MOSTLY_NUMBERS, Severity.WARNING, words if columns_ else None)
@@ -367,7 +367,7 @@ def _mostly(columns_: Sequence[OtherEntries], pool: str) -> Finding:
 
 def _unread(columns_: Sequence[OtherEntries], pool: str) -> Finding:
     words = (
-        f"entries of {in_words([each.column for each in columns_])} of {pool} are no numbers and count as missing, "
-        f"there and in the private table: {'; '.join(each.words for each in columns_)}"
+        f"entries of {in_words([item.column for item in columns_])} of {pool} are no numbers and count as missing, "
+        f"there and in the private table: {'; '.join(item.words for item in columns_)}"
     )
     return caution(ENTRIES_LOST, Severity.WARNING, words if columns_ else None)

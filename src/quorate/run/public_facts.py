@@ -79,7 +79,7 @@ class PublicFacts:
     @property
     def rows(self) -> int | None:
         """Rows that all teachers share: at least one for each unit; None where neither number is known."""
-        known = [each for each in (self.n_rows, self.n_records) if each is not None]
+        known = [number for number in (self.n_rows, self.n_records) if number is not None]
         return max(known, default=None)
 
     def __post_init__(self) -> None:

@@ -63,17 +63,17 @@ def choose_relation(wish: object, *, n_was_read: bool, held: Change | None, unit
     >>> choose_relation("auto", n_was_read=False, held="replace", unit="person").why
     "the ledger's earlier charges hold for replacing one person by another"
     """
-    asked = one_of("neighbours", wish, NEIGHBOURS)
+    chosen = one_of("neighbours", wish, NEIGHBOURS)
     held_words = "" if held is None or held == "stated" else Neighbouring.of(held, unit).changing
     if n_was_read:
         number = f"the number of {plural(unit)} is read off the data"
-        if asked == "add-or-remove":
+        if chosen == "add-or-remove":
             raise InvalidParameter(
-                f'{named("neighbours")} must be "auto" or "replace" where {number}, got {asked!r}: with one {unit} '
+                f'{named("neighbours")} must be "auto" or "replace" where {number}, got {chosen!r}: with one {unit} '
                 f"more or less it would be another. Declare it with {named('n_records')}, or leave "
                 f"{named('neighbours')} out",
                 parameter="neighbours",
-                got=asked,
+                got=chosen,
             )
         if held == "add-or-remove":
             raise PreconditionFailed(
@@ -82,13 +82,13 @@ def choose_relation(wish: object, *, n_was_read: bool, held: Change | None, unit
             )
         return ChosenRelation(noise="replace", charged="replace", both=False, why=number)
     fixed: Relation | None = "add-or-remove" if held == "add-or-remove" else "replace" if held == "replace" else None
-    if asked == "auto":
+    if chosen == "auto":
         if fixed is None:
             why = f"the number of {plural(unit)} is declared"
             return ChosenRelation(noise="add-or-remove", charged="add-or-remove", both=True, why=why)
         why = f"the ledger's earlier charges hold for {held_words}"
         return ChosenRelation(noise=fixed, charged=fixed, both=True, why=why)
-    noise: Relation = "add-or-remove" if asked == "add-or-remove" else "replace"
+    noise: Relation = "add-or-remove" if chosen == "add-or-remove" else "replace"
     why = "it was asked for"
     if fixed not in (None, noise):
         wished = Neighbouring.of(noise, unit).changing

@@ -111,46 +111,46 @@ def note_on_shared_ids(
 
 def notes_on_cells(rows: Rows, pool: Rows, kinds: ColumnKinds, *, private: str, public: str) -> Iterator[Finding]:
     """Yield where private cells say nothing to who knows the public ones."""
-    found = unlike_cells(rows, pool, kinds).reveal()
-    if found.empty:
+    cells = unlike_cells(rows, pool, kinds).reveal()
+    if cells.empty:
         yield note(
             "private-columns-are-empty",
-            f"every cell is missing, or could not be read, in {in_words(list(found.empty))} of {private}, though not "
+            f"every cell is missing, or could not be read, in {in_words(list(cells.empty))} of {private}, though not "
             f"in {public}: nothing is learned from that, though the public rows have it",
         )
-    if found.respelled:
+    if cells.respelled:
         yield note(
             "private-entries-are-spelled-otherwise",
-            f"entries of {in_words(list(found.respelled))} of {private} are those of {public} but for case, for blanks "
+            f"entries of {in_words(list(cells.respelled))} of {private} are those of {public} but for case, for blanks "
             "or for the form of Unicode: they differ, so that they are other entries, and what they say is lost. Write "
             "them in the same way in both",
         )
-    if found.foreign:
+    if cells.foreign:
         yield note(
             "private-words-are-unknown",
-            f"{private} and {public} have nothing in common in {in_words(list(found.foreign))}: what is learned of it "
+            f"{private} and {public} have nothing in common in {in_words(list(cells.foreign))}: what is learned of it "
             "tells nothing about public rows. See that both are written in the same way",
         )
-    if found.blank > TOLERATED * n_rows(rows):
-        share = "every row" if found.blank == n_rows(rows) else f"more than {TOLERATED:.0%} of the rows"
+    if cells.blank > TOLERATED * n_rows(rows):
+        share = "every row" if cells.blank == n_rows(rows) else f"more than {TOLERATED:.0%} of the rows"
         yield note(
             "private-rows-are-blank",
-            f"{share} of {private} hold{'s' * (found.blank == n_rows(rows))} 0 alone, as an image does that is missing "
+            f"{share} of {private} hold{'s' * (cells.blank == n_rows(rows))} 0 alone, as an image does that is missing "
             f"or could not be read; no row of {public} does. See that the files are where the table says",
         )
 
 
 def notes_on_scales(rows: Rows, pool: Rows, *, private: str, public: str) -> Iterator[Finding]:
     """Yield where a scaler that was fitted on all private rows may have been at work, which voids the guarantee."""
-    found = compared_scales(rows, pool).reveal()
-    if found.fitted:
+    scales = compared_scales(rows, pool).reveal()
+    if scales.fitted:
         yield note(
             "private-columns-were-scaled",
             f"{private} looks scaled by what was fitted on all of its rows, and {public} {_verb(public)} not: "
-            f"{in_words(list(found.fitted))}. Such a step carries every row into every shard, and the guarantee does "
+            f"{in_words(list(scales.fitted))}. Such a step carries every row into every shard, and the guarantee does "
             "not cover it. Give the columns as they were, and put the step into the teacher (a Pipeline)",
         )
-    other = [name for name in found.differing if name not in found.fitted]
+    other = [name for name in scales.differing if name not in scales.fitted]
     if other:
         yield note(
             "columns-on-other-scales",

@@ -39,10 +39,10 @@ def allowed_memory(wish: int | None) -> int:
     """
     if wish is not None:
         return wish
-    there = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     with suppress(OSError, ValueError):  # no such file, or "max"
-        there = min(there, int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
-    return there // 4
+        memory = min(memory, int(Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii")))
+    return memory // 4
 
 
 class Threads:

@@ -128,9 +128,9 @@ class Schema:
     def _units(self) -> dict[int, tuple[float, float]]:
         """Mean and spread of the number columns that the encoder scales, by their place in the pool."""
         read = self.kinds(take(self.pool, [0]))
-        names, there = columns(read), {name: at for at, name in enumerate(columns(self.pool) or ())}
-        found = public_units(self.encoder, read)
-        return found if names is None else {there[names[at]]: unit for at, unit in found.items()}
+        names, places = columns(read), {name: at for at, name in enumerate(columns(self.pool) or ())}
+        units = public_units(self.encoder, read)
+        return units if names is None else {places[names[at]]: unit for at, unit in units.items()}
 
     @classmethod
     def without_pool(cls, X: Any, declared: Any = None, dialect: Dialect = PLAIN) -> Schema:
@@ -285,30 +285,30 @@ class Schema:
         if not (numbers := [name for name in self.kinds.of("number") if name in texts_]):
             return {}
         read = self.kinds(rows)
-        there = {name: at for at, name in enumerate(columns(read) or ())}
+        places = {name: at for at, name in enumerate(columns(read) or ())}
         lost = {}
         for name in numbers:
             cells = texts(column_of(rows, texts_[name]))
             present = np.array([(cell or "na").strip().lower() not in MISSING_MARKS for cell in cells], dtype=np.bool_)
-            lost[texts_[name]] = int((np.isnan(doubles(column_of(read, there[name]))) & present).sum())
+            lost[texts_[name]] = int((np.isnan(doubles(column_of(read, places[name]))) & present).sum())
         return lost
 
     def _texts(
         self, words: list[str | None], cells: list[Any], as_kind: str | None, *, needed: bool
     ) -> tuple[list[Any], NDArray[np.bool_]]:
         """Return the words of a text column, and which of its cells its kind can read, or are missing."""
-        fits = np.array([found is not None and UNREADABLE not in found for found in words], dtype=bool)
+        fits = np.array([word is not None and UNREADABLE not in word for word in words], dtype=bool)
         if as_kind in ("date", "time"):  # what stands for a missing number may be any text, and a date is a date
             fits &= np.isfinite(np.array(each(time_reader(as_kind, self.kinds.dialect.date), words), dtype=np.float64))
         missing = np.array([is_missing(cell) and not needed for cell in cells], dtype=bool)
         return words, fits | missing
 
 
-def _kinds(pool: Rows, text: Sequence[str], given: GivenKinds | None) -> ColumnKinds:
+def _kinds(pool: Rows, text: Sequence[str], declared: GivenKinds | None) -> ColumnKinds:
     """Ask the rule, with the columns that were named for the method among those of running text."""
-    given = given or GivenKinds()
-    more = tuple(name for name in text if name not in given.text)
-    return column_kinds(pool, replace(given, text=(*given.text, *more)))
+    declared = declared or GivenKinds()
+    more = tuple(name for name in text if name not in declared.text)
+    return column_kinds(pool, replace(declared, text=(*declared.text, *more)))
 
 
 def _is_sparse(X: Any) -> bool:

@@ -16,10 +16,11 @@ from quorate.data.columns import column
 from quorate.data.rows import columns, is_frame, kind, n_rows, width
 from quorate.errors import InvalidParameter
 from quorate.report import ColumnImportance, Facts, Score
+from quorate.report.findings import PredictionSets
 from quorate.report.utility import ChosenScore, OperatingPoint, Ranking
 from quorate.students.decision_threshold import decides_from, threshold_in_use
+from quorate.students.prediction_sets import Calibration, promised
 from quorate.students.scores import ScoredRows, default_scoring
-from quorate.students.temperature import Temperature
 from quorate.types import FloatArray
 
 CURVE = 60  # points of a curve, at most
@@ -51,13 +52,13 @@ def score(
     counts = np.bincount(truth, minlength=len(classes))
     chosen = scoring or default_scoring(shares or (counts / max(len(truth), 1)).tolist())
     predicted = np.asarray(list(classes))[scored.predicted]
-    found = score_predictions(predicted, labels, classes)
+    counted = score_predictions(predicted, labels, classes)
     return Score(
-        n_rows=found.n_rows,
-        accuracy=found.accuracy,
-        balanced_accuracy=found.balanced_accuracy,
-        recall=found.recall,
-        class_rows=found.class_rows,
+        n_rows=counted.n_rows,
+        accuracy=counted.accuracy,
+        balanced_accuracy=counted.balanced_accuracy,
+        recall=counted.recall,
+        class_rows=counted.class_rows,
         chosen=_chosen(scored, chosen),
         ranking=_ranking(scored, threshold_in_use(moved or decides_from(student), classes[scored.positive])),
     )
@@ -136,11 +137,24 @@ def _with_column(rows: Any, place: int, turned: Any) -> Any:
     return others.tocsr() if kind(rows) == "sparse" else others
 
 
-def with_temperature(made: Facts, temperature: Temperature | None) -> Facts:
-    """Return facts that tell what the scores of a published model were divided by, where they were."""
-    if temperature is None or made.fitted is None:
+def with_calibration(made: Facts, calibration: Calibration | None) -> Facts:
+    """Return facts that tell what labelled public rows say of a published model, where they were asked."""
+    if calibration is None or made.fitted is None:
         return made
-    fitted = replace(made.fitted, temperature=temperature.value, calibration_rows=temperature.n_rows)
+    temperature, limits = calibration.temperature, calibration.limits
+    promise = promised(limits.n_rows)
+    sets = PredictionSets(
+        n_rows=limits.n_rows,
+        scores=limits.scores,
+        coverage=promise.coverage,
+        slack=promise.slack,
+        failure=promise.failure,
+        mean_size=calibration.mean_size,
+        empty=calibration.empty,
+    )
+    fitted = replace(
+        made.fitted, temperature=temperature.value, calibration_rows=temperature.n_rows, prediction_sets=sets
+    )
     return replace(made, fitted=fitted)
 
 
@@ -160,8 +174,8 @@ def _ranking(scored: ScoredRows, threshold: float) -> Ranking | None:
     area, precision = scored.score("roc_auc"), scored.score("average_precision")
     if scored.n_classes != 2 or scored.probabilities is None or area is None or precision is None:
         return None
-    told, truth = scored.probabilities[:, scored.positive], scored.truth == scored.positive
-    points = _operating_points(told, truth)
+    probabilities, truth = scored.probabilities[:, scored.positive], scored.truth == scored.positive
+    points = _operating_points(probabilities, truth)
     spread = [point.false_alarms + point.recall for point in points]  # even along the ROC curve
     curve = _nearest(points, spread, np.linspace(0, 2, CURVE).tolist())
     table = _nearest(points, [point.flagged for point in points], FLAGGED)
@@ -176,17 +190,17 @@ def _ranking(scored: ScoredRows, threshold: float) -> Ranking | None:
     )
 
 
-def _operating_points(told: FloatArray, truth: Any) -> list[OperatingPoint]:
+def _operating_points(probabilities: FloatArray, truth: Any) -> list[OperatingPoint]:
     """Return what each threshold does at which another row is flagged, the strictest first."""
-    order = np.argsort(-told, kind="stable")
-    told, truth = told[order], truth[order]
-    last = np.flatnonzero(np.append(told[:-1] != told[1:], True))
+    order = np.argsort(-probabilities, kind="stable")
+    probabilities, truth = probabilities[order], truth[order]
+    last = np.flatnonzero(np.append(probabilities[:-1] != probabilities[1:], True))
     right = np.cumsum(truth)[last]
     flagged = last + 1
     n, n_positive = len(truth), int(truth.sum())
     return [
         OperatingPoint(
-            threshold=float(told[place]),
+            threshold=float(probabilities[place]),
             flagged=float(count / n),
             precision=float(hits / count),
             recall=float(hits / n_positive),

@@ -24,7 +24,7 @@ from quorate.errors import PreconditionFailed, SeededNoiseRefused
 from quorate.folder.batch import load_run
 from quorate.folder.folder import RunFolder
 from quorate.folder.loaded import LoadedRun
-from quorate.folder.online import open_run, tell
+from quorate.folder.online import open_run, publish_answers
 from quorate.folder.opened_student import student_from
 from quorate.folder.published import STUDENT, read_facts, read_published
 from quorate.folder.settings import Settings, settings_of
@@ -148,7 +148,7 @@ def opened(
         verified_at = _verified(ledger, clock)
         ensemble = open_run(run, ledger, watch)
         online = ensemble.answers
-        tell(run, ledger, online.reservation)  # of what a service that was killed had answered
+        publish_answers(run, ledger, online.reservation)  # of what a service that was killed had answered
         if online.left:  # where nothing is, no teacher's file is opened
             check_models(folder)
             ensemble.teachers()
@@ -169,7 +169,7 @@ def opened(
         common |= {"verified_at": verified_at, "history": history}
         yield Served(method="votes", answers=answers, features=features, **common)
         if ledger.healthy and ledger.head.sequence > before:
-            tell(run, ledger, online.reservation)
+            publish_answers(run, ledger, online.reservation)
 
 
 def _direct(

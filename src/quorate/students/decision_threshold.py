@@ -121,8 +121,8 @@ def with_threshold(
         assert shares is not None  # noqa: S101 - or it was refused
         threshold = shares[positive]
     else:
-        told = class_probabilities(model, pool, list(classes))[:, positive]
-        threshold = threshold_of(rule, told, None if shares is None else shares[positive])
+        probabilities = class_probabilities(model, pool, list(classes))[:, positive]
+        threshold = threshold_of(rule, probabilities, None if shares is None else shares[positive])
     return model if threshold is None else _predicting_from(model, threshold, classes[positive])
 
 

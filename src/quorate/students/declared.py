@@ -158,7 +158,7 @@ def class_probabilities(student: Any, X: Any, classes: Sequence[Any]) -> FloatAr
 
 def spread(seen: FloatArray, seen_classes: NDArray[Any], classes: Sequence[Any]) -> FloatArray:
     """Put columns for `seen_classes` where the declared classes have them."""
-    place = {each: column for column, each in enumerate(classes)}
+    place = {label: column for column, label in enumerate(classes)}
     everywhere = np.zeros((len(seen), len(place)))
-    everywhere[:, [place[each] for each in seen_classes.tolist()]] = seen
+    everywhere[:, [place[label] for label in seen_classes.tolist()]] = seen
     return everywhere

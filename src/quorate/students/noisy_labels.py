@@ -91,17 +91,17 @@ class CountNoise:
         return log_p, slopes
 
     def _block(self, shares: FloatArray, codes: IntArray) -> tuple[FloatArray, FloatArray]:
-        each, n_classes = np.arange(len(codes)), shares.shape[1]
+        rows, n_classes = np.arange(len(codes)), shares.shape[1]
         ties = np.where(np.arange(n_classes) > codes[:, None], 0.5, -0.5)
-        lead = (self.n_teachers * (shares[each, codes][:, None] - shares) + ties) / self.scale
+        lead = (self.n_teachers * (shares[rows, codes][:, None] - shares) + ties) / self.scale
         log_f, hazard = self.log_distribution(lead[:, :, None] + self.nodes)
-        log_f[each, codes], hazard[each, codes] = 0.0, 0.0
+        log_f[rows, codes], hazard[rows, codes] = 0.0, 0.0
         log_terms = log_f.sum(axis=1) + self.log_weights
         top = log_terms.max(axis=1, keepdims=True)
         terms = np.exp(log_terms - top)
         total = terms.sum(axis=1)
         slopes = -np.einsum("nct,nt->nc", hazard, terms / total[:, None]) * (self.n_teachers / self.scale)
-        slopes[each, codes] = -slopes.sum(axis=1)
+        slopes[rows, codes] = -slopes.sum(axis=1)
         return np.log(total) + top[:, 0], slopes
 
 

@@ -143,12 +143,12 @@ class PromptStudent:
         texts, codes = zip(*self.examples, strict=True) if self.examples else ((), ())
         asking = ChatVoter(endpoint, self.prompt, texts, codes, "random", len(texts), 0)
         replies = asking.replies(row_texts(X, text=self.prompt.text))
-        failed = [each for each in replies if isinstance(each, Unanswered)]
+        failed = [reply for reply in replies if isinstance(reply, Unanswered)]
         if failed and len(failed) == len(replies):
             raise PreconditionFailed(f"the endpoint {endpoint.url} gave no class for any row: {failed[0]}")
-        found = np.empty(len(replies), dtype=object)
-        found[:] = [None if isinstance(each, Unanswered) else self.classes[each] for each in replies]
-        return found
+        classes = np.empty(len(replies), dtype=object)
+        classes[:] = [None if isinstance(reply, Unanswered) else self.classes[reply] for reply in replies]
+        return classes
 
     def to_json(self) -> str:
         """Return it as JSON, with its guarantee."""
@@ -177,7 +177,7 @@ class PromptStudent:
                 raise ValueError  # noqa: TRY301
             classes = check_classes(content["classes"])
             place = {label: code for code, label in enumerate(classes)}
-            examples = tuple((str(each["row"]), place[each["label"]]) for each in content["examples"])
+            examples = tuple((str(example["row"]), place[example["label"]]) for example in content["examples"])
             prompt = Prompt(names_of(classes), content["instruction"], content["text"])
             return cls(prompt, classes, examples, Guarantee.from_json(json.dumps(content["guarantee"])))
         except (ValueError, KeyError, TypeError, AttributeError):

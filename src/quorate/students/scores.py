@@ -170,22 +170,22 @@ class ScoredRows:
         """
         codes = {name: code for code, name in enumerate(classes)}
         predicted = np.array([codes[name] for name in np.asarray(model.predict(X)).tolist()], dtype=np.int64)
-        seen = shares or np.bincount(truth, minlength=len(classes)).tolist()
+        shares_ = shares or np.bincount(truth, minlength=len(classes)).tolist()
         return cls(
             truth=np.asarray(truth),
             predicted=predicted,
             probabilities=probabilities_of(model, X, classes),
             n_classes=len(classes),
-            positive=rarer(seen) if len(classes) == 2 else 0,
+            positive=rarer(shares_) if len(classes) == 2 else 0,
         )
 
     def rows(self, chosen: IntArray) -> ScoredRows:
         """Return some of the rows."""
-        told = self.probabilities
+        probabilities = self.probabilities
         return ScoredRows(
             truth=self.truth[chosen],
             predicted=self.predicted[chosen],
-            probabilities=None if told is None else told[chosen],
+            probabilities=None if probabilities is None else probabilities[chosen],
             n_classes=self.n_classes,
             positive=self.positive,
         )
@@ -212,8 +212,8 @@ class ScoredRows:
         from sklearn import metrics
 
         function = metrics.roc_auc_score if scoring == "roc_auc" else metrics.average_precision_score
-        asked = [self.positive] if self.n_classes == 2 else present.tolist()
-        return float(np.mean([function(self.truth == code, self.probabilities[:, code]) for code in asked]))
+        codes = [self.positive] if self.n_classes == 2 else present.tolist()
+        return float(np.mean([function(self.truth == code, self.probabilities[:, code]) for code in codes]))
 
     def baseline(self, scoring: str) -> float | None:
         """Return what the same score is for always saying the commonest class, with the shares of these rows."""
@@ -243,14 +243,16 @@ class ScoredRows:
     def _f1(self, present: NDArray[Any]) -> float:
         from sklearn.metrics import f1_score
 
-        asked = [self.positive] if self.n_classes == 2 else present.tolist()
-        return float(f1_score(self.truth, self.predicted, labels=asked, average="macro", zero_division=0.0))
+        codes = [self.positive] if self.n_classes == 2 else present.tolist()
+        return float(f1_score(self.truth, self.predicted, labels=codes, average="macro", zero_division=0.0))
 
     def _log_loss(self, probabilities: FloatArray) -> float:
         from sklearn.metrics import log_loss
 
-        told = np.clip(probabilities, np.finfo(np.float64).eps, None)
-        return float(log_loss(self.truth, told / told.sum(axis=1, keepdims=True), labels=np.arange(self.n_classes)))
+        clipped = np.clip(probabilities, np.finfo(np.float64).eps, None)
+        return float(
+            log_loss(self.truth, clipped / clipped.sum(axis=1, keepdims=True), labels=np.arange(self.n_classes))
+        )
 
 
 def check_scoring(given: str | None, name: str = "scoring") -> str | None:

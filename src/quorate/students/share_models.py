@@ -141,7 +141,7 @@ class TreeShares:
         return Pipeline([*of_arrays(steps), ("shares", last)])
 
     def _mean(self, points: FloatArray) -> FloatArray:
-        return np.column_stack([each.predict(points) for each in self.regressors])
+        return np.column_stack([regressor.predict(points) for regressor in self.regressors])
 
 
 _SETTINGS: dict[str, Any] = {
@@ -172,5 +172,5 @@ def fit_tree_shares(X: Any, shares: FloatArray, *, geometry: PoolCoordinates) ->
 
     check_shares(X, shares)
     points = dense(geometry.project(X))
-    fitted = (HistGradientBoostingRegressor(**_SETTINGS).fit(points, each) for each in shares.T)
+    fitted = (HistGradientBoostingRegressor(**_SETTINGS).fit(points, of_class) for of_class in shares.T)
     return TreeShares(geometry, tuple(fitted))

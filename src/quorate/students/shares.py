@@ -143,10 +143,10 @@ def most_probable(X: Any, loss: Loss, *, n_classes: int, geometry: PoolCoordinat
         gradient = np.column_stack([slopes.sum(axis=0), standard.pull_back(rows, slopes)]) + theta / PRIOR_VARIANCE
         return value + 0.5 * float(np.sum(theta**2)) / PRIOR_VARIANCE, (gradient @ units.T).ravel()
 
-    found = optimize.minimize(
+    solution = optimize.minimize(
         objective, nothing.ravel(), jac=True, method="L-BFGS-B", options={"maxiter": MAX_ITERATIONS, "maxcor": 20}
     )
-    theta = found.x.reshape(n_classes, -1) @ units
+    theta = solution.x.reshape(n_classes, -1) @ units
     return VoteShares(geometry, theta[:, 1:], theta[:, 0])
 
 

@@ -23,8 +23,8 @@ from quorate.errors import InvalidParameter
 from quorate.students.declared import last_step, spread
 from quorate.types import IntArray
 
-#: Rows with labels, below which the temperature would say more of these rows than of the model.
-FEWEST: Final = 50
+#: Rows with labels: half of them fit the temperature, which with fewer would say more of these rows than of the model.
+FEWEST: Final = 100
 
 _FURTHEST = 20.0  # T is looked for within [1/20, 20]: rows that a model has all right would ask for certainty
 _LEAST = 1e-300  # probability whose logarithm is taken
@@ -45,7 +45,7 @@ def require_temperature(model: Any, n_rows: int, *, name: str) -> None:
     """Refuse what no temperature can be fitted to; `n_rows`: with labels. `name`: what gave them, as its user knows it.
 
     Raises InvalidParameter if the model has no scores to divide, with what calibrates it instead; or there are fewer
-    than 50 rows.
+    than 100 rows.
     """
     from sklearn.dummy import DummyClassifier
     from sklearn.linear_model import LogisticRegression
@@ -61,13 +61,14 @@ def require_temperature(model: Any, n_rows: int, *, name: str) -> None:
 
 
 def require_rows(n_rows: int, *, name: str) -> None:
-    """Refuse fewer than 50 rows with labels; `name`: what gave them, as its user knows it.
+    """Refuse fewer than 100 rows with labels; `name`: what gave them, as its user knows it.
 
     Raises InvalidParameter.
     """
     if n_rows < FEWEST:
         raise InvalidParameter(
-            f"{name} got {n_rows} rows, and a temperature needs at least {FEWEST}; give more rows, or leave it out"
+            f"{name} got {n_rows} rows, and needs at least {FEWEST}: one half fits the temperature, the other "
+            "prediction sets; give more rows, or leave it out"
         )
 
 

@@ -185,7 +185,7 @@ def best_of(simple: str, rivals: Sequence[str], forms: Mapping[str, Form], X: An
         return errors_by_folds(lambda rows, shares: fit(rows, shares, known), projected[geometry], noisy)
 
     of_simple = errors(simple)
-    gains = [gain(of_simple, errors(each)) for each in rivals]
+    gains = [gain(of_simple, errors(rival)) for rival in rivals]
     best = int(np.argmax(gains))
     return rivals[best] if gains[best] > 0 else simple
 

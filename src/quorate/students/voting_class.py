@@ -81,13 +81,13 @@ class VotingClass(EstimatorStudent):
         if data.released.holds_values and len(data.answered):
             codes = VoteShareStudent().model(data, data.points)(data.points).argmax(axis=1)
             rows = np.arange(len(codes))
-        seen, seed = take(data.pool, rows), data.estimator_seed
+        known, seed = take(data.pool, rows), data.estimator_seed
         try:
-            return fit_student(self._boosted({"n_estimators": rounds}), seen, codes, data.classes, seed=seed)
+            return fit_student(self._boosted({"n_estimators": rounds}), known, codes, data.classes, seed=seed)
         except ValueError as error:
             if "worse than random" not in str(error):
                 raise
-            return fit_student(super().learner, seen, codes, data.classes, seed=seed)
+            return fit_student(super().learner, known, codes, data.classes, seed=seed)
 
     def _boosted(self, rounds: dict[str, int]) -> Any:
         from sklearn.ensemble import AdaBoostClassifier

@@ -74,7 +74,7 @@ class OpenEnsemble:
         back, or the endpoint of teachers that are prompts is gone; BudgetExhausted if fewer answers are left than there
         are new rows, or the mechanism is closed. Nothing is drawn then.
         """
-        seen = self.view(rows)  # before the draw: where this fails, nothing is charged
+        views = self.view(rows)  # before the draw: where this fails, nothing is charged
         keys, answers = self.keys(rows, earlier), self.answers
         new = answers.count_new(keys)
         if new and not answers.purposes:
@@ -83,7 +83,7 @@ class OpenEnsemble:
             )
         if 0 < new <= answers.left:
             self.teachers()  # before anything is drawn
-        codes = answers.ask(seen, keys).tolist()
+        codes = answers.ask(views, keys).tolist()
         return Asked(
             answers=[None if code in _STATUS else self.task.inputs.classes[code] for code in codes],
             status=[_STATUS.get(code, "answered") for code in codes],
@@ -176,9 +176,9 @@ def question_keys(view: View, memo: Memo, rows: Rows, earlier: Rows | None = Non
 
     `view`: that of the teachers. `memo`: what was answered. `rows`, `earlier`: from :func:`asked_rows`.
     """
-    seen = view.kinds(rows)
-    keys = row_digests(seen)
-    former = [table for table in (earlier, rows) if table is not None and table is not seen]
+    as_seen = view.kinds(rows)
+    keys = row_digests(as_seen)
+    former = [table for table in (earlier, rows) if table is not None and table is not as_seen]
     former = former[:1] if earlier is rows else former
     if not former:
         return keys

@@ -42,14 +42,14 @@ def shards(task: Task, assigned: Secret[IntArray]) -> Finding:
     together = "" if task.unit in (ONE_RECORD, ONE_LABEL) else f", the rows of each {owner} are in the same one"
     if task.partition == "balanced":
         rule = "its place in the order of the keyed hashes of all identities, modulo the number of teachers"
-    found = f"each is in one shard{together}, and its number is {rule}"
+    where = f"each is in one shard{together}, and its number is {rule}"
     if task.partition == "unit":
-        found = f"those of each {owner} are in one shard, which is nobody else's"
+        where = f"those of each {owner} are in one shard, which is nobody else's"
     return Finding(
         code=SHARDS,
         words=_question(task),
         outcome=Outcome.PASSED,
-        evidence=f"All rows were looked at before any teacher was fitted: {found}. So {task.neighbouring.changing} "
+        evidence=f"All rows were looked at before any teacher was fitted: {where}. So {task.neighbouring.changing} "
         "changes exactly one teacher.",
         ran=name_of(check_partition),
     )

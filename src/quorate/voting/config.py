@@ -134,11 +134,11 @@ def queries_asked_for(wish: Any, n_public: int) -> int | None:
     """How many of so many distinct points are asked; None where the recipe is to choose."""
     if wish in ("auto", "all"):
         return None if wish == "auto" else n_public
-    asked = count("queries", wish, at_least=1, hint='A number, "all", "auto", or a strategy such as Margin(300)')
-    if asked > n_public:
+    n_queries = count("queries", wish, at_least=1, hint='A number, "all", "auto", or a strategy such as Margin(300)')
+    if n_queries > n_public:
         raise InvalidParameter(
-            f"{named('queries', asked)} but the pool has {n_public:,} distinct points; ask at most that many",
+            f"{named('queries', n_queries)} but the pool has {n_public:,} distinct points; ask at most that many",
             parameter="queries",
-            got=asked,
+            got=n_queries,
         )
-    return asked
+    return n_queries

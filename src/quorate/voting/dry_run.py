@@ -70,22 +70,24 @@ def try_teacher(
     if (stage := _stage(inputs, views)) is None:
         return
     rows, codes = stage
-    seen = rows_alone(views.teacher(take(inputs.public, rows)), np.arange(len(rows)))
+    sample = rows_alone(views.teacher(take(inputs.public, rows)), np.arange(len(rows)))
     model = teacher.estimator if isinstance(teacher, ClassifierTeacher) else teacher
     if isinstance(teacher, CommandTeacher):
         try:
-            votes = _votes(teacher.on_public_rows(), seen, codes, seen)  # a command is a process of its own
+            votes = _votes(teacher.on_public_rows(), sample, codes, sample)  # a command is a process of its own
         except Exception as error:  # noqa: BLE001 - the user's own program, on public rows
             raise teacher.refusal(error) from None
     elif isinstance(teacher, ClassifierTeacher):
-        votes = _tried("teacher", model, partial(_classified, teacher, len(inputs.classes), scores), seen, codes)
+        votes = _tried("teacher", model, partial(_classified, teacher, len(inputs.classes), scores), sample, codes)
     else:
         trial: Teacher = teacher.on_public_rows() if hasattr(teacher, "on_public_rows") else teacher
-        votes = _tried("teacher", model, partial(_votes, trial), seen, codes, seen)
+        votes = _tried("teacher", model, partial(_votes, trial), sample, codes, sample)
     least = 0 if isinstance(teacher, ClassifierTeacher) else ABSTAINED
     if votes.shape != codes.shape or not np.all((votes >= least) & (votes < len(inputs.classes))):
         raise (
-            model.refusal(NO_LABEL) if isinstance(model, CommandTeacher) else _refusal("teacher", model, seen, NO_LABEL)
+            model.refusal(NO_LABEL)
+            if isinstance(model, CommandTeacher)
+            else _refusal("teacher", model, sample, NO_LABEL)
         )
 
 
@@ -111,8 +113,8 @@ def _classified(
 def _try_prompts(teacher: ChatTeacher, inputs: Inputs, views: Views) -> None:
     """Send a few prompts made of public rows alone: where no class comes back, none would on private rows."""
     rows = np.arange(min(max(teacher.shots, REHEARSED), n_rows(inputs.public)))
-    seen = rows_alone(views.teacher(take(inputs.public, rows)), np.arange(len(rows)))
-    teacher.try_prompt(seen, _made_up(inputs, views, rows, len(inputs.classes)))
+    sample = rows_alone(views.teacher(take(inputs.public, rows)), np.arange(len(rows)))
+    teacher.try_prompt(sample, _made_up(inputs, views, rows, len(inputs.classes)))
 
 
 def says_one_class(teacher: Teacher, inputs: Inputs, views: Views, *, n_rows_each: int) -> bool | None:
@@ -129,7 +131,7 @@ def says_one_class(teacher: Teacher, inputs: Inputs, views: Views, *, n_rows_eac
     n_public, n_classes = n_rows(inputs.public), len(inputs.classes)
     if isinstance(teacher, ChatTeacher) or not 2 <= n_rows_each <= n_public:  # a prompt learns nothing made up
         return None
-    asked = rows_alone(
+    queries = rows_alone(
         views.teacher(take(inputs.public, np.arange(min(ROWS, n_public)))), np.arange(min(ROWS, n_public))
     )
     samples = []
@@ -138,15 +140,15 @@ def says_one_class(teacher: Teacher, inputs: Inputs, views: Views, *, n_rows_eac
         codes = _made_up(inputs, views, rows, min(n_classes, n_rows_each))
         samples.append((rows_alone(views.teacher(take(inputs.public, rows)), np.arange(len(rows))), codes))
     if isinstance(teacher, CommandTeacher):
-        return _are_constant(teacher, samples, asked)
-    return tried(partial(_are_constant, teacher), samples, asked, called=f"the teacher {type(teacher).__name__}")
+        return _are_constant(teacher, samples, queries)
+    return tried(partial(_are_constant, teacher), samples, queries, called=f"the teacher {type(teacher).__name__}")
 
 
 def _are_constant(teacher: Teacher, samples: Sequence[tuple[Any, IntArray]], asked: Any) -> bool:
     """Tell whether teachers of all samples say one class; one that fails says none."""
-    for number, (seen, codes) in enumerate(samples):
+    for number, (sample, codes) in enumerate(samples):
         try:
-            votes = _votes(teacher, seen, codes, asked, number)
+            votes = _votes(teacher, sample, codes, asked, number)
         except (Exception, SystemExit):  # noqa: BLE001 - the user's own code, on public rows
             votes = np.full(1, ABSTAINED)
         if len(np.unique(votes)) > 1:
@@ -201,12 +203,12 @@ def try_student(
     if (stage := _stage(inputs, views)) is None:
         return
     rows, codes = stage
-    asked = np.flatnonzero(np.arange(len(rows)) % 5)  # the rest of the pool is taught without answers
+    queries = np.flatnonzero(np.arange(len(rows)) % 5)  # the rest of the pool is taught without answers
     data = StudentData(
         pool=take(views.student(inputs.public), rows),
         points=views.numbers(take(inputs.public, rows)),
-        queries=asked,
-        released=_released(mechanism, codes[asked], n_teachers=n_teachers, n_classes=len(inputs.classes)),
+        queries=queries,
+        released=_released(mechanism, codes[queries], n_teachers=n_teachers, n_classes=len(inputs.classes)),
         classes=inputs.classes,
         n_teachers=n_teachers,
         seed=0,
@@ -257,10 +259,10 @@ def try_strategy(strategy: Strategy, inputs: Inputs, views: Views) -> None:
         return
     n_classes = len(inputs.classes)
     every = max(1, len(stage[0]) // max(STREAM, 2 * n_classes))
-    rows, codes = (each[::every] for each in stage)
+    rows, codes = (column[::every] for column in stage)
     points = views.numbers(take(inputs.public, rows))
-    asked = np.arange(0, len(rows), 2)[: strategy.n]
-    history = History(asked, codes[asked], n_classes)
+    queries = np.arange(0, len(rows), 2)[: strategy.n]
+    history = History(queries, codes[queries], n_classes)
     _tried("strategy", strategy, strategy.next_batch, points, history, np.random.default_rng(0))
 
 

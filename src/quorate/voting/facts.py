@@ -65,8 +65,8 @@ def guarantee(task: Task, ledger: Ledger, reservation: Reservation) -> Guarantee
 
 def told(mechanism: Mechanism) -> str:
     """A mechanism in words: its name and its public fields, noise rounded down and what it costs rounded up."""
-    shown = (f"{part.name} = {_written(mechanism, part.name)}" for part in fields(mechanism))
-    return f"{type(mechanism).__name__} ({', '.join(shown)})"
+    values = (f"{part.name} = {_written(mechanism, part.name)}" for part in fields(mechanism))
+    return f"{type(mechanism).__name__} ({', '.join(values)})"
 
 
 def _written(mechanism: Mechanism, name: str) -> str:
@@ -88,7 +88,7 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
             n_teachers=recipe_.n_teachers,
             partition=task.partition,
             unit=task.unit,
-            classes=tuple(str(each) for each in task.inputs.classes),
+            classes=tuple(str(label) for label in task.inputs.classes),
             n_public=task.n_public,
             n_queries=recipe_.n_queries,
             teacher=name_of(task.teacher) + (", priors matched" if task.prior_matching else ""),
@@ -157,7 +157,7 @@ def spending(task: Task, reservation: Reservation, ledger: Ledger) -> Spending:
     parts = [] if pool is None else [pool.part(reservation)]
     for purpose in PURPOSES:
         if purpose in purposes:
-            became = _became(task, reservation, purpose)
+            labels = _became(task, reservation, purpose)
             parts.append(
                 Part(
                     purpose=purpose,
@@ -166,11 +166,11 @@ def spending(task: Task, reservation: Reservation, ledger: Ledger) -> Spending:
                     form=form_of(task.recipe.mechanism),
                     reserved=purposes[purpose],
                     share=purposes[purpose] / total * (1 if pool is None else 1 - pool.share),
-                    asked=int(became.asked.sum()),
-                    answered=int(became.answered.sum()),
-                    declined=int(became.declined.sum()),
-                    interrupted=int(became.interrupted.sum()),
-                    never_asked=int(became.never_asked.sum()),
+                    asked=int(labels.asked.sum()),
+                    answered=int(labels.answered.sum()),
+                    declined=int(labels.declined.sum()),
+                    interrupted=int(labels.interrupted.sum()),
+                    never_asked=int(labels.never_asked.sum()),
                 )
             )
     return spending_of(
@@ -189,8 +189,8 @@ def _became(task: Task, reservation: Reservation, purpose: str) -> Released:
     drawn = sum(block.count for block in blocks)
     builder = ReleaseBuilder(task.recipe.mechanism, n_queries=drawn, n_classes=task.n_classes)
     for block in blocks:
-        told = block.answers["answers"] if isinstance(block.answers, dict) else block.answers
-        builder.put(block.first, block.count, told)
+        answers = block.answers["answers"] if isinstance(block.answers, dict) else block.answers
+        builder.put(block.first, block.count, answers)
     return builder.released()
 
 
@@ -231,7 +231,7 @@ def with_later_answers(made: Facts, task: Task, ledger: Ledger, reservation: Res
         made,
         guarantee=guarantee(task, ledger, reservation),
         spending=spending(task, reservation, ledger),
-        checks=tuple(checked if each.code == checked.code else each for each in made.checks),
+        checks=tuple(checked if check.code == checked.code else check for check in made.checks),
         provenance=replace(made.provenance, ledger_head=ledger.head.hash, ledger_entries=ledger.head.sequence),
     )
 
@@ -244,13 +244,13 @@ def ex_post(task: Task, ledger: Ledger, reservation: Reservation) -> ExPost | No
     if task.strategy is None or task.draws_pool or len(ledger.reservations()) != 1:
         return None
     cap = task.recipe.n_queries + task.recipe.online_answers
-    drawn = cap - sum(reservation.remaining(each) for each in answering_purposes(task, reservation))
-    found = ex_post_epsilon(task.recipe.mechanism, cap=cap, drawn=drawn, delta=task.facts.delta)
-    if found is None or not found < spent_of(ledger)[0]:
+    drawn = cap - sum(reservation.remaining(purpose) for purpose in answering_purposes(task, reservation))
+    spent = ex_post_epsilon(task.recipe.mechanism, cap=cap, drawn=drawn, delta=task.facts.delta)
+    if spent is None or not spent < spent_of(ledger)[0]:
         return None
     pair = ex_post_delta(task.recipe.mechanism, cap=cap, delta=task.facts.delta)
     return ExPost(
-        epsilon=found,
+        epsilon=spent,
         delta=task.facts.delta,
         meaning=f"{drawn:,} of at most {cap:,} answers were drawn, and the answers themselves decided how many: this "
         "is what those cost, given where the run stopped. It could not be promised beforehand, and it grows if the "
@@ -273,10 +273,10 @@ def choices(task: Task) -> tuple[Choice, ...]:
     rows = []
     for epsilon in sorted({*SHOWN_EPSILONS, task.facts.epsilon}):
         if epsilon == task.facts.epsilon:
-            made = task.recipe
+            alternative = task.recipe
         else:
             try:
-                made = recipe(
+                alternative = recipe(
                     replace(task.facts, epsilon=_for_answers(task, epsilon)),
                     n_teachers=task.recipe.n_teachers if task.facts.n_records is None else None,
                     n_queries=task.recipe.n_queries,
@@ -290,8 +290,8 @@ def choices(task: Task) -> tuple[Choice, ...]:
         rows.append(
             Choice(
                 epsilon=epsilon,
-                sigma=scale_of(made.mechanism),
-                n_answers=made.n_queries + made.online_answers,
+                sigma=scale_of(alternative.mechanism),
+                n_answers=alternative.n_queries + alternative.online_answers,
                 chosen=epsilon == task.facts.epsilon,
             )
         )

@@ -127,7 +127,7 @@ def run_pipeline(
             if task.draws_pool:
                 stages.save(FINISHED, finished_key(task, charge.key), b"")
         else:
-            found = label_adaptively(
+            adaptive = label_adaptively(
                 counts,
                 pool_of(task),
                 task.strategy,
@@ -137,7 +137,7 @@ def run_pipeline(
                 key=task.key,
                 progress=lambda done, total: see("labels", done, total),
             )
-            queries, released = found.rows, found.released
+            queries, released = adaptive.rows, adaptive.released
             stages.save(FINISHED, finished_key(task, charge.key), b"")
     see("student", 0, 1)
     student = teach(task, *spread(task, queries, released))
@@ -229,12 +229,12 @@ def spread(task: Task, queries: IntArray, released: Released) -> tuple[IntArray,
         return queries, released
     pool = pool_of(task)
     place = {row: at for at, row in enumerate(pool.rows.tolist())}
-    asked = np.array([place[row] for row in queries.tolist()], dtype=np.int64)
-    whose = task.strategy.spread(pool.points, asked, strategy_rng(task.key, 0))
+    places = np.array([place[row] for row in queries.tolist()], dtype=np.int64)
+    whose = task.strategy.spread(pool.points, places, strategy_rng(task.key, 0))
     if whose is None:
         return queries, released
-    told = whose >= 0
-    return pool.rows[told], released.rows(whose[told])
+    taught = whose >= 0
+    return pool.rows[taught], released.rows(whose[taught])
 
 
 def schedule(task: Task, key: str) -> Charge:
@@ -274,14 +274,14 @@ def votes(
     if stored is not None:
         ensemble = teachers(task, stages, see, shards=shards)
         return ensemble, Secret(np.load(io.BytesIO(stored), allow_pickle=False))
-    asked = task.views.teacher(take(task.inputs.public, queries))
+    rows = task.views.teacher(take(task.inputs.public, queries))
     chunks = None
     if stages.keeps and can_be_counted_on_the_way(task):
-        chunks = CountedChunks(task, stages, lambda voters: asked_of(task, Ensemble(voters, task.n_classes), asked))
+        chunks = CountedChunks(task, stages, lambda voters: asked_of(task, Ensemble(voters, task.n_classes), rows))
     ensemble = teachers(task, stages, see, shards=shards, chunks=chunks)
     see = _told_apart(task, see)
     see("votes", 0, task.recipe.n_teachers)
-    counts = asked_of(task, ensemble, asked, progress=in_teachers(task, see), scheduler=task.scheduler, stages=stages)
+    counts = asked_of(task, ensemble, rows, progress=in_teachers(task, see), scheduler=task.scheduler, stages=stages)
     counts = counts if chunks is None else chunks.beside(counts)
     if stages.keeps:
         content = io.BytesIO()
@@ -306,8 +306,8 @@ def _told_apart(task: Task, see: Watch) -> Watch:
 
 def in_teachers(task: Task, see: Watch) -> Callable[[int, int], None]:
     """Tell how far the votes are, in teachers as they were declared: there may be another number of them."""
-    told = task.recipe.n_teachers
-    return lambda done, total: see("votes", told * done // max(total, 1), told)
+    n_teachers = task.recipe.n_teachers
+    return lambda done, total: see("votes", n_teachers * done // max(total, 1), n_teachers)
 
 
 def asked_of(
@@ -357,7 +357,7 @@ def teachers(
     `shards` are those of :func:`shards_of`, looked at; they are worked out and looked at here where they are not given.
     `chunks` counts votes of teachers that are not stored; these are not among those that are returned.
     """
-    told, see = task.recipe.n_teachers, _told_apart(task, see)
+    n_teachers, see = task.recipe.n_teachers, _told_apart(task, see)
     if shards is None:
         shards = shards_of(task)
         checks.shards(task, shards)
@@ -382,7 +382,7 @@ def teachers(
             elif chunks is not None:
                 chunks.add(start, whole)
                 parts[start] = []
-    see("teachers", told, told)
+    see("teachers", n_teachers, n_teachers)
     return Ensemble.from_chunks([part for chunk in parts.values() for part in chunk], task.n_classes)
 
 
@@ -390,8 +390,8 @@ def _seeds(task: Task, shards: Secret[IntArray]) -> Secret[IntArray] | None:
     """Seeds of teachers that have one unit each; None where a shard's number gives its teacher's seed."""
     if task.partition != "unit":
         return None
-    found = seeds_of_units(task.inputs.private.reveal().unit_keys, shards, task.key).reveal()
-    return Secret(np.concatenate([found, np.zeros(task.number_of_shards(shards) - len(found), dtype=np.int64)]))
+    seeds = seeds_of_units(task.inputs.private.reveal().unit_keys, shards, task.key).reveal()
+    return Secret(np.concatenate([seeds, np.zeros(task.number_of_shards(shards) - len(seeds), dtype=np.int64)]))
 
 
 def _stage(start: int) -> str:

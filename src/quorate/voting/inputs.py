@@ -174,8 +174,8 @@ class View:
         rows = self.kinds(rows)
         if self.fixed:
             rows = fixed_types(rows, self.marks)
-        seen = rows if self.encoder is None else self.encoder.transform(rows)
-        return seen if self.directions is None else self.directions.transform(seen)
+        encoded = rows if self.encoder is None else self.encoder.transform(rows)
+        return encoded if self.directions is None else self.directions.transform(encoded)
 
     def wrapped(self, student: Any, pool: Rows) -> Any:
         """Return a student of what this view shows as a classifier of rows as they come, which may be published."""
@@ -187,8 +187,8 @@ class View:
         steps = [] if self.encoder is None else [("encoder", FrozenEstimator(self.encoder))]
         if self.directions is not None:
             some = self.kinds(take(pool, np.arange(min(2, n_rows(pool)))))
-            shown = self.directions.transformer(some if self.encoder is None else self.encoder.transform(some))
-            steps.append(("directions", FrozenEstimator(shown)))
+            transformer = self.directions.transformer(some if self.encoder is None else self.encoder.transform(some))
+            steps.append(("directions", FrozenEstimator(transformer)))
         return Pipeline([*of_arrays(steps), ("student", student)])
 
     def unwrapped(self, published: Any) -> Any:

@@ -126,10 +126,10 @@ def votes_by_call(
         for start in range(0, n_queries, BLOCK):
             missing = {number: voters[number] for number in numbers if len(codes[number]) <= start}
             block = asked[start : start + BLOCK]
-            for number, found in votes_of_each(
+            for number, of_block in votes_of_each(
                 missing, block, task.n_classes, n_jobs=task.n_jobs, scheduler=task.scheduler
             ):
-                codes[number] = np.concatenate([codes[number], found])
+                codes[number] = np.concatenate([codes[number], of_block])
                 kept.keep({number: codes[number]})  # at once: a call may have taken minutes
         add_votes(np.stack([codes[number] for number in numbers]), counts)
         if progress is not None:

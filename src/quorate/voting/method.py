@@ -71,8 +71,8 @@ class Votes:
 
     def check(self, task: Task) -> tuple[dict[str, Any], list[tuple[str, str]]]:
         """Say what a task would do and cost."""
-        found = _foreseen(task)
-        return found, _steps(task, found)
+        summary = _foreseen(task)
+        return summary, _steps(task, summary)
 
     def charge(self, task: Task, ledger: Ledger, key: str | None = None) -> Charge:
         """Return what a task asks of any ledger."""

@@ -199,7 +199,7 @@ def import_events(module: str, *, audited: Path) -> None:
 def nothing_from(folder: Path) -> Iterator[None]:
     """Have no module found in a folder meanwhile, whether it is the current one or named in PYTHONPATH."""
     before, place = list(sys.path), folder.resolve()
-    sys.path[:] = [each for each in before if Path(each).resolve() != place]
+    sys.path[:] = [entry for entry in before if Path(entry).resolve() != place]
     try:
         yield
     finally:
@@ -221,7 +221,7 @@ def mechanism_of(name: str, *, folder: Path) -> str | type[Mechanism]:
     module = _import(module_name, folder=folder, told=f"mechanism {name!r}")
     kind = getattr(module, class_name, None)
     if kind is None:
-        classes = [each for each, value in vars(module).items() if isinstance(value, type)]
+        classes = [attribute for attribute, value in vars(module).items() if isinstance(value, type)]
         raise InvalidParameter(
             f"mechanism {name!r}: the module has no class {class_name!r}{nearest(class_name, classes)}"
         )
@@ -273,7 +273,7 @@ def student_of(model: str, *, method: str, shares: str, folder: Path) -> Student
                 f"[student] model {model!r} returns a student, which has a method of its own; leave out method"
             )
         return estimator
-    made: dict[str, Any] = {
+    students_by_method: dict[str, Any] = {
         "auto": lambda: students.AutoStudent(estimator),
         "labels": lambda: students.LabelStudent(estimator),
         "noisy-labels": lambda: students.NoiseAwareStudent(estimator, shares=shares),  # type: ignore[arg-type]
@@ -283,7 +283,7 @@ def student_of(model: str, *, method: str, shares: str, folder: Path) -> Student
         "label-propagation": lambda: students.SpreadLabels(estimator, method="propagation"),
         "voting-class": lambda: students.VotingClass(estimator),
     }
-    student: students.Student = made[method]()
+    student: students.Student = students_by_method[method]()
     return student
 
 

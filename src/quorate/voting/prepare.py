@@ -103,31 +103,31 @@ def prepare(
     how: dict[str, Any] = {"public": public, "groups": groups, "key": key, "fingerprint_key": fingerprint_key}
     grouped = groups is not None
     images = directions_of_images(public)
-    asked = _read(config := _with_classes_named(config), grouped=grouped, images=images is not None)
-    inputs = _inputs(config, asked, X, y, public=public, groups=groups)
-    views = _tried(config, asked, inputs, _views(config, asked, inputs, images))
-    facts = _public_facts(config, asked, inputs, views, grouped=grouped)
-    pool = None if images is not None else _pool_for_votes(config, asked, inputs, views, facts)
+    args = _read(config := _with_classes_named(config), grouped=grouped, images=images is not None)
+    inputs = _inputs(config, args, X, y, public=public, groups=groups)
+    views = _tried(config, args, inputs, _views(config, args, inputs, images))
+    facts = _public_facts(config, args, inputs, views, grouped=grouped)
+    pool = None if images is not None else _pool_for_votes(config, args, inputs, views, facts)
     tiny = pool is not None and config.teacher is None
     facts = replace(facts, tiny=tiny, most_tiny=config.most_tiny)
-    made, partition = _recipe(config, asked, inputs, views, facts, grouped=grouped)
-    seen = partial(_seen, config, asked, facts, made)
+    recipe, partition = _recipe(config, args, inputs, views, facts, grouped=grouped)
+    on_pool = partial(_seen, config, args, facts, recipe)
     if pool is not None:
-        asked, views, made = _in_coordinates(asked, views, made, facts, pool, inputs)
+        args, views, recipe = _in_coordinates(args, views, recipe, facts, pool, inputs)
     return Task(
         inputs=inputs,
         views=views,
-        teacher=asked.teacher,
-        student=asked.student,
+        teacher=args.teacher,
+        student=args.student,
         facts=facts,
-        recipe=made,
-        unit=asked.unit,
-        n_was_read=_reads_units(config, asked),
-        rows_were_read=_reads_rows(config, asked, grouped=grouped),
+        recipe=recipe,
+        unit=args.unit,
+        n_was_read=_reads_units(config, args),
+        rows_were_read=_reads_rows(config, args, grouped=grouped),
         partition=partition,
         declined=config.declined,
         preprocessing=config.preprocessing,
-        prior_matching=matches_priors(config.prior_matching, asked.teacher, n_classes=len(inputs.classes)),
+        prior_matching=matches_priors(config.prior_matching, args.teacher, n_classes=len(inputs.classes)),
         batched=config.batched,
         classes_by_shard=config.classes_by_shard,
         labels_only=config.labels_only,
@@ -139,26 +139,26 @@ def prepare(
         n_jobs=processes(config.n_jobs),
         memory=allowed_memory(config.memory),
         scheduler=config.scheduler,
-        strategy=asked.strategy,
+        strategy=args.strategy,
         earlier=partial(_earlier, config, X, y, noise=noise, **how),
-        relation=relation_of(config, partition, terms, n_was_read=_reads_units(config, asked), unit=asked.unit),
-        seen=seen,
+        relation=relation_of(config, partition, terms, n_was_read=_reads_units(config, args), unit=args.unit),
+        seen=on_pool,
     )
 
 
 def _seen(
-    config: RunConfig, asked: _Arguments, facts: PublicFacts, made: Recipe, inputs: Inputs
+    config: RunConfig, args: _Arguments, facts: PublicFacts, recipe: Recipe, inputs: Inputs
 ) -> tuple[Views, Any, Recipe]:
     """Return how models see rows of a pool that was drawn, who votes, and the recipe that says so.
 
     Nothing is refused by then: rows that have no coordinates, as those that are all equal, are seen as they are.
     """
-    views = _views(config, asked, inputs, None)
-    pool = _pool_for_votes(config, asked, inputs, views, facts)
+    views = _views(config, args, inputs, None)
+    pool = _pool_for_votes(config, args, inputs, views, facts)
     if pool is None:
-        return views, asked.teacher, made
-    asked, views, made = _in_coordinates(asked, views, made, facts, pool, inputs)
-    return views, asked.teacher, made
+        return views, args.teacher, recipe
+    args, views, recipe = _in_coordinates(args, views, recipe, facts, pool, inputs)
+    return views, args.teacher, recipe
 
 
 def _earlier(config: RunConfig, X: Any, y: Any, *, respells: bool, **how: Any) -> Iterator[Task]:
@@ -174,21 +174,21 @@ def _earlier(config: RunConfig, X: Any, y: Any, *, respells: bool, **how: Any) -
 
 
 def _pool_for_votes(
-    config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts
+    config: RunConfig, args: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts
 ) -> PoolForVotes | None:
     """Return what coordinates of the pool follow from; None where models see rows in another way.
 
     They are for a student that is left open and queries that are fixed beforehand; how many rows there are has to be
     known.
     """
-    open_ = config.student is None or asked.student == AutoStudent()
-    if config.earlier_defaults or not open_ or asked.strategy is not None or facts.rows is None:
+    open_ = config.student is None or args.student == AutoStudent()
+    if config.earlier_defaults or not open_ or args.strategy is not None or facts.rows is None:
         return None
-    return pool_for_votes(inputs.public, views, asked.mechanism)
+    return pool_for_votes(inputs.public, views, args.mechanism)
 
 
 def _in_coordinates(
-    asked: _Arguments, views: Views, made: Recipe, facts: PublicFacts, pool: PoolForVotes, inputs: Inputs
+    args: _Arguments, views: Views, recipe: Recipe, facts: PublicFacts, pool: PoolForVotes, inputs: Inputs
 ) -> tuple[_Arguments, Views, Recipe]:
     """Let the student see coordinates of the pool, and tiny teachers as well."""
     views, teacher = in_coordinates(
@@ -196,19 +196,19 @@ def _in_coordinates(
         views,
         inputs.public,
         facts,
-        n_teachers=made.n_teachers,
-        n_queries=made.n_queries,
-        share=1.0 if made.pool is None else 1 - made.pool.share,
+        n_teachers=recipe.n_teachers,
+        n_queries=recipe.n_queries,
+        share=1.0 if recipe.pool is None else 1 - recipe.pool.share,
     )
     views.student.wrapped(None, inputs.public)  # what is published would fail after the charge otherwise
-    asked = replace(asked, teacher=asked.teacher if teacher is None else teacher, student=AutoStudent())
-    return asked, views, with_directions_told(made, views)
+    args = replace(args, teacher=args.teacher if teacher is None else teacher, student=AutoStudent())
+    return args, views, with_directions_told(recipe, views)
 
 
-def _inputs(config: RunConfig, asked: _Arguments, X: Any, y: Any, *, public: Any, groups: Any) -> Inputs:
+def _inputs(config: RunConfig, args: _Arguments, X: Any, y: Any, *, public: Any, groups: Any) -> Inputs:
     """Check the tables against each other; or the private one against the schema that was declared for it."""
     if config.schema is not None:
-        return declared_inputs(config, X, y, teacher=asked.teacher, public=public, groups=groups)
+        return declared_inputs(config, X, y, teacher=args.teacher, public=public, groups=groups)
     refuse_of_drawn_pools(config)
     return check_inputs(
         X,
@@ -222,26 +222,26 @@ def _inputs(config: RunConfig, asked: _Arguments, X: Any, y: Any, *, public: Any
     )
 
 
-def _reads_units(config: RunConfig, asked: _Arguments) -> bool:
+def _reads_units(config: RunConfig, args: _Arguments) -> bool:
     """Whether the number of units is read: it chooses K, and the noise of counts from which a pool is drawn."""
-    return config.n_records is None and (asked.n_teachers is None or config.schema is not None)
+    return config.n_records is None and (args.n_teachers is None or config.schema is not None)
 
 
 def _recipe(
-    config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts, *, grouped: bool
+    config: RunConfig, args: _Arguments, inputs: Inputs, views: Views, facts: PublicFacts, *, grouped: bool
 ) -> tuple[Recipe, Partition]:
     """Fill in what was left open, try the student, and refuse what can answer nothing; return the partition as well."""
-    made = _fill_in(config, asked, facts, declared=inputs.declared, grouped=grouped)
-    made = _with_tried_student(config, asked, made, inputs, views)
-    partition = _partition(config, made, facts, grouped=grouped)
+    recipe = _fill_in(config, args, facts, declared=inputs.declared, grouped=grouped)
+    recipe = _with_tried_student(config, args, recipe, inputs, views)
+    partition = _partition(config, recipe, facts, grouped=grouped)
     if partition != "unit":
-        _refuse_too_many_teachers(made, inputs, config.n_records, facts)
-    made = _with_shards_looked_at(
-        config, made if facts.tiny else with_directions_told(made, views), inputs, views, facts
+        _refuse_too_many_teachers(recipe, inputs, config.n_records, facts)
+    recipe = _with_shards_looked_at(
+        config, recipe if facts.tiny else with_directions_told(recipe, views), inputs, views, facts
     )
-    made = with_requests_told(asked.teacher, _with_pool_looked_at(config, made, inputs, views, facts), facts)
-    refuse_hopeless(() if config.allow_hopeless else made.considered)
-    return made, partition
+    recipe = with_requests_told(args.teacher, _with_pool_looked_at(config, recipe, inputs, views, facts), facts)
+    refuse_hopeless(() if config.allow_hopeless else recipe.considered)
+    return recipe, partition
 
 
 def _with_classes_named(config: RunConfig) -> RunConfig:
@@ -263,8 +263,8 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
         )
     one_of("preprocessing", config.preprocessing, ("inside", "public"))
     check_declared_rows(config, grouped=grouped)
-    given = config.default_teacher if config.teacher is None else config.teacher
-    teacher = default_teacher(images=images) if given is None else given
+    chosen = config.default_teacher if config.teacher is None else config.teacher
+    teacher = default_teacher(images=images) if chosen is None else chosen
     student = as_student(config.default_student if config.student is None else config.student)
     with naming({"model": named("teacher")}):
         as_teacher(teacher, preprocessing=config.preprocessing)  # refuses what cannot be one
@@ -290,30 +290,28 @@ def _read(config: RunConfig, *, grouped: bool, images: bool) -> _Arguments:
     )
 
 
-def _views(config: RunConfig, asked: _Arguments, inputs: Inputs, images: PoolDirections | None) -> Views:
+def _views(config: RunConfig, args: _Arguments, inputs: Inputs, images: PoolDirections | None) -> Views:
     """Look at the pool for how models are to see rows; quorate's own linear teachers see directions of a wide one."""
     built_in = config.built_in or (config.teacher is None and config.default_teacher is None)
-    directed = built_in and is_linear(asked.teacher)
-    return look(
-        inputs, teacher=asked.teacher, student=asked.student, built_in=built_in, directed=directed, images=images
-    )
+    directed = built_in and is_linear(args.teacher)
+    return look(inputs, teacher=args.teacher, student=args.student, built_in=built_in, directed=directed, images=images)
 
 
-def _tried(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views) -> Views:
+def _tried(config: RunConfig, args: _Arguments, inputs: Inputs, views: Views) -> Views:
     """Try what is the user's own on public rows; the models of quorate need no trial.
 
     Where teachers are fitted in children of this process, it must be one that may have any.
     """
-    if config.try_models and config.scheduler is None and not isinstance(asked.teacher, ChatTeacher):
+    if config.try_models and config.scheduler is None and not isinstance(args.teacher, ChatTeacher):
         refuse_daemon()
     if config.try_models and config.teacher is not None and not config.built_in:
-        teacher = _teacher(config, asked.teacher, inputs)
-        scores = scores_asked_for(asked.mechanism, prior_matching=config.prior_matching)
+        teacher = _teacher(config, args.teacher, inputs)
+        scores = scores_asked_for(args.mechanism, prior_matching=config.prior_matching)
         try_teacher(teacher, inputs, views, scores=scores)
-    if asked.strategy is not None:
-        asked.strategy.check(n_points=n_public_of(config, inputs), n_classes=len(inputs.classes))
+    if args.strategy is not None:
+        args.strategy.check(n_points=n_public_of(config, inputs), n_classes=len(inputs.classes))
         if config.try_models:
-            try_strategy(asked.strategy, inputs, views)
+            try_strategy(args.strategy, inputs, views)
     return views
 
 
@@ -322,105 +320,109 @@ def _teacher(config: RunConfig, model: Any, inputs: Inputs) -> Teacher:
     return as_teacher(model, preprocessing=config.preprocessing, classes=classes)
 
 
-def _with_tried_student(config: RunConfig, asked: _Arguments, made: Recipe, inputs: Inputs, views: Views) -> Recipe:
+def _with_tried_student(config: RunConfig, args: _Arguments, recipe: Recipe, inputs: Inputs, views: Views) -> Recipe:
     """Try a student that teaches a classifier of the user's, or that is the user's own, on answers like the run's."""
-    student = asked.student
+    student = args.student
     left_open = config.student is None or (isinstance(student, EstimatorStudent) and student.estimator is None)
     if config.try_models and not (config.built_in or left_open):
-        try_student(student, made.mechanism, inputs, views, n_teachers=made.n_teachers, declined=config.declined)
-    return made
+        try_student(student, recipe.mechanism, inputs, views, n_teachers=recipe.n_teachers, declined=config.declined)
+    return recipe
 
 
-def _public_facts(config: RunConfig, asked: _Arguments, inputs: Inputs, views: Views, *, grouped: bool) -> PublicFacts:
+def _public_facts(config: RunConfig, args: _Arguments, inputs: Inputs, views: Views, *, grouped: bool) -> PublicFacts:
     """Gather all that the recipe may depend on."""
     return PublicFacts(
-        n_records=_n_records(config.n_records, inputs, needed=_reads_units(config, asked)),
+        n_records=_n_records(config.n_records, inputs, needed=_reads_units(config, args)),
         n_public=n_public_of(config, inputs),
         n_classes=len(inputs.classes),
         width=views.width,
-        epsilon=asked.epsilon,
-        delta=asked.delta,
-        online_answers=asked.online_answers,
-        n_rows=len(inputs.private.reveal().unit_keys) if _reads_rows(config, asked, grouped=grouped) else config.n_rows,
-        unit=asked.unit.removesuffix(LABELS_OF.format("")),
+        epsilon=args.epsilon,
+        delta=args.delta,
+        online_answers=args.online_answers,
+        n_rows=len(inputs.private.reveal().unit_keys) if _reads_rows(config, args, grouped=grouped) else config.n_rows,
+        unit=args.unit.removesuffix(LABELS_OF.format("")),
         neighbours=config.neighbours,
     )
 
 
 def _fill_in(
-    config: RunConfig, asked: _Arguments, facts: PublicFacts, *, declared: DeclaredSchema | None, grouped: bool
+    config: RunConfig, args: _Arguments, facts: PublicFacts, *, declared: DeclaredSchema | None, grouped: bool
 ) -> Recipe:
     """Choose what was left open, and refuse a mechanism that does not go with the student or the strategy."""
-    strategy, student = asked.strategy, asked.student
-    each_unit = config.partition == "unit" or _knows_no_rows(config, asked, facts, grouped=grouped)
-    made = recipe(
+    strategy, student = args.strategy, args.student
+    each_unit = config.partition == "unit" or _knows_no_rows(config, args, facts, grouped=grouped)
+    recipe_ = recipe(
         facts,
-        n_teachers=facts.n_records if each_unit else asked.n_teachers,
+        n_teachers=facts.n_records if each_unit else args.n_teachers,
         n_queries=queries_asked_for(config.queries, facts.n_public) if strategy is None else strategy.n,
-        mechanism=asked.mechanism,
+        mechanism=args.mechanism,
         fields=config.mechanism_fields,
         declared=declared,
         share=share_of(config),
     )
     if each_unit:
-        made = replace(made, why=(*made.why, f"{several(made.n_teachers, 'teacher')}, one for each {facts.unit}"))
-    answers = made.n_queries + made.online_answers
-    check_own(made.mechanism, n_teachers=made.n_teachers, n_classes=facts.n_classes, answers=answers)
-    student.check(made.mechanism)
-    informed = made.mechanism.takes == "votes and predictions"
+        recipe_ = replace(
+            recipe_, why=(*recipe_.why, f"{several(recipe_.n_teachers, 'teacher')}, one for each {facts.unit}")
+        )
+    answers = recipe_.n_queries + recipe_.online_answers
+    check_own(recipe_.mechanism, n_teachers=recipe_.n_teachers, n_classes=facts.n_classes, answers=answers)
+    student.check(recipe_.mechanism)
+    informed = recipe_.mechanism.takes == "votes and predictions"
     if informed and not may_have(student.learner, "predict_proba"):
         raise InvalidParameter(
-            f"{type(made.mechanism).__name__} asks the student how sure it is, and {type(student.learner).__name__} "
+            f"{type(recipe_.mechanism).__name__} asks the student how sure it is, and {type(student.learner).__name__} "
             "has no predict_proba; choose another student, or ConfidentNoisyMax"
         )
-    if grouped and asked.n_teachers is None:
-        made = replace(made, considered=(*made.considered, rows_caution(facts)))
-    return made if strategy is None else with_strategy_told(strategy, made, width=facts.width)
+    if grouped and args.n_teachers is None:
+        recipe_ = replace(recipe_, considered=(*recipe_.considered, rows_caution(facts)))
+    return recipe_ if strategy is None else with_strategy_told(strategy, recipe_, width=facts.width)
 
 
-def _knows_no_rows(config: RunConfig, asked: _Arguments, facts: PublicFacts, *, grouped: bool) -> bool:
+def _knows_no_rows(config: RunConfig, args: _Arguments, facts: PublicFacts, *, grouped: bool) -> bool:
     """Whether nothing is known of how many rows a unit has, so that each unit is to have a teacher, where all can."""
-    unknown = grouped and asked.n_teachers is None and facts.n_rows is None and config.partition == "auto"
+    unknown = grouped and args.n_teachers is None and facts.n_rows is None and config.partition == "auto"
     return unknown and not config.earlier_defaults and (facts.n_records or 0) <= MOST_TEACHERS
 
 
-def _partition(config: RunConfig, made: Recipe, facts: PublicFacts, *, grouped: bool) -> Partition:
+def _partition(config: RunConfig, recipe: Recipe, facts: PublicFacts, *, grouped: bool) -> Partition:
     """A unit of several rows that is a shard by itself stays one; a hash would leave a third of the shards empty."""
     if config.partition != "auto":
         return config.partition
-    alone = grouped and not config.labels_only and made.n_teachers == facts.n_records
+    alone = grouped and not config.labels_only and recipe.n_teachers == facts.n_records
     return "unit" if alone else "hash"
 
 
-def _with_shards_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views: Views, facts: PublicFacts) -> Recipe:
+def _with_shards_looked_at(
+    config: RunConfig, recipe: Recipe, inputs: Inputs, views: Views, facts: PublicFacts
+) -> Recipe:
     """Add whether shards of this size teach a given model anything; the default model learns from any."""
     if config.teacher is None or not config.try_models or inputs.declared is not None:
-        return made
+        return recipe
     teacher = _teacher(config, config.teacher, inputs)
-    rows = None if facts.rows is None else round(facts.rows / made.n_teachers)
+    rows = None if facts.rows is None else round(facts.rows / recipe.n_teachers)
     constant = None if rows is None else says_one_class(teacher, inputs, views, n_rows_each=rows)
-    return replace(made, considered=(*made.considered, constant_teachers_caution(constant, n_rows_each=rows)))
+    return replace(recipe, considered=(*recipe.considered, constant_teachers_caution(constant, n_rows_each=rows)))
 
 
-def _with_pool_looked_at(config: RunConfig, made: Recipe, inputs: Inputs, views: Views, facts: PublicFacts) -> Recipe:
+def _with_pool_looked_at(config: RunConfig, recipe: Recipe, inputs: Inputs, views: Views, facts: PublicFacts) -> Recipe:
     """Add how many public rows there are, and of which columns the encoder makes nothing, where a model is given it."""
     if not (config.labels_only or inputs.declared is not None):
-        made = with_public_rows_counted(made, inputs.public, facts)
+        recipe = with_public_rows_counted(recipe, inputs.public, facts)
     if facts.unit == ONE_RECORD and not config.labels_only:
         likely = unit_caution(inputs.public, left_out=config.left_out)
-        made = replace(made, considered=(*made.considered, likely))
-    if made.pool is not None:
-        coarse = coarse_marginals_caution(made.pool.resolution, len(made.pool.marginals.partitions))
-        return replace(made, considered=(*made.considered, coarse))
+        recipe = replace(recipe, considered=(*recipe.considered, likely))
+    if recipe.pool is not None:
+        coarse = coarse_marginals_caution(recipe.pool.resolution, len(recipe.pool.marginals.partitions))
+        return replace(recipe, considered=(*recipe.considered, coarse))
     if views.teacher.encoder is None and views.student.encoder is None:
-        return made
+        return recipe
     return replace(
-        made, considered=(*made.considered, *pool_cautions(inputs.public, config.pool_name, kinds=inputs.kinds))
+        recipe, considered=(*recipe.considered, *pool_cautions(inputs.public, config.pool_name, kinds=inputs.kinds))
     )
 
 
-def _refuse_too_many_teachers(made: Recipe, inputs: Inputs, declared: Any, facts: PublicFacts) -> None:
-    if made.n_teachers > count_units(inputs.private.reveal().unit_keys):
+def _refuse_too_many_teachers(recipe: Recipe, inputs: Inputs, declared: Any, facts: PublicFacts) -> None:
+    if recipe.n_teachers > count_units(inputs.private.reveal().unit_keys):
         unit, said = facts.unit, ""
         auto = named("n_teachers", "auto")
         remedy = f"Take {auto}, which reads the number of {plural(unit)}, or far fewer teachers"
@@ -428,8 +430,8 @@ def _refuse_too_many_teachers(made: Recipe, inputs: Inputs, declared: Any, facts
             said = f", for which {named('n_records', declared)} was declared"
             remedy = f"Declare the true number of {plural(unit)}, and take {auto}"
         raise DataRefused(
-            f"too many teachers: {named('n_teachers', made.n_teachers)} is more than there are {plural(unit)} in the "
-            f"private table{said}, so some could only abstain. {remedy}"
+            f"too many teachers: {named('n_teachers', recipe.n_teachers)} is more than there are {plural(unit)} in "
+            f"the private table{said}, so some could only abstain. {remedy}"
         )
 
 
@@ -439,7 +441,7 @@ def _n_records(declared: int | None, inputs: Inputs, *, needed: bool) -> int | N
     return count_units(inputs.private.reveal().unit_keys) if needed else None
 
 
-def _reads_rows(config: RunConfig, asked: _Arguments, *, grouped: bool) -> bool:
+def _reads_rows(config: RunConfig, args: _Arguments, *, grouped: bool) -> bool:
     """Whether the number of rows is read: where the number of units is read too, and neither was declared."""
     declared = config.n_records is not None or config.n_rows is not None
-    return grouped and asked.n_teachers is None and not declared
+    return grouped and args.n_teachers is None and not declared

@@ -117,7 +117,7 @@ class Recipe:
     @property
     def cautions(self) -> tuple[Finding, ...]:
         """What the owner should hear: the cautions that apply."""
-        return tuple(each for each in self.considered if each.applies)
+        return tuple(caution for caution in self.considered if caution.applies)
 
     @property
     def event(self) -> Event:
@@ -257,17 +257,17 @@ def _teachers(facts: PublicFacts, *, tiny: bool) -> tuple[int, str]:
     units = _known(facts)
     rows, total = tiny_rows(facts) if tiny else rows_per_teacher(facts), facts.rows or units
     n_teachers = max(1, min(units, round(total / rows)))
-    told = f"{several(n_teachers, 'teacher')} of about {several(round(total / n_teachers), 'row')} each"
+    size = f"{several(n_teachers, 'teacher')} of about {several(round(total / n_teachers), 'row')} each"
     if total == units:
-        told = f"{several(n_teachers, 'teacher')} of about {several(round(total / n_teachers), facts.unit)} each"
+        size = f"{several(n_teachers, 'teacher')} of about {several(round(total / n_teachers), facts.unit)} each"
     elif n_teachers == units:
         return (
             n_teachers,
-            f"{told}, as many as there are {plural(facts.unit)}: each {facts.unit} goes to one teacher, whole",
+            f"{size}, as many as there are {plural(facts.unit)}: each {facts.unit} goes to one teacher, whole",
         )
     if tiny:
-        return n_teachers, f"{told}: small ones, since what a vote adds to the noise grows faster than what it tells"
-    return n_teachers, f"{told}, chosen to balance the noise against the error of small teachers"
+        return n_teachers, f"{size}: small ones, since what a vote adds to the noise grows faster than what it tells"
+    return n_teachers, f"{size}, chosen to balance the noise against the error of small teachers"
 
 
 def _refuse_too_many(n_teachers: int, facts: PublicFacts, *, tiny: bool) -> None:
@@ -284,15 +284,15 @@ def _refuse_too_many(n_teachers: int, facts: PublicFacts, *, tiny: bool) -> None
 
 def _queries(mechanism: type[Mechanism], facts: PublicFacts) -> tuple[int, str]:
     if mechanism.releases_values:
-        asked = min(facts.n_public, QUERY_CAP)
-        them = "them all" if asked > 1 else "it"
-        return asked, f"{several(asked, 'query')}: a student of noisy votes loses nothing by asking {them}"
+        n_queries = min(facts.n_public, QUERY_CAP)
+        them = "them all" if n_queries > 1 else "it"
+        return n_queries, f"{several(n_queries, 'query')}: a student of noisy votes loses nothing by asking {them}"
     if issubclass(mechanism, StreamMechanism):
         return facts.n_public, f"{several(facts.n_public, 'query')}: answers are free until too many were declined"
-    asked = min(facts.n_public, ANSWERS_PER_COLUMN * min(max(facts.width, 1), WIDTH_CAP))
+    n_queries = min(facts.n_public, ANSWERS_PER_COLUMN * min(max(facts.width, 1), WIDTH_CAP))
     return (
-        asked,
-        f"{several(asked, 'query')}: about ten for each column, since more would mean more noise in each class",
+        n_queries,
+        f"{several(n_queries, 'query')}: about ten for each column, since more would mean more noise in each class",
     )
 
 
@@ -329,8 +329,8 @@ def tiny_rows(facts: PublicFacts) -> float:
     """
     rows = facts.rows or _known(facts)
     x = mu_of_gaussian(facts.epsilon, facts.delta) * rows
-    each, fewest = TINY[facts.n_classes == 2]
-    wanted = x / (each * math.sqrt(facts.n_classes - 1))
+    per_class, fewest = TINY[facts.n_classes == 2]
+    wanted = x / (per_class * math.sqrt(facts.n_classes - 1))
     if wanted > FEW_ROWS:
         wanted = min(math.sqrt(FEW_ROWS * wanted), facts.most_tiny)
     return max(round(wanted), fewest, rows / MOST_TEACHERS)

@@ -47,7 +47,7 @@ def charge_name(task: Task, nonce: str) -> str:
 
 def nonces_of(ledger: Ledger) -> list[str]:
     """Return the numbers of the fits that a ledger was charged for, newest first."""
-    named = (each.key.split(" ") for each in ledger.reservations())
+    named = (reservation.key.split(" ") for reservation in ledger.reservations())
     return [words[1] for words in named if len(words) == 3 and words[0] == _FIT][::-1]
 
 

@@ -56,8 +56,8 @@ def rows_by_teacher(task: Task, shards: Secret[IntArray], wanted: list[range]) -
     for rows, parts, X in zip(group_rows, groups, _each_group(private.X, task, group_rows), strict=True):
         for numbers in parts:
             mine = rows_of(numbers, numbers)
-            seen = X if len(parts) == 1 else take(X, np.searchsorted(rows, mine))
-            yield ShardRows(numbers, seen, private.codes[mine], Secret(shard_of[mine]))
+            table = X if len(parts) == 1 else take(X, np.searchsorted(rows, mine))
+            yield ShardRows(numbers, table, private.codes[mine], Secret(shard_of[mine]))
 
 
 def _cut(numbers: range, sizes: IntArray, most: int) -> Iterator[range]:

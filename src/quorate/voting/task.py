@@ -127,8 +127,8 @@ class Task:
         """Return the task with the pool that was drawn for it."""
         assert self.seen is not None  # noqa: S101 - the caller's condition
         inputs = self.inputs.on(pool)
-        views, teacher, made = self.seen(inputs)
-        return replace(self, inputs=inputs, views=views, teacher=teacher, recipe=made, released=released)
+        views, teacher, recipe = self.seen(inputs)
+        return replace(self, inputs=inputs, views=views, teacher=teacher, recipe=recipe, released=released)
 
     @property
     def draws_pool(self) -> bool:
@@ -148,10 +148,12 @@ class Task:
             return self.recipe.why
         if self.released is None:
             return pool.described(None), *self.recipe.why
-        told, asked = pool.described(self.released, n_rows(self.inputs.public)), len(self.queries)
-        if self.strategy is None and asked < self.recipe.n_queries:
-            told += f"; {asked:,} of them differ, and {self.recipe.n_queries - asked:,} answers are left for questions"
-        return told, *self.recipe.why
+        pool_words, n_asked = pool.described(self.released, n_rows(self.inputs.public)), len(self.queries)
+        if self.strategy is None and n_asked < self.recipe.n_queries:
+            pool_words += (
+                f"; {n_asked:,} of them differ, and {self.recipe.n_queries - n_asked:,} answers are left for questions"
+            )
+        return pool_words, *self.recipe.why
 
     @property
     def n_public(self) -> int:
@@ -236,8 +238,11 @@ class Task:
         The charge is for the same coordinates on any machine. Teachers of a machine that rounds otherwise are trained
         again, so that all of one ensemble, and its queries, see rows alike.
         """
-        seen = self.views.teacher.directions
-        return {**self.cache_inputs, **({"coordinates": seen.digest} if isinstance(seen, UnitCoordinates) else {})}
+        directions = self.views.teacher.directions
+        return {
+            **self.cache_inputs,
+            **({"coordinates": directions.digest} if isinstance(directions, UnitCoordinates) else {}),
+        }
 
     @cached_property
     def order(self) -> str:
@@ -301,7 +306,7 @@ class Task:
             "data": self.fingerprint,
             "order": self.order,
             "public": public_digest(self.inputs.public, digests=self.inputs.digests),
-            "classes": [repr(each) for each in self.inputs.classes],
+            "classes": [repr(label) for label in self.inputs.classes],
             "teacher": described(self.teacher),
             "encoded": self.views.teacher.encoder is not None,
             "n_teachers": self.recipe.n_teachers,
@@ -318,7 +323,7 @@ class Task:
             **({"words": "public entries"} if self.respells else {}),
             # Teachers that were given other labels before have other votes.
             **({"labels": "declared"} if self.names_classes else {}),
-            **({} if (seen := self.views.teacher.directions) is None else {"directions": seen.described}),
+            **({} if (directions := self.views.teacher.directions) is None else {"directions": directions.described}),
         }
 
     @cached_property

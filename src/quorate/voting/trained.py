@@ -31,12 +31,12 @@ def trained(
 def _here(
     task: Task, shards: Secret[IntArray], wanted: list[range], seeds: Secret[IntArray] | None, see: Watch
 ) -> Iterator[tuple[range, Secret[tuple[Voter, ...]]]]:
-    told, n_jobs = task.recipe.n_teachers, _processes(task, len(shards.reveal()))
+    n_teachers, n_jobs = task.recipe.n_teachers, _processes(task, len(shards.reveal()))
     for part in rows_by_teacher(task, shards, wanted):
         start = part.numbers.start // CHUNK * CHUNK
         # Where else a chunk is cut hangs on private shard sizes, and that there are more shards on the number of units.
-        if part.numbers.start == start < told:
-            see("teachers", start, told)
+        if part.numbers.start == start < n_teachers:
+            see("teachers", start, n_teachers)
         voters = train_chunk(
             task.trainer,
             part.X,
@@ -64,11 +64,11 @@ def _elsewhere(
     task: Task, shards: Secret[IntArray], wanted: list[range], seeds: Secret[IntArray] | None, see: Watch
 ) -> Iterator[tuple[range, Secret[tuple[Voter, ...]]]]:
     assert task.scheduler is not None  # noqa: S101 - the caller's condition
-    told = task.recipe.n_teachers
+    n_teachers = task.recipe.n_teachers
     ranges = {numbers.start: numbers for numbers in wanted}
-    there: dict[int, dict[int, Voter]] = {start: {} for start in ranges}
-    done = told - sum(min(numbers.stop, told) - min(numbers.start, told) for numbers in wanted)
-    see("teachers", done, told)
+    trained: dict[int, dict[int, Voter]] = {start: {} for start in ranges}
+    done = n_teachers - sum(min(numbers.stop, n_teachers) - min(numbers.start, n_teachers) for numbers in wanted)
+    see("teachers", done, n_teachers)
     voters = train_elsewhere(
         task.trainer,
         rows_by_teacher(task, shards, wanted),
@@ -80,11 +80,11 @@ def _elsewhere(
     )
     for number, voter in voters:
         start = number // CHUNK * CHUNK
-        there[start][number] = voter.reveal()
-        if len(there[start]) < len(ranges[start]):
+        trained[start][number] = voter.reveal()
+        if len(trained[start]) < len(ranges[start]):
             continue
-        if start < told:
-            done += min(ranges[start].stop, told) - start
-            see("teachers", done, told)
-        whole = there.pop(start)
-        yield ranges[start], Secret(tuple(whole[each] for each in ranges[start]))
+        if start < n_teachers:
+            done += min(ranges[start].stop, n_teachers) - start
+            see("teachers", done, n_teachers)
+        whole = trained.pop(start)
+        yield ranges[start], Secret(tuple(whole[number] for number in ranges[start]))

@@ -27,7 +27,7 @@ TASK: dict[str, Any] = {"classes": ["no", "yes"], "n_records": N, "epsilon": 2.0
 VOTES: dict[str, Any] = {"mechanisms": ["NoisyCounts"], "n_teachers": [120]}
 
 
-BRIEF = Effort(folds=2, repeats=1, teachers=24, asked=M, every_row=True)
+BRIEF = Effort(folds=2, repeats=1, teachers=24, n_asked=M, every_row=True)
 
 
 @pytest.fixture(autouse=True)

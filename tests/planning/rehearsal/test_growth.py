@@ -98,7 +98,7 @@ def test_a_model_of_many_dimensions_grows_by_more_than_its_last_step() -> None:
 
     material = labelled_material(public_side(pool, (0, 1)), (0, 1), Models(), evaluation=labelled)
     facts = PublicFacts(n_records=N, n_public=M, n_classes=2, width=8, **BUDGET)
-    effort = Effort(folds=2, repeats=1, teachers=8, asked=M, every_row=True)
+    effort = Effort(folds=2, repeats=1, teachers=8, n_asked=M, every_row=True)
     rehearsal = Rehearsal(material=material, facts=facts, effort=effort)
     row = PlanRow(way="direct", name="gradient rounds")
     played = rehearsal._played(facts, row, "at length")

@@ -40,8 +40,8 @@ from quorate.types import Secret
 N, M, LABELLED, TEST = 3_000, 150, 1_200, 4_000
 BUDGET: dict[str, Any] = {"epsilon": 1.0, "delta": 1e-5}
 TASK: dict[str, Any] = {"classes": [0, 1], "n_records": N, **BUDGET}
-EFFORT = Effort(folds=2, repeats=2, teachers=48, asked=M, every_row=True)
-BRIEF = Effort(folds=2, repeats=1, teachers=8, asked=M, every_row=True)
+EFFORT = Effort(folds=2, repeats=2, teachers=48, n_asked=M, every_row=True)
+BRIEF = Effort(folds=2, repeats=1, teachers=8, n_asked=M, every_row=True)
 
 
 def drawn(n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
@@ -540,11 +540,11 @@ def test_large_tasks_are_played_less() -> None:
     efforts = [Effort.of(m, 100, 2) for m in (100, 1_000, 3_000, 50_000)]
     lengths = [each.folds * each.repeats for each in efforts]
     assert lengths == sorted(lengths, reverse=True)
-    assert efforts[-1].asked < 50_000
+    assert efforts[-1].n_asked < 50_000
 
 
 def test_fewer_rows_are_asked_with_as_much_less_noise(rows: dict[str, Any], facts: PublicFacts) -> None:
-    few = Rehearsal(material=material_for(rows), facts=facts, effort=replace(BRIEF, asked=50))
+    few = Rehearsal(material=material_for(rows), facts=facts, effort=replace(BRIEF, n_asked=50))
     asked, mechanism = few._asked(200, NoisyCounts(sigma=100.0, form="binary"))
     assert len(asked) == 50
     assert mechanism == NoisyCounts(sigma=50.0, form="binary")

@@ -80,14 +80,14 @@ class BareLinearTeacher:
         if (voter := untrained(codes)) is not None:
             return voter
         try:
-            found = optimum(self, X, local, logistic=self.logistic)
+            solution = optimum(self, X, local, logistic=self.logistic)
         except MemoryError:
             raise  # as there
         except Exception:  # noqa: BLE001 - as there
             return AbstainingVoter()
-        if found is None:
+        if solution is None:
             return self.whole().train(X, y, seed)
-        return Solved(found, codes.astype(np.int64))
+        return Solved(solution, codes.astype(np.int64))
 
 
 def bare(

@@ -107,11 +107,11 @@ def fit_to_optimum(estimator: Any, X: Any, y: IntArray) -> None:
         X = before.fit_transform(X, y)
         estimator.steps[:-1] = before.steps
         estimator = estimator.steps[-1][1]
-    found = optimum(estimator, X, y, logistic=type(estimator) is LogisticRegression)
-    if found is None:
+    solution = optimum(estimator, X, y, logistic=type(estimator) is LogisticRegression)
+    if solution is None:
         estimator.fit(X, y)
     else:
-        fill(estimator, found)
+        fill(estimator, solution)
 
 
 def optimum(estimator: Any, X: Any, y: IntArray, *, logistic: bool) -> Optimum | None:
@@ -120,12 +120,12 @@ def optimum(estimator: Any, X: Any, y: IntArray, *, logistic: bool) -> Optimum |
     `estimator`: whatever has the numbers of the estimator: `fit_intercept`, and `C` or `alpha`. `X`, `y`: as for
     :func:`fit_to_optimum`. `logistic`: whether it is logistic regression, and not ridge classification.
     """
-    found = None
+    solution = None
     if is_plain_float_matrix(X) and X.shape[1]:
-        found = (_logistic if logistic else _ridge)(estimator, X, y, int(y.max()) + 1)
-    if found is None or not (np.isfinite(found.coef).all() and np.isfinite(found.intercept).all()):
+        solution = (_logistic if logistic else _ridge)(estimator, X, y, int(y.max()) + 1)
+    if solution is None or not (np.isfinite(solution.coef).all() and np.isfinite(solution.intercept).all()):
         return None
-    return found
+    return solution
 
 
 def fill(estimator: Any, found: Optimum) -> None:
@@ -181,11 +181,11 @@ def _logistic(estimator: Any, X: Any, y: IntArray, n_classes: int) -> Optimum | 
     else:
         kind_of = SoftmaxInRows if by_rows else SoftmaxInColumns
         objective = kind_of(rows, y, n_classes, C, intercept=intercept)
-    taken = minimise(objective, objective.value)
-    if taken is None:
+    n_steps = minimise(objective, objective.value)
+    if n_steps is None:
         return None
     coef, b = objective.solution()
-    return Optimum(_of_rows(coef, X) if by_rows else coef, b, taken)
+    return Optimum(_of_rows(coef, X) if by_rows else coef, b, n_steps)
 
 
 def _by_rows(n: int, d: int, n_classes: int) -> tuple[bool, float]:

@@ -92,7 +92,7 @@ def minimise(objective: Objective, value: float) -> int | None:
 
     `objective`: at its first point. `value`: its value there.
     """
-    for taken in range(1, _MOST_STEPS + 1):
+    for n_steps in range(1, _MOST_STEPS + 1):
         step = objective.step()
         if step is None:
             return None
@@ -107,7 +107,7 @@ def minimise(objective: Objective, value: float) -> int | None:
         objective.move()
         value = tried
         if share == 1.0 and step.squared_decrement * step.largest**2 <= _CLOSE**2 and step.largest <= 1.0:
-            return taken
+            return n_steps
     return None
 
 

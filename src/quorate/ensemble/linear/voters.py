@@ -104,7 +104,7 @@ class LinearVoters:
     @property
     def n_bytes(self) -> int:
         """Memory that the stacked coefficients take."""
-        return sum(each.weights.nbytes for group in self.groups.values() for each in group)
+        return sum(alike.weights.nbytes for group in self.groups.values() for alike in group)
 
     def count(self, X: Any, counts: IntArray, n_jobs: int = 1) -> dict[int, IntArray]:
         """Add their votes to `counts`, in place.
@@ -128,7 +128,7 @@ def _count_rows(
     group: tuple[_Alike, ...], rows: Any, n_codes: int, start: int, open_rows: dict[int, list[IntArray]]
 ) -> IntArray:
     """Count models that know the same classes, ``(n_codes, n_rows)``, and add to the rows that each leaves open."""
-    found = np.zeros((n_codes, rows.shape[0]), dtype=np.int64)
+    counts = np.zeros((n_codes, rows.shape[0]), dtype=np.int64)
     norms = np.maximum(_row_norms(rows), _SHORTEST)
     with_one = None if kind(rows) == "sparse" else _with_one(rows)
     for alike in group:
@@ -143,8 +143,8 @@ def _count_rows(
             of_some[:, at], decided = votes(scores[:, :, at], own)
             for model in np.flatnonzero(~decided.all(axis=1)):
                 open_rows[alike.numbers[model]].append((start + at[~decided[model]]).astype(np.int64))
-        found += of_some
-    return found
+        counts += of_some
+    return counts
 
 
 def _with_one(rows: FloatArray) -> FloatArray:
@@ -200,10 +200,10 @@ def _votes_by_sign(scores: FloatArray, bounds: FloatArray) -> tuple[ByteArray, B
     """
     second = scores[0] > bounds
     first = scores[0] < -bounds
-    found = np.stack([_sum_of(first, axis=0), _sum_of(second, axis=0)])
+    votes = np.stack([_sum_of(first, axis=0), _sum_of(second, axis=0)])
     if bounds.ndim == 2:
-        return found, first | second
-    return found, (np.add.reduce(found, axis=0) == scores.shape[1])[np.newaxis]
+        return votes, first | second
+    return votes, (np.add.reduce(votes, axis=0) == scores.shape[1])[np.newaxis]
 
 
 def _votes_by_largest(scores: FloatArray, bounds: FloatArray) -> tuple[ByteArray, BoolArray]:
@@ -217,10 +217,10 @@ def _votes_by_largest(scores: FloatArray, bounds: FloatArray) -> tuple[ByteArray
     if bounds.ndim == 2:
         decided = (np.count_nonzero(near, axis=0) == 1) & np.isfinite(largest)
         return _sum_of(near & decided, axis=1), decided
-    found = _sum_of(near, axis=1)
+    votes = _sum_of(near, axis=1)
     # A finite largest score is near itself, as no bound is NaN; so with as many near ones as models each has one alone.
-    each_has_one = np.add.reduce(found, axis=0) == scores.shape[1]
-    return found, (each_has_one & np.isfinite(largest).all(axis=0))[np.newaxis]
+    each_has_one = np.add.reduce(votes, axis=0) == scores.shape[1]
+    return votes, (each_has_one & np.isfinite(largest).all(axis=0))[np.newaxis]
 
 
 def _sum_of(votes: BoolArray, *, axis: int) -> ByteArray:

@@ -70,20 +70,20 @@ def fit_named(
         present.sort(key=declared.__getitem__)
     # A network has an output for each declared class, whatever a shard has.
     as_declared = any(_library(part) == "skorch" for part in parts(estimator))
-    shown = {declared[code]: code if as_declared else at for at, code in enumerate(present)}
+    numbers = {declared[code]: code if as_declared else at for at, code in enumerate(present)}
     if not alone and _needs_labels(estimator, declared):
-        shown = {declared[code]: declared[code] for code in present}
+        numbers = {declared[code]: declared[code] for code in present}
         labels = np.asarray(declared)[codes]
     else:
-        labels = np.array([shown[declared[code]] for code in codes.tolist()], dtype=np.int64)
-    at_hand = _AtHand(shown, tuple(order))
+        labels = np.array([numbers[declared[code]] for code in codes.tolist()], dtype=np.int64)
+    at_hand = _AtHand(numbers, tuple(order))
     for place in list(_places(estimator)):
         value = at_hand.value(place)
         if value is not place.value:
             place.put(value)
     estimator.fit(X, labels)
-    plain = list(shown.values()) == list(range(len(present)))
-    return estimator if plain else LabelledEstimator(estimator, list(shown.values())), np.array(present, np.int64)
+    plain = list(numbers.values()) == list(range(len(present)))
+    return estimator if plain else LabelledEstimator(estimator, list(numbers.values())), np.array(present, np.int64)
 
 
 @stored_as("quorate.ensemble.class_names.LabelledEstimator")
@@ -135,19 +135,23 @@ class _AtHand:
 
     def value(self, place: _Place) -> Any:
         """Return a parameter as the labels at hand have it; itself where nothing of it changes."""
-        shown, value = self.shown, place.value
+        labels, value = self.shown, place.value
         if place.paired:
             return value
         if place.numbered:
-            shown = {label: number for number, label in enumerate(each for each in self.order if each in self.shown)}
+            labels = {
+                label: number for number, label in enumerate(label for label in self.order if label in self.shown)
+            }
         if place.name in BY_CLASS and isinstance(value, Mapping):
-            kept = {shown[label]: each for label, each in _by_label(value, self.order).items() if label in shown}
+            kept = {
+                labels[label]: setting for label, setting in _by_label(value, self.order).items() if label in labels
+            }
             return kept or (None if place.name == "class_weight" else kept)
         if place.name in OF_ONE and _is_one_of(value, self.order):
-            return shown.get(value, value)
-        lacks = len(shown) < len(self.order) and _library(place.owner) != "skorch"
+            return labels.get(value, value)
+        lacks = len(labels) < len(self.order) and _library(place.owner) != "skorch"
         if place.name in IN_ORDER and lacks and np.shape(value) == (len(self.order),):
-            of_these = np.asarray(value, dtype=np.float64)[[label in shown for label in self.order]]
+            of_these = np.asarray(value, dtype=np.float64)[[label in labels for label in self.order]]
             return of_these / of_these.sum() if place.name in {"priors", "class_prior"} else of_these
         return value
 
@@ -191,9 +195,9 @@ def _needs_labels(estimator: Any, declared: Sequence[Any]) -> bool:
 
     def holds(value: Any, *, lists: bool) -> bool:
         if isinstance(value, Mapping):
-            return any(holds(each, lists=lists) for each in (*value, *value.values()))
+            return any(holds(part, lists=lists) for part in (*value, *value.values()))
         if lists and isinstance(value, list | tuple):
-            return any(holds(each, lists=lists) for each in value)
+            return any(holds(part, lists=lists) for part in value)
         return isinstance(value, str) and value in declared
 
     return any(
@@ -278,11 +282,11 @@ def _parameters(part: Any) -> Iterator[tuple[str, Any]]:
 def _models(value: Any) -> Iterator[Any]:
     """Yield the models in a parameter: itself, and those in lists of names and models."""
     if isinstance(value, list | tuple):
-        for each in value:
-            yield from _models(each)
+        for model in value:
+            yield from _models(model)
     elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from _models(each)
+        for model in value.values():
+            yield from _models(model)
     elif hasattr(value, "fit") and not isinstance(value, type):
         yield value
 

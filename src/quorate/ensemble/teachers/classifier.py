@@ -51,9 +51,9 @@ def on_one_thread(estimator: Any) -> None:
         if library not in _THREADS or not hasattr(part, "set_params"):
             continue
         changed[f"{prefix}{_THREADS[library]}"] = 1
-        given = part.get_params()
+        own = part.get_params()
         exact = _EXACTLY.get(library, {})
-        if _WAYS & given.keys():  # its owner has chosen the way
+        if _WAYS & own.keys():  # its owner has chosen the way
             exact = {name: value for name, value in exact.items() if name not in _WAYS}
         changed.update({f"{prefix}{name}": value for name, value in exact.items()})
     if changed:

@@ -90,16 +90,16 @@ class FunctionTeacher:
         except (TypeError, ValueError):
             raise InvalidParameter(f"the arguments of {name} cannot be told; expected {_FORMS}") from None
         positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-        rows = [each for each in parameters if each.kind in positional and each.name != "seed"]
-        needed = [each for each in rows if each.default is Parameter.empty]
+        rows = [p for p in parameters if p.kind in positional and p.name != "seed"]
+        needed = [p for p in rows if p.default is Parameter.empty]
         needed += [
-            each
-            for each in parameters
-            if each.kind is Parameter.KEYWORD_ONLY and each.default is Parameter.empty and each.name != "seed"
+            p
+            for p in parameters
+            if p.kind is Parameter.KEYWORD_ONLY and p.default is Parameter.empty and p.name != "seed"
         ]
         if len(needed) not in (2, 3):
             raise InvalidParameter(f"a function as teacher is {_FORMS}; {name} takes {len(needed)} arguments")
-        return len(needed), any(each.name == "seed" for each in parameters)
+        return len(needed), any(p.name == "seed" for p in parameters)
 
     def with_classes(self, classes: tuple[Any, ...]) -> FunctionTeacher:
         """Return it with the declared classes.

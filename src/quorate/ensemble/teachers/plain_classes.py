@@ -84,7 +84,7 @@ def constructor_arguments(model: Any) -> tuple[str, ...] | None:
     except (TypeError, ValueError):
         return None
     more = (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
-    return None if any(each.kind in more for each in parameters) else tuple(each.name for each in parameters)
+    return None if any(p.kind in more for p in parameters) else tuple(p.name for p in parameters)
 
 
 def learned_attribute(model: Any) -> str | None:
@@ -121,7 +121,7 @@ def attributes(model: Any) -> dict[str, Any]:
     {'_numerator': 1, '_denominator': 2}
     """
     of = [getattr(kind, "__slots__", ()) for kind in type(model).__mro__]
-    slots = [name for each in of for name in ((each,) if isinstance(each, str) else each) if isinstance(name, str)]
+    slots = [name for own in of for name in ((own,) if isinstance(own, str) else own) if isinstance(name, str)]
     in_slots = {name: getattr(model, name) for name in slots if name != "__dict__" and hasattr(model, name)}
     return {**in_slots, **getattr(model, "__dict__", {})}
 

@@ -111,7 +111,7 @@ def _is_of_a_library(function: FunctionType) -> bool:
 
 def _globals_of(code: CodeType) -> list[str]:
     """Name the variables of its module that a piece of code reads, and those of the functions within it."""
-    names = [each.argval for each in dis.get_instructions(code) if each.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
+    names = [step.argval for step in dis.get_instructions(code) if step.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
     for inner in code.co_consts:
         if isinstance(inner, CodeType):
             names += _globals_of(inner)

@@ -64,13 +64,13 @@ def end_marked(mark: str, *, spare_session: int | None = None) -> None:
     own = os.getsid(0)
     until = time.monotonic() + _SWEEP_SECONDS
     while time.monotonic() < until:
-        running = [each for each in _running() if each.pid != os.getpid()]
-        marked = [each for each in running if _carries(each, mark) and each.session != spare_session]
-        sessions = {each.session for each in marked} - {own}
-        found = {each.pid for each in marked} | {each.pid for each in running if each.session in sessions}
-        if not found:
+        running = [process for process in _running() if process.pid != os.getpid()]
+        marked = [process for process in running if _carries(process, mark) and process.session != spare_session]
+        sessions = {process.session for process in marked} - {own}
+        pids = {process.pid for process in marked} | {process.pid for process in running if process.session in sessions}
+        if not pids:
             return
-        _kill(found)
+        _kill(pids)
         time.sleep(0.01)
 
 
@@ -83,8 +83,8 @@ def end_session(leader: int) -> None:
     if not _PROC.joinpath("self", "stat").exists():
         os.killpg(leader, signal.SIGKILL)
     until = time.monotonic() + _SWEEP_SECONDS
-    while (found := {each.pid for each in _running() if each.session == leader}) and time.monotonic() < until:
-        _kill(found)
+    while (pids := {process.pid for process in _running() if process.session == leader}) and time.monotonic() < until:
+        _kill(pids)
         time.sleep(0.01)
 
 
@@ -105,8 +105,8 @@ def be_worker(parent: int, mark: str) -> None:
     _Worker.parent, _Worker.mark = parent, mark
     stay_whatever_it_holds()
     gc.disable()  # what it loads stays, and loads quicker; see after_task. Children, which do the work, collect again
-    for each in FROM_TERMINAL:
-        signal.signal(each, signal.SIG_IGN)
+    for number in FROM_TERMINAL:
+        signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, FROM_TERMINAL)
     signal.signal(signal.SIGTERM, lambda *_: _end_worker())
     Thread(target=_watch, name="quorate parent watch", daemon=True).start()
@@ -203,7 +203,7 @@ def _kill(pids: set[int]) -> None:
 
 def _running() -> list[_Process]:
     """Every process of this machine that may be killed: not the dead that are not buried yet, no resource tracker."""
-    found = []
+    processes = []
     for folder in _PROC.glob("[0-9]*"):
         with suppress(OSError, ValueError, IndexError):  # it ended meanwhile, or is somebody else's
             state, _, _, session = (folder / "stat").read_text("latin-1").rpartition(")")[2].split()[:4]
@@ -212,5 +212,5 @@ def _running() -> list[_Process]:
             values = (folder / "environ").read_bytes().split(b"\0")
             name = f"{MARK}=".encode()
             mark = next((value[len(name) :].decode("ascii") for value in values if value.startswith(name)), "")
-            found.append(_Process(int(folder.name), int(session), mark))
-    return found
+            processes.append(_Process(int(folder.name), int(session), mark))
+    return processes

@@ -110,27 +110,27 @@ def combine(root: Path) -> Combined:
     if not data.public.exists():
         raise PreconditionFailed(no_file("[data] public", data.public, root))
     queries, before = read_queries(data.public, label=data.label), _accepted(RunFolder(root))
-    taken = [_checked(site, settings, classes, queries, before.get(site.name)) for site in settings.sites]
+    signed = [_checked(site, settings, classes, queries, before.get(site.name)) for site in settings.sites]
     counts: IntArray = np.zeros((queries.n, len(classes)), dtype=np.int64)
-    for each in taken:
-        counts += each.votes.counts.reveal()
-    votes = VotesFile(Secret(counts), classes, sum(each.votes.n_teachers for each in taken))
+    for of_site in signed:
+        counts += of_site.votes.counts.reveal()
+    votes = VotesFile(Secret(counts), classes, sum(of_site.votes.n_teachers for of_site in signed))
     student = student_of(settings.student.model, method="auto", shares="linear", folder=root)
-    made = _mechanism(settings, votes)
-    student.check(made)
+    mechanism = _mechanism(settings, votes)
+    student.check(mechanism)
     side = public_side(PublicPool(queries.rows), classes, student=student)
     if ":" in settings.student.model:
         public = Inputs(private=Secret(PrivateRows.none()), public=side.pool, digests=(), classes=tuple(classes))
-        try_student(student, made, public, side.views, n_teachers=votes.n_teachers)
+        try_student(student, mechanism, public, side.views, n_teachers=votes.n_teachers)
     return Combined(
         settings=settings,
-        statements=tuple(each.statement for each in taken),
+        statements=tuple(of_site.statement for of_site in signed),
         queries=queries,
         votes=votes,
-        mechanism=made,
+        mechanism=mechanism,
         side=side,
         student=student,
-        digests={each.statement.site: each.digest for each in taken},
+        digests={of_site.statement.site: of_site.digest for of_site in signed},
         evaluation=_evaluation(data, classes, side),
     )
 
@@ -159,7 +159,7 @@ def release_combined(root: Path, combined: Combined, *, to: Path | None = None) 
         scope=scope_of_sites(
             settings.votes.unit,
             combined.mechanism,
-            stated=[each.neighbours for each in combined.statements],
+            stated=[statement.neighbours for statement in combined.statements],
             most=settings.votes.max_sites_per_unit,
             promised_by=settings.votes.promised_by,
         ),
@@ -207,8 +207,8 @@ def _checked(
         raise PreconditionFailed(
             f"there is no file {site.votes}, which is to hold the votes of {site.name!r}"
         ) from None
-    found = verified(content, site.key, name=name)
-    said = found.statement
+    signed = verified(content, site.key, name=name)
+    said = signed.statement
     agreed = settings.votes
     for wrong, what in (
         (said.site != site.name, f"is signed for site {said.site!r}"),
@@ -219,7 +219,7 @@ def _checked(
             said.queries != queries.digest,
             f"is about other public rows than {settings.data.public.name}{_without(settings.data)}",
         ),
-        (found.votes.n_queries != queries.n, "has not one row of votes for each public row"),
+        (signed.votes.n_queries != queries.n, "has not one row of votes for each public row"),
     ):
         if wrong:
             raise DataRefused(f"{name} {what}; ask the site to sign votes for this release")
@@ -228,11 +228,11 @@ def _checked(
             f"{name} was signed at {said.time}, before the one that was taken last (of {before['time']}); an older "
             "file was put back in its place"
         )
-    if before is not None and said.time == before["time"] and found.digest != before["digest"]:
+    if before is not None and said.time == before["time"] and signed.digest != before["digest"]:
         raise DataRefused(
             f"{name} differs from the file of the same time that was taken before; ask the site which holds"
         )
-    return found
+    return signed
 
 
 def _mechanism(settings: SitesSettings, votes: VotesFile) -> Mechanism:
@@ -302,7 +302,7 @@ def _published(root: Path, combined: Combined, done: VotesReleased, noise: Noise
     folder, view = RunFolder(root), combined.side.views.student
     model = _taught(root, combined, done.released)
     fitted = model if view.encoder is None else model.steps[-1][1]
-    told = SitesFacts(
+    site_facts = SitesFacts(
         n_sites=len(combined.statements),
         votes=combined.votes,
         queries=combined.queries,
@@ -318,16 +318,18 @@ def _published(root: Path, combined: Combined, done: VotesReleased, noise: Noise
         started=started,
     )
     with folder.open_ledger() as ledger:
-        made = told.facts(ledger)
+        facts = site_facts.facts(ledger)
     rows = student_file(combined.side.pool, view.kinds, images=False)
     more = {"labels.csv": done.files["labels.csv"].decode("utf-8")}
-    return publish_run(folder, model, made, more, pool=view.kinds(combined.side.pool), rows=rows, seeded=noise.seeded)
+    return publish_run(folder, model, facts, more, pool=view.kinds(combined.side.pool), rows=rows, seeded=noise.seeded)
 
 
 def _accepted(folder: RunFolder) -> dict[str, dict[str, str]]:
     try:
-        found = json.loads((folder.private / ACCEPTED).read_text(encoding="utf-8"))
-        return {str(name): {"time": str(each["time"]), "digest": str(each["digest"])} for name, each in found.items()}
+        sites = json.loads((folder.private / ACCEPTED).read_text(encoding="utf-8"))
+        return {
+            str(name): {"time": str(entry["time"]), "digest": str(entry["digest"])} for name, entry in sites.items()
+        }
     except FileNotFoundError:
         return {}
     except (ValueError, KeyError, TypeError, AttributeError):

@@ -72,7 +72,7 @@ class SitesFacts:
                 n_teachers=self.votes.n_teachers,
                 partition="sites",
                 unit=guarantee.unit,
-                classes=tuple(str(each) for each in self.votes.classes),
+                classes=tuple(str(label) for label in self.votes.classes),
                 n_public=self.queries.n,
                 n_queries=self.votes.n_queries,
                 teacher=f"made at {several(self.n_sites, 'site')}",

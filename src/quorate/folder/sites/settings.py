@@ -141,8 +141,8 @@ def read_sites_settings(root: Path) -> SitesSettings:
                 "table and there are no teachers"
             )
         if not isinstance(section, list if name == "sites" else Mapping):
-            told = "[[sites]]" if name == "sites" else f"[{name}]"
-            raise InvalidParameter(f"quorate.toml: {told} must be a section, got {section!r}")
+            section_name = "[[sites]]" if name == "sites" else f"[{name}]"
+            raise InvalidParameter(f"quorate.toml: {section_name} must be a section, got {section!r}")
     return _settings(document, root)
 
 

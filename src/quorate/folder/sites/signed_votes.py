@@ -158,7 +158,7 @@ def verified(content: bytes, key: str, *, name: str) -> SignedVotes:
         raise DataRefused(f"{name} is signed, and of a form that this version does not know")
     counts, classes = read["counts"], read["classes"]
     try:
-        statement = Statement(**{**{each: read[each] for each in _STATED}, "classes": tuple(classes)})
+        statement = Statement(**{**{name_: read[name_] for name_ in _STATED}, "classes": tuple(classes)})
         _check_teachers(statement.n_teachers)
         array = np.array(counts, dtype=object)
         if array.ndim != 2 or array.shape[1] != len(classes) or not all(type(cell) is int for cell in array.flat):
@@ -206,7 +206,7 @@ def same_classes(one: Sequence[Label], other: Sequence[Label]) -> bool:
     >>> same_classes(("0", "1"), (0, 1)), same_classes(("true", "false"), (True, False)), same_classes("ab", "ba")
     (True, True, False)
     """
-    return [_written(each) for each in one] == [_written(each) for each in other]
+    return [_written(label) for label in one] == [_written(label) for label in other]
 
 
 def _written(label: Label) -> str:

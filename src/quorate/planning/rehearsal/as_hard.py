@@ -52,8 +52,8 @@ class AsHard:
 
     def __call__(self, facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
         """Return the rows with what is expected of them."""
-        told = [each(facts, rows) for each in self.rehearsals]
-        lines = [self._line(facts, row, [part[at] for part in told]) for at, row in enumerate(rows)]
+        by_rule = [rehearsal(facts, rows) for rehearsal in self.rehearsals]
+        lines = [self._line(facts, row, [part[at] for part in by_rule]) for at, row in enumerate(rows)]
         votes = [line for row, line in zip(rows, lines, strict=True) if row.way == "votes" and line is not None]
         luck = dict(zip(map(id, votes), lucky(votes), strict=True))
         return [
@@ -99,7 +99,7 @@ class Line:
         doubt: float = 0.0,
     ) -> None:
         self.right, self.students, self.shares, self.known, self.doubt = right, students, shares, known, doubt
-        x, y = _log_odds(right), _log_odds([each.accuracy for each in students])
+        x, y = _log_odds(right), _log_odds([student.accuracy for student in students])
         off = x - x.mean()
         spread = float((off**2).sum()) if x.max() > x.min() else 0.0  # the mean of equal numbers is rounded
         slope = max(0.0, float(off @ y) / spread) if spread > 0 else 0.0
@@ -119,7 +119,7 @@ class Line:
         off = special.stdtrit(freedom, 0.95) * math.sqrt(float(self.left @ self.left) / freedom * (1 + self.leverage))
         middle = self.at(self.known)
         accuracy = float(special.expit(middle))
-        within = float(np.mean([((each.high - each.low) / 2) ** 2 for each in self.students]))
+        within = float(np.mean([((student.high - student.low) / 2) ** 2 for student in self.students]))
         ends = []
         for sign in (-1, 1):
             reach = special.expit([middle + sign * off, self.at(self.known + sign * self.doubt)]) - accuracy
@@ -129,16 +129,16 @@ class Line:
             accuracy=accuracy,
             low=max(0.0, ends[0]),
             high=min(1.0, ends[1]),
-            rehearsals=min(each.rehearsals for each in self.students),
+            rehearsals=min(student.rehearsals for student in self.students),
         )
 
     @property
     def answered(self) -> float | None:
         """Which share of the queries is answered, between the rules that are next in how hard they are."""
-        told = [(right, share) for right, share in zip(self.right, self.shares, strict=True) if share is not None]
-        if len(told) < len(self.shares):
+        known = [(right, share) for right, share in zip(self.right, self.shares, strict=True) if share is not None]
+        if len(known) < len(self.shares):
             return None
-        return float(np.interp(self.known, *np.array(sorted(told)).T))
+        return float(np.interp(self.known, *np.array(sorted(known)).T))
 
 
 def lucky(lines: Sequence[Line]) -> list[float]:
@@ -163,7 +163,7 @@ def lucky(lines: Sequence[Line]) -> list[float]:
     between = max(0.0, (spread - (len(lines) - 1)) / freedom)
     mean = np.average(middles, weights=1 / (between + variances))
     moved = mean + between / (between + variances) * (middles - mean)
-    return [float(each) for each in special.expit(middles) - special.expit(moved)]
+    return [float(shrunk) for shrunk in special.expit(middles) - special.expit(moved)]
 
 
 def _log_odds(shares: Sequence[float]) -> FloatArray:

@@ -23,21 +23,24 @@ from quorate.types import FloatArray
 def without_luck(rows: Sequence[PlanRow], plays: Mapping[str, Sequence[Played]]) -> list[PlanRow]:
     """Return the rows with the differences between those that `plays` holds shrunk to what is no luck."""
     expected = {row.key: row.expected for row in rows if row.expected is not None and row.key in plays}
-    if not expected or len({tuple(each.fold for each in plays[key]) for key in expected}) > 1:
+    if not expected or len({tuple(play.fold for play in plays[key]) for key in expected}) > 1:
         return list(rows)  # a row that could not be played in every division is compared with none
-    luck = 1 - kept(np.array([_in_divisions(plays[key], [each.whole for each in plays[key]]) for key in expected]))
-    mean = float(np.mean([each.accuracy for each in expected.values()]))
-    moved = {key: each.moved(luck * (mean - each.accuracy)) for key, each in expected.items()}
-    scored = {key: each.scored for key, each in expected.items() if each.scored is not None}
+    luck = 1 - kept(np.array([_in_divisions(plays[key], [play.whole for play in plays[key]]) for key in expected]))
+    mean = float(np.mean([expectation.accuracy for expectation in expected.values()]))
+    moved = {key: expectation.moved(luck * (mean - expectation.accuracy)) for key, expectation in expected.items()}
+    scored = {key: expectation.scored for key, expectation in expected.items() if expectation.scored is not None}
     if len(scored) == len(expected):
-        values = [_in_divisions(plays[key], [each.values[0] for each in plays[key]]) for key in expected]
-        luck, mean = 1 - kept(np.array(values)), float(np.mean([each.value for each in scored.values()]))
-        moved = {key: each.moved(0.0, scored_by=luck * (mean - scored[key].value)) for key, each in moved.items()}
+        values = [_in_divisions(plays[key], [play.values[0] for play in plays[key]]) for key in expected]
+        luck, mean = 1 - kept(np.array(values)), float(np.mean([score.value for score in scored.values()]))
+        moved = {
+            key: expectation.moved(0.0, scored_by=luck * (mean - scored[key].value))
+            for key, expectation in moved.items()
+        }
     return [replace(row, expected=moved[row.key]) if row.key in moved else row for row in rows]
 
 
 def _in_divisions(played: Sequence[Played], values: Sequence[float]) -> list[float]:
-    folds = np.array([each.fold for each in played])
+    folds = np.array([play.fold for play in played])
     return [float(np.mean(np.asarray(values)[folds == fold])) for fold in np.unique(folds)]
 
 

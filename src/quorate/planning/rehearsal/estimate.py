@@ -101,7 +101,7 @@ def estimate(played: list[Played], basis: Basis, *, n_classes: int, mixed: bool 
 
     `mixed` says that teachers of persons had rows of anybody, since nothing told whose the labelled rows are.
     """
-    observed = float(np.mean([each.whole for each in played]))
+    observed = float(np.mean([play.whole for play in played]))
     added, of_added = _correction(played, observed, n_classes)
     accuracy = min(1.0, max(0.0, observed + added))
     variance, degrees = _together(
@@ -122,8 +122,8 @@ def estimate_value(played: list[Played], scoring: str, baseline: float) -> Expec
 
     The range is that of single plays about their mean, which holds noise, scored rows and rows that were learned from.
     """
-    values = np.array([each.values[0] for each in played])
-    added = [each.missing * (each.values[0] - float(np.mean(each.values[1:HALVES]))) for each in played]
+    values = np.array([play.values[0] for play in played])
+    added = [play.missing * (play.values[0] - float(np.mean(play.values[1:HALVES]))) for play in played]
     mean, correction = float(values.mean()), float(np.mean(added))
     of_a_run = float(values.var(ddof=1)) if len(values) > 1 else OF_A_VALUE**2
     variance = of_a_run * (1 + 1 / len(values)) + (FIRST_ORDER * correction) ** 2 + UNKNOWN**2
@@ -134,18 +134,18 @@ def estimate_value(played: list[Played], scoring: str, baseline: float) -> Expec
 
 def _correction(played: list[Played], observed: float, n_classes: int) -> tuple[float, list[tuple[float, float]]]:
     """Return what the true size adds, and the variances of that."""
-    if all(len(each.hits) > HALVES for each in played):
-        losses = np.concatenate([np.mean([each.lost for each in part], axis=0) for part in _by_fold(played)])
-        found = growth(losses, observed, size=_size(played), n_classes=n_classes)
-        return found.mean, [(found.variance + (LAW * found.mean) ** 2, math.inf)]
-    means = [float(np.mean([each.first_order for each in part])) for part in _by_fold(played)]
-    mean = float(np.mean([each.first_order for each in played]))
+    if all(len(play.hits) > HALVES for play in played):
+        losses = np.concatenate([np.mean([play.lost for play in part], axis=0) for part in _by_fold(played)])
+        growing = growth(losses, observed, size=_size(played), n_classes=n_classes)
+        return growing.mean, [(growing.variance + (LAW * growing.mean) ** 2, math.inf)]
+    means = [float(np.mean([play.first_order for play in part])) for part in _by_fold(played)]
+    mean = float(np.mean([play.first_order for play in played]))
     of_law = (FIRST_ORDER * mean) ** 2, math.inf
     return mean, [of_law] if len(means) < 2 else [of_law, (float(np.var(means, ddof=1)) / len(means), len(means) - 1)]
 
 
 def _size(played: list[Played]) -> float:
-    return float(np.mean([1 - each.missing for each in played]))
+    return float(np.mean([1 - play.missing for play in played]))
 
 
 # --- variances, each with its degrees of freedom ---------------------------------------------------------------------
@@ -153,24 +153,24 @@ def _size(played: list[Played]) -> float:
 
 def _of_noise(played: list[Played]) -> list[tuple[float, float]]:
     """Variance of one run by its noise, and of the estimate by theirs."""
-    found = _within(played, [each.whole for each in played])
-    corrected = found
-    if all(len(each.hits) == HALVES for each in played):
-        corrected = _within(played, [each.whole + each.first_order for each in played])
-    if found is None or corrected is None:
+    observed = _within(played, [play.whole for play in played])
+    corrected = observed
+    if all(len(play.hits) == HALVES for play in played):
+        corrected = _within(played, [play.whole + play.first_order for play in played])
+    if observed is None or corrected is None:
         return [(OF_A_RUN**2 * (1 + 1 / len(played)), math.inf)]
     by_few_rows = []
     for part in _by_fold(played):
         if len(part) > 1:
-            hits = np.array([each.hits[0] for each in part], dtype=float)
+            hits = np.array([play.hits[0] for play in part], dtype=float)
             of_a_row, of_the_mean = hits.var(axis=0, ddof=1).mean(), hits.mean(axis=1).var(ddof=1)
             by_few_rows.append((of_a_row - of_the_mean) / max(part[0].n_scored - 1, 1))
-    of_a_run = max(0.0, found[0] - float(np.mean(by_few_rows)))
-    return [(of_a_run, found[1]), (corrected[0] / len(played), corrected[1])]
+    of_a_run = max(0.0, observed[0] - float(np.mean(by_few_rows)))
+    return [(of_a_run, observed[1]), (corrected[0] / len(played), corrected[1])]
 
 
 def _of_scoring(played: list[Played], observed: float) -> float:
-    n = sum({each.fold: each.n_scored for each in played}.values())
+    n = sum({play.fold: play.n_scored for play in played}.values())
     right = (observed * n + 0.5) / (n + 1)
     return right * (1 - right) / n
 
@@ -180,19 +180,19 @@ def _of_rows(played: list[Played]) -> tuple[float, float]:
     squared = []
     parts = _by_fold(played)
     for part in parts:
-        apart = np.mean([each.hits[1].astype(float) - each.hits[2] for each in part], axis=0)
+        apart = np.mean([play.hits[1].astype(float) - play.hits[2] for play in part], axis=0)
         squared.append(apart.mean() ** 2 - apart.var() / max(len(apart) - 1, 1))
-    found = max(0.0, float(np.mean(squared))) / 4
-    return found * (1 + _size(played)), len(parts)
+    variance = max(0.0, float(np.mean(squared))) / 4
+    return variance * (1 + _size(played)), len(parts)
 
 
 def _by_fold(played: list[Played]) -> list[list[Played]]:
-    return [[each for each in played if each.fold == fold] for fold in sorted({each.fold for each in played})]
+    return [[play for play in played if play.fold == fold] for fold in sorted({play.fold for play in played})]
 
 
 def _within(played: list[Played], values: list[float]) -> tuple[float, float] | None:
     """Variance over draws of the noise with the same rows; None where there was one draw each."""
-    folds = np.array([each.fold for each in played])
+    folds = np.array([play.fold for play in played])
     parts: list[FloatArray] = [np.array(values)[folds == fold] for fold in np.unique(folds)]
     degrees = sum(len(part) - 1 for part in parts)
     return (sum(float(((part - part.mean()) ** 2).sum()) for part in parts) / degrees, degrees) if degrees else None

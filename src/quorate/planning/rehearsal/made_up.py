@@ -147,15 +147,15 @@ class MeanOf:
 
     def __call__(self, facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
         """Return the rows with what is expected of them."""
-        told = [each(facts, rows) for each in self.rehearsals]
-        return [_together(row, [part[at] for part in told], facts.n_classes) for at, row in enumerate(rows)]
+        by_rule = [rehearsal(facts, rows) for rehearsal in self.rehearsals]
+        return [_together(row, [part[at] for part in by_rule], facts.n_classes) for at, row in enumerate(rows)]
 
 
 def _together(row: PlanRow, told: Sequence[PlanRow], n_classes: int) -> PlanRow:
-    expected = [each.expected for each in told if each.expected is not None]
+    expected = [row_of_rule.expected for row_of_rule in told if row_of_rule.expected is not None]
     if len(expected) < len(told):
         return row
-    shares = [each.answered for each in told if each.answered is not None]
+    shares = [row_of_rule.answered for row_of_rule in told if row_of_rule.answered is not None]
     answered = float(np.mean(shares)) if len(shares) == len(told) else None
     return replace(row, answered=answered, expected=over_rules(expected, chance=1 / n_classes))
 
@@ -167,9 +167,9 @@ def over_rules(expected: Sequence[Expected], *, chance: float) -> Expected:
     Student's law; and its run by as much as a run of each rule does. That is the upper end. Labels may follow nothing
     that the pool shows, and no pool tells whether they do: the lower end is at most what a guess has, 1/C.
     """
-    accuracies = np.array([each.accuracy for each in expected])
+    accuracies = np.array([of_rule.accuracy for of_rule in expected])
     n = len(accuracies)
-    within = float(np.mean([((each.high - each.low) / 2) ** 2 for each in expected]))
+    within = float(np.mean([((of_rule.high - of_rule.low) / 2) ** 2 for of_rule in expected]))
     between = 0.0 if n < 2 else special.stdtrit(n - 1, 0.95) ** 2 * (1 + 1 / n) * float(accuracies.var(ddof=1))
     accuracy, spread = float(accuracies.mean()), math.sqrt(within + between)
     return replace(
@@ -177,5 +177,5 @@ def over_rules(expected: Sequence[Expected], *, chance: float) -> Expected:
         accuracy=accuracy,
         low=max(0.0, min(chance, accuracy - spread)),
         high=min(1.0, accuracy + spread),
-        rehearsals=min(each.rehearsals for each in expected),
+        rehearsals=min(of_rule.rehearsals for of_rule in expected),
     )

@@ -134,7 +134,7 @@ class Material:
         part = np.empty(len(owners), dtype=np.int64)
         part[order] = np.minimum(before * parts // len(rows), parts - 1).astype(np.int64)
         of_rows = part[np.searchsorted(owners, self.groups[rows])]
-        return [rows[of_rows == each] for each in range(parts)]
+        return [rows[of_rows == number] for number in range(parts)]
 
     def drawn(self, rows: IntArray, n: int, rng: np.random.Generator) -> IntArray:
         """Draw n of these rows: one person's after another's, where it is known whose they are.

@@ -46,14 +46,14 @@ class Effort:
     """How much is played; a function of sizes alone, so that a plan is the same wherever it is made.
 
     `folds`, `repeats`: divisions of the labelled rows, of which one part is scored on; and draws of the noise for each.
-    `teachers`: how many are trained for one size of a shard, at most. `asked`: rows of the pool that are asked.
+    `teachers`: how many are trained for one size of a shard, at most. `n_asked`: rows of the pool that are asked.
     `every_row`: whether all mechanisms are played briefly first, or noisy counts alone.
     """
 
     folds: int
     repeats: int
     teachers: int
-    asked: int
+    n_asked: int
     every_row: bool
 
     @classmethod
@@ -68,9 +68,9 @@ class Effort:
             (2, 1, 64, 120),
         ):
             if one * students <= SECONDS:
-                return cls(folds=folds, repeats=repeats, teachers=teachers, asked=n_public, every_row=True)
-        asked = int(min(n_public, max(FEWEST_ASKED, n_public * SECONDS / (one * 24))))
-        return cls(folds=2, repeats=1, teachers=64, asked=asked, every_row=False)
+                return cls(folds=folds, repeats=repeats, teachers=teachers, n_asked=n_public, every_row=True)
+        n_asked = int(min(n_public, max(FEWEST_ASKED, n_public * SECONDS / (one * 24))))
+        return cls(folds=2, repeats=1, teachers=64, n_asked=n_asked, every_row=False)
 
 
 @dataclass(slots=True, eq=False)
@@ -98,8 +98,10 @@ class Rehearsal:
         known = {key: row.expected.merit for key, row in briefly.items() if row.expected is not None}
         best = {*sorted(known, key=lambda key: -known[key])[:REFINED], *(key for key in known if self._kept(key))}
         plays = {row.key: self._played(facts, row, "at length") for row in rows if row.key in best}
-        told = [self._told(row, plays[row.key]) if row.key in plays else briefly.get(row.key, row) for row in rows]
-        return without_luck(told, {row.key: plays[row.key] for row in rows if row.way == "votes" and row.key in plays})
+        refined = [self._told(row, plays[row.key]) if row.key in plays else briefly.get(row.key, row) for row in rows]
+        return without_luck(
+            refined, {row.key: plays[row.key] for row in rows if row.way == "votes" and row.key in plays}
+        )
 
     def _worth(self, row: PlanRow) -> bool:
         """Whether a row is played at all; where time is short, of the mechanisms noisy counts alone."""
@@ -115,17 +117,17 @@ class Rehearsal:
             return row
         expected = estimate(played, self.material.basis, n_classes=self.facts.n_classes, mixed=self.mixed)
         baseline = self.material.baseline
-        if baseline is not None and all(each.values for each in played):
+        if baseline is not None and all(play.values for play in played):
             expected = replace(expected, scored=estimate_value(played, self.material.scoring, baseline))
-        answered = row.answered if row.way != "votes" else float(np.mean([each.answered for each in played]))
+        answered = row.answered if row.way != "votes" else float(np.mean([play.answered for play in played]))
         return replace(row, expected=replace(expected, rehearsals=len(played)), answered=answered)
 
     def _played(self, facts: PublicFacts, row: PlanRow, length: Length) -> list[Played]:
         if row.cannot or (row.way == "votes" and row.mechanism is None):
             return []
         folds, repeats = self._folds_and_repeats(row, length)
-        found = [self._once(facts, row, fold, repeat) for fold in range(folds) for repeat in range(repeats)]
-        return [each for each in found if each is not None]
+        plays = [self._once(facts, row, fold, repeat) for fold in range(folds) for repeat in range(repeats)]
+        return [play for play in plays if play is not None]
 
     def _folds_and_repeats(self, row: PlanRow, length: Length) -> tuple[int, int]:
         """How many divisions are played, and how many draws of the noise for each."""
@@ -154,18 +156,18 @@ class Rehearsal:
         if sampled is None:
             return None
         _, held = self._divided(fold, self.effort.folds)
-        asked, mechanism = self._asked(row.n_queries, row.mechanism)
+        queries, mechanism = self._asked(row.n_queries, row.mechanism)
         voters = Shards.of(self.facts, row.n_teachers).voters
         how: dict[str, Any] = {"n_teachers": row.n_teachers, "voters": voters, "seed": self._seed(fold, repeat)}
-        told = [released_data(material, shares, mechanism, asked, **how) for shares in sampled.ensembles]
-        student = settled(material.student, told[0])  # the halves learn as the whole does, and need not choose
-        said = [said_by_student(material, student, each, held) for each in told]
+        answers = [released_data(material, shares, mechanism, queries, **how) for shares in sampled.ensembles]
+        student = settled(material.student, answers[0])  # the halves learn as the whole does, and need not choose
+        scored = [said_by_student(material, student, data, held) for data in answers]
         return Played(
-            hits=np.stack([part.predicted == part.truth for part in said]),
-            values=self._values(said),
+            hits=np.stack([part.predicted == part.truth for part in scored]),
+            values=self._values(scored),
             fold=fold,
             size=sampled.independent / voters,
-            answered=float(told[0].released.answered.mean()),
+            answered=float(answers[0].released.answered.mean()),
         )
 
     def _values(self, said: Sequence[ScoredRows]) -> tuple[float, ...]:
@@ -179,11 +181,11 @@ class Rehearsal:
     def _asked(self, n_queries: int, mechanism: Mechanism) -> tuple[IntArray, Mechanism]:
         """Return the rows to ask; where fewer are asked than in the run, with as much less noise in each."""
         order = np.random.default_rng([self.seed, 5]).permutation(self.material.n_public)
-        asked = np.sort(order[: min(n_queries, self.effort.asked)])
+        queries = np.sort(order[: min(n_queries, self.effort.n_asked)])
         noise = mechanism.answer_noise
-        if len(asked) < n_queries and isinstance(mechanism, NoisyCounts) and noise is not None:
-            mechanism = replace(mechanism, sigma=noise.scale * (len(asked) / n_queries) ** 0.5)
-        return asked, mechanism
+        if len(queries) < n_queries and isinstance(mechanism, NoisyCounts) and noise is not None:
+            mechanism = replace(mechanism, sigma=noise.scale * (len(queries) / n_queries) ** 0.5)
+        return queries, mechanism
 
     def _sampled(self, n_teachers: int, fold: int, material: Material) -> SampledVotes | None:
         key = (n_teachers, fold, id(material))  # which the rehearsal's own material holds
@@ -230,17 +232,19 @@ class Rehearsal:
         halves = self.material.divided(trained_on, 2, rng)
         if not (len(held) and all(map(len, halves))):  # fewer persons than divisions, or one who is all that is left
             return None
-        quarters = [each for half in halves for each in self.material.divided(half, 2, rng)]
+        quarters = [quarter for half in halves for quarter in self.material.divided(half, 2, rng)]
         parts = [trained_on, *halves, *(quarters if all(map(len, quarters)) else ())]  # one person is not divided
         rows_each = (facts.rows or 1) / (facts.n_records or 1)
         codes, how = self.material.codes, dict[str, Any](rows_each=rows_each, seed=self._seed(fold, repeat))
         logits = [
             round_logits(outline, z, codes, part, held, share=len(part) / len(trained_on), **how) for part in parts
         ]
-        said = [self.material.scored(codes_of_logits(told), probabilities_of_logits(told), held) for told in logits]
+        scored = [
+            self.material.scored(codes_of_logits(of_part), probabilities_of_logits(of_part), held) for of_part in logits
+        ]
         return Played(
-            hits=np.stack([part.predicted == part.truth for part in said]),
-            values=self._values(said),
+            hits=np.stack([part.predicted == part.truth for part in scored]),
+            values=self._values(scored),
             fold=fold,
             size=len(trained_on) / (facts.rows or len(trained_on)),
         )

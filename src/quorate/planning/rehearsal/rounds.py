@@ -78,10 +78,10 @@ def round_logits(
     rng = np.random.default_rng(seed)
     starts, n_units, rows = None, len(trained_on), trained_on
     if rows_each >= 2:
-        each = round(rows_each)
-        n_units = max(2, round(share * min(plan.n_units, MOST_UNITS, MOST_ROWS // each)))
-        rows = rng.choice(trained_on, n_units * each)
-        starts = np.arange(n_units + 1, dtype=np.int64) * each
+        rows_of_one = round(rows_each)
+        n_units = max(2, round(share * min(plan.n_units, MOST_UNITS, MOST_ROWS // rows_of_one)))
+        rows = rng.choice(trained_on, n_units * rows_of_one)
+        starts = np.arange(n_units + 1, dtype=np.int64) * rows_of_one
     with np.errstate(all="ignore"):
         summing = PrivateUnits(z[rows], codes[rows], starts).summing(plan.grid)
         start = np.zeros((z.shape[1], plan.n_outputs))

@@ -81,8 +81,8 @@ class Shards:
     @property
     def rows(self) -> int:
         """Rows of a shard that holds any, on average."""
-        each = 1.0 if self.units_each is None else self.units_each / -math.expm1(-self.units_each)
-        return max(1, round(each * self.rows_each))
+        units = 1.0 if self.units_each is None else self.units_each / -math.expm1(-self.units_each)
+        return max(1, round(units * self.rows_each))
 
     def drawn(self, rng: np.random.Generator) -> int:
         """Draw how many rows a shard holds that holds any: a Poisson number of units is what a hash leaves to one."""
@@ -145,10 +145,10 @@ def _seen(material: Material, n_rows: int) -> float:
 
 def right_alone(material: Material, trained_on: IntArray, held: IntArray, n_rows: int, *, seed: int) -> float:
     """Return how often a teacher of so many rows is right on others: the mean of :data:`ALONE` teachers."""
-    rng, right, asked = np.random.default_rng([seed, 3]), [], (take(material.rows[0], held),)
+    rng, right, rows = np.random.default_rng([seed, 3]), [], (take(material.rows[0], held),)
     for number in range(ALONE):
         shard = np.sort(material.drawn(trained_on, n_rows, rng))
-        (on_held,) = _votes(material, shard, asked, seed=number)
+        (on_held,) = _votes(material, shard, rows, seed=number)
         right.append(float((on_held == material.codes[held]).mean()))
     return float(np.mean(right))
 
@@ -158,10 +158,10 @@ def _votes(material: Material, shard: IntArray, asked: tuple[object, ...], *, se
     try:
         with unwarned():
             voter = material.teacher.train(rows_alone(material.rows[0], shard), material.codes[shard], seed)
-            quick = [votes_of_linear(voter, each, material.n_classes) for each in asked]
-            return [np.asarray(voter.vote(each)) if of is None else of for of, each in zip(quick, asked, strict=True)]
+            quick = [votes_of_linear(voter, rows, material.n_classes) for rows in asked]
+            return [np.asarray(voter.vote(rows)) if of is None else of for of, rows in zip(quick, asked, strict=True)]
     except (Exception, SystemExit):  # noqa: BLE001 - the user's own code, on public rows
-        return [np.full(each.shape[0], ABSTAINED, dtype=np.int64) for each in asked]  # type: ignore[attr-defined]
+        return [np.full(rows.shape[0], ABSTAINED, dtype=np.int64) for rows in asked]  # type: ignore[attr-defined]
 
 
 def _add(counts: FloatArray, votes: IntArray, *, own: IntArray | None) -> None:
@@ -180,8 +180,8 @@ def whole_votes(shares: FloatArray, n_teachers: int) -> IntArray:
     left = n_teachers - votes.sum(axis=1)
     order = np.argsort(-(exact - votes), axis=1, kind="stable")
     place = np.argsort(order, axis=1, kind="stable")
-    found: IntArray = votes + (place < left[:, None])
-    return found
+    whole: IntArray = votes + (place < left[:, None])
+    return whole
 
 
 def released_data(
@@ -240,6 +240,8 @@ def said_by_student(material: Material, student: Student, data: StudentData, hel
     with unwarned():
         model = student.fit(data)
         predicted = np.asarray(model.predict(rows))
-        told = probabilities_of(model, rows, material.classes) if material.scoring in BY_PROBABILITIES else None
+        probabilities = (
+            probabilities_of(model, rows, material.classes) if material.scoring in BY_PROBABILITIES else None
+        )
     places = {name: code for code, name in enumerate(material.classes)}
-    return material.scored(np.array([places[name] for name in predicted.tolist()]), told, held)
+    return material.scored(np.array([places[name] for name in predicted.tolist()]), probabilities, held)

@@ -170,18 +170,18 @@ def shortened(lines: Sequence[str], *, cut: bool = False) -> str:
         lines = lines[1:]
     plain = [" ".join("".join(sign if sign.isprintable() else " " for sign in line).split()) for line in lines]
     plain = [line for line in plain if not _POINTERS.fullmatch(line)]
-    shown: list[str] = []
+    ends: list[str] = []
     left = _LONGEST
     for line in reversed(plain):
         if len(line) > left:
             if left >= _FEWEST:
-                shown.append(_beginning(line, left))
+                ends.append(_beginning(line, left))
             break
-        shown.append(line)
+        ends.append(line)
         left -= len(line) + len(" / ")
-    if shown and (cut or len(shown) < len(plain)):
-        shown.append("…")
-    return " / ".join(reversed(shown))
+    if ends and (cut or len(ends) < len(plain)):
+        ends.append("…")
+    return " / ".join(reversed(ends))
 
 
 def _beginning(line: str, most: int) -> str:
@@ -205,15 +205,15 @@ def of_a_shell(text: str) -> str:
     ('', '', '')
     """
     plain = _QUOTED.sub("_", text)
-    if found := _JOINING.search(plain):
-        sign = found[0]
+    if match := _JOINING.search(plain):
+        sign = match[0]
         return (
             f"no shell reads its words, so {sign!r} is a word of the program's: write what a shell is to do into a "
             f"script (sh teach.sh), or {sign!r} in quotes where the program is to have it"
         )
-    if found := _EXPANDED.search(plain):
+    if match := _EXPANDED.search(plain):
         return (
-            f"no shell reads its words, so {found[0]!r} stays as it is: write what it stands for, or put it in quotes "
+            f"no shell reads its words, so {match[0]!r} stays as it is: write what it stands for, or put it in quotes "
             "where the program is to have it"
         )
     return ""
@@ -235,7 +235,7 @@ def nearest(word: str, folder: Path) -> str:
     """Say that there is no such file, and which one may be meant."""
     path = folder / word
     endings = (*SCRIPTS, path.suffix.lower())
-    near = get_close_matches(path.name, [each.name for each in path.parent.glob("*") if each.suffix.lower() in endings])
+    near = get_close_matches(path.name, [file.name for file in path.parent.glob("*") if file.suffix.lower() in endings])
     meant = f"did you mean {str(Path(word).with_name(near[0]))!r}?" if near else "correct its path"
     return f"there is no such file in {folder}; {meant}"
 
@@ -254,15 +254,15 @@ def failing(command: Sequence[str], folder: Path, said: str, remedy: str, *, giv
     spelled = " ".join(shlex.join(command).split())
     if len(spelled) > _LONGEST_COMMAND:
         spelled = _beginning(spelled, _LONGEST_COMMAND)
-    told = [f"the command {spelled} fails on public rows: {said.rstrip('.')}"]
+    sentences = [f"the command {spelled} fails on public rows: {said.rstrip('.')}"]
     signs = [word for word in command if _JOINING.fullmatch(word)]
     if signs:
-        told.append(f"No shell reads its words, and {signs[0]!r} is one of them")
+        sentences.append(f"No shell reads its words, and {signs[0]!r} is one of them")
     missing = absent(command, folder)
     if missing:
-        told.append(f"It names {missing[0]!r}, and {nearest(missing[0], folder)}")
-    told.append(remedy or f"Mend it; it is called with {given}")
-    return " ".join(f"{each}{'' if each.endswith('?') else '.'}" for each in told).removesuffix(".")
+        sentences.append(f"It names {missing[0]!r}, and {nearest(missing[0], folder)}")
+    sentences.append(remedy or f"Mend it; it is called with {given}")
+    return " ".join(f"{sentence}{'' if sentence.endswith('?') else '.'}" for sentence in sentences).removesuffix(".")
 
 
 def is_file(path: Path) -> bool:

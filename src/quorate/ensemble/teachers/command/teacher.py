@@ -182,15 +182,17 @@ class CommandTeacher:
         assert base is not None  # noqa: S101 - as above
         if isinstance(failure, OSError):
             failure = f"it cannot be started, or its files not be written: {failure.strerror or failure}"
-        given = "the files TRAIN, QUESTIONS and VOTES"
+        files = "the files TRAIN, QUESTIONS and VOTES"
         if self.keeps_model:
-            given = "train TRAIN MODEL, and with vote MODEL QUESTIONS VOTES"
+            files = "train TRAIN MODEL, and with vote MODEL QUESTIONS VOTES"
         remedy = getattr(failure, "remedy", "")
-        return InvalidParameter(failing(self.command, base, str(failure), remedy, given=given))
+        return InvalidParameter(failing(self.command, base, str(failure), remedy, given=files))
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{name}={getattr(self, name)!r}" for name in ("command", "timeout", "files", "keeps_model"))
-        return f"CommandTeacher({told})"
+        settings = ", ".join(
+            f"{name}={getattr(self, name)!r}" for name in ("command", "timeout", "files", "keeps_model")
+        )
+        return f"CommandTeacher({settings})"
 
     def with_classes(self, classes: Sequence[Any]) -> CommandTeacher:
         """Return it with the declared classes.

@@ -132,8 +132,8 @@ class ChatEndpoint:
         keep("timeout", real("timeout", self.timeout, above=0, at_most=86_400))
         keep("retries", count("retries", self.retries))
         keep("connections", count("connections", self.connections, at_least=1))
-        given: Any = self.hosts
-        named = (given,) if isinstance(given, str) else tuple(given)
+        hosts: Any = self.hosts
+        named = (hosts,) if isinstance(hosts, str) else tuple(hosts)
         if not all(isinstance(host, str) and host for host in named):
             raise InvalidParameter('hosts must be names of machines. Example: hosts=["llm.hospital.example"]')
         keep("hosts", tuple(host.lower() for host in named))
@@ -164,15 +164,15 @@ class ChatEndpoint:
         Unanswered
             If no reply of the protocol came.
         """
-        asked = {
+        request = {
             "model": self.model,
-            "messages": [dict(each) for each in messages],
+            "messages": [dict(message) for message in messages],
             "temperature": 0,
             "seed": seed,
             "max_tokens": most_tokens,
             "stream": False,
         }
-        body = json.dumps(asked, ensure_ascii=True, allow_nan=False).encode("ascii", "strict")
+        body = json.dumps(request, ensure_ascii=True, allow_nan=False).encode("ascii", "strict")
         for repeated in range(self.retries + 1):
             try:
                 return self._once(body)
@@ -189,8 +189,8 @@ class ChatEndpoint:
         try:
             status, content = post(_place(self), body, headers, seconds=self.timeout, most_bytes=MOST_BYTES)
         except ExchangeFailed as failed:
-            told = _TOLD[failed.kind].format(timeout=self.timeout)
-            unanswered = Unanswered(told, _REMEDIES[failed.kind])
+            reason = _TOLD[failed.kind].format(timeout=self.timeout)
+            unanswered = Unanswered(reason, _REMEDIES[failed.kind])
             if failed.kind in ("connection", "certificate", "http", "tls"):  # which may be broken once
                 raise _Again(unanswered, pause=False) from None
             raise unanswered from None

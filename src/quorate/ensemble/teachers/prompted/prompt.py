@@ -80,8 +80,8 @@ class Prompt:
         row : str
             The text of the row to be labelled.
         """
-        told = f"{self.instruction}\n{_CHOOSE.format(labels=', '.join(self.classes))}"
-        said = [{"role": "system", "content": told}]
+        task = f"{self.instruction}\n{_CHOOSE.format(labels=', '.join(self.classes))}"
+        said = [{"role": "system", "content": task}]
         for text, code in examples:
             said.append({"role": "user", "content": text})
             said.append({"role": "assistant", "content": self.classes[code]})
@@ -106,7 +106,7 @@ def names_of(classes: Sequence[Any]) -> tuple[str, ...]:
     >>> names_of([0, 1]), names_of([False, True])
     (('0', '1'), ('false', 'true'))
     """
-    return tuple(_shown(each) for each in classes)
+    return tuple(_shown(label) for label in classes)
 
 
 def row_texts(X: Any, *, text: str | None = None) -> list[str]:

@@ -203,7 +203,7 @@ class ChatTeacher:
         assert isinstance(voter, ChatVoter)  # noqa: S101 - there are rows
         rows = row_texts(X, text=self.text)[:REHEARSED]
         replies = voter.replies(rows)
-        failed = [each for each in replies if isinstance(each, Unanswered)]
+        failed = [reply for reply in replies if isinstance(reply, Unanswered)]
         if 2 * len(failed) >= len(replies):
             raise PreconditionFailed(
                 f"the endpoint {self.endpoint.url} gave no class for {len(failed)} of {len(replies)} public rows: "
@@ -219,11 +219,11 @@ class ChatTeacher:
             If nothing of the protocol does.
         """
         prompt = self._prompt()
-        asked = prompt.messages([], row_texts(X[:1], text=self.text)[0])
+        messages = prompt.messages([], row_texts(X[:1], text=self.text)[0])
         patient = replace(self.endpoint, timeout=max(PATIENCE, self.endpoint.timeout))
         for pause in (*PAUSES, None):
             try:
-                patient.complete(asked, seed=0, most_tokens=prompt.most_tokens)
+                patient.complete(messages, seed=0, most_tokens=prompt.most_tokens)
             except Unanswered:
                 if pause is None:
                     raise
@@ -274,7 +274,7 @@ class ChatVoter:
     def vote(self, X: Any, /) -> IntArray:
         """Ask about each row, ``connections`` at a time, and return one class code a row, -1 where no class came."""
         replies = self.replies(row_texts(X, text=self.prompt.text))
-        return np.array([ABSTAINED if isinstance(each, Unanswered) else each for each in replies], dtype=np.int64)
+        return np.array([ABSTAINED if isinstance(reply, Unanswered) else reply for reply in replies], dtype=np.int64)
 
     def replies(self, rows: Sequence[str]) -> list[int | Unanswered]:
         """Return for the text of each row the code of a class, or why there is none."""
@@ -292,9 +292,9 @@ class ChatVoter:
             )  # where it is interrupted, what is under way is all that is waited for
 
     def _reply(self, row: str, chosen: Sequence[int]) -> int | Unanswered:
-        asked = self.prompt.messages([(self.texts[each], self.codes[each]) for each in chosen], row)
+        messages = self.prompt.messages([(self.texts[example], self.codes[example]) for example in chosen], row)
         try:
-            said = self.endpoint.complete(asked, seed=self.seed, most_tokens=self.prompt.most_tokens)
+            said = self.endpoint.complete(messages, seed=self.seed, most_tokens=self.prompt.most_tokens)
         except Unanswered as failed:
             return failed
         code = self.prompt.code_of(said)

@@ -165,7 +165,7 @@ def _next(connection: Connection, done: SimpleQueue[Any]) -> Any:
 def _results(connection: Connection, future: Any) -> list[bytes | Lost] | None:
     """Read what a task has written; None where its worker was lost again and again."""
     try:
-        came = future.result()
+        result = future.result()
     except QuorateError:
         raise
     except Exception as error:  # noqa: BLE001 - before anything private was read there: see quorate.ensemble.workers.cluster.remote
@@ -177,10 +177,10 @@ def _results(connection: Connection, future: Any) -> list[bytes | Lost] | None:
             f"a worker cannot begin: {type(error).__name__}. Its versions and its code must be those of this machine; "
             "its log says more"
         ) from None
-    if came.stored is None and not came.errno:
+    if result.stored is None and not result.errno:
         return None
-    if came.stored is None:
-        raise OSError(came.errno, os.strerror(came.errno), str(connection.folder.parent))
-    results: list[bytes | Lost] = take_each(connection.folder, came.stored)
-    remove(connection.folder, came.stored)
+    if result.stored is None:
+        raise OSError(result.errno, os.strerror(result.errno), str(connection.folder.parent))
+    results: list[bytes | Lost] = take_each(connection.folder, result.stored)
+    remove(connection.folder, result.stored)
     return results

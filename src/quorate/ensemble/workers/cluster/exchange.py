@@ -100,16 +100,16 @@ def take_each(folder: Path, stored: Stored) -> list[Any]:
     """Read what :func:`put_each` wrote, as :func:`take` does; the bytes come as they are, and none is unpacked."""
     from cloudpickle import loads
 
-    found = _read(folder, stored)
-    end = len(found) - _SIZE
-    start = end - int.from_bytes(found[end:], "big")
+    content = _read(folder, stored)
+    end = len(content) - _SIZE
+    start = end - int.from_bytes(content[end:], "big")
     pieces: list[Any] = []
     at = 0
-    for kept in loads(found[start:end]):
+    for kept in loads(content[start:end]):
         if isinstance(kept, tuple):
             pieces.extend(kept)
         else:
-            pieces.append(bytes(found[at : at + kept]))
+            pieces.append(bytes(content[at : at + kept]))
             at += kept
     return pieces
 
@@ -119,18 +119,18 @@ def _read(folder: Path, stored: Stored) -> memoryview:
     until = time.monotonic() + _PATIENCE_SECONDS
     while True:
         try:
-            found = (folder / stored.name).read_bytes()
+            content = (folder / stored.name).read_bytes()
             break
         except OSError as error:
             gone = error.errno not in (errno.ENOENT, errno.ESTALE) or not folder.is_dir()
             if gone or time.monotonic() > until:
                 raise
             time.sleep(0.1)
-    if sha256(found).hexdigest() != stored.digest:
+    if sha256(content).hexdigest() != stored.digest:
         raise PreconditionFailed(
             f"{folder}: a file there was altered on its way; find out by whom. Nothing of it is read"
         )
-    return memoryview(found)[_SALT:]
+    return memoryview(content)[_SALT:]
 
 
 def pack(item: Any) -> bytes:
@@ -173,7 +173,7 @@ def check_folder(folder: Path) -> None:
     Raises PreconditionFailed which of them, in one line.
     """
     try:
-        found = folder.stat()
+        state = folder.stat()
         mine = os.access(folder, os.R_OK | os.W_OK | os.X_OK)
     except OSError:
         raise PreconditionFailed(
@@ -184,8 +184,8 @@ def check_folder(folder: Path) -> None:
         raise PreconditionFailed(
             f"{folder} may not be read on {os.uname().nodename}; start the workers as the user whose run it is"
         )
-    if stat.S_IMODE(found.st_mode) & 0o077:
+    if stat.S_IMODE(state.st_mode) & 0o077:
         raise PreconditionFailed(
-            f"{folder}: others than its owner may look into it ({stat.filemode(found.st_mode)}), and it holds private "
+            f"{folder}: others than its owner may look into it ({stat.filemode(state.st_mode)}), and it holds private "
             "rows; take storage that keeps the mode 0700"
         )

@@ -72,8 +72,8 @@ def packages_named(pickled: bytes) -> dict[str, str]:
     (['hypothesis'], {})
     """
     modules = {name.partition(".")[0] for name in _names_in(pickled)} & sys.modules.keys()
-    found = {_canonical(each.metadata["Name"]) for module in modules for each in _distributions().get(module, ())}
-    return {name: version_of(name) for name in sorted(found)}
+    names = {_canonical(package.metadata["Name"]) for module in modules for package in _distributions().get(module, ())}
+    return {name: version_of(name) for name in sorted(names)}
 
 
 def _names_in(pickled: bytes) -> Iterator[str]:
@@ -95,18 +95,18 @@ def _distributions() -> Mapping[str, list[Distribution]]:
     As :func:`importlib.metadata.packages_distributions`, which makes a path of each file of each distribution and reads
     every description, and by that takes longer than to connect to a scheduler.
     """
-    found: dict[str, list[Distribution]] = {}
-    for each in distributions():
-        for module in set((each.read_text("top_level.txt") or "").split()) or _modules_of(each):
-            found.setdefault(module, []).append(each)
-    return found
+    packages: dict[str, list[Distribution]] = {}
+    for package in distributions():
+        for module in set((package.read_text("top_level.txt") or "").split()) or _modules_of(package):
+            packages.setdefault(module, []).append(package)
+    return packages
 
 
 def _modules_of(distribution: Distribution) -> set[str]:
     """Return the first parts of the names of its files of Python code, compiled ones among them."""
     record = distribution.read_text("RECORD")
     files = record.splitlines() if record is not None else map(str, distribution.files or ())
-    return {found[1] for each in files if (found := _FILE_OF_MODULE.match(each))}
+    return {match[1] for file in files if (match := _FILE_OF_MODULE.match(file))}
 
 
 def _canonical(distribution: str) -> str:
@@ -152,7 +152,9 @@ def _arithmetic() -> dict[str, str]:
     from threadpoolctl import threadpool_info
 
     kernels = {
-        each.get("architecture") or each["internal_api"] for each in threadpool_info() if each["user_api"] == "blas"
+        library.get("architecture") or library["internal_api"]
+        for library in threadpool_info()
+        if library["user_api"] == "blas"
     }
     simd = np.show_config(mode="dicts")["SIMD Extensions"].get("found", [])
     return {
@@ -303,7 +305,7 @@ def check_worker(task: RemoteTask) -> None:
 def not_as_here(whose: str, unequal: list[str]) -> str:
     """Return what is said of a worker that is set up in another way."""
     remedy = "install the same versions on every worker"
-    if not any(each[0].islower() or each.startswith("Python") for each in unequal):
+    if not any(difference[0].islower() or difference.startswith("Python") for difference in unequal):
         remedy = (
             "its last bits would be others; take machines of one kind, or set NPY_DISABLE_CPU_FEATURES and "
             "OPENBLAS_CORETYPE alike on all of them"
@@ -342,7 +344,7 @@ def _do(task: RemoteTask) -> RemoteResult:
 def _unpacked(packed: list[bytes]) -> list[Any]:
     """Unpack items. What one of them holds may stop that in any way, and is no refusal and no error of the machine."""
     try:
-        return [unpack(each) for each in packed]
+        return [unpack(item) for item in packed]
     except BaseException:  # noqa: BLE001 - SystemExit, an OSError, an error of quorate: the client tries each alone
         raise _NotUnpacked from None
 

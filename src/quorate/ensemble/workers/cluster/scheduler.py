@@ -160,8 +160,8 @@ class Connection:
             time.sleep(0.2)
         versions = self.call(lambda: self.client.get_versions(packages=list(ALWAYS)))
         here = _versions(versions["client"])
-        for address, there in versions["workers"].items():
-            unequal = differences(here, _versions(there))
+        for address, their_versions in versions["workers"].items():
+            unequal = differences(here, _versions(their_versions))
             if unequal:
                 raise PreconditionFailed(not_as_here(f"the worker {address}", unequal))
 
@@ -218,12 +218,12 @@ def check_address(address: str, *, plain_tcp: bool, name: str = "scheduler") -> 
     >>> check_address("tcp://127.0.0.1:8786", plain_tcp=False)
     'tcp://127.0.0.1:8786'
     """
-    found = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
-    if found is None or found["how"] not in ("tls", "tcp"):
+    parts = _ADDRESS.fullmatch(address) if isinstance(address, str) else None
+    if parts is None or parts["how"] not in ("tls", "tcp"):
         raise InvalidParameter(
             parameter=name, got=address, expected='the address of a Dask scheduler, such as "tls://host:8786"'
         )
-    if found["how"] == "tcp" and not plain_tcp and not _is_loopback(found["host"].strip("[]")):
+    if parts["how"] == "tcp" and not plain_tcp and not _is_loopback(parts["host"].strip("[]")):
         raise InvalidParameter(
             f"{name} is reached by plain TCP on another machine, where whoever reaches that port can have the workers "
             "read the private rows; take tls:// with certificates, or allow it by name where the network is your own: "

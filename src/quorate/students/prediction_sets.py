@@ -1,0 +1,210 @@
+"""Sets of classes, and intervals of numbers, that hold the truth in a share of rows that is asked for.
+
+A score says how badly a model does on a row with a label: one less the probability of its class, or how far off a
+number is. Of labelled rows that the model did not learn from, the score at the right rank is a limit: the set of a new
+row is every class whose score is within it. That holds whatever the model is (split conformal prediction), for rows
+drawn as those of the calibration were. How far below the share asked for it may be, by the chance of which rows these
+were, is a quantile of a beta distribution: exact, and known before.
+
+References
+----------
+Papadopoulos, Proedrou, Vovk, Gammerman (2002); Sadinle, Lei, Wasserman (2019), arXiv:1609.00451, for the score; Vovk
+(2012), arXiv:1209.2673, for the distribution of the coverage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from fractions import Fraction
+from functools import cache
+from hashlib import blake2b
+from math import ceil
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from quorate.arguments import real
+from quorate.data import take
+from quorate.deferred import special
+from quorate.errors import InvalidParameter
+from quorate.students.declared import class_probabilities
+from quorate.students.temperature import Temperature, at_temperature, fit_temperature
+from quorate.types import FloatArray, IntArray
+
+FAILURE: Final = 0.05  #: probability, over the calibration rows, that a set covers less than is promised
+COVERAGE: Final = 0.9  #: asked for where nothing is said, and what a report tells
+KEPT: Final = (
+    1_000  #: limits at most: of more rows, every so many-th rank alone is kept, and the next one above is used
+)
+
+_WITHIN: Final = 1e-9  # of the unit of a score: so far the last bits of a model differ between machines and blocks
+_UPWARD: Final = 1e-6  # to whose multiples a slack is rounded up
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CoveragePromise:
+    """What sets or intervals promise.
+
+    `coverage`: the share of rows that was asked for. `slack`: but with probability `failure`, over the draw of the
+    calibration rows, the share of rows whose set holds the truth is at least `coverage` − `slack`. `n_rows`: rows that
+    the limit is read off.
+
+    Examples
+    --------
+    >>> print(CoveragePromise(coverage=0.9, slack=0.03, failure=0.05, n_rows=300))
+    the truth is in 90 % of sets, for rows drawn as the 300 that calibrate them; less than 87.0 % with probability 5 %
+    """
+
+    coverage: float
+    slack: float
+    failure: float
+    n_rows: int
+
+    @property
+    def least(self) -> float:
+        """What holds but with probability `failure`."""
+        return max(0.0, self.coverage - self.slack)
+
+    def __str__(self) -> str:
+        """Say it in a sentence."""
+        return (
+            f"the truth is in {100 * self.coverage:g} % of sets, for rows drawn as the {self.n_rows:,} that calibrate "
+            f"them; less than {100 * self.least:.1f} % with probability {100 * self.failure:g} %"
+        )
+
+
+def promised(n_rows: int, coverage: float = COVERAGE, *, of_each: int = 1) -> CoveragePromise:
+    """Return what so many calibration rows promise: from their number alone, before any is looked at.
+
+    `n_rows`: those that the limit is read off. `coverage`: in (0, 1). `of_each`: one in how many calibration rows that
+    is, for the message. Raises InvalidParameter if they are too few, with the number that would do.
+
+    Examples
+    --------
+    >>> promised(300).slack, promised(3_000).slack
+    (0.026966, 0.00902)
+    >>> promised(20, 0.99)
+    Traceback (most recent call last):
+    quorate.errors.InvalidParameter: coverage=0.99 needs 99 rows that calibrate sets, and there are 20; ...
+    """
+    rank = _rank(n_rows, coverage, of_each)
+    lowest = float(special.betaincinv(rank, n_rows + 1 - rank, FAILURE))
+    slack = ceil(max(0.0, coverage - lowest) / _UPWARD) * _UPWARD
+    return CoveragePromise(coverage=coverage, slack=round(slack, 6), failure=FAILURE, n_rows=n_rows)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Limits:
+    """Scores of calibration rows, from which the limit for each coverage is read.
+
+    `n_rows`: how many rows there were. `scores`: ascending, at the ranks of :func:`kept_ranks`, a billionth of a unit
+    above what they are.
+    """
+
+    n_rows: int
+    scores: tuple[float, ...] = field(repr=False)
+
+    @classmethod
+    def of(cls, scores: FloatArray, *, unit: float = 1.0) -> Limits:
+        """Keep the limits of scores ``(n_rows,)``; `unit`: how large one may be."""
+        at = np.sort(scores)[kept_ranks(len(scores)) - 1] + _WITHIN * unit
+        return cls(n_rows=len(scores), scores=tuple(at.tolist()))
+
+    def limit(self, coverage: float, *, of_each: int = 1) -> float:
+        """Return the score that a class of a set, or an end of an interval, has at most; as :func:`promised` asks."""
+        rank = _rank(self.n_rows, coverage, of_each)
+        return self.scores[int(np.searchsorted(kept_ranks(self.n_rows), rank))]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Calibration:
+    """What labelled public rows say of a model: half of them its temperature, the other half its sets.
+
+    `mean_size`, `empty`: how many classes the sets of :data:`COVERAGE` have on those rows, and the share of empty ones.
+    """
+
+    temperature: Temperature
+    limits: Limits
+    mean_size: float
+    empty: float
+
+
+def calibrated(model: Any, X: Any, truth: IntArray, classes: Sequence[Any]) -> tuple[Any, Calibration]:
+    """Return a model at its temperature, and what was read off labelled public rows.
+
+    Parameters
+    ----------
+    model : estimator
+        Fitted, and let through by :func:`~quorate.students.temperature.require_temperature`.
+    X : (n_rows, n_features)
+        Public rows as the model takes them, drawn as those that it will be asked about, and none that it learned from.
+    truth : IntArray
+        ``(n_rows,)`` codes of the classes.
+    classes : sequence
+        The declared classes.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(6_000, 1))
+    >>> truth = (rng.random(6_000) < 1 / (1 + np.exp(-2 * X[:, 0]))).astype(int)
+    >>> model, calibration = calibrated(LogisticRegression().fit(X[:1_000], truth[:1_000]), X[1_000:3_000],
+    ...                                 truth[1_000:3_000], [0, 1])
+    >>> sets = sets_of(model.predict_proba(X[3_000:]), calibration.limits.limit(0.9))
+    >>> sets.shape, bool(abs(sets[np.arange(3_000), truth[3_000:]].mean() - 0.9) < 0.03)
+    ((3000, 2), True)
+    """
+    fitting, held = halves(len(truth))
+    temperature = fit_temperature(model, take(X, fitting), truth[fitting], classes)
+    model = at_temperature(model, temperature.value)
+    probabilities = class_probabilities(model, take(X, held), list(classes))
+    limits = Limits.of(1 - probabilities[np.arange(len(held)), truth[held]])
+    sizes = sets_of(probabilities, limits.limit(COVERAGE)).sum(axis=1)
+    empty = float(np.mean(sizes == 0))
+    return model, Calibration(temperature=temperature, limits=limits, mean_size=float(sizes.mean()), empty=empty)
+
+
+def sets_of(probabilities: FloatArray, limit: float) -> NDArray[np.bool_]:
+    """Return which classes are in the set of each row, ``(n_rows, n_classes)``; `limit`: of :meth:`Limits.limit`."""
+    return np.asarray(1 - probabilities <= limit)
+
+
+def halves(n_rows: int) -> tuple[IntArray, IntArray]:
+    """Return the places of the rows that fit a temperature, and of those that calibrate sets: by digests of places."""
+    order = sorted(range(n_rows), key=lambda place: blake2b(place.to_bytes(8, "little")).digest())
+    return np.sort(order[: n_rows // 2]), np.sort(order[n_rows // 2 :])
+
+
+@cache
+def kept_ranks(n_rows: int) -> IntArray:
+    """Return the ranks, from 1, of the scores that are kept: all, or a thousand of them with the last.
+
+    Examples
+    --------
+    >>> kept_ranks(3), kept_ranks(2_500)[:3]
+    (array([1, 2, 3]), array([3, 5, 8]))
+    """
+    steps = min(n_rows, KEPT)
+    return np.array([-(-step * n_rows // steps) for step in range(1, steps + 1)])
+
+
+def _rank(n_rows: int, coverage: float, of_each: int) -> int:
+    share = Fraction(repr(real("coverage", coverage, above=0, below=1)))  # as it is typed: 0.9 is nine tenths
+    least = ceil(share * (n_rows + 1))
+    if least > n_rows:
+        needed = ceil(share / (1 - share))
+        more = f"; of the rows of a calibration, one in {of_each} does" if of_each > 1 else ""
+        most = "" if n_rows < 1 else f", or ask for a coverage of at most {_rounded_down(n_rows / (n_rows + 1))}"
+        raise InvalidParameter(
+            f"coverage={coverage} needs {needed:,} rows that calibrate sets, and there are {n_rows:,}{more}; calibrate "
+            f"with {of_each * needed:,} labelled public rows or more{most}"
+        )
+    ranks = kept_ranks(n_rows)
+    return int(ranks[np.searchsorted(ranks, least)])
+
+
+def _rounded_down(share: float) -> float:
+    return int(share * 1_000) / 1_000
