@@ -20,6 +20,7 @@ from _pytest.doctest import DoctestItem, DoctestModule
 from hypothesis import settings
 from threadpoolctl import threadpool_limits
 
+from quorate.accounting.spend import _least
 from quorate.direct.before_pool import _noise
 from quorate.ledger import uncounted
 from quorate.mechanisms.schedule import _calibrated
@@ -154,8 +155,8 @@ def pytest_collect_file(file_path: Path) -> Iterator[Any]:
 
 
 def forget_calibrations() -> None:
-    """Work out anew which noise a budget buys."""
-    for remembered in (_calibrated, _noise):
+    """Work out anew what a release costs and which noise a budget buys."""
+    for remembered in (_least, _calibrated, _noise):
         remembered.cache_clear()
 
 

@@ -12,10 +12,18 @@ writes a Parquet file of 25 columns (by default 2 million rows) and takes it thr
 its own process each time: a row a record, and four rows a person. MAP is `[method] feature_map`, by default "linear";
 "auto" is a run's default. Beside it, a pass of scikit-learn's SGDClassifier over the same file, which promises nothing.
 Its last lines are those of docs/limitations.md.
+
+    OMP_NUM_THREADS=1 python -m benchmarks.streaming grow [ROWS ...]
+
+takes tables of 20 columns (by default 10⁶, 3·10⁶ and 10⁷ rows) through the direct method, each in a process of its own:
+CPU time, the clock and the most memory of a run; the exponent of its CPU time between sizes; CPU time of a row in a
+round beside that of one gradient that numpy takes over as many floats (X w, and its product with X); and what follows
+for 10⁸ rows.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import subprocess
@@ -64,7 +72,7 @@ n_jobs = 1
 allow_hopeless = true
 """
 
-DIRECT_COLUMNS, ROWS_OF_A_PERSON = 25, 4
+DIRECT_COLUMNS, ROWS_OF_A_PERSON, GROWN_COLUMNS = 25, 4, 20
 DIRECT = """\
 [data]
 private = "private.parquet"
@@ -129,13 +137,60 @@ for start in range(0, scan.select(pl.len()).collect().item(), at_once):
 """
 
 
-def write_direct(root: Path, n_rows: int, feature_map: str = "linear") -> Path:
+ROUNDS_TIMED = """\
+import json
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+
+from quorate.direct.rounds import PrivateUnits
+from quorate.direct.spool import NUMBERS, DenseUnits
+from quorate.folder.batch import load_run
+from quorate.folder.methods import execute
+
+rounds, shape = [], []
+
+def time_rounds(kind):
+    summing = kind.summing
+
+    def timed(units, grid):
+        sum_of = summing(units, grid)
+
+        def summed(weights):
+            begun = time.process_time()
+            total = sum_of(weights)
+            rounds.append((time.process_time() - begun) / len(units.codes))
+            shape[:] = len(weights), len(units.codes)
+            return total
+
+        return summed
+
+    kind.summing = timed
+
+time_rounds(DenseUnits)  # in a file
+time_rounds(PrivateUnits)  # held in memory
+execute(load_run(Path(sys.argv[1])), command="quorate run")
+width, n_rows = shape
+X, w = np.random.default_rng(0).normal(size=(NUMBERS // width, width)), np.ones(width)
+passes = []
+for _ in range(5):
+    begun = time.process_time()
+    for _ in range(-(-n_rows // len(X))):
+        X.T @ (X @ w)
+    passes.append((time.process_time() - begun) / (-(-n_rows // len(X)) * len(X)))
+print(json.dumps({"width": width, "rounds": rounds, "passes": passes}))
+"""
+
+
+def write_direct(root: Path, n_rows: int, feature_map: str = "linear", columns: int = DIRECT_COLUMNS) -> Path:
     """Write two folders of direct runs on one table: `records`, and `persons` of four rows on average."""
     rng = np.random.default_rng(0)
     parts = root / "parts"
     parts.mkdir(parents=True)
     for number, start in enumerate(range(0, n_rows, AT_ONCE)):
-        rows = table(min(AT_ONCE, n_rows - start), seed=number, columns=DIRECT_COLUMNS)
+        rows = table(min(AT_ONCE, n_rows - start), seed=number, columns=columns)
         yes = rows["x0"].to_numpy() + (rows["x1"].to_numpy() - 500) / 500 + rng.logistic(0, 1, len(rows)) > 0
         person = rng.integers(0, max(n_rows // ROWS_OF_A_PERSON, 1), len(rows))
         rows.with_columns(label=np.where(yes, "yes", "no"), person=person).write_parquet(
@@ -144,17 +199,17 @@ def write_direct(root: Path, n_rows: int, feature_map: str = "linear") -> Path:
     for name in ("records", "persons"):
         (root / name).mkdir()
         pl.scan_parquet(parts / "*.parquet").sink_parquet(root / name / "private.parquet")
-        table(2_000, seed=2**31, columns=DIRECT_COLUMNS).write_parquet(root / name / "public.parquet")
+        table(2_000, seed=2**31, columns=columns).write_parquet(root / name / "public.parquet")
         whose = 'unit = "person"' if name == "persons" else 'drop = ["person"]'
         units = n_rows // ROWS_OF_A_PERSON if name == "persons" else n_rows
         (root / name / "quorate.toml").write_text(DIRECT.format(units=units, whose=whose, feature_map=feature_map))
     return root
 
 
-def measured(*command: str) -> tuple[float, float, float]:
+def measured(*command: str, said: Any = subprocess.DEVNULL) -> tuple[float, float, float]:
     """Call a command; return seconds of CPU, seconds by the clock, and the most megabytes."""
     begun = time.perf_counter()
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    child = subprocess.Popen(command, stdout=said)
     _, status, used = os.wait4(child.pid, 0)
     if status:
         raise SystemExit(f"{command} ended with status {status}")
@@ -229,7 +284,39 @@ def main_direct(n_rows: int, feature_map: str = "linear") -> None:
             print(f"{name}: {cpu:,.0f} s of CPU, {clock:,.0f} s by the clock, {most:,.0f} MB at the most", flush=True)
 
 
+def grown(n_rows: int, feature_map: str = "linear") -> float:
+    """Run the direct method on a table of so many rows, and print what it took; return its CPU time."""
+    with tempfile.TemporaryDirectory() as folder:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
+            root = other.submit(write_direct, Path(folder, "runs"), n_rows, feature_map, GROWN_COLUMNS).result()
+        with Path(folder, "said.json").open("w") as said:
+            cpu, clock, most = measured(sys.executable, "-c", ROUNDS_TIMED, str(root / "records"), said=said)
+        told = json.loads(Path(folder, "said.json").read_text())
+    round_, pass_ = np.median(told["rounds"]), np.median(told["passes"])
+    cpu -= sum(told["passes"]) * n_rows  # what the peer took of it
+    print(
+        f"{n_rows:,} rows, {told['width']} coordinates, {len(told['rounds'])} rounds: {cpu:,.1f} s of CPU, "
+        f"{clock:,.0f} s by the clock, {most:,.0f} MB at the most; a round {1e9 * round_:,.0f} ns a row, a gradient of "
+        f"numpy {1e9 * pass_:,.0f} ns: {round_ / pass_:.2f} times",
+        flush=True,
+    )
+    return cpu
+
+
+def main_grow(*sizes: int) -> None:
+    print(f"{GROWN_COLUMNS} columns, a row a record, {os.cpu_count()} cores")
+    cpus = [grown(size) for size in sizes]
+    exponents = np.diff(np.log(cpus)) / np.diff(np.log(sizes))
+    print(f"exponents of CPU time between these sizes: {', '.join(f'{exponent:.2f}' for exponent in exponents)}")
+    each = np.diff(cpus) / np.diff(sizes)  # what further rows take, without what a run takes by itself
+    hours = 1e8 * each / 3600
+    print(f"10⁸ rows: {hours.min():.2f} to {hours.max():.2f} hours of CPU")
+
+
 def main() -> None:
+    if sys.argv[1:2] == ["grow"]:
+        main_grow(*[int(float(size)) for size in sys.argv[2:]] or (1_000_000, 3_000_000, 10_000_000))
+        return
     if sys.argv[1:2] == ["direct"]:
         main_direct(int(float(sys.argv[2])) if len(sys.argv) > 2 else 2_000_000, *sys.argv[3:4])
         return

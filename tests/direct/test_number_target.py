@@ -7,6 +7,8 @@ import random
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
+from math import floor
 from pathlib import Path
 from typing import Any
 
@@ -25,9 +27,12 @@ from quorate.audit import rounds as audited
 from quorate.data.feature_maps.named import feature_map_for
 from quorate.data.target_range import STEPS, TargetRange
 from quorate.direct import contributions, descend
+from quorate.direct.contribution_check import check_contributions
 from quorate.direct.contributions import Grid, lengths_of, of_groups, of_records, slopes
 from quorate.direct.plan import DirectPlan, plan_direct
+from quorate.direct.rounds import Descent
 from quorate.errors import DataRefused, InvalidParameter, LedgerMismatch, PreconditionFailed, SeededNoiseRefused
+from quorate.noise import NoiseSource
 from quorate.run.cells import lists_of
 from quorate.types import FloatArray, IntArray
 
@@ -141,6 +146,23 @@ class TestAUnit:
             assert (sum(groups) == of_groups(self.z, self.codes, starts, weights, GRID)).all()
             assert max(sum(int(value) ** 2 for value in each.ravel()) for each in groups) <= 4**GRID.k
 
+    def test_counts_as_the_shares_of_its_rows_in_each_cell(self) -> None:
+        grid = Grid(bits=12, clip=0.3, k=30, link="range", low=9_000, high=31_001, cells=6)
+        starts = np.array([0, 1, 4, 11, 50, 120])
+        alone = []
+        for first, end in pairwise(starts.tolist()):
+            shares = [Fraction(0)] * 6
+            for code in self.codes[first:end].tolist():
+                place = Fraction(code - grid.low, grid.high - grid.low) * 6
+                shares[min(max(floor(place), 0), 5)] += Fraction(1, end - first)
+            alone.append([floor(share * 2**30) for share in shares])
+            assert sum(value**2 for value in alone[-1]) <= 4**30
+        together = of_groups(self.z, self.codes, starts, np.ones((6, 1)), grid)
+        assert together[:, 0].tolist() == [sum(column) for column in zip(*alone, strict=True)]
+        records = of_records(self.z, lengths_of(self.z), self.codes, np.ones((6, 1)), grid)
+        assert (records == of_groups(self.z, self.codes, np.arange(121), np.ones((6, 1)), grid)).all()
+        assert records.sum() == 120 * 2**30
+
     @pytest.mark.filterwarnings("error")
     def test_without_a_target_adds_nothing_and_no_word_says_so(self) -> None:
         part = slice(POOL, POOL + PRIVATE)
@@ -173,7 +195,7 @@ def test_the_price_of_both_relations_follows_from_noise_clip_and_rounds(epsilon:
 
 class TestTheAudit:
     def planned(self) -> DirectPlan:
-        how: dict[str, Any] = {"n_classes": 0, "n_units": 2_000, "epsilon": 8.0, "delta": 1e-5, "rounds": 4}
+        how: dict[str, Any] = {"n_classes": 0, "n_units": 2_000, "epsilon": 8.0, "delta": 1e-5, "rounds": 16}
         return plan_direct(feature_map_for("linear", ROWS[:80]), ROWS[:80], **how)
 
     def violated(self) -> bool:
@@ -200,6 +222,36 @@ class TestTheAudit:
         monkeypatch.setattr(audited, "of_records", unclipped)
         assert self.violated()
 
+    def test_catches_counts_of_targets_without_noise(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        honest = descend.noisy_sum
+
+        def counts_as_they_are(exact: IntArray, sigma: float, noise: NoiseSource) -> IntArray:
+            counted = len(exact) == exact.size and (exact >= 0).all() and (exact % 2**20 == 0).all()
+            return exact if counted and exact.any() else honest(exact, sigma, noise)
+
+        monkeypatch.setattr(descend, "noisy_sum", counts_as_they_are)
+        assert self.violated()
+
+    def test_catches_a_target_that_is_counted_more_than_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        honest = audited.of_records
+
+        def thrice(z: Any, lengths: FloatArray, codes: IntArray, weights: FloatArray, grid: Grid) -> IntArray:
+            return honest(z, lengths, codes, weights, grid) * (3 if grid.cells else 1)
+
+        monkeypatch.setattr(audited, "of_records", thrice)
+        assert self.violated()
+
+    def test_a_person_who_counts_once_a_row_is_seen_before_the_charge(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        honest = contributions.counted
+
+        def by_row(codes: IntArray, starts: IntArray | None, width: int, grid: Grid) -> IntArray:
+            return honest(codes, None, width, grid)
+
+        check_contributions(self.planned(), ROWS[:80])
+        monkeypatch.setattr(contributions, "counted", by_row)
+        with pytest.raises(PreconditionFailed, match="longer than the clip"):
+            check_contributions(self.planned(), ROWS[:80])
+
 
 class TestTheEstimator:
     def test_learns_and_predicts_within_the_range(self) -> None:
@@ -210,6 +262,36 @@ class TestTheEstimator:
         assert (far <= 100).all()
         again = model.set_params(target_range=(0, 1)).predict(ROWS[HELD])  # of a next fit
         assert again.max() > 1
+
+    @pytest.mark.parametrize("wide", [(0, 40_000), (-20_000, 100)])
+    def test_learns_where_the_range_is_many_times_wider_than_the_targets(self, wide: tuple[float, float]) -> None:
+        model = fitted(epsilon=4.0, target_range=wide)
+        assert model.plan_.settings.counting
+        assert model.score(ROWS[HELD], TARGETS[HELD]) > 0.6
+        assert fitted(epsilon=4.0, target_range=wide, rounds=15).score(ROWS[HELD], TARGETS[HELD]) < 0  # nothing counts
+
+    def test_a_counting_round_that_was_lost_looks_at_no_part(self) -> None:
+        plan = fitted(epsilon=4.0).plan_
+        lost = Descent(plan.settings, plan.grid, plan.n_units, plan.start)
+        one = np.zeros_like(plan.start, dtype=np.int64)
+        one[1] = PRIVATE << plan.grid.k
+        lost.replay([None, one])
+        assert (lost.grid.low, lost.grid.high, lost.grid.cells) == (STEPS // 4, STEPS // 2, 0)
+        lost.replay([None, one])
+        assert lost.n_rounds == 1
+
+    def test_a_fit_that_was_begun_before_rounds_counted_goes_on_so(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "ledger.db"
+        with monkeypatch.context() as before:
+            as_now = PrivateRegressor._predicted
+            before.setattr(PrivateRegressor, "_predicted", lambda model: {**as_now(model), "located": False})
+            first = fitted(ledger=path, unsafe_noise_seed=None)
+        assert (first.plan_.settings.rounds, first.plan_.settings.counting) == (40, 0)
+        assert (fitted(ledger=path, unsafe_noise_seed=None).coef_ == first.coef_).all()
+        with Ledger(path) as ledger:
+            assert len(ledger.reservations()) == 1
 
     def test_an_offset_and_a_unit_of_the_target_change_nothing_but_the_unit(self) -> None:
         part = slice(POOL, POOL + PRIVATE)

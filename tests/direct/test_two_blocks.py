@@ -155,7 +155,7 @@ def test_an_outline_is_the_plan_of_a_run(feature_map: ResidualMap) -> None:
     how = {"n_classes": 2, **HOW, "neighbours": "replace"}
     outline, plan = budgets.outline(**how), plan_direct(feature_map, POOL, **how)
     assert (outline.settings, outline.numbers, outline.event) == (plan.settings, plan.numbers, plan.event)
-    assert outline.settings.of_blocks == plan.settings.of_blocks
+    assert outline.settings.in_digest == plan.settings.in_digest
     difference = outline.integers(budgets.along(POOL)) - plan.coordinates(POOL)
     assert np.abs(difference).max() <= 0.02 * 2**plan.coordinates.bits
     weights = RNG.normal(size=plan.start.shape)
@@ -244,7 +244,7 @@ def test_a_digest_of_a_run_without_blocks_is_what_it_was() -> None:
         repr(DirectSettings(0.1, 1.0, 12)) == "DirectSettings(ridge=0.1, clip=1.0, rounds=12, rate=4.0, momentum=0.0)"
     )
     plan = plan_direct(feature_map_for("linear", POOL), POOL, n_classes=2, **HOW)
-    assert plan.settings.of_blocks == ()
+    assert plan.settings.in_digest == ()
 
 
 # --- a fit ---------------------------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ def refitted(clf: Any) -> Any:
 def test_probabilities_are_fitted_and_classes_stay(kind: Any, how: dict[str, Any], tmp_path: Path) -> None:
     clf = fitted(kind, how)
     classes, before, spent = clf.predict(X), clf.predict_proba(X), clf.ledger_.spent
+    flagged = shares_and_costs(clf)
     assert clf.temperature_ == 1.0
     assert clf.calibrate(X[CALIBRATION], Y[CALIBRATION]) is clf
     after, first = clf.predict_proba(X), clf.temperature_
@@ -75,11 +76,25 @@ def test_probabilities_are_fitted_and_classes_stay(kind: Any, how: dict[str, Any
     assert np.sum(clf.predict(X[POOL]) == "yes") == 60
     clf.set_params(decision_threshold="accuracy")
 
+    np.testing.assert_array_equal(shares_and_costs(clf)[0], flagged[0])  # a quantile of the score stays where it was
+    assert (shares_and_costs(clf)[1] != flagged[1]).any()  # costs are weighed by probabilities as they are now
     clf.calibrate(X[HELD], Y[HELD])  # from the model as it was fitted, not from the one of the first call
     np.testing.assert_allclose(np.log(clf.predict_proba(X)[:, 1] / clf.predict_proba(X)[:, 0]), odds / clf.temperature_)
     assert clf.temperature_ != first
     private_rows_calibrate_nothing(clf, direct=how.get("method") != "votes")
     assert refitted(clf).temperature_ == 1.0
+
+
+def shares_and_costs(clf: Any) -> list[Any]:
+    """Return what is predicted by a share of rows, and by the costs of errors."""
+    predictions = []
+    for rule in ("share", {"false_negative": 4, "false_positive": 1}):
+        moved = clf.set_params(decision_threshold=rule, class_shares={"yes": 0.3})
+        predictions.append(moved.predict(X))
+    assert clf.decision_threshold_ == 0.2
+    np.testing.assert_array_equal(predictions[1] == "yes", clf.predict_proba(X)[:, 1] >= 0.2)
+    clf.set_params(decision_threshold="accuracy", class_shares=None)
+    return predictions
 
 
 def sets_hold_the_class_as_often_as_promised(clf: Any, held: Any, told: Any) -> None:

@@ -53,6 +53,10 @@ def test_a_threshold_may_be_moved_after_the_fit(kind: Any) -> None:
     np.testing.assert_array_equal(clf.predict_proba(held), probabilities)
     clf.set_params(decision_threshold=0.05)
     assert clf.decision_threshold_ == 0.05
+    told_before = clf.predict(held)
+    clf.set_params(decision_threshold={"false_negative": 19, "false_positive": 1})  # of "ja", the rarer one
+    assert clf.decision_threshold_ == 0.05
+    np.testing.assert_array_equal(clf.predict(held), told_before)
     facts = clf.facts(evaluation=(held, truth))
     assert (facts.fitted.threshold, facts.fitted.threshold_class) == (0.05, "ja")
     assert facts.utility.student.chosen.scoring == "roc_auc"

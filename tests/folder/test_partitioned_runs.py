@@ -21,7 +21,7 @@ SEEDED = {"run.unsafe_noise_seed": 5}
 OTHER = "b%C3%A4d=street"
 
 
-def in_parts(root: Path, n_parts: int = 50) -> Path:
+def in_parts(root: Path, n_parts: int = 20) -> Path:
     """Cut the tables of a run into folders, by ward: parts whose types differ, and some without rows."""
     for name in ("private", "public", "evaluation"):
         rows = pl.read_csv(root / f"{name}.csv")

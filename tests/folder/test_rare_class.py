@@ -85,7 +85,13 @@ def test_a_threshold_is_one_key_for_both_methods_and_what_cannot_be_is_refused_b
     for old, new, said in (
         ('"share"', '"shares"', r"\[student\] decision_threshold must be one of .*did you mean \"share\""),
         ('"shares"', "1.5", r"\[student\] decision_threshold must be a number > 0 and < 1, got 1.5"),
-        ("1.5", '"share"', None),
+        (
+            "1.5",
+            "{false_positive = 1}",
+            r"\[student\] decision_threshold as costs must have the keys false_negative and",
+        ),
+        ("{false_positive = 1}", "{false_positive = 1, false_negative = 4}", None),
+        ("{false_positive = 1, false_negative = 4}", '"share"', None),
         ("yes = 0.1", "maybe = 0.1", r"\[data\] class_shares names 'maybe', which is none of the classes"),
         ("maybe = 0.1", "yes = 0.1", None),
         ('"f1"', '"auc"', r"\[data\] score must be one of"),

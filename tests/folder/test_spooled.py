@@ -34,7 +34,7 @@ def make_spooled(make_run: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setattr(spool, "IN_MEMORY", 0)
     monkeypatch.setattr(tables, "CELLS_IN_MEMORY", 0)
     monkeypatch.setattr(usable_rows, "CELLS", 500)
-    return lambda name="run", **changes: make_run(name, m=60, **{**SMALL, **changes})
+    return lambda name="run", **changes: make_run(name, m=60, **{**SMALL, "method.feature_map": "linear", **changes})
 
 
 @pytest.mark.default_cases(1)

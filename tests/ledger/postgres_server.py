@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import signal
 import subprocess
 import tempfile
+import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,9 @@ from typing import Any
 def binaries() -> Path | None:
     """Where initdb and pg_ctl are; Debian keeps them out of the path."""
     found = shutil.which("initdb")
-    places = [Path(found).parent] if found else []
+    places = [Path(found).resolve().parent] if found else []
     places += sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
-    return next((place for place in places if (place / "pg_ctl").exists()), None)
+    return next((place for place in places if (place / "pg_basebackup").exists()), None)
 
 
 def why_not() -> str | None:
@@ -68,14 +70,43 @@ class Server:
         more = ["--data-checksums"] if checksums else []
         self.command("initdb", "-D", str(self.data), "-U", "quorate", "-A", "trust", "-E", "UTF8", "--no-sync", *more)
 
-    def start(self, *, fsync: bool = True) -> None:
+    def start(self, *, fsync: bool = True, more: str = "") -> None:
         options = f"-c listen_addresses='' -k {self.folder} -c max_connections=100 -c shared_buffers=16MB"
-        options += "" if fsync else " -c fsync=off"
+        options += f"{'' if fsync else ' -c fsync=off'} {more}"
         log = str(self.folder / "server.log")
         self.command("pg_ctl", "-D", str(self.data), "-l", log, "-w", "-t", "60", "-o", options, "start")
 
     def stop(self, how: str = "fast") -> None:
         self.command("pg_ctl", "-D", str(self.data), "-w", "-m", how, "stop")
+
+    def kill(self) -> None:
+        """End it as a power cut does, at once."""
+        os.kill(int((self.data / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+
+    def restart(self) -> None:
+        """Start it after a kill, once its processes are gone."""
+        end = time.monotonic() + 30
+        while True:
+            try:
+                return self.start()
+            except subprocess.CalledProcessError:
+                assert time.monotonic() < end
+                time.sleep(0.1)
+
+    def promote(self) -> None:
+        """Let a standby take the primary's place."""
+        self.command("pg_ctl", "-D", str(self.data), "-w", "promote")
+
+    def copy(self, primary: Server) -> None:
+        """Become a standby of another server, by a copy of it; what was here is gone."""
+        shutil.rmtree(self.data, ignore_errors=True)
+        source = ["-h", str(primary.folder), "-U", "quorate", "-c", "fast", "--no-sync"]
+        self.command("pg_basebackup", "-D", str(self.data), "-R", "-X", "stream", *source)
+        self.start()
+
+    def setting(self, name: str, value: str) -> None:
+        """Change a setting while it runs."""
+        self.sql(f"ALTER SYSTEM SET {name} = '{value}'", "SELECT pg_reload_conf()")
 
     def url(self, ledger: str | None = None, **more: str) -> str:
         """Return the URL of a ledger; of a new one where no name is given."""
@@ -100,6 +131,13 @@ class Server:
             for row in rows:
                 connection.execute(f"INSERT INTO {table} VALUES ({', '.join(['%s'] * len(row))})", row)
 
+    def until(self, query: str, seconds: float = 30) -> None:
+        """Wait until a query returns true."""
+        end = time.monotonic() + seconds
+        while not self.rows(query)[0][0]:
+            assert time.monotonic() < end, query
+            time.sleep(0.02)
+
     def connect(self) -> Any:
         import psycopg
 
@@ -107,18 +145,31 @@ class Server:
 
 
 @contextmanager
-def running() -> Iterator[Server]:
-    """A server that runs until the block ends."""
+def waiting(server: Server) -> Iterator[None]:
+    """Have its commits wait for a standby that is not there."""
+    server.setting("synchronous_standby_names", "nobody")
+    try:
+        server.until("SELECT current_setting('synchronous_standby_names') = 'nobody'")
+        yield
+    finally:
+        server.setting("synchronous_standby_names", "")
+
+
+@contextmanager
+def running(*, started: bool = True) -> Iterator[Server]:
+    """A server that runs until the block ends; where it is not started, the place for one."""
     folder = Path(tempfile.mkdtemp(prefix="quorate-pg-", dir="/tmp"))
     server = Server(folder)
     try:
         if server.owner is not None:
             shutil.chown(folder, server.owner)
         folder.chmod(0o755)
-        server.make()
-        server.start()
+        if started:
+            server.make()
+            server.start()
         yield server
     finally:
         if (server.data / "postmaster.pid").exists():
-            server.stop("immediate")
+            with suppress(subprocess.CalledProcessError):  # one that was killed is gone
+                server.stop("immediate")
         shutil.rmtree(folder, ignore_errors=True)

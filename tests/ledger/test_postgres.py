@@ -32,6 +32,7 @@ from quorate.errors import (
 from quorate.labelling import ClientRequest, Memo, OnlineAnswers
 from quorate.ledger import Budget, Ledger, postgres, register_store
 from quorate.ledger.postgres import PostgresStore
+from quorate.ledger.postgres_url import LedgerUrl
 from quorate.mechanisms import GaussianNoisyMax
 from quorate.noise import OSNoise
 from quorate.release.keys import fingerprint_key
@@ -104,6 +105,7 @@ def test_one_database_holds_several_ledgers(server):
         ("postgresql:///db?key_file=/nowhere/at/all.key", InvalidParameter),
         ("postgresql:///db?key_file=/tmp/key", InvalidParameter),
         ("postgresql:///db?such=1", InvalidParameter),
+        ("postgresql:///db?standby=yes", InvalidParameter),
         ("postgresql:///db?host=/nowhere", LedgerIntegrityError),
     ],
 )
@@ -137,9 +139,9 @@ def test_a_url_that_cannot_be_parsed_is_not_quoted(url):
 
 
 def test_parameters_with_spaces_and_signs_reach_libpq_as_they_are():
-    conninfo, name, _ = postgres._own_parameters("postgresql:///db?options=-c%20a%3Db+c&ledger=one&password=p%26q+r%2B")
-    given = psycopg.conninfo.conninfo_to_dict(conninfo)
-    assert (given["options"], given["password"], name) == ("-c a=b+c", "p&q+r+", "one")
+    place = LedgerUrl.read("postgresql:///db?options=-c%20a%3Db+c&ledger=one&password=p%26q+r%2B")
+    given = psycopg.conninfo.conninfo_to_dict(place.conninfo)
+    assert (given["options"], given["password"], place.name) == ("-c a=b+c", "p&q+r+", "one")
 
 
 def test_the_scheme_is_not_given_to_another_store():

@@ -152,7 +152,33 @@ def test_what_no_threshold_can_be_made_of_is_refused_in_a_line() -> None:
         with pytest.raises(InvalidParameter, match=said) as refusal:
             check_decision_threshold(given, classes, None)
         assert "\n" not in str(refusal.value)
+    costs: Any
+    for costs, said in (
+        (
+            {"false_negative": 1},
+            "must have the keys false_negative and false_positive, got {'false_negative': 1}; give what",
+        ),
+        ({"yes": 1, "no": 10}, "must have the keys false_negative and false_positive, got {'yes'"),
+        ({"false_negative": 0, "false_positive": 1}, r"decision_threshold\['false_negative'\] must be a number > 0"),
+        ({"false_negative": 1, "false_positive": "much"}, r"decision_threshold\['false_positive'\] must be a number"),
+        ({"false_negative": 1e300, "false_positive": 1e-300}, "differ by too much; give a number"),
+    ):
+        with pytest.raises(InvalidParameter, match=said):
+            check_decision_threshold(costs, ["no", "yes"], None)
+    with pytest.raises(InvalidParameter, match="moves the border between two classes"):
+        check_decision_threshold({"false_negative": 1, "false_positive": 1}, list("abc"), None)
     with pytest.raises(InvalidParameter, match="needs public rows"):
         with_threshold(None, "balanced", classes=[0, 1], shares=None, pool=None)
     with pytest.raises(InvalidParameter, match="LinearSVC has none"):
         require_probabilities(LinearSVC(), "balanced")
+
+
+@pytest.mark.parametrize("costs", [(10.0, 1.0), (1.0, 1.0), (0.2, 3.0)])
+def test_from_the_threshold_of_costs_on_calling_the_rarer_class_costs_less(costs: tuple[float, float]) -> None:
+    missed, wrong = costs
+    given: Any = {"false_negative": missed, "false_positive": wrong}
+    threshold = check_decision_threshold(given, ["no", "yes"], None)
+    assert isinstance(threshold, float)
+    for probability in np.linspace(0.001, 0.999, 400):  # what each of the two predictions costs on average
+        of_calling, of_not = (1 - probability) * wrong, probability * missed
+        assert (of_calling <= of_not) == (probability >= threshold) or abs(of_calling - of_not) < 1e-12

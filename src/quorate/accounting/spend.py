@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from math import exp, inf, prod, ulp
 
 from quorate.accounting import discrete_gaussian, gaussian
@@ -91,7 +92,17 @@ def explain(event: Event, delta: float) -> tuple[float, str]:
 
 
 def _explain(composition: Composition, delta: float, *, exact: bool = True) -> tuple[float, str]:
-    """Return ε at δ and its rule, as if noise on a grid were continuous; without `exact` by sums alone."""
+    """Return ε at δ and its rule, as if noise on a grid were continuous; without `exact` by sums alone.
+
+    One release is priced again and again: before it is charged, as it is charged, and in its guarantee. What a kind of
+    event that is not ours costs, it is asked each time.
+    """
+    least = _least.__wrapped__ if composition.others else _least
+    return least(composition, delta, exact)
+
+
+@lru_cache(maxsize=256)
+def _least(composition: Composition, delta: float, exact: bool) -> tuple[float, str]:
     if composition.infinite > delta:
         return inf, "sum"
     if composition.empty:

@@ -35,7 +35,7 @@ from quorate.audit.schedules import Charge, ScheduleAudit
 from quorate.data.rows import Rows, take
 from quorate.deferred import special
 from quorate.direct import descend as releasing
-from quorate.direct.contributions import lengths_of, of_records
+from quorate.direct.contributions import Grid, lengths_of, of_records
 from quorate.direct.plan import DirectPlan
 from quorate.direct.rounds import Descent, PrivateUnits
 from quorate.ledger import Budget, Ledger
@@ -104,7 +104,7 @@ def _noise_of_run(plan: DirectPlan, rows: Rows, source: NoiseSource, delta: floa
     descent = Descent(plan.settings, plan.grid, plan.n_units, plan.start)
     noise = []
     for block in reservation.blocks(GRADIENT_ROUND):
-        exact = np.asarray(of_records(z, lengths_of(z), codes, descent.weights, plan.grid))
+        exact = np.asarray(of_records(z, lengths_of(z), codes, descent.weights, descent.grid))
         released = np.array((block.answers or [[]])[0], dtype=np.int64).reshape(exact.shape)
         noise.append((released - exact).ravel() / plan.sigma)
         descent.take(released)
@@ -161,10 +161,12 @@ _BLOCK = 4_000_000  # at once
 class NoisyRounds:
     """Rounds at fixed weights on units that are public rows with labels; told are projections of the noisy sums.
 
-    A unit is the number of a row, or :data:`ABSENT`, and a label. `direction`: of length one.
+    A unit is the number of a row, or :data:`ABSENT`, and a label. `grid`: of rounds of one kind. `direction`: of
+    length one.
     """
 
     plan: DirectPlan
+    grid: Grid
     rows: Rows = field(repr=False)
     weights: FloatArray = field(repr=False)
     direction: FloatArray = field(repr=False)
@@ -178,7 +180,7 @@ class NoisyRounds:
     def release_many(self, counts: IntArray, noise: NoiseSource) -> FloatArray:
         """Go the rounds on each of ``(n_tables, n_units, 2)``; return the sum of all, and the first."""
         tables, which = np.unique(counts, axis=0, return_inverse=True)
-        exact = np.array([contribution(self.plan, self.rows, table, self.weights) for table in tables])
+        exact = np.array([contribution(self.plan, self.grid, self.rows, table, self.weights) for table in tables])
         per_run = self.rounds * len(self.direction)
         released = np.empty((len(counts), 2))
         step = max(1, _BLOCK // per_run)
@@ -190,11 +192,11 @@ class NoisyRounds:
         return released
 
 
-def contribution(plan: DirectPlan, rows: Rows, units: IntArray, weights: FloatArray) -> IntArray:
-    """Return the sum that units ``(n_units, 2)`` of rows and labels add in one round, as one vector."""
+def contribution(plan: DirectPlan, grid: Grid, rows: Rows, units: IntArray, weights: FloatArray) -> IntArray:
+    """Return the sum that units ``(n_units, 2)`` of rows and labels add in one round on a grid, as one vector."""
     units = units[units[:, 0] != ABSENT]
     z = plan.coordinates.for_rounds(take(rows, units[:, 0]))
-    return np.asarray(of_records(z, lengths_of(z), units[:, 1], weights, plan.grid)).ravel()
+    return np.asarray(of_records(z, lengths_of(z), units[:, 1], weights, grid)).ravel()
 
 
 @stored_as("quorate.audit.rounds.audit_rounds")
@@ -237,21 +239,22 @@ def audit_rounds(
         The change of one unit that was charged for: whether a unit is there, or which of two.
     """
     see = watch or (lambda stage, done, total: None)
-    tables, weights = _far_apart(plan, rows, neighbours)
-    first, second = (contribution(plan, rows, units, weights) for units in tables)
-    direction = (first - second) / max(float(np.linalg.norm(first - second)), 1.0)
     planned = tuple(_planned(plan, event, neighbours))
     share = share_of(confidence, len(planned) + 1)
     see("noise of whole runs", 0, 1)
     noise = _audit_round_noise(plan, rows, share, delta=delta, seed=seed)
     see("noise of whole runs", 1, 1)
     attacks = []
-    for name, rounds, charged in planned:
+    attacked = {grid: _far_apart(plan, grid, rows, neighbours) for grid in plan.grids}
+    for name, grid, rounds, charged in planned:
+        tables, weights = attacked[grid]
+        first, second = (contribution(plan, grid, rows, units, weights) for units in tables)
+        direction = (first - second) / max(float(np.linalg.norm(first - second)), 1.0)
         moved = charged.event if isinstance(charged, Repeated) else charged
         assert isinstance(moved, GridGaussian)  # noqa: S101 - what rounds are charged as
         numbers = rounds * len(direction)
         result = audit_mechanism(
-            NoisyRounds(plan, rows, weights, direction, rounds),
+            NoisyRounds(plan, grid, rows, weights, direction, rounds),
             tables,
             GaussianClaim(sqrt(rounds) * moved.l2_sensitivity / moved.sigma),
             share,
@@ -280,15 +283,19 @@ DOES_NOT_SEE = (
 )
 
 
-def _planned(plan: DirectPlan, event: Event, neighbours: Relation) -> Iterator[tuple[str, int, Event]]:
+def _planned(plan: DirectPlan, event: Event, neighbours: Relation) -> Iterator[tuple[str, Grid, int, Event]]:
     units = {"add-or-remove": "a public unit, or none", "replace": "one of two public units"}[neighbours]
-    yield f"one round: {units}", 1, event.event if isinstance(event, Repeated) else event
-    rounds = plan.settings.rounds
+    one, rounds = event.event if isinstance(event, Repeated) else event, plan.settings.rounds
+    yield f"one round: {units}", plan.grid, 1, one
+    for counting in plan.grids[1:]:
+        yield f"one round that counts targets: {units}", counting, 1, one
     if rounds > 1:
-        yield f"all {rounds:,} rounds: {units}", rounds, event
+        yield f"all {rounds:,} rounds: {units}", plan.grid, rounds, event
 
 
-def _far_apart(plan: DirectPlan, rows: Rows, neighbours: Relation) -> tuple[tuple[IntArray, IntArray], FloatArray]:
+def _far_apart(
+    plan: DirectPlan, grid: Grid, rows: Rows, neighbours: Relation
+) -> tuple[tuple[IntArray, IntArray], FloatArray]:
     """Return two tables that differ in one unit, and weights at which the two contributions are far apart."""
     rng = np.random.default_rng(0)
     chosen = np.unique(np.linspace(0, rows.shape[0] - 1, _ROWS).astype(np.int64))
@@ -301,7 +308,9 @@ def _far_apart(plan: DirectPlan, rows: Rows, neighbours: Relation) -> tuple[tupl
     if neighbours == "add-or-remove":
         units = np.vstack([units, [[ABSENT, ABSENT]]])
     for weights in (plan.start, steep):
-        contributions = np.array([contribution(plan, rows, unit[None], weights) for unit in units], dtype=np.float64)
+        contributions = np.array(
+            [contribution(plan, grid, rows, unit[None], weights) for unit in units], dtype=np.float64
+        )
         squares = (contributions * contributions).sum(axis=1)
         apart = squares[:, None] + squares[None, :] - 2 * contributions @ contributions.T
         if neighbours == "add-or-remove":

@@ -84,6 +84,16 @@ class TargetRange:
         steps = np.rint((inside - self.low) / self.width * STEPS).astype(np.int64)
         return np.where(finite, np.clip(steps, 0, STEPS), _NO_TARGET)
 
+    def part(self, first: int, last: int) -> TargetRange:
+        """Return the part from one number of steps to another.
+
+        Examples
+        --------
+        >>> TargetRange(0.0, 10.0).part(0, 32_768)
+        TargetRange(low=0.0, high=5.0)
+        """
+        return TargetRange(self.low + self.width * (first / STEPS), self.low + self.width * (last / STEPS))
+
     def clipped(self, predictions: FloatArray) -> FloatArray:
         """Return predictions, of any shape, cut off at the ends of the range."""
         return np.clip(predictions, self.low, self.high)

@@ -47,13 +47,14 @@ class BeforePool(PoolPlan):
     """What is paid for, and what follows for the pool.
 
     `feature_map`: its name, by the schema alone. `fixed`: the rounds. `clip`: B, where it was given. `rare`: the
-    declared share of the rarer of two classes.
+    declared share of the rarer of two classes. `locate`: whether the first rounds of a number count targets.
     """
 
     feature_map: str
     fixed: FixedRounds
     clip: float | None = None
     rare: float | None = None
+    locate: bool = True
 
     def event_for(self, neighbours: Relation | None) -> Composed:
         """What marginals and rounds release together, for a change of one unit."""
@@ -85,6 +86,7 @@ def before_pool(
     neighbours: Relation,
     share: float | None = None,
     rare: float | None = None,
+    locate: bool = True,
 ) -> BeforePool:
     """Fix what a run pays for, by public facts alone; the arguments are those of :func:`quorate.direct.plan_direct`.
 
@@ -105,7 +107,9 @@ def before_pool(
         n_features = linear if feature_map == "linear" else linear + min(n_rows, LANDMARKS)
         most, dimension = min(n_features, n_rows), min(wanted, n_features)
     numbers = most * outputs_of(n_classes)
-    rounds = rounds or rounds_for(dimension / (for_settings * n_units), n_classes, blocks=feature_map == "kernels")
+    rounds = rounds or rounds_for(
+        dimension / (for_settings * n_units), n_classes, blocks=feature_map == "kernels", locate=locate
+    )
     k, sigma = _noise(pool.marginals, rounds, numbers, left, epsilon, delta, rho=rho)
     fixed = FixedRounds(rounds, k, sigma, numbers, left)
     return BeforePool(
@@ -117,6 +121,7 @@ def before_pool(
         fixed=fixed,
         clip=clip,
         rare=rare,
+        locate=locate,
     )
 
 
@@ -194,4 +199,5 @@ def plan_on(before: BeforePool, schema: ReadSchema, *, n_classes: int, epsilon: 
         neighbours=before.marginals.neighbours,
         fixed=before.fixed,
         rare=before.rare,
+        locate=before.locate,
     )

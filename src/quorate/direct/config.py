@@ -40,9 +40,10 @@ if TYPE_CHECKING:
 class DirectConfig:
     """What the user asked for; names and meanings are those of :class:`quorate.PrivateLogisticRegression`.
 
-    `target_range`: in place of `classes`, where a number is predicted. `class_shares`: in the order of the classes.
-    `marginals`: the share of μ² that noisy marginals get; None for the default, 0 for none: then rows are taken as they
-    are, without a pool.
+    `target_range`: in place of `classes`, where a number is predicted. `located`: whether its first rounds count
+    targets; not where a run was begun before they could. `class_shares`: in the order of the classes. `marginals`: the
+    share of μ² that noisy marginals get; None for the default, 0 for none: then rows are taken as they are, without a
+    pool.
     """
 
     epsilon: float
@@ -50,6 +51,7 @@ class DirectConfig:
     classes: Any = None
     target_range: TargetRange | None = None
     class_shares: tuple[float | None, ...] | None = None
+    located: bool = True
     feature_map: Any = "auto"
     text: Sequence[str] = ()
     schema: Any = None
@@ -171,7 +173,7 @@ def plan_key(
     if neighbours is not None:
         cache_inputs = (*cache_inputs, neighbours)
     if config.target_range is not None:
-        cache_inputs = (*cache_inputs, config.target_range)
+        cache_inputs = (*cache_inputs, config.target_range, *(["located"] if config.located else []))
     if (rare := share_of_rarer(config.class_shares)) is not None:
         cache_inputs = (*cache_inputs, "rare", rare)
     return blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()

@@ -9,6 +9,8 @@ computed entry by entry; a record's contribution is the *outer product of two in
 slopes, so that the sum over records is one matrix product of integers, exact in every order and block size; a group's
 slopes are put on a fixed grid first, so that the sum over its rows is exact too, and everything after that happens
 within the group. Nothing here refuses, stops or branches on what another unit holds.
+
+A round may count targets instead (:func:`counted`): a unit adds the share of its rows in each cell of a range.
 """
 
 from __future__ import annotations
@@ -44,12 +46,17 @@ class Grid:
     """The integers of one run: steps of ``2**-bits`` for coordinates, and ``2**k`` steps for the length `clip`.
 
     `link`: how a score becomes what is predicted: the probability of a class, or a place in the range of a target.
+    `low`, `high`: the part of that range, in its steps, that residuals are measured by. `cells`: into how many cells
+    that part is cut where a round counts targets; 0 where it adds up gradients.
     """
 
     bits: int
     clip: float
     k: int
     link: Link = field(default="classes", repr=False)  # not in the digests of runs with classes
+    low: int = field(default=0, repr=False)
+    high: int = field(default=STEPS, repr=False)
+    cells: int = field(default=0, repr=False)
 
     @property
     def step(self) -> float:
@@ -68,7 +75,8 @@ def slopes(z: Any, codes: IntArray, weights: FloatArray, grid: Grid) -> FloatArr
     integers = np.rint(np.ldexp(weights, weight_bits))
     logits = np.ldexp(z @ integers, -weight_bits - grid.bits)  # exact product, then one rounding an entry
     if grid.link == "range":
-        return np.asarray((codes / STEPS)[:, None] - places_of(logits))
+        places = ((codes - grid.low) / (grid.high - grid.low))[:, None]
+        return np.asarray(np.clip(places - places_of(logits, grid), -1.0, 1.0))
     if logits.shape[1] == 1:
         return np.asarray((codes == 1).astype(np.float64)[:, None] - 1.0 / (1.0 + exp(-logits)))
     raised = exp(logits - logits.max(axis=1, keepdims=True))
@@ -80,12 +88,37 @@ def slopes(z: Any, codes: IntArray, weights: FloatArray, grid: Grid) -> FloatArr
     return result
 
 
-def places_of(scores: FloatArray) -> FloatArray:
-    """Return the place in the range of a target, in [0, 1], that each score predicts; it is ½ at a score of 0.
+def places_of(scores: FloatArray, grid: Grid) -> FloatArray:
+    """Return the place in the part [low, high] of a range that each score predicts; it is ½ at a score of 0.
 
-    The sigmoid's tangent there, cut off at both ends: no steeper than 1/4, so that one rate suits both links.
+    The sigmoid's tangent there, cut off at both ends of the whole range: no steeper than 1/4, so that one rate suits
+    both links.
     """
-    return np.asarray(np.clip(0.5 + scores / 4, 0.0, 1.0))
+    width = grid.high - grid.low
+    return np.asarray(np.clip(0.5 + scores / 4, -grid.low / width, (STEPS - grid.low) / width))
+
+
+def cells_of(codes: IntArray, grid: Grid) -> IntArray:
+    """Return the cell of each target, ``(n_rows,)``; what lies beyond the part is in the first or the last one."""
+    cells = (codes - grid.low) * grid.cells // (grid.high - grid.low)
+    return np.asarray(np.clip(cells, 0, grid.cells - 1))
+
+
+def counted(codes: IntArray, starts: IntArray | None, width: int, grid: Grid) -> IntArray:
+    """Return the sum over units of the share of a unit's rows in each cell, ``(width, 1)``, in steps of ``2**-k``.
+
+    `starts`: where each unit begins, and the end; None where every row is a unit. A unit's shares are whole numbers of
+    steps that sum to 2^k at most, so that its vector is no longer. They follow from its rows' targets alone.
+    """
+    total = np.zeros((width, 1), dtype=np.int64)
+    cells = cells_of(codes, grid)
+    if starts is None:
+        total[: grid.cells, 0] = np.bincount(cells, minlength=grid.cells) << grid.k
+        return total
+    sizes = np.diff(starts)
+    own, times = np.unique(np.repeat(np.arange(len(sizes)), sizes) * grid.cells + cells, return_counts=True)
+    np.add.at(total[:, 0], own % grid.cells, (times << grid.k) // sizes[own // grid.cells])
+    return total
 
 
 def of_records(
@@ -95,6 +128,8 @@ def of_records(
 
     `lengths`: of the integer coordinates `z`, as :func:`lengths_of` gives them.
     """
+    if grid.cells:
+        return counted(codes, None, z.shape[1], grid)
     total = np.zeros((z.shape[1], weights.shape[1]), dtype=np.int64)
     for start in range(0, z.shape[0], block):
         rows = slice(start, start + block)
@@ -185,6 +220,8 @@ def of_groups(
     integers of at most 2¹⁶ and its coordinates of at most 2²⁶, so the sum over 1,024 of its rows is exact. Longer
     groups are summed in stretches of 1,024 counted from the group's first row, one after another.
     """
+    if grid.cells:
+        return counted(codes, starts, z.shape[1], grid)
     total = np.zeros((z.shape[1], weights.shape[1]), dtype=np.int64)
     together = max(1, min(block, NUMBERS // total.size)) if isinstance(z, np.ndarray) else block
     group = 0

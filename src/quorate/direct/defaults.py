@@ -26,9 +26,11 @@ is whitened by itself, and d below is the sum of both effective dimensions:
 | rounds that are averaged, the last | 1/2 | 3/10 |
 | weights shrunk afterwards (:mod:`.shrinkage`) | yes | no |
 
-Where a number is predicted the settings are those of two classes at half of μ, with a tenth of the clip, 40 rounds and
-no shrinkage: residuals are a small part of a range that is declared with room to spare, so that a tight clip costs
-little signal and saves noise, and more rounds make up for the shorter steps.
+Where a number is predicted the settings are those of two classes at half of μ, with a fifth of the clip, 40 rounds
+and no shrinkage: residuals are a small part of the range of most targets, so that a tight clip costs little signal and
+saves noise, and more rounds make up for the shorter steps. Two rounds more come first, which count targets
+(:mod:`.located`). Where noise hides the counts, or there are few rounds, no round counts, and the clip is a tenth, in
+widths of the whole range.
 """
 
 from __future__ import annotations
@@ -40,13 +42,15 @@ from typing import Any
 import numpy as np
 
 from quorate.data.pool_moments import MOST_OF_RESIDUAL, PoolMoments
+from quorate.direct.located import COUNTING, FEWEST_ROUNDS, cells_for
 
 RHO = {True: 0.04, False: 0.025}
 MOST_DIMENSIONS = 1_500
 RATE = 4.0
 OF_LINEAR = {True: 1.0, False: 0.75}  # of the dimensions, those of the linear block beside a residual one
 OF_CLIP = 0.8  # the clip where there are two blocks, beside that of one
-OF_NUMBER = 0.1  # the clip where a number is predicted, beside that of two classes
+OF_NUMBER = 0.1  # the clip where a number is predicted, beside that of two classes, in widths of the whole range
+OF_LOCATED = 0.2  # the same, in widths of the part where targets were found
 ROUNDS_OF_NUMBER = 40
 HALF = 0.5  # the share of rounds that is averaged where there is one block
 LAST_ROUNDS = {True: HALF, False: 0.3}  # the share of rounds that is averaged there
@@ -58,7 +62,7 @@ class DirectSettings:
 
     `residual_ridge`: κ of the residual block, if there is one. `averaged`: the share of the last rounds whose weights
     are averaged. `length`: the typical length of z, of a row that the coordinates were not fitted on, where weights are
-    shrunk by it.
+    shrunk by it. `counting`: how many of the rounds, the first ones, count targets, in so many `cells`.
     """
 
     ridge: float
@@ -69,11 +73,14 @@ class DirectSettings:
     residual_ridge: float | None = field(default=None, repr=False)  # not in the digests of runs without one
     averaged: float = field(default=HALF, repr=False)
     length: float | None = field(default=None, repr=False)
+    counting: int = field(default=0, repr=False)
+    cells: int = field(default=0, repr=False)
 
     @property
-    def of_blocks(self) -> tuple[Any, ...]:
-        """What a digest adds to the other settings where there are two blocks."""
-        return () if self.residual_ridge is None else (self.residual_ridge, self.averaged, self.length)
+    def in_digest(self) -> tuple[Any, ...]:
+        """What a digest adds to the other settings where there are two blocks, or rounds that count targets."""
+        of_blocks = () if self.residual_ridge is None else (self.residual_ridge, self.averaged, self.length)
+        return of_blocks if not self.counting else (*of_blocks, self.counting, self.cells)
 
 
 WITHOUT_POOL = DirectSettings(
@@ -99,9 +106,8 @@ def settings_for(
 
     `rare`: the declared share of the rarer of two classes.
     """
-    if n_classes == 0:
-        of_two = settings_for(moments, n_classes=2, n_units=n_units, mu=mu / 2)
-        return replace(of_two, clip=OF_NUMBER * of_two.clip, rounds=ROUNDS_OF_NUMBER, length=None)
+    if n_classes == 0:  # those of two classes at half of μ
+        return settings_for(moments, n_classes=2, n_units=n_units, mu=mu / 2)
     two = n_classes == 2
     n_distinct = moments.n_distinct
     target = wanted_dimension(n_distinct, n_classes, n_units, mu, rare=rare)
@@ -112,6 +118,22 @@ def settings_for(
     length = max(float(np.median(moments.lengths(ridge))), 1e-6)
     share = _clip_share(ratio) if two else 0.4
     return DirectSettings(ridge=ridge, clip=share * length, rounds=rounds_for(ratio, n_classes))
+
+
+def for_number(
+    of_two: DirectSettings, n_numbers: int, *, n_units: int, mu: float, rounds: int | None, locate: bool
+) -> DirectSettings:
+    """Return the settings of a number, from those of two classes.
+
+    `n_numbers`: that a round releases. `mu`: for replacing one unit. `rounds`: in place of the default. `locate`:
+    whether the first rounds count targets, where there are enough rounds, and noise leaves cells to see.
+    """
+    n_rounds = rounds or ROUNDS_OF_NUMBER + (COUNTING if locate else 0)
+    cells = cells_for(n_numbers, n_units, 2 * sqrt(n_rounds) / mu) if locate and n_rounds >= FEWEST_ROUNDS else 0
+    if not cells:
+        return replace(of_two, clip=OF_NUMBER * of_two.clip, rounds=n_rounds, length=None)
+    clip = OF_LOCATED * of_two.clip
+    return replace(of_two, clip=clip, rounds=n_rounds, length=None, counting=COUNTING, cells=cells)
 
 
 def wanted_dimension(n_public: int, n_classes: int, n_units: int, mu: float, *, rare: float | None = None) -> float:
@@ -134,8 +156,10 @@ def _of_residual(wanted: float, own: float, n_public: int) -> float:
     return min(1.5 * max(wanted - own, wanted / 2), n_public / 2, MOST_OF_RESIDUAL)
 
 
-def rounds_for(ratio: float, n_classes: int, *, blocks: bool = False) -> int:
+def rounds_for(ratio: float, n_classes: int, *, blocks: bool = False, locate: bool = True) -> int:
     """Return T for r = d/(M n₀); `blocks`: whether there are two. `n_classes`: 0 for a number.
+
+    `locate`: whether the first rounds of a number count targets.
 
     Examples
     --------
@@ -143,7 +167,7 @@ def rounds_for(ratio: float, n_classes: int, *, blocks: bool = False) -> int:
     (12, 32, 12)
     """
     if n_classes == 0:
-        return ROUNDS_OF_NUMBER
+        return ROUNDS_OF_NUMBER + (COUNTING if locate else 0)
     if n_classes > 2 and not blocks:
         return 12
     return min(max(round(0.5 / ratio), 8 if n_classes == 2 else 12), 32)

@@ -12,7 +12,7 @@ from quorate.ledger import Reservation
 from quorate.noise import NoiseSource, discrete_gaussian
 from quorate.release import DrawnBlock, release
 from quorate.release.target import GRADIENT_ROUND as PURPOSE
-from quorate.types import FloatArray, IntArray, Secret
+from quorate.types import IntArray, Secret
 
 Progress = Callable[[int, int], None]
 
@@ -24,8 +24,8 @@ def descend(
     noise: NoiseSource,
     *,
     progress: Progress | None = None,
-) -> tuple[FloatArray, int]:
-    """Go every round that is left of a reservation, and return the released weights and how many rounds they rest on.
+) -> Descent:
+    """Go every round that is left of a reservation, and return what came of all that were stored.
 
     Privacy: a round's noise is drawn after the round is counted in the ledger, durably, and its noisy sum is used after
     it is stored. A round that an earlier process drew and did not store is skipped: the next one starts from the same
@@ -33,15 +33,16 @@ def descend(
     """
     shape = plan.start.shape
     descent = Descent(plan.settings, plan.grid, plan.n_units, plan.start)
-    stored = [block.answers for block in reservation.blocks(PURPOSE) if block.answers is not None]
-    descent.replay(_matrix(answers[0], shape) for answers in stored)
+    drawn_before = [block.answers for block in reservation.blocks(PURPOSE)]
+    descent.replay(None if answers is None else _matrix(answers[0], shape) for answers in drawn_before)
     total = reservation.purposes[PURPOSE]
-    with np.errstate(all="ignore"):  # a warning about what a private row holds would tell of it
-        summing = units.reveal().summing(plan.grid) if reservation.remaining(PURPOSE) else None
-    while reservation.remaining(PURPOSE) and summing is not None:
+    grid, summing = None, None
+    while reservation.remaining(PURPOSE):
         if progress:
             progress(total - reservation.remaining(PURPOSE), total)
-        with np.errstate(all="ignore"):
+        with np.errstate(all="ignore"):  # a warning about what a private row holds would tell of it
+            if summing is None or grid != descent.grid:
+                grid, summing = descent.grid, units.reveal().summing(descent.grid)
             exact = summing(descent.weights)
 
         def compute(drawn: DrawnBlock, exact: IntArray = exact) -> IntArray:
@@ -51,7 +52,7 @@ def descend(
         descent.take(noisy)
     if progress:
         progress(total, total)
-    return descent.result(), descent.n_rounds
+    return descent
 
 
 def noisy_sum(exact: IntArray, sigma: float, noise: NoiseSource) -> IntArray:

@@ -16,6 +16,7 @@ from quorate.data.table_reader import TableReader
 from quorate.data.target_range import TargetRange
 from quorate.direct.before_pool import DrawnPool
 from quorate.direct.contribution_check import check_contributions
+from quorate.direct.contributions import Grid
 from quorate.direct.descend import descend
 from quorate.direct.plan import DirectPlan
 from quorate.direct.task import DirectTask
@@ -49,7 +50,8 @@ def published_model(
 ) -> Any:
     """Return a Pipeline of scikit-learn's own parts: encoder (where there is one), feature map, linear model.
 
-    The model is a classifier, or a ``LinearRegression`` where there is a range, beyond which its predictions may lie.
+    The model is a classifier, or a ``LinearRegression`` where there is a range, or the part of one that residuals were
+    measured by; predictions may lie beyond it.
     It takes features as they are and not as integers on a grid: its scores differ from those of the rounds by rounding.
     """
     from sklearn.frozen import FrozenEstimator
@@ -90,9 +92,15 @@ def _regression(coefficients: FloatArray, intercept: float, target_range: Target
     return linear
 
 
-def model_of(task: DirectTask, weights: FloatArray) -> Any:
-    """Return what a task publishes with such weights, ``(n_coordinates, n_outputs)``."""
-    return published_model(task.plan, task.schema, weights, task.classes, task.target_range)
+def model_of(task: DirectTask, weights: FloatArray, grid: Grid | None = None) -> Any:
+    """Return what a task publishes with such weights, ``(n_coordinates, n_outputs)``.
+
+    `grid`: that they were found on, where that is not the plan's: it says in which part of a range.
+    """
+    held = task.target_range
+    if grid is not None and held is not None:
+        held = held.part(grid.low, grid.high)
+    return published_model(task.plan, task.schema, weights, task.classes, held)
 
 
 def try_model(task: DirectTask) -> None:
@@ -150,13 +158,14 @@ def _run_rounds(task: DirectTask, ledger: Ledger, stages: StageStore, watch: Wat
     if task.drawn is None:
         reservation = charge.reserve(ledger)
     with unwarned():  # as an error, a warning would end what is charged by now
-        weights, n_rounds = descend(
+        descent = descend(
             task.plan, units, reservation, task.noise, progress=lambda done, total: see("rounds", done, total)
         )
+        weights = descent.result()
         if task.has_pool:
-            weights = task.plan.shrunk(weights, task.public_rows, n_rounds)
-        model = model_of(task, weights)
-    return DirectResult(task=task, model=model, n_rounds=n_rounds, charge=charge, reservation=reservation)
+            weights = task.plan.shrunk(weights, task.public_rows, descent.n_rounds)
+        model = model_of(task, weights, descent.grid)
+    return DirectResult(task=task, model=model, n_rounds=descent.n_rounds, charge=charge, reservation=reservation)
 
 
 def _with_drawn_pool(
@@ -210,7 +219,9 @@ def direct_guarantee(task: DirectTask, ledger: Ledger) -> Guarantee:
 def told_of(task: DirectTask) -> str:
     """What is released, in words."""
     plan, before = task.plan, "" if task.drawn is None else f"{task.drawn.before.told}, and "
+    counting = plan.settings.counting
+    counts = f", the first {counting} of them counts of targets in {plan.settings.cells} cells" if counting else ""
     return (
-        f"{before}at most {plan.settings.rounds} noisy sums of clipped gradients, discrete Gaussian noise of "
+        f"{before}at most {plan.settings.rounds} noisy sums of clipped gradients{counts}, discrete Gaussian noise of "
         f"{at_least(plan.noise)} on each of {plan.numbers:,} numbers, clip {at_most(plan.grid.clip)}"
     )

@@ -26,7 +26,7 @@ from quorate.data.pool_moments import PoolMoments
 from quorate.data.rows import kind
 from quorate.data.target_range import STEPS
 from quorate.direct.contributions import Grid, Link
-from quorate.direct.defaults import OF_NUMBER, WITHOUT_POOL, DirectSettings, outputs_of, settings_for
+from quorate.direct.defaults import WITHOUT_POOL, DirectSettings, for_number, outputs_of, settings_for
 from quorate.direct.rounds import RoundNoise, shrunk
 from quorate.errors import InvalidParameter, named
 from quorate.types import FloatArray
@@ -148,7 +148,7 @@ class DirectPlan:
         """Hash of everything that gives stored rounds their meaning: another pool gives another."""
         hashed = blake2b(digest_size=16)
         fixed: tuple[Any, ...] = (self.settings, self.grid, self.sigma, self.n_units, self.n_outputs)
-        fixed += self.settings.of_blocks
+        fixed += self.settings.in_digest
         if self.neighbours is not None:
             fixed = (*fixed, self.neighbours)
         if self.most_numbers is not None:
@@ -181,12 +181,17 @@ class DirectPlan:
             f"{settings.rounds} rounds with rate {settings.rate:g}, each step divided by the number of {plural(unit)} "
             f"n₀ = {self.n_units:,}"
         )
+        counts = (
+            f"the first {settings.counting} rounds count targets in {settings.cells:,} cells of the declared range, at "
+            "the price of the others, which measure residuals by the part where most targets lie; B is in widths of it"
+        )
         shrunk_by = "then weights are shrunk by the error that the noise is known to leave, which costs no privacy"
         return (
             basis,
             f"one {unit} adds a vector of length {rounded_up(self.grid.clip)} at most to a round, the clip B",
             steps,
             noise,
+            *((counts,) if settings.counting else ()),
             *((shrunk_by,) if settings.length is not None else ()),
         )
 
@@ -221,6 +226,12 @@ class DirectPlan:
         return shrunk(weights, z, self.settings, RoundNoise(self.noise, self.n_units, n_rounds), self.block_sizes)
 
     @property
+    def grids(self) -> tuple[Grid, ...]:
+        """That of rounds that add up gradients; and, where the first ones count targets, that of the first."""
+        counting = (replace(self.grid, cells=self.settings.cells),) if self.settings.counting else ()
+        return self.grid, *counting
+
+    @property
     def start(self) -> FloatArray:
         """The weights before the first round: zeros, ``(n_coordinates, n_outputs)``."""
         return np.zeros((self.coordinates.n_coordinates, self.n_outputs))
@@ -241,6 +252,7 @@ def plan_direct(
     neighbours: Relation | None = "replace",
     fixed: FixedRounds | None = None,
     rare: float | None = None,
+    locate: bool = True,
 ) -> DirectPlan:
     """Fix a run by public facts alone, from an encoded public pool.
 
@@ -248,14 +260,20 @@ def plan_direct(
     `rho`: what it may cost where a ledger adds ρ (zCDP), in place of (ε, δ). `rounds`, `clip`: in place of the
     defaults. `moments`: of the pool's features, where they are known already. `neighbours`: the change of one unit;
     None where the run was begun before one could be chosen. `fixed`: rounds and noise that were paid for before the
-    pool was there. `rare`: the declared share of the rarer of two classes. Raises InvalidParameter if the pool has no
-    spread, or (ε, δ) is too small for noise that can be drawn.
+    pool was there. `locate`: whether the first rounds of a number find out where targets lie. `rare`: the declared
+    share of the rarer of two classes.
+
+    Raises InvalidParameter if the pool has no spread, or (ε, δ) is too small for noise that can be drawn.
     """
     mu = fixed.mu if fixed else mu_of_gaussian(epsilon, delta) if rho is None else sqrt(2 * rho)
     n_outputs = outputs_of(n_classes)
     moments = moments or PoolMoments.of_map(feature_map, pool)
-    of_units: dict[str, Any] = {"n_classes": n_classes, "n_units": n_units, "mu": mu_for_settings(mu, neighbours)}
-    settings = settings_for(moments, **of_units, rare=rare)
+    for_settings = mu_for_settings(mu, neighbours)
+    settings = settings_for(moments, n_classes=n_classes, n_units=n_units, mu=for_settings, rare=rare)
+    if n_classes == 0:
+        paid_for, n_numbers = fixed.rounds if fixed else rounds, int(np.count_nonzero(moments.kept(settings)))
+        n_numbers = min(n_numbers, fixed.numbers) if fixed else n_numbers
+        settings = for_number(settings, n_numbers, n_units=n_units, mu=for_settings, rounds=paid_for, locate=locate)
     settings = replace(settings, rounds=rounds or settings.rounds, clip=clip or settings.clip)
     whitening = moments.whitening(settings)
     if fixed:
@@ -302,14 +320,18 @@ def plan_without_pool(
     rounds: int | None = None,
     clip: float | None = None,
     neighbours: Relation | None = "replace",
+    locate: bool = True,
 ) -> DirectPlan:
     """Fix a run on numeric rows for which there is no public pool: rows of length one, as they are.
 
     The arguments are those of :func:`plan_direct`; `n_columns` is the number of columns of a row.
     """
-    default = WITHOUT_POOL if n_classes else replace(WITHOUT_POOL, clip=OF_NUMBER * WITHOUT_POOL.clip)
+    coordinates, default = PublicCoordinates.of_features(LinearMap(n_columns, None)), WITHOUT_POOL
+    if n_classes == 0:
+        mu = mu_for_settings(mu_of_gaussian(epsilon, delta) if rho is None else sqrt(2 * rho), neighbours)
+        paid_for, n_numbers = rounds or default.rounds, coordinates.n_coordinates
+        default = for_number(default, n_numbers, n_units=n_units, mu=mu, rounds=paid_for, locate=locate)
     settings = replace(default, rounds=rounds or default.rounds, clip=clip or default.clip)
-    coordinates = PublicCoordinates.of_features(LinearMap(n_columns, None))
     n_outputs = outputs_of(n_classes)
     numbers = coordinates.n_coordinates * n_outputs * settings.rounds
     k, sigma = noise_for(settings.rounds, numbers, epsilon, delta, rho=rho, neighbours=neighbours)

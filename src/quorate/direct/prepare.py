@@ -68,7 +68,7 @@ def prepare_direct(
     """
     config = with_images(_with_columns_declared(config), public)
     arguments: dict[str, Any] = {"public": public, "groups": groups, "fingerprint_key": fingerprint_key, "noise": noise}
-    if (begun_task := _begun_without_marginals(config, X, y, stages=stages, terms=terms, **arguments)) is not None:
+    if (begun_task := _begun_otherwise(config, X, y, stages=stages, terms=terms, **arguments)) is not None:
         return begun_task
     budget: dict[str, Any] = dict(zip(("epsilon", "delta"), floor_budget(config.epsilon, config.delta), strict=True))
     classes = check_classes(config.classes) if config.target_range is None else ()
@@ -195,17 +195,28 @@ def _with_default_named(config: DirectConfig, public: Any) -> tuple[DirectConfig
     return config, drawn
 
 
-def _begun_without_marginals(config: DirectConfig, X: Any, y: Any, **how: Any) -> DirectTask | None:
-    """Return the task of a run that was begun when a schema had no marginals: it goes on as it was charged."""
+def _begun_otherwise(config: DirectConfig, X: Any, y: Any, **how: Any) -> DirectTask | None:
+    """Return the task of a run that was begun when a default was another one: it goes on as it was charged.
+
+    A schema had no marginals once, and no round of a number counted targets.
+    """
     terms: LedgerTerms | None = how["terms"]
-    if terms is None or not terms.charged or config.marginals is not None or not draws_pool(config, how["public"]):
+    if terms is None or not terms.charged:
+        return None
+    if config.target_range is not None and config.located:
+        task = prepare_direct(replace(config, located=False), X, y, **how)
+        return task if _is_charged(task, terms) else None
+    if config.marginals is not None or not draws_pool(config, how["public"]):
         return None
     try:
         task = prepare_direct(replace(config, marginals=0), X, y, **how)
     except InvalidParameter:  # a schema that could not be declared then
         return None
-    charged = terms.holds(f"{task.charge_begins} ", client_of(seeded=task.noise.seeded))
-    return replace(task, left_marginals_open=True) if charged else None
+    return replace(task, left_marginals_open=True) if _is_charged(task, terms) else None
+
+
+def _is_charged(task: DirectTask, terms: LedgerTerms) -> bool:
+    return terms.holds(f"{task.charge_begins} ", client_of(seeded=task.noise.seeded))
 
 
 def _planned(
@@ -219,7 +230,7 @@ def _planned(
     """Return the plan, the schema with the encoder that it rests on, and what is paid for before a pool is drawn."""
     rounds = None if config.rounds is None else count("rounds", config.rounds, at_least=1)
     clip = None if config.clip is None else real("clip", config.clip, above=0)
-    how: dict[str, Any] = {**facts, "rounds": rounds, "clip": clip}
+    how: dict[str, Any] = {**facts, "rounds": rounds, "clip": clip, "locate": config.located}
     rare = share_of_rarer(config.class_shares)
     if drawn is not None:
         share = None if config.marginals is None else real("marginals", config.marginals, above=0, below=1)

@@ -26,7 +26,7 @@ with quadratic loss; in bands, as Cavalier and Tsybakov (2001).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import ceil
 from typing import Any, Protocol
 
@@ -34,6 +34,7 @@ import numpy as np
 
 from quorate.direct.contributions import Grid, lengths_of, of_groups, of_records
 from quorate.direct.defaults import DirectSettings
+from quorate.direct.located import narrowed
 from quorate.types import FloatArray, IntArray
 
 
@@ -66,7 +67,10 @@ class PrivateUnits:
 
 @dataclass(slots=True)
 class Descent:
-    """The weights as they follow from the rounds that were stored: public, and the same after every restart."""
+    """The weights as they follow from the rounds that were stored: public, and the same after every restart.
+
+    `grid`: of the next round. The first rounds of a number count targets, if the settings say so.
+    """
 
     settings: DirectSettings
     grid: Grid
@@ -74,25 +78,37 @@ class Descent:
     weights: FloatArray
     _velocity: FloatArray = field(init=False)
     _path: list[FloatArray] = field(init=False, default_factory=list)
+    _counting: int = field(init=False)
 
     def __post_init__(self) -> None:
         self._velocity = np.zeros_like(self.weights)
+        self._counting = self.settings.counting
+        self.grid = replace(self.grid, cells=self.settings.cells if self._counting else 0)
 
-    def take(self, noisy_sum: IntArray) -> None:
-        """Go one step on, by the noisy sum ``(n_coordinates, n_outputs)`` of a stored round."""
+    def take(self, noisy_sum: IntArray | None) -> None:
+        """Go one step on, by the noisy sum ``(n_coordinates, n_outputs)`` of a round; None for one that was lost."""
+        if self._counting:
+            self._counting -= 1
+            if noisy_sum is not None:
+                self.grid = narrowed(self.grid, noisy_sum, self.n_units, last=not self._counting)
+            if not self._counting:
+                self.grid = replace(self.grid, cells=0)
+            return
+        if noisy_sum is None:
+            return
         step = self.settings.rate * self.grid.step / self.n_units
         self._velocity = self.settings.momentum * self._velocity + step * noisy_sum
         self.weights = self.weights + self._velocity
         self._path.append(self.weights)
 
-    def replay(self, stored: Iterable[IntArray]) -> None:
-        """Go the steps of rounds that an earlier process stored."""
+    def replay(self, stored: Iterable[IntArray | None]) -> None:
+        """Go the steps of rounds that an earlier process drew; None for one that it did not store."""
         for noisy_sum in stored:
             self.take(noisy_sum)
 
     @property
     def n_rounds(self) -> int:
-        """Rounds that were taken."""
+        """Rounds that weights rest on."""
         return len(self._path)
 
     def result(self) -> FloatArray:

@@ -24,6 +24,7 @@ from quorate.direct.contributions import (
     GROUP_ROWS,
     SLOPE_BITS,
     Grid,
+    counted,
     lengths_of,
     of_groups,
     of_records,
@@ -141,6 +142,8 @@ class DenseUnits:
 
         if not len(codes):
             return np.zeros((self.width, weights.shape[1]), dtype=np.int64)
+        if grid.cells:
+            return counted(codes, np.array([0, len(codes)]), self.width, grid)
         return of_stretches(stretches(), len(codes), (self.width, weights.shape[1]), grid)
 
 

@@ -155,7 +155,7 @@ class Scored(ClassifierMixin):
 class Decided(Scored):
     """A classifier whose decision threshold and confidence may be moved after the fit, free of charge."""
 
-    decision_threshold: DecisionThreshold
+    decision_threshold: DecisionThreshold | Mapping[str, float]
     class_shares: Mapping[Any, float] | None
     _moved: tuple[Any, Any, Any] | None = None  # rule and shares, the published model, and what predicts by the rule
     _looked: tuple[Any, tuple[ColumnImportance, ...] | None] | None = None  # the published model, and at which columns

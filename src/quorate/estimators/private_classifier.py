@@ -101,12 +101,14 @@ class PrivateClassifier(EitherMethod):
         What becomes of a query that was declined. One that was never asked has no label either way.
     class_shares : mapping, optional
         Shares of classes, such as ``{"yes": 0.04}``: a public statement, never read off the private labels.
-    decision_threshold : {"accuracy", "balanced", "share"} or float, default "accuracy"
+    decision_threshold : {"accuracy", "balanced", "share"}, float or mapping of costs, default "accuracy"
         From which probability on the rarer of two classes is predicted: by `class_shares`, else the second of
         `classes`. "accuracy" is 0.5; "balanced" the mean probability over the public pool, for a high balanced
         accuracy, or where there is none the share that `class_shares` declares; "share" flags as many rows of the pool
-        as that, and needs public rows; or a number in (0, 1). It is free of charge, leaves probabilities as they are,
-        and may be set after ``fit``.
+        as that, and needs public rows; or a number in (0, 1). Of what errors cost, such as
+        ``{"false_negative": 10, "false_positive": 1}``, it is the number from which on calling a row that class costs
+        least, where probabilities are calibrated. It is free of charge, leaves probabilities as they are, and may be
+        set after ``fit``.
     prior_matching : bool, default False
         For two classes: each teacher sets its own threshold, so that it votes for class 1 as often on the public pool
         as its shard holds it. It keeps strongly regularised teachers of a rare class from voting the larger one
@@ -210,7 +212,7 @@ class PrivateClassifier(EitherMethod):
         partition: Partition | Literal["auto"] = "auto",
         declined: Declined = "drop",
         class_shares: Mapping[Any, float] | None = None,
-        decision_threshold: DecisionThreshold = "accuracy",
+        decision_threshold: DecisionThreshold | Mapping[str, float] = "accuracy",
         prior_matching: bool = False,
         batched: bool = True,
         preprocessing: Preprocessing = "inside",

@@ -81,12 +81,14 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
         Whose workers add up the rounds, in place of this machine: the same sums, bit for bit.
     class_shares : mapping, optional
         Shares of classes, such as ``{"yes": 0.04}``: a public statement, never read off the private labels.
-    decision_threshold : {"accuracy", "balanced", "share"} or float, default "accuracy"
+    decision_threshold : {"accuracy", "balanced", "share"}, float or mapping of costs, default "accuracy"
         From which probability on the rarer of two classes is predicted: by `class_shares`, else the second of
         `classes`. "accuracy" is 0.5; "balanced" the mean probability over the public pool, for a high balanced
         accuracy, or where there is none the share that `class_shares` declares; "share" flags as many rows of the pool
-        as that, and needs public rows; or a number in (0, 1). It is free of charge, leaves probabilities as they are,
-        and may be set after ``fit``.
+        as that, and needs public rows; or a number in (0, 1). Of what errors cost, such as
+        ``{"false_negative": 10, "false_positive": 1}``, it is the number from which on calling a row that class costs
+        least, where probabilities are calibrated. It is free of charge, leaves probabilities as they are, and may be
+        set after ``fit``.
     ledger : path or Ledger, optional
         As for :class:`~quorate.PrivateClassifier`. The same fit on the same data in the same ledger goes on where it
         was broken off, and costs nothing when it is finished; :meth:`resume` never charges. Where machine, libraries
@@ -161,7 +163,7 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
         neighbours: Literal["auto", "add-or-remove", "replace"] = "auto",
         scheduler: DaskScheduler | None = None,
         class_shares: Mapping[Any, float] | None = None,
-        decision_threshold: DecisionThreshold = "accuracy",
+        decision_threshold: DecisionThreshold | Mapping[str, float] = "accuracy",
         ledger: GivenLedger = None,
         unsafe_noise_seed: int | None = None,
         verbose: bool | int = False,

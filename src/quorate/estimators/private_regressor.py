@@ -35,16 +35,21 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
     sum is released with noise, as by :class:`~quorate.PrivateLogisticRegression`, at the same price. The result is a
     scikit-learn Pipeline that may be published; every prediction is free.
 
+    The first two of the rounds count how many units' targets lie in each cell of the range, with the same noise. The
+    others measure residuals by the part of the range where most targets lie, so that the range may be declared many
+    times wider than the targets need.
+
     Parameters
     ----------
     target_range : (float, float)
         The least and the largest value that the target can have: a public statement, never read off the private rows.
-        A target beyond it is taken as the nearer end; predictions are cut off there, too. There is no default. A range
-        much wider than the targets costs accuracy.
+        A target beyond it is taken as the nearer end; predictions are cut off there, too. There is no default. With few
+        units, whose counts noise hides, a range much wider than the targets costs accuracy.
     epsilon, delta : float
         What this fit may cost; ε > 0, 0 < δ < 1. There is no default.
     feature_map, text, marginals, rounds, clip, n_records, unit, whole_ids, neighbours, scheduler
-        As for :class:`~quorate.PrivateLogisticRegression`; `clip` is in widths of the range times coordinates.
+        As for :class:`~quorate.PrivateLogisticRegression`; `clip` is in widths of the part where most targets lie,
+        times coordinates; with fewer than 16 rounds no round counts targets, and that part is the whole range.
     ledger, unsafe_noise_seed, verbose
         As for :class:`~quorate.PrivateLogisticRegression`.
 
@@ -68,8 +73,8 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
     to a round is, bit for bit, a function of that unit's rows and public facts, of Euclidean length at most 2^k grid
     steps. A target that is no finite number makes its row unusable: it adds nothing, and no message says so.
 
-    The loss is that of a generalised linear model whose mean is :math:`\min(1, \max(0, 1/2 + w^\top z/4))`, clipped:
-    large residuals count no more than the clip, as in Huber's loss.
+    The loss is that of a generalised linear model whose mean is :math:`1/2 + w^\top z/4`, cut off at the ends of the
+    range: large residuals count no more than the clip, as in Huber's loss.
 
     References
     ----------

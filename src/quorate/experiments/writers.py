@@ -148,5 +148,5 @@ def _fitted(task: DirectTask, units: Secret[Any], epsilon: float) -> Any:
     """Go the rounds of one plan on private rows that are in its coordinates already."""
     with Ledger(budget=Budget(epsilon, DELTA)) as ledger:
         reservation = task.charge_on(ledger).reserve(ledger)
-        weights, _ = descend(task.plan, units, reservation, task.noise)
+        weights = descend(task.plan, units, reservation, task.noise).result()
     return model_of(task, weights)

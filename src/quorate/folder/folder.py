@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -22,7 +22,7 @@ from quorate.errors import InvalidParameter, LedgerIntegrityError, PreconditionF
 from quorate.ledger import Budget, Ledger, Receipt
 from quorate.ledger.budget import Composition
 from quorate.ledger.ledger_files import AnchorFile, beside, both_missing, had_ledger, keep_owner
-from quorate.ledger.state import Head
+from quorate.ledger.state import Epoch, Head
 from quorate.ledger.store import reason_of
 from quorate.ledger.stores import is_url, store_at
 from quorate.release import RollbackGuard, session
@@ -189,6 +189,7 @@ class NotedHead(RollbackGuard):
         super().__init__()
         self._folder = folder
         self._file = AnchorFile(folder.head, at=lambda _: None)
+        self._epoch: Epoch | None = None
 
     def check(self, ledger: Ledger) -> None:
         """Hold the ledger against the entry noted last, then note its newest one, and each that it writes from now on.
@@ -200,8 +201,10 @@ class NotedHead(RollbackGuard):
             ledger.follow(self._follow)
 
     def _hold_against_the_note(self, ledger: Ledger) -> None:
+        self._epoch = ledger.epoch
         folder, slots = self._folder, self._file.slots()
         noted = None if slots is None else slots.newest
+        self._refuse_replaced_primary(noted)
         if folder.ledger_url is not None:  # what other servers wrote, up to what was noted at least
             ledger.refresh()
         if slots is not None and slots.torn and noted is not None and noted.sequence >= ledger.head.sequence:
@@ -224,13 +227,30 @@ class NotedHead(RollbackGuard):
                     f"{self._named} is older than private/{folder.head.name}, or of another run; restore the newest "
                     "ones, nothing is released until then"
                 ) from None
-        if noted != ledger.head or (slots is not None and slots.torn):
-            self._file.replace(ledger.head)
+        if noted is None or (noted, noted.epoch) != (ledger.head, self._epoch) or (slots is not None and slots.torn):
+            self._file.replace(replace(ledger.head, epoch=self._epoch))
+
+    def _refuse_replaced_primary(self, noted: Head | None) -> None:
+        """Refuse a database whose standby took its place, however it came back: both would spend what was left."""
+        before = None if noted is None or self._folder.ledger_url is None else noted.epoch
+        if before is None:
+            return
+        if self._epoch is None:
+            raise LedgerIntegrityError(
+                "the database of ledger.url does not tell its timeline any more, so that it may be a primary whose "
+                "standby took its place; grant EXECUTE ON FUNCTION pg_control_system() and pg_walfile_name(pg_lsn)"
+            )
+        if self._epoch.ended_by(before):
+            raise LedgerIntegrityError(
+                f"the database of ledger.url is on timeline {self._epoch.timeline}, and this run's ledger went on to "
+                f"timeline {before.timeline}: it is a primary whose standby took its place. Stop it, and let "
+                "ledger.url lead to the new primary"
+            )
 
     def _follow(self, head: Head) -> None:
         """Note an entry that is on stable storage, without a wait for the disk of its own."""
         try:
-            self._file.write(head, wait=False)
+            self._file.write(replace(head, epoch=self._epoch), wait=False)
         except OSError as error:
             raise LedgerIntegrityError(
                 f"private/{self._folder.head.name} could not be written ({reason_of(error)}); nothing is released "

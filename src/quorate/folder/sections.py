@@ -370,7 +370,9 @@ class StudentSettings:
         "of two classes, from which probability on the rarer one (by `class_shares`, else the second of `classes`) is "
         'predicted: `"accuracy"` is 0.5; `"balanced"` the mean probability over the public pool, or where there is '
         'none the share that `class_shares` declares; `"share"` the one '
-        "that as many rows of the pool reach as `class_shares` declares; or a number in (0, 1). It holds for both "
+        "that as many rows of the pool reach as `class_shares` declares; a number in (0, 1); or what errors cost, as "
+        "`{false_negative = 10, false_positive = 1}`, for [calibrated](../how-to/calibrated-probabilities.md) "
+        "probabilities. It holds for both "
         "methods, is free of charge, and may be changed after a run: `quorate run` writes the public side anew",
         default="accuracy", example="balanced",
     )  # fmt: skip

@@ -14,14 +14,14 @@ import os
 import stat
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
 from quorate.errors import LedgerIntegrityError, PreconditionFailed
 from quorate.ledger.fields import canonical
-from quorate.ledger.state import Head
+from quorate.ledger.state import Epoch, Head
 
 APPLICATION_ID: Final = 0x71756F72  # "quor"
 _ENDINGS: Final = ("", ".anchor", ".anchor.tmp", ".lock", ".key", ".key.new", "-wal", "-shm")  # all files of a ledger
@@ -284,15 +284,19 @@ def _head_of(content: bytes) -> Head | None:
     """Return the head that was written as this slot; None where there is none, down to the last byte."""
     try:
         value = json.loads(content)
-        head = Head(sequence=value["sequence"], hash=value["hash"])
-        sound = type(head.sequence) is int and len(head.hash) == 64 and _slot(head) == content
+        epoch = Epoch(**value["epoch"]) if "epoch" in value else None
+        head = Head(sequence=value["sequence"], hash=value["hash"], epoch=epoch)
+        numbers = (head.sequence, 0 if epoch is None else epoch.timeline)
+        sound = all(type(number) is int for number in numbers) and len(head.hash) == 64 and _slot(head) == content
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     return head if sound else None
 
 
 def _slot(head: Head) -> bytes:
-    content = {"hash": head.hash, "sequence": head.sequence}
+    content: dict[str, object] = {"hash": head.hash, "sequence": head.sequence}
+    if head.epoch is not None:
+        content["epoch"] = asdict(head.epoch)
     text = canonical({**content, "sha256": sha256(canonical(content).encode()).hexdigest()}).encode()
     return text.ljust(SLOT - 1) + b"\n"
 

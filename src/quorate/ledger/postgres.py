@@ -10,14 +10,12 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import parse_qsl, quote, urlencode
 
-from quorate.arguments import before_at
 from quorate.errors import InvalidParameter, LedgerBusy, LedgerIntegrityError, PreconditionFailed, QuorateError
 from quorate.ledger.ledger_files import key_file, sync_folder
-from quorate.ledger.state import GENESIS, Head
+from quorate.ledger.postgres_url import NOT_CLEAR, LedgerUrl, is_clear
+from quorate.ledger.state import GENESIS, Epoch, Head
 from quorate.ledger.store import TRY_AGAIN, StoredEntry, is_shortage, reason_of
 
 if TYPE_CHECKING:
@@ -84,6 +82,11 @@ _SESSION: Final = (
 _ANSWERS_WITHIN: Final = 25.0
 _READS_WITHIN: Final = 75.0
 _NEEDED: Final = ("fsync", "full_page_writes")
+# The first eight digits of a log file's name are the timeline: a standby that is promoted begins the next one.
+_EPOCH: Final = """
+    SELECT system_identifier::text, ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int
+    FROM pg_control_system()
+"""
 _DEFAULTS: Final = {"application_name": "quorate", "connect_timeout": "10", "tcp_user_timeout": "30000"}
 
 
@@ -94,25 +97,28 @@ class PostgresStore:
     lock. ``quorate_ledger`` names every ledger that ever had an entry, so that one that was deleted together with its
     head is missed.
 
-    `url`: ``postgresql://user@host/database``, as libpq takes it. Two parameters are quorate's own: ``ledger=NAME``,
-    for databases with several (default "ledger"); and ``key_file=PATH.key``, where the key that binds private data to
-    the ledger lies on this server. Every server needs a copy of that key. `create`: whether to make the ledger where
-    there is none. `at`: told the name of each step just after it: "begun", "inserted", "anchored", "committed". Fault
-    tests stop there. Raises PreconditionFailed if there is no ledger and `create` is False; the server does not wait
-    for its disk; or psycopg is missing; LedgerBusy if another server held the head for longer than 22 seconds;
-    LedgerIntegrityError if the database cannot be reached or used; or entries, or the head, are missing.
+    `url`: see :class:`~quorate.ledger.postgres_url.LedgerUrl`. `create`: whether to make the ledger where there is
+    none. `at`: told the name of each step just after it: "begun", "inserted", "anchored", "committed". Fault tests stop
+    there. Raises PreconditionFailed if there is no ledger and `create` is False; the server does not wait for its disk,
+    or for the standby that the URL demands; it is a standby itself; or psycopg is missing; LedgerBusy if another server
+    held the head for longer than 22 seconds; LedgerIntegrityError if the database cannot be reached or used; or
+    entries, or the head, are missing.
     """
 
     def __init__(self, url: str, *, create: bool, at: Callable[[str], None] = lambda _: None) -> None:
         self._connection: psycopg.Connection[Any] | None = None
-        conninfo, self.name, self.path = _own_parameters(url)
+        place = LedgerUrl.read(url)
+        self.name, self.path, self._standby = place.name, place.key, place.standby
+        self.epoch: Epoch | None = None
         self.commits = 0
         self._at = at
         self._began = False
+        self._read_to = self._kept_to = 0  # the newest entry that was read, and that all copies of the database keep
+        self._warnings: list[str] = []
         self._version = ""
         with self._guarded("opened"):
             try:
-                self._connect(conninfo)
+                self._connect(place.conninfo)
                 self._find(create=create)
             except BaseException:
                 self.close()
@@ -132,8 +138,9 @@ class PostgresStore:
 
     @property
     def facts(self) -> Mapping[str, str]:
-        """The store's kind, and the version of the server."""
-        return {"postgresql": self._version, "store": "postgresql"}
+        """The store's kind, the version of the server, and the epoch."""
+        epoch = {} if self.epoch is None else {"cluster": self.epoch.cluster, "timeline": str(self.epoch.timeline)}
+        return {"postgresql": self._version, "store": "postgresql", **epoch}
 
     @property
     def place(self) -> str:
@@ -141,7 +148,11 @@ class PostgresStore:
         return f"PostgreSQL, ledger {self.name!r}"
 
     def load(self, after: int = 0) -> StoredEntry:
-        """Return all lines beyond ``after``, and the anchor, as they stand at one moment."""
+        """Return all lines beyond ``after``, and the anchor, as they stand at one moment.
+
+        After a crash of the server, and where a wait was cancelled, they may be visible before its standby has them. So
+        it is waited for: what rests on them may be told.
+        """
         with self._guarded("read" if after == 0 else "read on"), self._transaction():
             return self._read(after)
 
@@ -182,18 +193,16 @@ class PostgresStore:
             if first == 1:
                 connection.execute("INSERT INTO quorate_ledger VALUES (%s)", (self.name,))
             self._at("anchored")
-            connection.execute("COMMIT")
-            self._began = False
+            self._commit(head.sequence)
             self.commits += 1
             self._at("committed")
             self._name_key()
 
     def abandon(self) -> None:
-        """Unlock the head, with nothing written."""
+        """Unlock the head, with nothing written; what others wrote is waited for, as :meth:`load` says."""
         with self._guarded("unlocked"):
             if self._began:
-                self._open_connection().execute("ROLLBACK")
-                self._began = False
+                self._end()
 
     def anchor(self, head: Head) -> None:
         """Nothing to do: head and entries are committed together, so a head that lags behind was altered."""
@@ -217,11 +226,12 @@ class PostgresStore:
         try:
             named = psycopg.conninfo.conninfo_to_dict(conninfo)
         except psycopg.ProgrammingError:  # its message may quote the URL, and so a password
-            raise InvalidParameter(_NO_URL) from None
-        if not _is_clear(conninfo, named.get("port")):
-            raise InvalidParameter(_NO_URL)
+            raise InvalidParameter(NOT_CLEAR) from None
+        if not is_clear(conninfo, named.get("port")):
+            raise InvalidParameter(NOT_CLEAR)
         settings = {name: value for name, value in _DEFAULTS.items() if name not in named}
         connection = self._connection = psycopg.connect(conninfo, autocommit=True, **settings)
+        connection.add_notice_handler(self._note)
         for statement in _SESSION:
             connection.execute(statement)
         self._version = connection.info.parameter_status("server_version") or ""
@@ -230,10 +240,22 @@ class PostgresStore:
             raise PreconditionFailed(
                 f"the PostgreSQL server runs with {' and '.join(off)} off, so a commit may be lost; turn it on"
             )
+        if self._value("SELECT pg_is_in_recovery()"):
+            raise PreconditionFailed(_IN_RECOVERY)
+        self.epoch = self._find_epoch()
 
     def _value(self, query: Any, *arguments: object) -> Any:
         row = self._open_connection().execute(query, arguments).fetchone()
         return None if row is None else row[0]
+
+    def _find_epoch(self) -> Epoch | None:
+        """Return the history that the database is in; None where it does not tell, as some hosted ones."""
+        errors = _psycopg().errors
+        try:
+            row = self._open_connection().execute(_EPOCH).fetchone()
+        except (errors.InsufficientPrivilege, errors.FeatureNotSupported, errors.UndefinedFunction):
+            return None
+        return None if row is None else Epoch(cluster=row[0], timeline=row[1])
 
     def _find(self, *, create: bool) -> None:
         """See that there is a ledger, or make an empty one: a head that says that there is no entry yet."""
@@ -263,10 +285,14 @@ class PostgresStore:
     def _read(self, after: int) -> StoredEntry:
         connection = self._open_connection()
         newest = connection.execute(
-            "SELECT sequence, hash FROM quorate_head WHERE ledger = %s FOR UPDATE", (self.name,)
+            "SELECT sequence, hash, current_setting('synchronous_standby_names') FROM quorate_head WHERE ledger = %s "
+            "FOR UPDATE",
+            (self.name,),
         ).fetchone()
         if newest is None:
             raise LedgerIntegrityError(_NO_HEAD)
+        if self._standby and not newest[2].strip():
+            raise PreconditionFailed(_NO_STANDBY)
         head = Head(sequence=newest[0], hash=newest[1])
         beyond = "SELECT sequence, line FROM quorate_entry WHERE ledger = %s AND sequence > %s ORDER BY sequence"
         rows = connection.execute(beyond, (self.name, after)).fetchall()
@@ -274,11 +300,40 @@ class PostgresStore:
             raise LedgerIntegrityError(_CHANGED)
         if head == GENESIS and self._value("SELECT true FROM quorate_ledger WHERE ledger = %s", self.name):
             raise LedgerIntegrityError(_NO_HEAD)
+        self._read_to = head.sequence
         return StoredEntry(lines=tuple(row[1] for row in rows), anchor=head)
 
     def _start(self) -> None:
         self._open_connection().execute("BEGIN")
-        self._began = True
+        self._began, self._read_to = True, self._kept_to
+
+    def _commit(self, newest: int) -> None:
+        """Commit, and wait for the disk and the standby; `newest`: the entry that is kept from then on.
+
+        Where that wait is cancelled, the server reports a success, with a warning: the standby may lack the entry.
+        """
+        self._warnings.clear()
+        ended = self._open_connection().execute("COMMIT").statusmessage
+        self._began = False
+        if ended != "COMMIT" or self._warnings:
+            why = "".join(f" (SQLSTATE {code})" for code in self._warnings[:1])
+            raise LedgerIntegrityError(_NOT_KEPT.format(why), charged="the last charge may have been recorded")
+        self._kept_to = newest
+
+    def _end(self) -> None:
+        """End what was begun, with nothing written.
+
+        The lock on the head is written to the database's log, so that a commit of it alone waits for all that was read.
+        """
+        if self._read_to > self._kept_to:
+            self._commit(self._read_to)
+        else:
+            self._open_connection().execute("ROLLBACK")
+            self._began = False
+
+    def _note(self, notice: psycopg.errors.Diagnostic) -> None:
+        if notice.severity_nonlocalized == "WARNING":
+            self._warnings.append(str(notice.sqlstate))
 
     @contextmanager
     def _transaction(self, *, keep: bool = False) -> Iterator[None]:
@@ -293,8 +348,10 @@ class PostgresStore:
             with suppress(Exception):  # the server ends it where the connection is gone
                 self.abandon()
             raise
-        self._open_connection().execute("COMMIT" if keep else "ROLLBACK")
-        self._began = False
+        if keep:
+            self._commit(self._kept_to)
+        else:
+            self._end()
 
     def _name_key(self) -> None:
         """Give the key its name, once there is an entry (see :class:`~quorate.ledger.SqliteStore`)."""
@@ -335,13 +392,21 @@ class PostgresStore:
             ) from error
 
 
-_NO_URL: Final = (
-    "the ledger's URL is not one that libpq takes; check its parameters, and write @ : / ? # and % in a user's name or "
-    "password as %40 %3A %2F %3F %23 and %25"
-)
 _CHANGED: Final = (
     "head and entries of the ledger do not fit: entries are missing, or somebody else wrote to its tables; restore the "
     "newest backup of the database"
+)
+_IN_RECOVERY: Final = (
+    "the PostgreSQL server is a standby, which takes no charge; let the ledger's URL lead to the primary "
+    "(host=ONE,OTHER&target_session_attrs=read-write finds it)"
+)
+_NO_STANDBY: Final = (
+    "the PostgreSQL server waits for no standby (synchronous_standby_names is empty), and standby=required in the "
+    "ledger's URL demands one; see that this server is the primary and not one that was replaced, and attach a standby"
+)
+_NOT_KEPT: Final = (
+    "the database did not wait until the commit was kept{}, as where the wait for its standby is cancelled: whether it "
+    "would outlive the database is unknown; nothing is released until the ledger is opened and verified again"
 )
 _NO_HEAD: Final = (
     "the ledger's head was deleted: whether its entries are the newest is unknown; restore the newest backup of the "
@@ -360,27 +425,6 @@ def _psycopg() -> Any:
     except ImportError:
         raise PreconditionFailed('a ledger in PostgreSQL needs psycopg: pip install "quorate[postgres]"') from None
     return psycopg
-
-
-def _own_parameters(url: str) -> tuple[str, str, Path | None]:
-    """Take quorate's own parameters out of a URL: the rest, the ledger's name, and the place whose key it has."""
-    base, _, text = url.partition("?")
-    query = parse_qsl(text.replace("+", "%2B"), keep_blank_values=True)  # to libpq + is no space
-    own = {name: value for name, value in query if name in ("ledger", "key_file")}
-    name, key = own.get("ledger", "ledger"), own.get("key_file")
-    if not name or len(name) > 128 or not name.isprintable():
-        raise InvalidParameter("ledger= in the URL must be 1 to 128 printable characters")
-    if key is not None and (not key.endswith(".key") or not Path(key).parent.is_dir()):
-        raise InvalidParameter("key_file= in the URL must end in .key, in a folder that exists on this server")
-    rest = urlencode([(name, value) for name, value in query if name not in own], quote_via=quote)
-    place = None if key is None else Path(key.removesuffix(".key")).absolute()
-    return f"{base}?{rest}" if rest else base, name, place
-
-
-def _is_clear(conninfo: str, port: object) -> bool:
-    """Whether no part of a password can be taken for a host, a port or a database, which refusals name."""
-    ports = [number for number in str(port or "").split(",") if number]
-    return not set("@/?") & set(before_at(conninfo)) and all(number.isdigit() for number in ports)
 
 
 def _one_line(error: BaseException) -> str:

@@ -17,7 +17,7 @@ from quorate.ledger.pricing import check_prices
 from quorate.ledger.reservation import Reservation
 from quorate.ledger.rules import Quota, quota_of
 from quorate.ledger.scope import GuaranteeScope, amounts_for, relation_that_holds
-from quorate.ledger.state import Head, LedgerState
+from quorate.ledger.state import Epoch, Head, LedgerState
 from quorate.ledger.store import LedgerStore
 from quorate.ledger.stores import own_store
 from quorate.stored_names import stored_as
@@ -103,6 +103,12 @@ class LedgerReadings:
     def head(self) -> Head:
         """Number and hash of the newest entry."""
         return self._journal.read(lambda state: state.head)
+
+    @property
+    def epoch(self) -> Epoch | None:
+        """Which history its database is in; None for a ledger that is in no database with standbys."""
+        epoch: Epoch | None = getattr(self._store, "epoch", None)
+        return epoch
 
     @property
     def closed(self) -> bool:

@@ -29,17 +29,40 @@ BlockStatus: TypeAlias = Literal["drawn", "stored", "interrupted"]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Head:
-    """The newest entry of a chain: what an anchor and a receipt hold.
+class Epoch:
+    """Which history a database is in: a standby that takes a primary's place begins the next one.
+
+    `cluster`: which database, with all its standbys and copies. `timeline`: number of its history.
 
     Examples
     --------
-    >>> GENESIS
-    Head(sequence=0, hash='0000000000000000000000000000000000000000000000000000000000000000')
+    >>> Epoch(cluster="7713", timeline=1).ended_by(Epoch(cluster="7713", timeline=2))
+    True
+    """
+
+    cluster: str
+    timeline: int
+
+    def ended_by(self, other: Epoch) -> bool:
+        """Whether the other one took this one's place."""
+        return self.cluster == other.cluster and self.timeline < other.timeline
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Head:
+    """The newest entry of a chain: what an anchor and a receipt hold.
+
+    `epoch`: of the database in which it was seen to be the newest, where that tells one; no part of the entry itself.
+
+    Examples
+    --------
+    >>> GENESIS.sequence, GENESIS.epoch
+    (0, None)
     """
 
     sequence: int
     hash: str
+    epoch: Epoch | None = field(default=None, compare=False)
 
 
 GENESIS = Head(sequence=0, hash=GENESIS_HASH)

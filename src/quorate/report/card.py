@@ -18,6 +18,7 @@ from quorate.report.sentences import (
     decides,
     expectation,
     judged,
+    reliable,
     sets_in_words,
     verdict,
 )
@@ -174,6 +175,7 @@ def _utility(facts: Facts) -> str:
     judged_by, decided = judged(student), decides(facts)
     said = [] if judged_by is None else [f"Judged by {judged_by}."]
     said += [] if decided is None else [f"{_plain(decided)}."]
+    said += [] if (measured := reliable(student)) is None else [f"{measured.capitalize()}."]
     said += confidence
     said += [] if comparison is None else [f"Beside always saying the commonest class, {comparison}."]
     said += [] if foreseen is None else [f"Expected before anything was spent: {_plain(foreseen)}."]

@@ -296,20 +296,25 @@ def trade_off(title: str, curve: AttackCurve) -> Markup:
 
 
 def unit_square(
-    title: str, points: Sequence[tuple[float, float]], *, chance: tuple[tuple[float, float], tuple[float, float]]
+    title: str,
+    points: Sequence[tuple[float, float]],
+    *,
+    chance: tuple[tuple[float, float], tuple[float, float]],
+    dots: bool = False,
 ) -> Markup:
-    """Return a curve of two shares, in the frame of :func:`trade_off`, beside the line of a model that guesses."""
+    """Return a curve of two shares, in the frame of :func:`trade_off`, beside a dashed line; `dots`: at its points."""
     side, left, top = 150.0, 24.0, 6.0
 
     def path(ends: Sequence[tuple[float, float]]) -> str:
         return "M" + "L".join(f"{left + side * x:.2f} {top + side * (1 - y):.2f}" for x, y in ends)
 
-    ticks = (("0", 0.0), ("½", 0.5), ("1", 1.0))
+    ticks, marks = (("0", 0.0), ("½", 0.5), ("1", 1.0)), points if dots else ()
     return _picture(
         title,
         element("rect", x=left, y=top, width=side, height=side, class_="track"),
         element("path", d=path(chance), class_="guess"),
         element("path", d=path(points), class_="best"),
+        *(element("circle", cx=left + side * x, cy=top + side * (1 - y), r=2.5, class_="ink-1") for x, y in marks),
         element("path", d=path([(0, 1), (0, 0), (1, 0)]), class_="axis"),
         *(element("text", word, x=left - 5, y=top + side * (1 - y) + 4, class_="end") for word, y in ticks),
         *(element("text", word, x=left + side * x, y=top + side + 14, class_="middle") for word, x in ticks),

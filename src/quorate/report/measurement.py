@@ -23,6 +23,7 @@ from quorate.report.sentences import (
     decides,
     expectation,
     judged,
+    reliable,
     sets_in_words,
     verdict,
 )
@@ -80,6 +81,37 @@ def ranking(facts: Facts) -> tuple[Child, ...]:
             (
                 *(_row(f"{point.threshold:.3g}", point) for point in curves.thresholds),
                 _row(element("strong", f"{curves.in_use.threshold:.3g} — this model"), curves.in_use),
+            ),
+        ),
+    )
+
+
+def reliability(facts: Facts) -> tuple[Child, ...]:
+    """Return a diagram of shares beside probabilities, and its figures as a table; nothing where there is none."""
+    student = facts.utility.student
+    said = reliable(student)
+    if student is None or student.reliability is None or said is None:
+        return ()
+    measured = student.reliability
+    place = measured.positive
+    what = "the predicted class" if place is None else f"“{shortened(visible(facts.setup.classes[place]), _NAME)}”"
+    words = (
+        f"Reliability diagram: of rows with about the same probability of {what} (to the right), the share that is of "
+        "it (upwards). On the dashed line probabilities mean what they say; below it they are too high."
+    )
+    points = [(group.probability, group.share) for group in measured.groups]
+    return (
+        element("h3", "How far probabilities mean what they say"),
+        element("p", f"{said.capitalize()}.", class_="count"),
+        element(
+            "div", _figure(words, html.unit_square(words, points, chance=((0, 0), (1, 1)), dots=True)), class_="curves"
+        ),
+        table(
+            f"Rows in the order of their probability of {what}, in groups of about as many.",
+            ("Mean probability", "#Share that is", "As a bar", "#Rows"),
+            (
+                (f"{group.probability:.3f}", f"{group.share:.3f}", html.bar(group.share), f"{group.n_rows:,}")
+                for group in measured.groups
             ),
         ),
     )
@@ -206,6 +238,7 @@ def utility(facts: Facts) -> tuple[Child, ...]:
         None if why is None else element("p", why, class_="note"),
         *per_class(facts),
         *ranking(facts),
+        *reliability(facts),
         *importances(facts),
     )
 

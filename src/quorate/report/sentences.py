@@ -306,6 +306,17 @@ def calibrated(facts: Facts) -> str | None:
     )
 
 
+def reliable(score: Score | None) -> str | None:
+    """Return how far off probabilities are; None where that was not measured."""
+    if score is None or score.reliability is None:
+        return None
+    measured = score.reliability
+    return (
+        f"probabilities are off by {measured.error:.3f} on average (expected calibration error); on as many rows "
+        f"even right ones come out off by about {measured.by_chance:.3f}"
+    )
+
+
 def sets_in_words(facts: Facts) -> str | None:
     """Return what prediction sets hold, and how large they are; None where nothing calibrated them."""
     sets = None if facts.fitted is None else facts.fitted.prediction_sets

@@ -72,6 +72,43 @@ class Ranking(Plain):
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ReliabilityGroup(Plain):
+    """Rows of about the same probability. `probability`: their mean one. `share`: of them that are right."""
+
+    probability: float
+    share: float
+    n_rows: int
+
+    def _check(self) -> None:
+        require(0 <= self.probability <= 1 and 0 <= self.share <= 1, "probabilities and shares are in [0, 1]")
+        require(self.n_rows >= 1, "a group has rows")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Reliability(Plain):
+    """How far probabilities mean what they say: groups of rows that are about as likely, and how often they are right.
+
+    `positive`: of two classes, the place of the one whose probability it is; None where it is that of the predicted
+    class. `groups`: as many rows in each, the least likely first. `by_chance`: the expected calibration error that
+    right probabilities have, on average, on so many rows.
+    """
+
+    positive: int | None
+    groups: tuple[ReliabilityGroup, ...]
+    by_chance: float
+
+    @property
+    def error(self) -> float:
+        """The expected calibration error: how far shares are from probabilities, in the mean over all rows."""
+        total = sum(group.n_rows for group in self.groups)
+        return sum(abs(group.share - group.probability) * group.n_rows for group in self.groups) / total
+
+    def _check(self) -> None:
+        require(len(self.groups) >= 1, "a reliability diagram has one group at least")
+        require(self.by_chance >= 0, "an error is >= 0")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Score(Plain):
     """How often labels were right, on public rows with labels.
 
@@ -92,6 +129,8 @@ class Score(Plain):
         The score that the run is judged by; None where that is accuracy.
     ranking : Ranking or None
         How rows are ordered; None where there are more than two classes, or the model has no probabilities.
+    reliability : Reliability or None
+        How far probabilities mean what they say; None where the model has none, or rows are fewer than 20.
 
     Examples
     --------
@@ -107,8 +146,9 @@ class Score(Plain):
     commonest: float | None = None
     chosen: ChosenScore | None = None
     ranking: Ranking | None = None
+    reliability: Reliability | None = None
 
-    LEFT_OUT: ClassVar = ("chosen", "ranking")
+    LEFT_OUT: ClassVar = ("chosen", "ranking", "reliability")
 
     def _check(self) -> None:
         require(self.n_rows >= 1, f"n_rows must be >= 1, got {self.n_rows}")

@@ -17,7 +17,7 @@ from quorate.data.rows import columns, is_frame, kind, n_rows, width
 from quorate.errors import InvalidParameter
 from quorate.report import ColumnImportance, Facts, Score
 from quorate.report.findings import PredictionSets
-from quorate.report.utility import ChosenScore, OperatingPoint, Ranking
+from quorate.report.utility import ChosenScore, OperatingPoint, Ranking, Reliability, ReliabilityGroup
 from quorate.students.decision_threshold import decides_from, threshold_in_use
 from quorate.students.prediction_sets import Calibration, promised
 from quorate.students.scores import ScoredRows, default_scoring
@@ -27,6 +27,7 @@ CURVE = 60  # points of a curve, at most
 LOOKED_AT = 1_000  # public rows
 COLUMNS = 60  # of a table whose columns are told one by one
 SHOWN_COLUMNS = 15
+GROUPS, GROUP_ROWS = 10, 20  # of a reliability diagram, at most; and rows of a group, at least
 FLAGGED = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)  # shares of rows, at which thresholds are told in a table
 
 
@@ -61,6 +62,7 @@ def score(
         class_rows=counted.class_rows,
         chosen=_chosen(scored, chosen),
         ranking=_ranking(scored, threshold_in_use(moved or decides_from(student), classes[scored.positive])),
+        reliability=_reliability(scored),
     )
 
 
@@ -187,6 +189,30 @@ def _ranking(scored: ScoredRows, threshold: float) -> Ranking | None:
         curve=curve,
         thresholds=table,
         in_use=_point(threshold, scored.predicted == scored.positive, truth),
+    )
+
+
+def _reliability(scored: ScoredRows) -> Reliability | None:
+    """Return shares beside probabilities, of groups of as many rows; None where there are too few or none."""
+    probabilities, n = scored.probabilities, len(scored.truth)
+    if probabilities is None or n < GROUP_ROWS:
+        return None
+    of_two = scored.n_classes == 2
+    codes = np.full(n, scored.positive) if of_two else probabilities.argmax(axis=1)
+    said, right = np.clip(probabilities[np.arange(n), codes], 0, 1), scored.truth == codes
+    order = np.argsort(said, kind="stable")
+    said, right = said[order], right[order]
+    n_groups = min(GROUPS, n // GROUP_ROWS)
+    starts = np.searchsorted(said, said[np.arange(n_groups) * n // n_groups])  # rows that are as likely stay together
+    groups = np.split(np.arange(n), np.unique(starts)[1:])
+    spread = [np.sqrt(2 / np.pi * np.sum(said[part] * (1 - said[part]))) for part in groups]  # mean of a |normal| sum
+    return Reliability(
+        positive=scored.positive if of_two else None,
+        groups=tuple(
+            ReliabilityGroup(probability=float(said[part].mean()), share=float(right[part].mean()), n_rows=len(part))
+            for part in groups
+        ),
+        by_chance=math.fsum(spread) / n,
     )
 
 

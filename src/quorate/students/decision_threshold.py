@@ -7,7 +7,7 @@ probabilities and ROC-AUC as they are.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 
 import numpy as np
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 THRESHOLD_RULES: Final = ("accuracy", "balanced", "share")
 DecisionThreshold: TypeAlias = 'Literal["accuracy", "balanced", "share"] | float'
 
+#: What it costs to miss a row of the rarer class, and to call another row so.
+COSTS: Final = ("false_negative", "false_positive")
+
 _SPREAD = 1e-9  # probabilities that differ by less order no rows
 
 
@@ -34,18 +37,24 @@ def check_decision_threshold(
     """Return the rule or number, before anything is charged.
 
     `given`: as typed. `classes`: as declared. `shares`: declared, in the order of the classes. `name`: as its user
-    knows it. Raises InvalidParameter if it is neither; there are not two classes; or "share" is asked for and no share
-    is declared.
+    knows it. Returns of costs the number from which on, where probabilities are right, calling a row the rarer class
+    costs least. Raises InvalidParameter if it is none of these; there are not two classes; or "share" is asked for and
+    no share is declared.
 
     Examples
     --------
     >>> check_decision_threshold(0.1, ["no", "yes"], None), check_decision_threshold("balanced", ["no", "yes"], None)
     (0.1, 'balanced')
+    >>> check_decision_threshold({"false_negative": 9, "false_positive": 1}, ["no", "yes"], None)
+    0.1
     """
-    if isinstance(given, float | int | np.number):
-        rule: DecisionThreshold = real(name, given, above=0, below=1)
+    if isinstance(given, Mapping):
+        rule: DecisionThreshold = _of_costs(given, name)
+    elif isinstance(given, float | int | np.number):
+        rule = real(name, given, above=0, below=1)
     else:
-        rule = one_of(name, given, THRESHOLD_RULES, hint="A number in (0, 1) is taken too")  # type: ignore[assignment]
+        hint = 'A number in (0, 1) is taken too, and costs: {"false_negative": 10, "false_positive": 1}'
+        rule = one_of(name, given, THRESHOLD_RULES, hint=hint)  # type: ignore[assignment]
     if rule != "accuracy" and len(classes) != 2:
         raise InvalidParameter(
             f"{name} moves the border between two classes, got {given!r} with {len(classes)} classes; leave it out"
@@ -56,6 +65,19 @@ def check_decision_threshold(
             f"{{{classes[0]!r}: 0.04}}"
         )
     return rule
+
+
+def _of_costs(given: Mapping[Any, Any], name: str) -> float:
+    if set(given) != set(COSTS):
+        raise InvalidParameter(
+            f"{name} as costs must have the keys {' and '.join(COSTS)}, got {given!r}; give what each error costs, "
+            'such as {"false_negative": 10, "false_positive": 1}'
+        )
+    missed, wrong = (real(f"{name}[{key!r}]", given[key], above=0) for key in COSTS)
+    threshold = wrong / (missed + wrong)
+    if not 0 < threshold < 1:
+        raise InvalidParameter(f"{name}: costs of {missed:g} and {wrong:g} differ by too much; give a number in (0, 1)")
+    return threshold
 
 
 def require_probabilities(learner: Any, rule: DecisionThreshold, *, name: str = "decision_threshold") -> None:

@@ -10,11 +10,13 @@ from __future__ import annotations
 import contextlib
 import inspect
 import io
+import json
 import os
 import signal
 import subprocess
 import sys
 import tarfile
+import time
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -82,6 +84,16 @@ BY_DEFAULT = {
 
 #: The same, of a run that said nothing but what its data and its budget are: by votes, of logistic teachers.
 SAYS_NOTHING = {"votes-by-default": ({"data": DECLARED, "epsilon": 12.0, "method": "", "run": ""}, 1)}
+
+#: A finished run that was served: what was told stands in ``told.json``, with the key that asked.
+SERVED = {
+    "data": DECLARED,
+    "epsilon": 12.0,
+    "method": 'by = "votes"\n[teachers]\nmodel = "logistic"\ncount = 12\n'
+    '[mechanism]\nname = "GaussianNoisyMax"\nqueries = 40\nonline_answers = 8',
+    "run": "n_jobs = 1\nallow_hopeless = true",
+}
+ASKED = [{"age": age, "bmi": 24.5, "ward": "west"} for age in (20, 55, 90)]
 
 AT_A_BLOCK = """
 import os, signal, sys
@@ -158,11 +170,37 @@ def pack(name: str, place: Path, script: str, block: int) -> None:
             os.killpg(process.pid, signal.SIGKILL)
     if ended != -signal.SIGKILL:
         raise RuntimeError(Path(place, "said").read_text())
+    archived(name, place)
+
+
+def archived(name: str, place: Path) -> None:
+    """Pack the folder of a run."""
     packed = io.BytesIO()
     with tarfile.open(fileobj=packed, mode="w:xz") as archive:
         archive.add(place / "run", arcname="run", filter=anonymous)
     (HERE / f"{name}.tar.xz").write_bytes(packed.getvalue())
     print(name, len(packed.getvalue()), sorted(path.name for path in (place / "run").rglob("*")))
+
+
+def serve(place: Path) -> None:
+    """Run, serve, ask for three points, and stop; note what was told."""
+    root, command = place / "run", [sys.executable, "-c", "from quorate.cli import main; main()"]
+    folder(root, SERVED)
+    subprocess.run([*command, "run", "run"], cwd=place, check=True, stdout=subprocess.DEVNULL)
+    create = [*command, "keys", "create", "run", "--name", "ward 7", "--scope", "ask", "--quota", "6"]
+    token = subprocess.run(create, cwd=place, check=True, stdout=subprocess.PIPE, text=True).stdout.strip()
+    with Path(place, "said").open("w") as said:
+        process = subprocess.Popen([*command, "serve", "run", "--port", "8479"], cwd=place, stdout=said, stderr=said)
+    while '"event": "listening"' not in Path(place, "said").read_text():
+        time.sleep(0.1)
+    from quorate.service import Client
+
+    with Client("http://127.0.0.1:8479", token) as client:
+        told = [client.label(row) for row in ASKED]
+    process.send_signal(signal.SIGTERM)
+    process.wait()
+    answers = [[answer.label, answer.status] for answer in told]
+    (root / "told.json").write_text(json.dumps({"token": token, "rows": ASKED, "answers": answers}))
 
 
 def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
@@ -173,6 +211,12 @@ def anonymous(member: tarfile.TarInfo) -> tarfile.TarInfo:
 
 
 if __name__ == "__main__":
+    if sys.argv[1:] == ["served"]:  # by the version before a standby could take over
+        with TemporaryDirectory() as place:
+            Path(place, "run").mkdir()
+            serve(Path(place))
+            archived("served", Path(place))
+        sys.exit()
     from quorate import PrivateLogisticRegression
 
     stated = "neighbours" in inspect.signature(PrivateLogisticRegression).parameters

@@ -12,9 +12,13 @@ import sqlite3
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeAlias
 
 PAGE = Path(__file__).parents[3] / "docs" / "ledger-faults.md"
 BEGIN, END = "<!-- figures -->\n", "<!-- end of figures -->\n"
+Marks: TypeAlias = tuple[str, str]
+ALL: Marks = (BEGIN, END)
+FAILOVER: Marks = ("<!-- figures of the drill -->\n", END)
 HEADER = (
     "| fault | cases | what was counted | violations | its broken twin | caught |\n"
     "| --- | --- | --- | --- | --- | --- |\n"
@@ -54,16 +58,17 @@ class Line:
         )
 
 
-def lines() -> dict[str, str]:
-    """The lines that stand on the page, by fault."""
-    figures = PAGE.read_text(encoding="utf-8").partition(BEGIN)[2].partition(END)[0].partition(HEADER)[2]
+def lines(marks: Marks = ALL) -> dict[str, str]:
+    """The lines that stand on the page between marks, by fault."""
+    figures = PAGE.read_text(encoding="utf-8").partition(marks[0])[2].partition(marks[1])[0].partition(HEADER)[2]
     return {line.split(" | ")[0].removeprefix("| "): line for line in figures.splitlines(keepends=True)}
 
 
-def write(rows: list[Line], page: Path = PAGE) -> None:
+def write(rows: list[Line], page: Path = PAGE, marks: Marks = ALL) -> None:
     """Put the lines of one run in the place of those that stand there."""
     text = page.read_text(encoding="utf-8")
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    begin = text.index(marks[0]) + len(marks[0])
+    end = text.index(marks[1], begin)
     on = f"{datetime.now(UTC):%Y-%m-%d}, Linux {platform.release()}, SQLite {sqlite3.sqlite_version}"
     figures = f"All rows are of one run: {on}.\n\n{HEADER}" + "".join(map(str, rows))
     page.write_text(text[:begin] + figures + text[end:], encoding="utf-8")

@@ -83,7 +83,7 @@ def round_logits(
         rows = rng.choice(trained_on, n_units * rows_of_one)
         starts = np.arange(n_units + 1, dtype=np.int64) * rows_of_one
     with np.errstate(all="ignore"):
-        summing = PrivateUnits(z[rows], codes[rows], starts).summing(plan.grid)
+        summing = PrivateUnits(z[rows], codes[rows], starts).summing(plan.grid)  # of classes: one grid for all rounds
         start = np.zeros((z.shape[1], plan.n_outputs))
         descent = Descent(plan.settings, plan.grid, n_units, start)
         noise, _ = noise_and_key(seed)

@@ -1,0 +1,65 @@
+r"""Where targets lie in a declared range: the first rounds count them, and the others measure residuals by that part.
+
+A range may be declared many times wider than the targets need. So a first round releases how many units' targets lie
+in each of q equal cells of the range, as one more noisy sum at the price of a round (:func:`~.contributions.counted`).
+The part that the next round looks at is the shortest run of cells that holds a share of the n₀ units by these noisy
+counts, with a cell more on both sides; after the last counting round, without. All of it is post-processing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from quorate.direct.contributions import Grid
+from quorate.types import IntArray
+
+COUNTING = 2  #: rounds that count targets, the first ones
+FEWEST_ROUNDS = 16  # of which some count
+MOST_CELLS, FEWEST_CELLS = 64, 4
+OF_NOISE = 6.0  # standard deviations of a count, times the root of the number of cells: all units are more
+SHARE = 0.9  # of the units that a part holds
+LEAST_WIDTH = 64  # steps of a part
+
+
+def cells_for(n_numbers: int, n_units: int, noise: float) -> int:
+    """Return into how many cells a range is cut, 0 where noise hides them.
+
+    `n_numbers`: that a round releases. `noise`: of each, in units.
+
+    Examples
+    --------
+    >>> cells_for(300, 5_000, 23.0), cells_for(300, 400, 23.0), cells_for(300, 400, 46.0)
+    (64, 8, 0)
+    """
+    cells = min(n_numbers, MOST_CELLS, int((n_units / (OF_NOISE * noise)) ** 2))
+    return cells if cells >= FEWEST_CELLS else 0
+
+
+def narrowed(grid: Grid, noisy: IntArray, n_units: int, *, last: bool) -> Grid:
+    """Return the grid of the part that noisy counts of targets point to.
+
+    `grid`: of the round that counted. `noisy`: its sum, in steps. `last`: whether the next round adds up gradients.
+    """
+    counts = noisy.ravel()[: grid.cells] / (2.0**grid.k * n_units)
+    first, end = _shortest(counts, SHARE)
+    if not last:
+        first, end = max(first - 1, 0), min(end + 1, grid.cells)
+    width = grid.high - grid.low
+    low, high = grid.low + first * width // grid.cells, grid.low - (-end * width // grid.cells)
+    if high - low < LEAST_WIDTH:
+        low = min(max((low + high - LEAST_WIDTH) // 2, grid.low), max(grid.high - LEAST_WIDTH, 0))
+        high = low + LEAST_WIDTH
+    return replace(grid, low=low, high=high)
+
+
+def _shortest(counts: IntArray | np.ndarray, share: float) -> tuple[int, int]:
+    """Return the first and one past the last cell of the shortest run that holds a share; all where none does."""
+    sums = np.concatenate([[0.0], np.cumsum(counts)])
+    for length in range(1, len(counts)):
+        held = sums[length:] - sums[:-length]
+        if held.max() >= share:
+            first = int(np.argmax(held))
+            return first, first + length
+    return 0, len(counts)
