@@ -11,7 +11,8 @@ the direct method is played on them in the settings and with the noise of a true
 its effective dimension. Tables of others' packages and folders are left out where they are missing.
 
 With `rare` all but the commonest or the rarest class of a table are one class, thinned out where a share is given, and
-the dimension is (4p(1 − p))^a of today's, for a rare class of share p: which a of :data:`POWERS` orders rows best.
+the dimension is (4p(1 − p))^a of what it is where no share is declared, for a rare class of share p: which a of
+:data:`POWERS` orders rows best. Declared, it is that of a = 1.
 """
 
 from __future__ import annotations
