@@ -19,6 +19,11 @@ takes tables of 20 columns (by default 10⁶, 3·10⁶ and 10⁷ rows) through t
 CPU time, the clock and the most memory of a run; the exponent of its CPU time between sizes; CPU time of a row in a
 round beside that of one gradient that numpy takes over as many floats (X w, and its product with X); and what follows
 for 10⁸ rows.
+
+    python -m benchmarks.streaming votes [ROWS]
+
+does the same by votes, a row a record, and beside it with 2,000 of these rows: what a run takes whatever its table is.
+It tells how often the table, as polars holds it, goes into the difference.
 """
 
 from __future__ import annotations
@@ -83,13 +88,16 @@ n_records = {units}
 {whose}
 
 [method]
-by = "direct"
-feature_map = "{feature_map}"
+{method}
 
 [budget]
 epsilon = 1.0
 delta = 1e-8
+
+[run]
+{run}
 """
+FEW = 2_000
 
 
 def table(n_rows: int, seed: int, *, columns: int = COLUMNS) -> pl.DataFrame:
@@ -202,8 +210,21 @@ def write_direct(root: Path, n_rows: int, feature_map: str = "linear", columns: 
         table(2_000, seed=2**31, columns=columns).write_parquet(root / name / "public.parquet")
         whose = 'unit = "person"' if name == "persons" else 'drop = ["person"]'
         units = n_rows // ROWS_OF_A_PERSON if name == "persons" else n_rows
-        (root / name / "quorate.toml").write_text(DIRECT.format(units=units, whose=whose, feature_map=feature_map))
+        method = f'by = "direct"\nfeature_map = "{feature_map}"'
+        (root / name / "quorate.toml").write_text(DIRECT.format(units=units, whose=whose, method=method, run=""))
     return root
+
+
+def write_votes(root: Path, n_rows: int) -> float:
+    """Write two folders of runs by votes, `records` and `few`; return the bytes of the former's table in memory."""
+    write_direct(root, n_rows)
+    (root / "persons").rename(root / "few")
+    rows = pl.read_parquet(root / "records" / "private.parquet")
+    rows.head(FEW).write_parquet(root / "few" / "private.parquet")
+    for name, units in (("records", n_rows), ("few", FEW)):
+        how = {"whose": 'drop = ["person"]', "method": 'by = "votes"', "run": "n_jobs = 1\nallow_hopeless = true"}
+        (root / name / "quorate.toml").write_text(DIRECT.format(units=units, **how))
+    return float(rows.estimated_size())
 
 
 def measured(*command: str, said: Any = subprocess.DEVNULL) -> tuple[float, float, float]:
@@ -313,9 +334,27 @@ def main_grow(*sizes: int) -> None:
     print(f"10⁸ rows: {hours.min():.2f} to {hours.max():.2f} hours of CPU")
 
 
+def main_votes(n_rows: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as other:
+            held = other.submit(write_votes, root := Path(folder, "runs"), n_rows).result() / 1e6
+        most = {}
+        for name in ("few", "records"):
+            cpu, clock, most[name] = measured(sys.executable, "-m", "quorate", "run", str(root / name))
+            print(
+                f"{name}: {cpu:,.0f} s of CPU, {clock:,.0f} s by the clock, {most[name]:,.0f} MB at the most",
+                flush=True,
+            )
+        times = (most["records"] - most["few"]) / held
+        print(f"{n_rows:,} rows, {held:,.0f} MB in memory: {times:.1f} times that above {FEW:,} rows")
+
+
 def main() -> None:
     if sys.argv[1:2] == ["grow"]:
         main_grow(*[int(float(size)) for size in sys.argv[2:]] or (1_000_000, 3_000_000, 10_000_000))
+        return
+    if sys.argv[1:2] == ["votes"]:
+        main_votes(int(float(sys.argv[2])) if len(sys.argv) > 2 else 2_000_000)
         return
     if sys.argv[1:2] == ["direct"]:
         main_direct(int(float(sys.argv[2])) if len(sys.argv) > 2 else 2_000_000, *sys.argv[3:4])

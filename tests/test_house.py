@@ -206,6 +206,7 @@ def makers_of(names: Iterable[str], trees: dict[str, ast.Module]) -> dict[str, s
 TOLD_ONCE = {"OnlineAnswers": "voting/ask.py", "Provenance": "run/facts.py", "Spending": "run/facts.py"}
 
 
+@pytest.mark.heavy
 def test_what_is_told_once_is_made_in_one_file() -> None:
     trees = {path.relative_to(SOURCE).as_posix(): parsed(path) for path in modules()}
     assert makers_of(TOLD_ONCE, trees) == {name: {path} for name, path in TOLD_ONCE.items()}
@@ -323,7 +324,6 @@ def own_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return lines
 
 
-@pytest.mark.heavy
 def test_no_function_is_longer_than_can_be_seen_at_once() -> None:
     long = {
         f"{path.relative_to(SOURCE)}: {node.name}"

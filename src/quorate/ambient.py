@@ -90,13 +90,17 @@ def _stand_first(filters: list[Any]) -> None:
 
 @contextmanager
 def own_switches() -> Iterator[None]:
-    """Have NumPy, decimals and scikit-learn work as they do by default, in this thread, until the end of the block."""
-    import numpy as np
+    """Have NumPy, decimals and scikit-learn work as they do by default, in this thread, until the end of the block.
 
+    Where a library was not imported, nothing of it was set; it is left for later.
+    """
     with ExitStack() as stack:
-        stack.enter_context(np.errstate(all="ignore"))
         stack.enter_context(plain_decimals())
-        if "sklearn" in sys.modules:  # where it was not imported, nothing of it was set
+        if "numpy" in sys.modules:
+            from numpy import errstate
+
+            stack.enter_context(errstate(all="ignore"))
+        if "sklearn" in sys.modules:
             from sklearn import config_context
 
             stack.enter_context(config_context(**_known_to_sklearn()))

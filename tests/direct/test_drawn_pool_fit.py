@@ -68,13 +68,13 @@ def fitted() -> tuple[PrivateLogisticRegression, Ledger]:
     return _fitted("linear")
 
 
-@pytest.fixture(scope="module")
-def fitted_by_default() -> tuple[PrivateLogisticRegression, Ledger]:
-    return _fitted("auto")
+@pytest.fixture(scope="module", params=["linear", pytest.param("auto", marks=pytest.mark.heavy)])
+def fitted_by(request: pytest.FixtureRequest) -> tuple[PrivateLogisticRegression, Ledger]:
+    return _fitted(request.param)
 
 
-def test_marginals_and_rounds_are_one_charge_of_the_whole_budget(fitted_by_default: Any) -> None:
-    clf, ledger = fitted_by_default
+def test_marginals_and_rounds_are_one_charge_of_the_whole_budget(fitted_by: Any) -> None:
+    clf, ledger = fitted_by
     [reservation] = ledger.reservations()
     assert 2.0 - 1e-6 < ledger.spent.epsilon <= 2.0
     assert isinstance(reservation.event, Composed)
@@ -85,8 +85,8 @@ def test_marginals_and_rounds_are_one_charge_of_the_whole_budget(fitted_by_defau
     assert clf.guarantee_.also[0].epsilon > clf.guarantee_.epsilon
 
 
-def test_the_model_learns_and_reads_rows_by_the_schema(fitted_by_default: Any) -> None:
-    clf, _ = fitted_by_default
+def test_the_model_learns_and_reads_rows_by_the_schema(fitted_by: Any) -> None:
+    clf, _ = fitted_by
     new, truth = wards(500, 2)
     predicted = clf.predict(new)
     assert (predicted == np.array(truth)).mean() > 0.85

@@ -112,10 +112,12 @@ def test_a_copy_opens_the_run_again_and_holds_no_private_row(runs: dict[str, Pat
     run = quorate.load(root)
     run.ask(NEW[:1])
     copied = pickle.loads(pickle.dumps(run))  # noqa: S301
-    assert copied._asked is None
+    assert copied._opened is None
     assert (copied.predict(NEW) == run.predict(NEW)).all()
     assert copied.ask(NEW[:1]) == run.ask(NEW[:1])
     assert (clone(run).predict(NEW) == run.predict(NEW)).all()
+    unopened = pickle.loads(pickle.dumps(clone(run)))  # noqa: S301
+    assert "not fitted" in unopened._repr_mimebundle_()["text/html"]
     with pytest.raises(PreconditionFailed, match="is fitted already"):
         run.fit(NEW, TRUTH)
 

@@ -237,7 +237,7 @@ def test_rows_of_a_window_are_sorted(asked: Any) -> None:
 @pytest.mark.parametrize("error", [RuntimeError, ValueError, OSError, MemoryError])
 def test_an_error_of_a_driver_is_one_line_that_quotes_nothing(error: type[Exception], tmp_path: Path) -> None:
     query = DatabaseQuery("sqlite:///clinic.db", "select 1", "[data] private", tmp_path)
-    with pytest.raises(PreconditionFailed, match="was broken off") as refused, query._told():
+    with pytest.raises(PreconditionFailed, match="was broken off") as refused, query._refusing():
         raise error("O'Hara")
     assert "O'Hara" not in str(refused.value)
     assert "\n" not in str(refused.value)
@@ -299,7 +299,7 @@ def test_what_is_wrong_with_a_query_is_said(asked: Any, query: str, told: str) -
 
 def test_words_of_sqlite_that_hang_on_a_row_are_not_told_apart(tmp_path: Path) -> None:
     query = DatabaseQuery("sqlite:///clinic.db", "select 1", "[data] private", tmp_path)
-    with pytest.raises(InvalidParameter, match="an error while it ran") as refusal, query._told():
+    with pytest.raises(InvalidParameter, match="an error while it ran") as refusal, query._refusing():
         raise sqlite3.OperationalError("no such column: secret")  # as a search by words of a cell says
     assert "column" not in str(refusal.value)
 

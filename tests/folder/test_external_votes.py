@@ -20,7 +20,7 @@ from quorate.errors import BudgetExhausted, InvalidParameter, LedgerMismatch
 from quorate.folder.external_votes import (
     FIGURE_LOST,
     VotesReleased,
-    _told,
+    _text_in_key,
     data_dependent_epsilon,
     price_of,
     release_votes,
@@ -325,8 +325,8 @@ def test_real_votes_are_released_from_their_file_as_it_is(tmp_path: Path) -> Non
 
 def test_a_charge_for_a_figure_has_the_key_that_version_0_1_gave_it() -> None:
     mechanism = GaussianNoisyMax(sigma=40.0)
-    assert _told(mechanism, SANITISER) == (
+    assert _text_in_key(mechanism, SANITISER) == (
         "(GaussianNoisyMax(sigma=40.0, form='histogram'), "
         "Sanitiser(order=20.0, beta=0.01, multiplier=40.0, delta=1e-06))"
     )
-    assert _told(mechanism, None) == "(GaussianNoisyMax(sigma=40.0, form='histogram'), None)"
+    assert _text_in_key(mechanism, None) == "(GaussianNoisyMax(sigma=40.0, form='histogram'), None)"

@@ -348,7 +348,7 @@ def test_the_attack_on_whole_releases_proves_no_more_than_is_claimed_and_is_not_
 
 
 def test_the_attack_catches_a_release_with_little_noise() -> None:
-    assert attacked(audited("add-or-remove", mu=5.0), "add-or-remove", 2_000).violated
+    assert attacked(audited("add-or-remove", mu=5.0), "add-or-remove", 600).violated
 
 
 # --- rows ------------------------------------------------------------------------------------------------------------

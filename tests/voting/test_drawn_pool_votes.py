@@ -129,15 +129,12 @@ def test_the_charge_is_one_and_says_which_part_pays_for_what(fitted: Any) -> Non
     assert clf.guarantee_.also == ()
 
 
-def test_no_private_row_changes_what_is_asked_of_the_ledger() -> None:
+def test_no_private_row_changes_what_is_asked_of_the_ledger(fitted: Any) -> None:
     """K, ℓ, σ and the share follow from declared facts: other rows, of another number, ask for the very same event."""
-    events = set()
-    for seed, n in ((1, N), (2, 300)):
-        ledger = budget()
-        rows, labels = wards(n, seed)
-        estimator(ledger=ledger, n_teachers=20).fit(rows, labels, schema=LISTS)
-        events.add(ledger.reservations()[0].event)
-    assert len(events) == 1
+    ledger = budget()
+    rows, labels = wards(300, 2)
+    estimator(ledger=ledger).fit(rows, labels, schema=LISTS)
+    assert ledger.reservations()[0].event == fitted[1].reservations()[0].event
 
 
 # --- what comes of it ------------------------------------------------------------------------------------------------

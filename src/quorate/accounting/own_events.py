@@ -102,11 +102,11 @@ def register_event(
         _check_class(kind, event)
         if priced_as is not None:
             _PRICED_AS[event] = priced_as
-            rdp_rule.register(event, lambda each, orders: rdp_rule(stands_for(each), orders))
-            zcdp_rule.register(event, lambda each: zcdp_rule(stands_for(each)))
+            rdp_rule.register(event, lambda event_, orders: rdp_rule(stands_for(event_), orders))
+            zcdp_rule.register(event, lambda event_: zcdp_rule(stands_for(event_)))
         elif rdp is not None:
-            rdp_rule.register(event, lambda each, orders: _checked_curve(kind, rdp(each, orders), orders))
-            zcdp_rule.register(event, lambda each: _checked_rho(kind, each, zcdp))
+            rdp_rule.register(event, lambda event_, orders: _checked_curve(kind, rdp(event_, orders), orders))
+            zcdp_rule.register(event, lambda event_: _checked_rho(kind, event_, zcdp))
         return published(kind)(event)
 
     return registered

@@ -68,7 +68,7 @@ class SumOfAnswers:
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each of ``(n_runs, n_queries, n_classes)``; return sums, ``(n_runs, …)``."""
-        return np.asarray(_told(self.mechanism, counts, noise).sum(axis=1))
+        return np.asarray(_draw_addends(self.mechanism, counts, noise).sum(axis=1))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +102,21 @@ class ContrastsOfAnswers:
 
     def release_many(self, counts: IntArray, noise: NoiseSource) -> IntArray:
         """Answer each of ``(n_runs, n_queries, n_classes)``; return ``(n_runs, 2 + 2 × …)``."""
-        values = _told(self.mechanism, counts, noise)
+        values = _draw_addends(self.mechanism, counts, noise)
         same = (values[:, 1:] == values[:, :-1]).all(axis=2)
         agree = np.stack([same[:, ::2].sum(axis=1), same[:, 1::2].sum(axis=1)], axis=1)
         first, second = values[:, ::2].sum(axis=1), values[:, 1::2].sum(axis=1)
         return np.concatenate([agree, second - first, second + first], axis=1)
 
 
-def _told(mechanism: QueryMechanism, counts: IntArray, noise: NoiseSource) -> IntArray:
+def _draw_addends(mechanism: QueryMechanism, counts: IntArray, noise: NoiseSource) -> IntArray:
     """Answer each of ``(n_runs, n_queries, n_classes)``, all queries at once."""
     n_runs, n_queries, n_classes = counts.shape
     answers = np.asarray(mechanism.release_many(counts.reshape(-1, n_classes), noise)).reshape(n_runs, n_queries, -1)
-    return told(mechanism, answers, n_classes)
+    return addends(mechanism, answers, n_classes)
 
 
-def told(mechanism: Any, answers: IntArray, n_classes: int) -> IntArray:
+def addends(mechanism: Any, answers: IntArray, n_classes: int) -> IntArray:
     """Return what each answer adds to a sum, ``(n_runs, n_queries, …)``: its values, or a 1 for its class or ⊥."""
     inner = getattr(mechanism, "mechanism", mechanism)  # of what a twin is made of
     if getattr(inner, "releases_values", False) or getattr(inner, "takes", "votes") == "sums":
@@ -198,7 +198,7 @@ def _answers_of_runs(mechanism: Any, counts: IntArray, noise: NoiseSource) -> In
         return np.concatenate([np.asarray(answer(part, source)).reshape(len(part), -1) for part in parts])
 
     answers = np.array([of_run(run, noise.at("run", place)) for place, run in enumerate(counts)])
-    return told(mechanism, answers, n_classes)
+    return addends(mechanism, answers, n_classes)
 
 
 def events(answers: IntArray, fitted: int) -> NDArray[np.bool_]:

@@ -274,16 +274,16 @@ def measure(name: str, fault: str) -> DetectableSize:
     """
     measured_at, sizes = reference(name), FAULTS[fault].sizes
 
-    def found(place: int, part: Planned, seeds: Iterable[int]) -> bool:
+    def finds(place: int, part: Planned, seeds: Iterable[int]) -> bool:
         return all(measured_at.finds(fault, sizes[place], part, seed) for seed in seeds)
 
-    part = _strongest(measured_at.tried, len(sizes), lambda place, size: found(place, size, [_PILOT_SEED]))
+    part = _strongest(measured_at.tried, len(sizes), lambda place, size: finds(place, size, [_PILOT_SEED]))
     pilots = range(_PILOT_SEED, _PILOT_SEED + _PILOTS)
-    guess = _last(0, len(sizes), lambda place: found(place, part, pilots))
-    place, audits = _passed(max(0, guess - 1), len(sizes), lambda place, audits: found(place, part, range(audits)))
+    guess = _last(0, len(sizes), lambda place: finds(place, part, pilots))
+    place, audits = _passed(max(0, guess - 1), len(sizes), lambda place, audits: finds(place, part, range(audits)))
     hits = audits
     if place is None:
-        hits = sum(found(0, part, [seed]) for seed in range(audits))
+        hits = sum(finds(0, part, [seed]) for seed in range(audits))
     return DetectableSize(
         setting=measured_at.setting,
         fault=fault,

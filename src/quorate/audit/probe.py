@@ -34,9 +34,9 @@ class NeighbouringTable:
 
     def without(self, rows: IntArray) -> NeighbouringTable:
         """Return the table without these rows; the others keep their order and their units."""
-        return self._taken(np.setdiff1d(np.arange(len(self.y)), rows))
+        return self._of_rows(np.setdiff1d(np.arange(len(self.y)), rows))
 
-    def _taken(self, rows: IntArray) -> NeighbouringTable:
+    def _of_rows(self, rows: IntArray) -> NeighbouringTable:
         return NeighbouringTable(take(self.X, rows), self.y[rows], self.units[rows])
 
 
@@ -54,7 +54,7 @@ def neighbours_of(
     if change == "remove":
         yield "rows", table.without(mine)
     elif change == "add":
-        longer = table._taken(np.concatenate([everyone, donors]))
+        longer = table._of_rows(np.concatenate([everyone, donors]))
         added = slice(len(everyone), None)
         longer.y[added] = _other_labels(longer.y[added], classes)
         units = np.concatenate([table.units, np.array([_new_unit(table.units)] * mine.size)])

@@ -136,13 +136,13 @@ def _audit_mechanism(
     click.echo("\n".join([*_wrapped(told(mechanism), WIDTH), *_lines(result)]))
 
 
-def _lines(found: RunAudit) -> list[str]:
+def _lines(result: RunAudit) -> list[str]:
     """One line an attack, then the shards, then the verdict."""
     from quorate.accounting.figures import at_least, at_most
 
     wide = WIDTH - 42
     lines = [f"{'attack':<{wide}}{'claimed ε':>11}{'proved ε':>10}{'trials':>9}{'confid.':>12}"]
-    for attack in found.attacks:
+    for attack in result.attacks:
         name, *rest = _wrapped(attack.name, wide - 1)
         lines.append(
             f"{name:<{wide}}{at_most(attack.claimed):>11}{at_least(attack.proved):>10}{attack.result.trials:>9,}"
@@ -151,23 +151,23 @@ def _lines(found: RunAudit) -> list[str]:
         lines += [f"  {line}" for line in rest]
     return [
         *lines,
-        *_compared(found.schedule),
+        *_compared(result.schedule),
         "",
-        *_wrapped(f"{found.beside}: {found.told_of_shards}", WIDTH),
-        *_wrapped(found.verdict, WIDTH),
-        *(line for sentence in (*found.sight_sentences, *found.size_sentences) for line in _wrapped(sentence, WIDTH)),
+        *_wrapped(f"{result.beside}: {result.told_of_shards}", WIDTH),
+        *_wrapped(result.verdict, WIDTH),
+        *(line for sentence in (*result.sight_sentences, *result.size_sentences) for line in _wrapped(sentence, WIDTH)),
     ]
 
 
-def _compared(found: ScheduleAudit) -> list[str]:
+def _compared(result: ScheduleAudit) -> list[str]:
     """Return a sparse vector's answers beside their exact distribution; nothing for other mechanisms."""
-    if not found.comparisons:
+    if not result.comparisons:
         return []
     from quorate.accounting.figures import at_least, at_most
 
     wide = WIDTH - 42
     lines = ["", f"{'answers':<{wide}}{'observed':>11}{'expected':>10}{'runs':>9}{'confid.':>12}"]
-    for row in found.comparisons:
+    for row in result.comparisons:
         lines.append(f"{row.name}:")
         event = _wrapped(row.event, wide - 3)
         lines.append(
@@ -175,10 +175,10 @@ def _compared(found: ScheduleAudit) -> list[str]:
             f"{_rounded_down(row.confidence):>12}"
         )
         lines += [f"  {line}" for line in event[1:]]
-    if found.stage is not None:
+    if result.stage is not None:
         lines += _wrapped(
-            f"One stage was charged ε = {at_most(found.stage.claimed)}; an exact sum over its noise gives a "
-            f"privacy loss of {at_least(found.stage.exact)}.",
+            f"One stage was charged ε = {at_most(result.stage.claimed)}; an exact sum over its noise gives a "
+            f"privacy loss of {at_least(result.stage.exact)}.",
             WIDTH,
         )
     return lines

@@ -55,10 +55,10 @@ def command(package: Path, digest: str | None, ledger: Path | None, as_json: boo
         sys.exit(4)
 
 
-def _verdict(found: ExportCheck) -> str:
-    if found.failed:
+def _verdict(result: ExportCheck) -> str:
+    if result.failed:
         return "a check failed: do not accept this package"
-    if found.undecided:
-        first = found.undecided[0]
+    if result.undecided:
+        first = result.undecided[0]
         return f"not passed, since a check that is needed did not run ({first.code}). {first.remedy or ''}".rstrip()
     return "no check failed"

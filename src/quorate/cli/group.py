@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
+from quorate.ambient import own_switches, unwarned
 from quorate.cli.stopping import interruption, stopping
 from quorate.cli.streams import forgiving_streams
 from quorate.cli.unforeseen import may_hold_charges, refusal_of, run_in_question
@@ -167,8 +168,12 @@ def group() -> None:
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line; every refusal is one line, a code and what was charged."""
-    with forgiving_streams(), act():
+    """Run the command line; every refusal is one line, a code and what was charged.
+
+    What a user of the process has switched before, or by ``python -W error``, changes no command. What libraries warn
+    of is not shown: it may quote a private cell.
+    """
+    with forgiving_streams(), own_switches(), unwarned(), act():
         _run(sys.argv[1:] if args is None else args)
 
 
@@ -237,10 +242,12 @@ def _keep_near(error: click.NoSuchOption) -> None:
         error.possibilities[:] = [names[option] for option in get_close_matches(error.option_name.lstrip("-"), names)]
 
 
-def _give_up(arguments: list[str], told: Event) -> NoReturn:
+def _give_up(arguments: list[str], stopped: Event) -> NoReturn:
     """Say it and end at once, from another thread: the main one was told to stop, and is still at something."""
     error = interruption()
-    if not told.is_set() and sys.__stderr__ is not None:  # the process's own, whatever the main thread has made of it
+    if (
+        not stopped.is_set() and sys.__stderr__ is not None
+    ):  # the process's own, whatever the main thread has made of it
         sys.__stderr__.write("\n".join(["", *lines(error, arguments), ""]))
         sys.__stderr__.flush()
     os._exit(error.exit_code)

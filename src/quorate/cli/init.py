@@ -52,7 +52,7 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
 
         begun = Begun.of(private, **given)
         if not yes:
-            begun = _asked_or_nothing(begun)
+            begun = _ask_or_nothing(begun)
         answers = begun.answers(folder)
         text, left = filled(answers), answers.lacking
         following = "plan" if begun.can_be_planned else "check"
@@ -77,18 +77,18 @@ def command(folder: Path, private: Path | None, yes: bool, **given: Any) -> None
     click.echo(f"next: {'edit it, then ' if left else ''}quorate {following} {for_shell(folder)}")
 
 
-def _asked_or_nothing(begun: Begun) -> Begun:
+def _ask_or_nothing(begun: Begun) -> Begun:
     """Ask; where that is broken off, say that nothing was written."""
     words = "interrupted; nothing was written, and the same command begins again"
     with interrupted_as(Interrupted(words, charged="nothing was charged")):
         try:
-            return _asked(begun)
+            return _ask(begun)
         except (click.Abort, KeyboardInterrupt):
             click.echo(err=True)  # the question has no end of line
             raise
 
 
-def _asked(begun: Begun) -> Begun:
+def _ask(begun: Begun) -> Begun:
     """Ask for what was not given; an empty answer leaves it to be filled in."""
     from quorate.folder.begin import QUESTIONS
 

@@ -39,7 +39,7 @@ def create(run: Path, name: str, scopes: tuple[str, ...], days: int | None, quot
     """Make a key and print it, this one time; its hash alone is kept."""
     token, key = _keys(run).create(name, scopes, days=days, quota=quota)
     if as_json:
-        print_json({"key": token, **_shown(key)})
+        print_json({"key": token, **_public_fields(key)})
         return
     click.echo(token)
     click.echo(f"key {key.id} for {key.name}: {_line(key)}. It is shown this one time", err=True)
@@ -52,7 +52,7 @@ def list_(run: Path, as_json: bool) -> None:
     """List all keys, ended ones included."""
     keys = _keys(run).keys()
     if as_json:
-        print_json([_shown(key) for key in keys])
+        print_json([_public_fields(key) for key in keys])
         return
     for key in keys:
         click.echo(f"{key.id}  {key.name}: {_line(key)}")
@@ -68,7 +68,7 @@ def revoke(run: Path, key: str, as_json: bool) -> None:
     """End KEY (its twelve digits), for ever."""
     ended = _keys(run).revoke(key)
     if as_json:
-        print_json(_shown(ended))
+        print_json(_public_fields(ended))
         return
     click.echo(f"key {ended.id} of {ended.name} ended {ended.revoked}")
 
@@ -80,7 +80,7 @@ def _keys(run: Path) -> KeyFile:
     return KeyFile(RunFolder(run).private)
 
 
-def _shown(key: Key) -> dict[str, Any]:
+def _public_fields(key: Key) -> dict[str, Any]:
     from dataclasses import asdict
 
     return {name: value for name, value in asdict(key).items() if name != "hash"}

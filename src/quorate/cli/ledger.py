@@ -236,11 +236,11 @@ def close(place: Path | str, reason: str, as_json: bool) -> None:
         _tell(ledger, "recorded: the release is closed, nothing more is charged to it", as_json)
 
 
-def _receipts(given: tuple[str, ...]) -> list[Receipt]:
+def _receipts(texts: tuple[str, ...]) -> list[Receipt]:
     from quorate.ledger.chain import read_receipts
 
     receipts: list[Receipt] = []
-    for text in given:
+    for text in texts:
         name = text if len(text) <= 60 and text.isprintable() else f"of {len(text):,} characters"
         try:
             kept = text if text.lstrip().startswith(("{", "[")) else Path(text).read_text(encoding="utf-8")

@@ -128,12 +128,12 @@ def _one_source(*, estimate: bool, spend: float | None, typed_in: bool) -> None:
         raise click.UsageError("--curve and --estimate are two sources of the same figures; leave out one of them")
 
 
-def _can_be_rehearsed(made: Plan) -> None:
+def _can_be_rehearsed(plan: Plan) -> None:
     """Refuse to pay for an estimate that no rules can be drawn for."""
     from quorate.run.pool_cautions import few_rows_caution
 
     few = few_rows_caution(
-        made.facts.n_public, made.facts.n_classes, learns="a plan by --estimate is rehearsed with rules on them alone"
+        plan.facts.n_public, plan.facts.n_classes, learns="a plan by --estimate is rehearsed with rules on them alone"
     )
     if few.applies:
         raise PreconditionFailed(few.words)

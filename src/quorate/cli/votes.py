@@ -105,7 +105,7 @@ def sign(
         time=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
     )
     write_atomically(signed, signed_votes.sign(votes, said, key.read_bytes()), mode=0o600)
-    click.echo(f"wrote {signed}: {_told(said, votes.n_queries)}")
+    click.echo(f"wrote {signed}: {_statement_line(said, votes.n_queries)}")
 
 
 @click.command(name="verify")
@@ -128,7 +128,7 @@ def verify(signed: Path, key: str, as_json: bool) -> None:
         }
         print_json({**statement, "classes": list(said.classes), "n_queries": votes.votes.n_queries})
         return
-    click.echo(f"signed by the key given: {_told(said, votes.votes.n_queries)}")
+    click.echo(f"signed by the key given: {_statement_line(said, votes.votes.n_queries)}")
 
 
 @click.command(name="combine")
@@ -175,7 +175,7 @@ def _planned_lines(combined: Combined) -> list[tuple[str, str]]:
     agreed, (epsilon, delta) = combined.settings.votes, combined.settings.share
     teachers = f"{several(combined.votes.n_teachers, 'teacher')} of {several(len(combined.statements), 'site')}"
     return [
-        *(("site", _told(statement, combined.votes.n_queries)) for statement in combined.statements),
+        *(("site", _statement_line(statement, combined.votes.n_queries)) for statement in combined.statements),
         ("votes", f"{teachers}; one {agreed.unit} may be at {agreed.max_sites_per_unit} of them"),
         ("by", told(combined.mechanism)),
         ("spend", f"ε = {at_most(epsilon, 6)}, δ = {at_most(delta, 6)} for any one {agreed.unit}"),
@@ -208,7 +208,7 @@ def _released_lines(combined: Combined, done: SitesReleased) -> list[tuple[str, 
     return lines + [("wrote", str(path)) for path in done.exported]
 
 
-def _told(said: Statement, n_queries: int) -> str:
+def _statement_line(said: Statement, n_queries: int) -> str:
     from quorate.accounting.figures import several
 
     changes = {"add-remove-replace": "added, removed or replaced", "replace": "replaced"}[said.neighbours]

@@ -28,14 +28,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.data.columns import column, doubles, families, texts
-from quorate.data.digests import DIGEST_BYTES, PackedDigests, pack
+from quorate.data.digests import AT_ONCE, DIGEST_BYTES, PackedDigests, pack
 from quorate.data.rows import Rows, as_rows, is_frame, kind, n_rows, width
 from quorate.data.stream import StreamedFrame
 from quorate.deferred import sparse
 
 _NUMBER = np.dtype([("column", "<u4"), ("value", "<f8")])
 _TEXT = np.dtype([("column", "<u4"), ("digest", f"V{DIGEST_BYTES}")])
-_BLOCK_CELLS = 1 << 21
+_BLOCK_CELLS = 1 << 19
 _MISSING_TEXT = blake2b(b"\x00", digest_size=DIGEST_BYTES).digest()
 
 # The numbers of a block of rows that are not zero: how many per row, their columns, their values.
@@ -54,7 +54,7 @@ def row_digests(X: Rows) -> Sequence[bytes]:
     -------
     sequence of n_rows bytes
         16 bytes each: equal for equal features, different otherwise (up to a collision of BLAKE2b-128). A list, or one
-        array for a table that stays in its file.
+        array for a table of many rows or that stays in its file.
 
     Raises
     ------
@@ -76,10 +76,10 @@ def row_digests(X: Rows) -> Sequence[bytes]:
     rows = as_rows(X)
     if isinstance(rows, StreamedFrame):
         return _packed(rows)
-    digests: list[bytes] = []
-    for numbers, text in _blocks(rows):
-        digests += _hash_rows(width(rows), numbers, text)
-    return digests
+    hashed = (_hash_rows(width(rows), *block) for block in _blocks(rows))
+    if n_rows(rows) <= AT_ONCE:
+        return [digest for digests in hashed for digest in digests]
+    return PackedDigests(np.concatenate([pack(digests).array for digests in hashed]))
 
 
 def _packed(rows: StreamedFrame) -> PackedDigests:

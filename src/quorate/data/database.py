@@ -136,7 +136,7 @@ class DatabaseQuery:
 
         Raises PreconditionFailed, InvalidParameter if the database cannot be reached, or refuses the query.
         """
-        with self._asked(self._of("*", " limit 0")) as cursor:
+        with self._rows_of(self._of("*", " limit 0")) as cursor:
             return [column[0] for column in cursor.description]
 
     def cells(self) -> pl.DataFrame:
@@ -153,17 +153,17 @@ class DatabaseQuery:
         """
         import polars as pl
 
-        with self._asked(self._bare if self.is_sqlite else self._of("*", " limit 0")) as cursor:
+        with self._rows_of(self._bare if self.is_sqlite else self._of("*", " limit 0")) as cursor:
             names = [column[0] for column in cursor.description]
         if len(set(names)) < len(names):
             raise DataRefused(f"{self.name}: two columns have one name; name each of them (… as name)")
         ordered = self._bare if self.is_ordered else self._of("*", f" order by {self._keys(names)}")
-        with self._asked(ordered, stays=True) as cursor:
+        with self._rows_of(ordered, stays=True) as cursor:
             truths = [] if self.is_sqlite else [column[0] for column in cursor.description if column[1] == _TRUTH]
             as_words = pl.col(truths).replace({"t": "true", "f": "false"})
             height = 0
             while True:
-                with self._told():
+                with self._refusing():
                     rows = cursor.fetchmany(_AT_ONCE)
                 if not rows and height:
                     return
@@ -200,12 +200,12 @@ class DatabaseQuery:
     def _types(self) -> dict[str, type]:
         """Return the columns of numbers and truth values."""
         if not self.is_sqlite:
-            with self._asked(self._of("*", " limit 0")) as cursor:
+            with self._rows_of(self._of("*", " limit 0")) as cursor:
                 return {column[0]: _TYPES[column[1]] for column in cursor.description if column[1] in _TYPES}
         names = self.names()
         quoted = self._quoted(names)
         other = ", ".join(f"max(typeof({name}) in ('text', 'blob')), max(typeof({name}) = 'real')" for name in quoted)
-        with self._asked(self._of(other)) as cursor, self._told():
+        with self._rows_of(self._of(other)) as cursor, self._refusing():
             row = cursor.fetchone()
         columns = zip(names, row[::2], row[1::2], strict=True)
         return {name: float if real else int for name, is_text, real in columns if is_text == 0}
@@ -222,16 +222,16 @@ class DatabaseQuery:
         return self.query.strip().rstrip(";").rstrip()
 
     @contextmanager
-    def _asked(self, query: str, *, stays: bool = False) -> Iterator[Any]:
+    def _rows_of(self, query: str, *, stays: bool = False) -> Iterator[Any]:
         """Ask a query, and yield a cursor over its rows; with `stays` they stay with the server until fetched."""
         with self._connected() as connection, closing(self._cursor(connection, stays=stays)) as cursor:
             if self.is_sqlite:
-                with self._told(prepares=True):
+                with self._refusing(prepares=True):
                     cursor.execute(f"explain {query}")
-                with self._told():
+                with self._refusing():
                     cursor.execute(query)
             else:
-                with self._told():
+                with self._refusing():
                     cursor.execute(query, **({} if stays else {"prepare": True}))  # both take one statement alone
             if cursor.description is None:
                 raise InvalidParameter(f"{self.name} returns no rows; write one that selects")
@@ -277,7 +277,7 @@ class DatabaseQuery:
             ) from None
 
     @contextmanager
-    def _told(self, *, prepares: bool = False) -> Iterator[None]:
+    def _refusing(self, *, prepares: bool = False) -> Iterator[None]:
         """Say what is wrong with a query without quoting what the database says of it."""
         try:
             yield

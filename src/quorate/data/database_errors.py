@@ -96,10 +96,10 @@ def refused_by_postgresql(error: Any, outermost: str) -> str | None:
     return _as_written(sentence, outermost)
 
 
-def _as_written(found: str, outermost: str) -> str:
+def _as_written(fault: str, outermost: str) -> str:
     """Tell apart what is no SQL because it is two statements, or one that writes where a table is expected."""
-    if found != _SYNTAX:
-        return found
+    if fault != _SYNTAX:
+        return fault
     if ";" in outermost:
         return _ONE_STATEMENT
     return WRITES if _WRITING.match(outermost) else _SYNTAX

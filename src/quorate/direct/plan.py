@@ -374,7 +374,7 @@ def noise_for(
         moved = lengths * 2.0**k * sqrt(rounds)
         if not mu > 0 or moved / mu > LARGEST_SIGMA:
             continue
-        rest = delta - _taken_of_delta(numbers, mu / moved, epsilon)
+        rest = delta - _delta_of_grid(numbers, mu / moved, epsilon)
         sigma = float(ceil(moved / mu_of_gaussian(epsilon, rest))) if rest > 0 else inf
         for doubling in range(_DOUBLINGS):  # a price is rounded up, and by more where it is tiny
             if sigma > LARGEST_SIGMA:
@@ -391,14 +391,14 @@ def noise_for(
     )
 
 
-def _taken_of_delta(numbers: int, precision: float, epsilon: float) -> float:
+def _delta_of_grid(numbers: int, precision: float, epsilon: float) -> float:
     """Return what a grid takes of δ, where `precision` is one by the noise in its steps."""
     return lost_delta(numbers * (DISTANCE * precision**2 + 2.0**-190), epsilon)
 
 
 def _refuse_no_price(numbers: int, precision: float, epsilon: float, delta: float) -> None:
     """Refuse an ε and a δ of which even the finest grid, which takes the least, leaves nothing for the noise."""
-    if _taken_of_delta(numbers, precision, epsilon) >= delta:
+    if _delta_of_grid(numbers, precision, epsilon) >= delta:
         raise InvalidParameter(
             f"{named('epsilon', epsilon)} is too large for {named('delta', delta)}: rounding the noise to a grid alone "
             f"would use up δ, since what it takes grows with e^ε; lower {named('epsilon')}, or raise {named('delta')}",

@@ -86,7 +86,7 @@ def prepare_direct(
     data = table.fingerprint(digests, labels, slots, fingerprint_key)
     run_key, stages = fingerprint_key if key is None else key, stages or NoStages()
     where: dict[str, Any] = {"stages": stages, "terms": terms, "noise": noise, "has_pool": public is not None}
-    begun = _found(config, schema, facts, unit, lambda key: charge_beginning(key, data, unit, **named), **where)
+    begun = _stored_plan(config, schema, facts, unit, lambda key: charge_beginning(key, data, unit, **named), **where)
     plan_key, kept, relation, schema, config = begun
     facts |= {"neighbours": relation.noise, "rho": rho_of(**budget, composition=config.composition)}
     plan, schema, before = _planned(config, schema, public, drawn, kept, facts)
@@ -128,7 +128,7 @@ def _read(
     return digests, records, *labels_and_slots(y, groups, len(digests), codes=codes)
 
 
-def _found(
+def _stored_plan(
     config: DirectConfig,
     schema: Schema,
     facts: dict[str, Any],

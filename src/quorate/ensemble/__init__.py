@@ -18,7 +18,8 @@ from quorate.ensemble.diagnostics import (
     soft_label_quality,
 )
 from quorate.ensemble.ensemble import Ensemble, as_teacher, with_classes
-from quorate.ensemble.held_out import held_out_in_shards, held_out_rows, teacher_errors, unit_outcomes
+from quorate.ensemble.held_out import held_out_in_shards, held_out_rows, teacher_errors
+from quorate.ensemble.outcomes import unit_outcomes, unit_places
 from quorate.ensemble.partition import (
     Partition,
     PartitionFault,
@@ -88,6 +89,7 @@ __all__ = [
     "gather_scores",
     "held_out_rows",
     "held_out_in_shards",
+    "unit_places",
     "teacher_errors",
     "TrialFailed",
     "tried",

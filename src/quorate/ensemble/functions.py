@@ -44,7 +44,7 @@ def encode_value(value: object) -> str:
     the same type, and different otherwise. Raises TypeError if the value is of no discrete type: a float, a list, None,
     …; ValueError if it is nested too deeply, or its text is longer than ``LONGEST`` characters.
     """
-    text = json.dumps(_told(value, DEEPEST), separators=(",", ":"), ensure_ascii=True)
+    text = json.dumps(_encoded(value, DEEPEST), separators=(",", ":"), ensure_ascii=True)
     if len(text) > LONGEST:
         raise ValueError("the value is too long to be counted")
     return text
@@ -64,7 +64,7 @@ def decode_value(text: str) -> DiscreteValue:
     return value
 
 
-def _told(value: object, depth: int) -> list[Any]:
+def _encoded(value: object, depth: int) -> list[Any]:
     if depth < 0:
         raise ValueError("the value is nested too deeply to be counted")
     match value:
@@ -75,17 +75,17 @@ def _told(value: object, depth: int) -> list[Any]:
         case str():
             return ["str", str.__str__(value)]
         case tuple():
-            return ["tuple", [_told(part, depth - 1) for part in value]]
+            return ["tuple", [_encoded(part, depth - 1) for part in value]]
         case frozenset():
-            return ["frozenset", sorted((_told(part, depth - 1) for part in value), key=json.dumps)]
+            return ["frozenset", sorted((_encoded(part, depth - 1) for part in value), key=json.dumps)]
         case _:
             raise TypeError(f"{type(value).__name__} is no discrete type")
 
 
-def _read(told: Any, depth: int) -> DiscreteValue:
-    if depth < 0 or not isinstance(told, list) or len(told) != 2:
+def _read(content: Any, depth: int) -> DiscreteValue:
+    if depth < 0 or not isinstance(content, list) or len(content) != 2:
         raise ValueError("not the canonical text of a value")
-    match told:
+    match content:
         case ["bool", bool(value)]:
             return value
         case ["int", str(digits)]:

@@ -1,12 +1,9 @@
-"""Held-out private rows, and statistics of them as Secrets: errors of teachers, and outcomes of a released model.
+"""Held-out private rows, and the errors of teachers on them, as Secrets.
 
 Units go whole to either side. The errors are those of teachers on held-out parts of their own shards: each is an
 integer on a public grid of steps 1/G, and one changed unit changes one shard, so one of the K numbers, by at most G.
 Each unit counts once, by the share of its rows. The mistakes of the ensemble itself are no such statistic. Where votes
 are close, one changed teacher may flip the plurality on every private row, and the count of mistakes moves by all.
-
-The outcomes are those of a model that is already released, one contribution a unit: counts on the same grid, to which
-each unit adds exactly G, by the shares of its rows. A person with a thousand rows weighs what a person with one does.
 """
 
 from __future__ import annotations
@@ -18,18 +15,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from quorate.arguments import count, real
-from quorate.data.rows import n_rows, take, width
+from quorate.data.rows import n_rows, take
 from quorate.ensemble.partition import rows_of_shards
-from quorate.ensemble.teachers.classifier import ClassifierVoter
-from quorate.ensemble.teachers.teacher import ABSTAINED, AbstainingVoter, Teacher, Voter
+from quorate.ensemble.teachers.teacher import AbstainingVoter, Teacher, Voter
 from quorate.ensemble.training import Progress, rows_alone, train_chunk
 from quorate.ensemble.workers.isolation import Lost, in_children, one_thread_each, seed_global_generators
 from quorate.ensemble.workers.workers import isolated_map
-from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.errors import DataRefused
 from quorate.types import Secret, derive
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -245,149 +241,3 @@ def _examine(grid: int, exam: _Exam) -> bytes:
     wrong = votes != exam.y if votes.shape == exam.y.shape else np.ones(exam.y.shape, dtype=np.bool_)
     shares = np.bincount(exam.unit_of, weights=wrong) / np.bincount(exam.unit_of)
     return int(np.rint(grid * shares.mean())).to_bytes(8, "big")
-
-
-_UNITS = 256  # units that one task looks at
-
-
-def unit_outcomes(
-    model: Any,
-    X: Any,
-    y_codes: IntArray,
-    unit_keys: Sequence[bytes],
-    *,
-    classes: Sequence[Any],
-    grid: int = 1,
-    by_class: bool = True,
-    n_jobs: int = 1,
-    cpu_seconds: float | None = None,
-) -> Secret[IntArray]:
-    """Count how a released model does on private rows, each unit once.
-
-    Parameters
-    ----------
-    model : object
-        ``predict(X)`` gives labels of `classes`. It must be public already: a student, or any model that was released.
-    X : array, CSR matrix or frame, (n_rows, n_features)
-        Private rows that the model was not trained on.
-    y_codes : IntArray, (n_rows,)
-        Class codes, 0..C-1.
-    unit_keys : sequence of bytes, (n_rows,)
-        Canonical bytes of each row's unit.
-    classes : sequence of str, int or bool
-        The declared classes.
-    grid : int, default 1
-        G. With 1 every unit must have one row.
-    by_class : bool, default True
-        Whether right and wrong are counted for every true class.
-    n_jobs, cpu_seconds
-        Worker processes, and the CPU time after which a unit's prediction counts as mistaken.
-
-    Returns
-    -------
-    Secret[IntArray]
-        ``(2C,)`` if `by_class`: right in class 0, wrong in class 0, right in class 1, …; else ``(2,)``: right, wrong.
-        Steps of 1/G; each unit adds exactly G, split by the shares of its rows with the largest remainders rounded up.
-
-    Raises
-    ------
-    InvalidParameter
-        If the model has no ``predict`` or predicts other classes.
-    DataRefused
-        If the tables do not match, or G is 1 and a unit has several rows.
-    PreconditionFailed
-        If the model cannot be sent to a worker process.
-
-    Notes
-    -----
-    Privacy: the model sees one unit at a time, in a process whose output leads nowhere. So one unit cannot change what
-    is predicted for another, not by rounding in a batch, by an exception, or by a model that looks at all rows of
-    a call; what fails is a mistake of that unit alone. One changed unit moves non-negative steps that add up to G.
-
-    Examples
-    --------
-    >>> from sklearn.dummy import DummyClassifier
-    >>> model = DummyClassifier(strategy="constant", constant="no").fit([[0.0], [1.0]], ["no", "yes"])
-    >>> unit_outcomes(model, np.zeros((3, 1)), np.array([0, 0, 1]), [b"ann", b"bob", b"cleo"],
-    ...               classes=["no", "yes"]).reveal().tolist()
-    [2, 0, 0, 1]
-    """
-    grid, n_classes = count("grid", grid, at_least=1), len(classes)
-    if not n_rows(X) == len(y_codes) == len(unit_keys):
-        raise DataRefused("the private rows, their labels and their units differ in number; pass one of each per row")
-    check_codes(y_codes, n_classes)
-    if getattr(model, "n_features_in_", width(X)) != width(X):
-        raise DataRefused("the private rows have not as many columns as the model was fitted on; give the same columns")
-    known = _codes_of_labels(model, classes)
-    rows_of_unit: dict[bytes, list[int]] = {}
-    for row, slot in enumerate(unit_keys):
-        rows_of_unit.setdefault(slot, []).append(row)
-    units = [np.array(rows, dtype=np.int64) for rows in rows_of_unit.values()]
-    if grid == 1 and len(units) != len(unit_keys):
-        raise DataRefused("a unit has several rows; choose a grid of many steps, for example grid=1000")
-    # A ClassifierVoter knows which libraries keep nothing in the process; it is not asked to vote.
-    together = ClassifierVoter(model, np.arange(n_classes)).keeps_no_global_state
-    work = partial(_predict_batch, model, known, together, cpu_seconds)
-
-    def rows_of(unit: int) -> Any:
-        return None if unit < 0 else rows_alone(X, units[unit])
-
-    if [result for _, result in isolated_map(work, rows_of, [-1], n_jobs=1, batch=1)] != [b""]:
-        raise PreconditionFailed(
-            f"the model ({type(model).__name__}) cannot be sent to a worker process. Its code must be importable, or "
-            "defined in the main script; keep open files, locks and connections out of it"
-        )
-    table = np.zeros(2 * n_classes, dtype=np.int64)
-    for unit, result in isolated_map(work, rows_of, range(len(units)), n_jobs=n_jobs, batch=_UNITS):
-        truth = y_codes[units[unit]]
-        codes = np.frombuffer(result or b"", dtype=np.int64)
-        right = codes == truth if codes.shape == truth.shape else np.zeros(truth.shape, dtype=np.bool_)
-        cells = np.bincount(2 * truth + ~right, minlength=2 * n_classes)
-        table += on_grid(cells if by_class else _over_classes(cells, n_classes), grid, table.size)
-    return Secret(table if by_class else table[:2])
-
-
-def on_grid(parts: IntArray, grid: int, size: int) -> IntArray:
-    """Round the shares ``parts / sum(parts)`` to steps of 1/G that add up to exactly G.
-
-    Every share is rounded down, and the steps left over go to the largest remainders, to the first where they tie. So
-    no step is further than 1/G from its share.
-    """
-    total = int(parts.sum())
-    floors, remainders = np.divmod(parts * grid, total)
-    steps = np.zeros(size, dtype=np.int64)
-    steps[: parts.size] = floors
-    steps[np.argsort(-remainders, kind="stable")[: grid - int(floors.sum())]] += 1
-    return steps
-
-
-def _predict_batch(
-    model: Any, known: Mapping[Any, int], together: bool, cpu_seconds: float | None, units: list[Any]
-) -> list[bytes | Lost]:
-    with one_thread_each():
-        return in_children(partial(_predict, model, known), units, together=together, cpu_seconds=cpu_seconds)
-
-
-def _predict(model: Any, known: Mapping[Any, int], X: Any) -> bytes:
-    if X is None:  # the question whether the model travels at all
-        return b""
-    seed_global_generators(0)
-    labels = np.asarray(model.predict(X)).reshape(-1).tolist()
-    return np.array([known.get(label, ABSTAINED) for label in labels], dtype=np.int64).tobytes()
-
-
-def _codes_of_labels(model: Any, classes: Sequence[Any]) -> dict[Any, int]:
-    if not hasattr(model, "predict"):
-        raise InvalidParameter(f"model must have predict(X), got {type(model).__name__}")
-    known = {label: code for code, label in enumerate(classes)}
-    theirs = getattr(model, "classes_", None)
-    if theirs is not None and not all(label in known for label in np.asarray(theirs).tolist()):
-        raise InvalidParameter(
-            "the model predicts labels outside the declared classes; give the classes it was fitted for"
-        )
-    return known
-
-
-def _over_classes(cells: IntArray, n_classes: int) -> IntArray:
-    over: IntArray = cells.reshape(n_classes, 2).sum(axis=0)
-    return over

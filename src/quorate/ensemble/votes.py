@@ -134,7 +134,7 @@ def _count_block(
             if not open_rows[number].size:
                 continue
             with blas().limit(limits=1):  # as in a worker, so that rounding is the same
-                codes = _asked_here(X, n_classes, voter) if cpu_seconds is None else None
+                codes = _votes_here(X, n_classes, voter) if cpu_seconds is None else None
             if codes is None:
                 numbers.append(number)
             else:
@@ -147,7 +147,7 @@ def _count_block(
         elif isinstance(voter, ChatVoter):  # it only asks, and waits: no process of its own is needed for that
             group.add(votes_of_prompt(voter, X, n_classes))
         elif cpu_seconds is None and _is_single_tree(voter):
-            codes = _asked_here(X, n_classes, voter)
+            codes = _votes_here(X, n_classes, voter)
             if codes is None:
                 numbers.append(number)
             else:
@@ -253,7 +253,7 @@ def _is_single_tree(voter: Voter) -> bool:
     return type(voter.estimator) in (trees.DecisionTreeClassifier, trees.ExtraTreeClassifier)
 
 
-def _asked_here(X: Any, n_classes: int, voter: Voter) -> Any | None:
+def _votes_here(X: Any, n_classes: int, voter: Voter) -> Any | None:
     """Return the votes of scikit-learn's own tree or linear model; None where memory ends, for a process to try.
 
     The wait for a worker, which others do not cause, would tell whoever asks that a teacher was alone with its classes,
@@ -395,11 +395,11 @@ def _score(X: Any, n_queries: int, voter: ClassifierVoter) -> bytes:
         return np.full(n_queries, np.nan).tobytes()
     place = int(np.flatnonzero(voter.codes == SCORED_CLASS)[0])
 
-    def told(rows: Any) -> Any:
+    def scores_of(rows: Any) -> Any:
         shares = np.asarray(voter.estimator.predict_proba(rows), dtype=np.float64)
         if shares.shape != (n_rows(rows), len(voter.codes)):
             raise ValueError  # as other failures; nobody is told of it
         return shares[:, place]
 
-    scores = by_halves(told, X, lambda n: np.full(n, np.nan))
+    scores = by_halves(scores_of, X, lambda n: np.full(n, np.nan))
     return bytes(np.where(np.isfinite(scores), np.clip(scores, 0.0, 1.0), np.nan).tobytes())

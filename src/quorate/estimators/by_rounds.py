@@ -196,7 +196,7 @@ class LearnsByRounds(ShownEstimator):
             started=datetime.now(UTC).isoformat(timespec="seconds"),
         )
 
-    def _seen(self, X: Any) -> Any:
+    def _model_rows(self, X: Any) -> Any:
         """Return rows as the model sees them: dates as numbers, and no text missing."""
         self._fitted()
         if self._declared is not None:

@@ -88,7 +88,7 @@ def check(
     >>> import numpy as np
     >>> from quorate import PrivateClassifier, PublicPool, check
     >>> rng = np.random.default_rng(0)
-    >>> X, pool = rng.normal(size=(3_000, 5)), rng.normal(size=(500, 5))
+    >>> X, pool = rng.normal(size=(3_000, 5)), rng.normal(size=(200, 5))
     >>> clf = PrivateClassifier(classes=[False, True], epsilon=1.0, delta=1e-5, n_records=3_000)
     >>> found = check(clf, X, X[:, 0] > 0, public=PublicPool(pool))
     >>> found.found["method"], found.sound

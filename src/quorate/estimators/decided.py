@@ -203,7 +203,7 @@ class Decided(Scored):
         require_temperature(model, len(y), name="calibrate(X, y)")
         codes = self._public_codes(X, y, "calibration")
         if codes is not None:
-            at_temperature, calibration = calibrated(model, self._seen(X), codes, self.classes_.tolist())
+            at_temperature, calibration = calibrated(model, self._model_rows(X), codes, self.classes_.tolist())
             self._calibrated = model, calibration
             self._publish(at_temperature)
         return self
@@ -240,7 +240,7 @@ class Decided(Scored):
         """Put a model in the place of the published one."""
 
     @abstractmethod
-    def _seen(self, X: Any) -> Any:
+    def _model_rows(self, X: Any) -> Any:
         """Return public rows as the model takes them."""
 
     @abstractmethod
@@ -281,13 +281,13 @@ class Decided(Scored):
             moved=decides_from(self._deciding()),
         )
 
-    def _told(self, made: Facts) -> Facts:
+    def _with_decision(self, facts: Facts) -> Facts:
         """Return facts with the threshold and calibration of the model, and with the columns that it looks at."""
         model, pool = self._published()
         if self._looked is None or self._looked[0] is not model:
             self._looked = model, most_important(model, pool)
         calibration = None if self._calibrated is None else self._calibrated[1]
-        return with_importances(with_calibration(with_decision(made, self._deciding()), calibration), self._looked[1])
+        return with_importances(with_calibration(with_decision(facts, self._deciding()), calibration), self._looked[1])
 
     def _limits(self) -> Limits:
         self._published()

@@ -98,7 +98,7 @@ class EitherMethod(VotedClassifier):
         rounds._called = type(self).__name__
         return rounds
 
-    def _taken(self, method: ChosenMethod, rounds: PrivateLogisticRegression | None = None) -> Self:
+    def _keep(self, method: ChosenMethod, rounds: PrivateLogisticRegression | None = None) -> Self:
         """Keep what a fit was made by, and of the direct method what it made."""
         if rounds is not None:
             self._forget()
@@ -189,11 +189,11 @@ class EitherMethod(VotedClassifier):
         """
         if self._rounds is None:
             return super().calibrate(X, y)
-        return self._taken(self.method_, self._as_now(self._rounds).calibrate(X, y))
+        return self._keep(self.method_, self._as_now(self._rounds).calibrate(X, y))
 
-    def _seen(self, X: Any) -> Any:
+    def _model_rows(self, X: Any) -> Any:
         self._student()
-        return super()._seen(X) if self._rounds is None else self._rounds._seen(X)
+        return super()._model_rows(X) if self._rounds is None else self._rounds._model_rows(X)
 
     def _published(self) -> tuple[Any, Any]:
         return super()._published() if self._rounds is None else self._rounds._published()

@@ -86,6 +86,7 @@ class FinishedRun(Scored, ShownEstimator):
     `feature_names_in_`: as the student tells them, where it does.
     """
 
+    _opened: Any  # the run with its private rows, once teachers were asked
     _reader: TableReader | None
     _calibrates = "name a table of them as [data] calibration in quorate.toml, and quorate run again, which is free"
 
@@ -138,9 +139,9 @@ class FinishedRun(Scored, ShownEstimator):
             raise PreconditionFailed(f"{self.path} has no teachers to ask, since {why}. predict() is free")
         from quorate.folder import methods
 
-        if self._asked is None:
-            self._asked = methods.read_run(self._root)
-        self.asked_ = methods.ask(self._asked, X, tell=_warn_of_unread)
+        if self._opened is None:
+            self._opened = methods.read_run(self._root)
+        self.asked_ = methods.ask(self._opened, X, tell=_warn_of_unread)
         self._show(read_facts(self._root))
         return list(self.asked_.answers)
 
@@ -159,7 +160,7 @@ class FinishedRun(Scored, ShownEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave the private rows behind, which the teachers were asked with; a copy reads them again."""
-        return {**super().__getstate__(), **({"_asked": None} if hasattr(self, "_asked") else {})}
+        return {**super().__getstate__(), **({"_opened": None} if hasattr(self, "_opened") else {})}
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -253,15 +254,15 @@ class FinishedRun(Scored, ShownEstimator):
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.student_, name):
                 setattr(self, name, getattr(self.student_, name))
-        self._asked: Any = None
+        self._opened = None
         self._reader = None
         self._show(facts)
 
-    def _show(self, found: Facts) -> None:
-        self._facts = found
-        self.guarantee_: Guarantee = found.guarantee
+    def _show(self, facts: Facts) -> None:
+        self._facts = facts
+        self.guarantee_: Guarantee = facts.guarantee
         kept = str(RunFolder(self._root).ledger) if self._is_run else "with the run, not in what was exported"
-        self._standing = Standing(guarantee=found.guarantee, left=left(found), kept=kept)
+        self._standing = Standing(guarantee=facts.guarantee, left=left(facts), kept=kept)
 
 
 def _warn_of_unread(words: str) -> None:

@@ -79,7 +79,7 @@ def fit_rounds(task: DirectTask, given: GivenLedger, *, metadata: RunMetadata, v
     """
     guard = RollbackGuard()
     with session(given, budget=_budget(task), guard=guard, seeded=task.noise.seeded) as ledger:
-        return _went(task, ledger, guard, metadata=metadata, verbose=verbose)
+        return _go_rounds(task, ledger, guard, metadata=metadata, verbose=verbose)
 
 
 def resume_rounds(task: DirectTask, given: GivenLedger, *, metadata: RunMetadata, verbose: bool) -> FittedRounds:
@@ -94,10 +94,10 @@ def resume_rounds(task: DirectTask, given: GivenLedger, *, metadata: RunMetadata
         refuse_other_ledger(ledger, task.fingerprint)
         if task.charge_on(ledger).find(ledger) is None:
             raise PreconditionFailed(NO_SUCH_FIT)
-        return _went(task, ledger, guard, metadata=metadata, verbose=verbose)
+        return _go_rounds(task, ledger, guard, metadata=metadata, verbose=verbose)
 
 
-def _went(
+def _go_rounds(
     task: DirectTask, ledger: Ledger, guard: RollbackGuard, *, metadata: RunMetadata, verbose: bool
 ) -> FittedRounds:
     key = task.charge_on(ledger).key

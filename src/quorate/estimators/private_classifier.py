@@ -184,7 +184,7 @@ class PrivateClassifier(EitherMethod):
     >>> from quorate import PrivateClassifier, PublicPool
     >>> X, y = make_classification(6_000, n_features=8, random_state=0)
     >>> clf = PrivateClassifier(classes=[0, 1], epsilon=2.0, delta=1e-5, n_records=5_000)
-    >>> clf.fit(X[:5_000], y[:5_000], public=PublicPool(X[5_000:5_500])).score(X[5_500:], y[5_500:]) > 0.7
+    >>> clf.fit(X[:5_000], y[:5_000], public=PublicPool(X[5_000:5_200])).score(X[5_200:], y[5_200:]) > 0.7
     True
     >>> clf.method_
     direct: where a record is one row it was ahead of votes on most tables measured
@@ -301,7 +301,7 @@ class PrivateClassifier(EitherMethod):
                 rounds.fit(X, y, public=public, groups=groups, schema=schema)
             except BudgetExhausted as refusal:
                 raise self._of_begun_votes(refusal) from None
-            return self._taken(method, rounds)
+            return self._keep(method, rounds)
         metadata, nonce = self._metadata("fit"), secrets.token_hex(16)
         task = self._task(X, y, public=public, groups=groups, schema=schema, nonce=nonce)
         warn_of(task.recipe.cautions)
@@ -309,7 +309,7 @@ class PrivateClassifier(EitherMethod):
         kept = fit_run(task, self.ledger, nonce=nonce, of=by_fit(task), metadata=metadata, verbose=verbose)
         self._forget()
         self._take(kept)
-        return self._taken(method)
+        return self._keep(method)
 
     @tables_by_name
     def resume(
@@ -338,13 +338,13 @@ class PrivateClassifier(EitherMethod):
         refuse_lost_ledger(self.ledger)
         method = self._begun(self._chosen(grouped=groups is not None))
         if method == "direct":
-            return self._taken(method, self._direct().resume(X, y, public=public, groups=groups, schema=schema))
+            return self._keep(method, self._direct().resume(X, y, public=public, groups=groups, schema=schema))
         verbose, metadata = wanted(self.verbose), self._metadata("resume")
         task = self._task(X, y, public=public, groups=groups, schema=schema, begin=False, try_models=False)
         kept = resume_run(task, self.ledger, of=by_fit(task), metadata=metadata, verbose=verbose)
         self._forget()
         self._take(kept)
-        return self._taken(method)
+        return self._keep(method)
 
     def _task(
         self,

@@ -140,7 +140,7 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
     >>> from quorate import PrivateLogisticRegression, PublicPool
     >>> X, y = make_classification(6_000, n_features=8, random_state=0)
     >>> clf = PrivateLogisticRegression(classes=[0, 1], epsilon=1.0, delta=1e-5, n_records=5_000)
-    >>> clf.fit(X[:5_000], y[:5_000], public=PublicPool(X[5_000:5_500])).score(X[5_500:], y[5_500:]) > 0.8
+    >>> clf.fit(X[:5_000], y[:5_000], public=PublicPool(X[5_000:5_200])).score(X[5_200:], y[5_200:]) > 0.8
     True
     """
 
@@ -237,17 +237,17 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
     def predict(self, X: Any) -> NDArray[Any]:
         """Return ``(n_points,)`` classes, free for ever."""
         self._fitted()
-        return np.asarray(self._deciding().predict(self._seen(X)))
+        return np.asarray(self._deciding().predict(self._model_rows(X)))
 
     @own_switches()
     def predict_proba(self, X: Any) -> FloatArray:
         """Return ``(n_points, n_classes)`` probabilities, in the order of the declared classes."""
-        return np.asarray(self._fitted().predict_proba(self._seen(X)))
+        return np.asarray(self._fitted().predict_proba(self._model_rows(X)))
 
     @own_switches()
     def decision_function(self, X: Any) -> FloatArray:
         """Return scores: ``(n_points,)`` for two classes, else ``(n_points, n_classes)``."""
-        return np.asarray(self._fitted().decision_function(self._seen(X)))
+        return np.asarray(self._fitted().decision_function(self._model_rows(X)))
 
     @own_switches()
     def facts(self, *, evaluation: tuple[Any, Any] | None = None, scoring: str | None = None) -> Facts:
@@ -269,7 +269,7 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
             X, y = rows_and_labels(evaluation)
             if (codes := self._public_codes(X, y, "evaluation")) is not None:
                 utility = Utility(student=self._scored(X, codes, scoring))
-        return self._told(self._kept.facts(self.ledger, utility))
+        return self._with_decision(self._kept.facts(self.ledger, utility))
 
     def _published_model(self) -> Any:
         return self._deciding()
@@ -294,7 +294,7 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
         how |= {"public": public, "feature_map": self.feature_map, "shares": self._class_shares(task.classes)}
         return check_of_rounds(task, self.ledger, look=look_at_rounds(task, y, ids) if look else NO_LOOK, **how)
 
-    _seen = LearnsByRounds._seen
+    _model_rows = LearnsByRounds._model_rows
 
     def _publish(self, model: Any) -> None:
         self.model_, self.coef_, self.intercept_ = model, model[-1].coef_, model[-1].intercept_

@@ -105,7 +105,7 @@ class ShownEstimator(BaseEstimator):
     def _card(self) -> str:
         """Return the card as HTML."""
         standing = getattr(self, "_standing", None)
-        rows = self._asked() if standing is None else _told(standing)
+        rows = self._price_rows() if standing is None else _standing_rows(standing)
         if standing is not None and (method := getattr(self, "method_", None)) is not None:
             rows = [("method", method.in_words), *rows]
         table = element(
@@ -121,13 +121,13 @@ class ShownEstimator(BaseEstimator):
         arguments = element("pre", BaseEstimator.__repr__(self), style=_PLAIN)
         return element("div", head, state, table, _folded("arguments", arguments), style=_BOX)
 
-    def _asked(self) -> list[tuple[str, str]]:
+    def _price_rows(self) -> list[tuple[str, str]]:
         """What a fit would cost."""
         epsilon, delta = (getattr(self, name, None) for name in ("epsilon", "delta"))
         return [("a fit may cost", f"ε = {epsilon}, δ = {delta}"), ("spent", "nothing by this estimator")]
 
 
-def _told(standing: Standing) -> list[tuple[str, str]]:
+def _standing_rows(standing: Standing) -> list[tuple[str, str]]:
     rows = [("guarantee", standing.promised), ("left", standing.left), ("ledger", standing.kept)]
     return [*rows, *(("caveat", caveat) for caveat in standing.guarantee.caveats)]
 

@@ -200,7 +200,7 @@ class SubsampleAggregate(ShownEstimator):
                 ledger,
                 mechanism.event,
                 delta=fit.charge.delta,
-                mechanism=f"exact plurality values of {self._told(mechanism)}",
+                mechanism=f"exact plurality values of {self._release_words(mechanism)}",
                 seeded=fit.noise.seeded,
             )
             standing = kept.standing(ledger, reservation, promised)
@@ -365,7 +365,7 @@ class SubsampleAggregate(ShownEstimator):
             noise=noise,
         )
 
-    def _told(self, mechanism: StableSparseVector) -> str:
+    def _release_words(self, mechanism: StableSparseVector) -> str:
         return (
             f"at most {mechanism.n_queries:,} functions on {self.n_shards:,} shards, at most {mechanism.cutoff:,} of "
             f"them declined: StableSparseVector, {mechanism.calibration} calibration"
@@ -377,7 +377,7 @@ class SubsampleAggregate(ShownEstimator):
         fit = self._checked(X, y, groups=groups, begin=False)
         check_affordable(self.ledger, lambda _: fit.charge, budget=fit.budget, fingerprint=fit.fingerprint)
         return check_of_shards(
-            fit, n_shards=self.n_shards, partition=self.partition, released=self._told(fit.mechanism)
+            fit, n_shards=self.n_shards, partition=self.partition, released=self._release_words(fit.mechanism)
         )
 
     def _checked_shards(self, mechanism: StableSparseVector) -> int:

@@ -53,12 +53,12 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
     def predict(self, X: Any) -> NDArray[Any]:
         """Classify by the student: free for ever. Returns ``(n_points,)`` classes."""
         self._student()
-        return np.asarray(self._deciding().predict(self._seen(X)))
+        return np.asarray(self._deciding().predict(self._model_rows(X)))
 
     @own_switches()
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the student's ``(n_points, n_classes)`` probabilities, in the order of the declared classes."""
-        return class_probabilities(self._student(), self._seen(X), self.classes_.tolist())
+        return class_probabilities(self._student(), self._model_rows(X), self.classes_.tolist())
 
     @own_switches()
     def ask(self, X: Any) -> list[Any]:
@@ -105,7 +105,7 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
         if evaluation is not None:
             X, y = rows_and_labels(evaluation)
             utility = Utility(student=self._scored(X, self._public_codes(X, y, "evaluation"), scoring))
-        return self._told(self._kept.facts(self.ledger, utility))
+        return self._with_decision(self._kept.facts(self.ledger, utility))
 
     @own_switches()
     def export(self, path: str | Path) -> Path:
@@ -143,7 +143,7 @@ class VotedClassifier(Reporting, Decided, ShownEstimator):
         self._student()
         return self._kept.labelled(X, y, name)
 
-    def _seen(self, X: Any) -> Any:
+    def _model_rows(self, X: Any) -> Any:
         """Return public rows as the student sees them."""
         self._student()
         return self._kept.seen(X)

@@ -169,17 +169,17 @@ def _looked(look: Callable[[Mapping[str, bytes]], Finding], files: Mapping[str, 
         return failed(f"The check broke off at what it read ({type(error).__name__}).")
 
 
-def _digest(told: str | None, expected: str | None) -> Finding:
+def _digest(digest: str | None, expected: str | None) -> Finding:
     if expected is None:
         return not_run(
             "Somebody who changes the package and its manifest together is seen by this sum alone.",
             "Ask the owner for the sum that quorate export printed, and give it with --digest.",
         )
-    if told == expected.strip().lower():
+    if digest == expected.strip().lower():
         return passed("It is the same sum, which stands for every byte of the package.")
     return failed("It is another sum.", "Do not accept the package; ask its owner for the one that was meant.")
 
 
-def _check(code: str, question: str, found: Finding, look: Callable[..., Any]) -> Finding:
-    ran = name_of(look) if found.outcome in (Outcome.PASSED, Outcome.FAILED) else None
-    return replace(found, code=code, words=question, ran=ran)
+def _check(code: str, question: str, answer: Finding, look: Callable[..., Any]) -> Finding:
+    ran = name_of(look) if answer.outcome in (Outcome.PASSED, Outcome.FAILED) else None
+    return replace(answer, code=code, words=question, ran=ran)

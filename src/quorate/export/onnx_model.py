@@ -179,17 +179,17 @@ def _converted(student: Any, public: Rows, inputs: dict[str, str]) -> bytes:
     raise _refused(student, f"{_reason(why)}") from why
 
 
-def _name_inputs(made: Any, inputs: dict[str, str]) -> None:
+def _name_inputs(model: Any, inputs: dict[str, str]) -> None:
     """Give the inputs the names of the columns, of which skl2onnx keeps letters, digits and underscores alone.
 
     It keeps their order. Were it not so, the comparison with the student would find it.
     """
-    declared = {entry.name for entry in made.graph.input}
-    used_names = {name for node in made.graph.node for name in (*node.input, *node.output)} - declared
-    for entry, name in zip(list(made.graph.input), inputs, strict=True):
+    declared = {entry.name for entry in model.graph.input}
+    used_names = {name for node in model.graph.node for name in (*node.input, *node.output)} - declared
+    for entry, name in zip(list(model.graph.input), inputs, strict=True):
         if name in used_names:
             raise ValueError(f"a column cannot be called {name!r}, which is a name inside the file")
-        for node in made.graph.node:
+        for node in model.graph.node:
             for place, used in enumerate(node.input):
                 if used == entry.name:
                     node.input[place] = name

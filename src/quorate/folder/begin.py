@@ -79,7 +79,7 @@ class Begun:
         dialect = (
             dialect_of_first_line(private)
             if public is None
-            else dialect_of_public(_there("public", str(public))).dialect
+            else dialect_of_public(_table_path("public", str(public))).dialect
         )
         if not has_named_columns(private, dialect):
             raise InvalidParameter(
@@ -97,8 +97,8 @@ class Begun:
         Raises InvalidParameter, DataRefused, PreconditionFailed if it is none, in one line.
         """
         read: dict[str, Callable[[str], Any]] = {
-            "public": lambda text: _there("public", text),
-            "evaluation": lambda text: _there("evaluation", text),
+            "public": lambda text: _table_path("public", text),
+            "evaluation": lambda text: _table_path("evaluation", text),
             "label": self._column,
             "unit": self._column,
             "classes": lambda text: classes_of(text.split(",")),
@@ -307,7 +307,7 @@ def _refuse_database(key: str, path: Path) -> None:
     )
 
 
-def _there(key: str, text: str) -> Path:
+def _table_path(key: str, text: str) -> Path:
     _refuse_database(key, Path(text))
     return Path(place_of(text))
 

@@ -163,7 +163,7 @@ def _charge(
             {
                 "votes": data,
                 "order": _order(votes.counts.reveal(), key),  # the fingerprint does not see it, and labels go by it
-                "mechanism": _told(mechanism, sanitiser),
+                "mechanism": _text_in_key(mechanism, sanitiser),
                 "event": event.to_json(),
                 "delta": delta,
             },
@@ -174,7 +174,7 @@ def _charge(
     )
 
 
-def _told(mechanism: Mechanism, sanitiser: DataDependentRelease | None) -> str:
+def _text_in_key(mechanism: Mechanism, sanitiser: DataDependentRelease | None) -> str:
     """Both with all their fields, as version 0.1 wrote them: keys of its charges are found again."""
     return f"({described_mechanism(mechanism)}, {sanitiser!r})".replace("DataDependentRelease(", "Sanitiser(")
 

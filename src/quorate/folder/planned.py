@@ -173,12 +173,12 @@ def settings_to_run(root: Path, *, before: Callable[[str], None] | None = None) 
     return settings_from(document, folder=root, choice=choice)
 
 
-def choice_of(made: Plan) -> Choice:
+def choice_of(plan_: Plan) -> Choice:
     """Return a plan's first row as what a run is to do.
 
     Raises InvalidParameter if nothing in the plan can answer.
     """
-    row = made.first
+    row = plan_.first
     if row.cannot or row.way == "few labels":
         raise InvalidParameter(
             '[method] by = "auto" found nothing that can answer with this budget and so few private rows: quorate plan '
@@ -270,17 +270,17 @@ def _public(settings: Settings) -> PublicPool:
     return pool_of(data, read_pool(data))
 
 
-def recommended(root: Path, made: Plan) -> str:
+def recommended(root: Path, plan_: Plan) -> str:
     """Return what a plan comes to in one sentence: whether to run, by which method, and the line that takes it.
 
-    `root`: the run's folder. `made`: its plan.
+    `root`: the run's folder. `plan_`: its plan.
     """
-    first, run = made.first, f"quorate run {for_shell(root)}"
+    first, run = plan_.first, f"quorate run {for_shell(root)}"
     if first.cannot or first.way not in _WAYS:
         return "Recommended: no run by this budget, since no row of votes or of the direct method can answer."
-    if made.gains_nothing:
+    if plan_.gains_nothing:
         return (
-            f"Recommended: no run by this budget; by {SCORE_WORDS[made.scoring]} no row is expected to be better than "
+            f"Recommended: no run by this budget; by {SCORE_WORDS[plan_.scoring]} no row is expected to be better than "
             "always saying the commonest class."
         )
     way = _WAYS[first.way]

@@ -347,7 +347,7 @@ def _another(run: PreparedRun, refusal: BudgetExhausted) -> str:
 def publish_run(
     folder: RunFolder,
     model: Any,
-    made: Facts,
+    facts: Facts,
     more: Mapping[str, str | bytes],
     *,
     pool: Any,
@@ -360,7 +360,7 @@ def publish_run(
 
     `folder`: the run's folder.
     `model`: the student.
-    `made`: what the report says.
+    `facts`: what the report says.
     `more`: files of the method, by their names.
     `pool`: the public rows as the student takes them, or None.
     `rows`: what the student takes.
@@ -369,11 +369,11 @@ def publish_run(
     Returns: as they were published: with the types that must be trusted to open the student.
     """
     student = student_bytes(model)
-    made = with_importances(with_decision(made, model), most_important(model, pool))
-    made = replace(made, student_file=replace(rows, trusted=tuple(untrusted_types(student))))
-    files = {**{name: _as_bytes(content) for name, content in more.items()}, **_told(made, folder)}
+    facts = with_importances(with_decision(facts, model), most_important(model, pool))
+    facts = replace(facts, student_file=replace(rows, trusted=tuple(untrusted_types(student))))
+    files = {**{name: _as_bytes(content) for name, content in more.items()}, **_reports(facts, folder)}
     publish_files(folder, with_student(folder, files, student, seeded=seeded), anew=True)
-    return made
+    return facts
 
 
 def _as_bytes(content: str | bytes) -> bytes:
@@ -390,34 +390,34 @@ def with_student(folder: RunFolder, files: Mapping[str, bytes], student: bytes, 
     return {**files, STUDENT: student}
 
 
-def publish_facts(folder: RunFolder, made: Facts) -> None:
+def publish_facts(folder: RunFolder, facts: Facts) -> None:
     """Write all that is told of a finished run again; its student, labels and audit stay as they are."""
-    publish_files(folder, _told(made, folder))
+    publish_files(folder, _reports(facts, folder))
 
 
-def write_draft(folder: RunFolder, made: Facts, model: Any | None = None) -> None:
+def write_draft(folder: RunFolder, facts: Facts, model: Any | None = None) -> None:
     """Write what can be said before the charge to both sides of the folder, and take it away again.
 
     What no file takes (a sign that is no text, a full disk, a folder of somebody else's) is refused for nothing.
 
-    `folder`: the run's folder. `made`: a draft of them. `model`: what is to be published, where its form is known.
+    `folder`: the run's folder. `facts`: a draft of them. `model`: what is to be published, where its form is known.
     """
-    content = b"".join([*_told(made, folder).values(), b"" if model is None else student_bytes(model)])
+    content = b"".join([*_reports(facts, folder).values(), b"" if model is None else student_bytes(model)])
     for side, mode in ((folder.private, 0o600), (folder.public, 0o644)):
         write_beside(side / "draft", content, mode=mode).unlink()
 
 
-def _told(made: Facts, folder: RunFolder) -> dict[str, bytes]:
+def _reports(facts: Facts, folder: RunFolder) -> dict[str, bytes]:
     """Return what tells of a run, the report in English and in each language that it lies there in."""
     return {
-        "guarantee.json": (made.guarantee.to_json() + "\n").encode(),
-        "model_card.md": model_card(made).encode(),
+        "guarantee.json": (facts.guarantee.to_json() + "\n").encode(),
+        "model_card.md": model_card(facts).encode(),
         **{
-            name: render_html(made, language=language).encode()
+            name: render_html(facts, language=language).encode()
             for language, name in REPORT_FILES.items()
             if language == "en" or os.path.lexists(folder.public / name)
         },
-        FACTS: render_json(made).encode(),
+        FACTS: render_json(facts).encode(),
     }
 
 

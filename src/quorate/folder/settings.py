@@ -139,7 +139,7 @@ def read_settings(path: Path) -> Settings:
     except tomllib.TOMLDecodeError as error:
         raise PreconditionFailed(f"{path} is not valid TOML: {error}{_what_to_write(text, error)}") from None
     _check_sections(document, path.parent)
-    begun = choice_of_begun(document, path.parent, asks_for_votes=bool(_given_for_votes(document)))
+    begun = choice_of_begun(document, path.parent, asks_for_votes=bool(_keys_of_votes(document)))
     return settings_from(document, folder=path.parent, choice=begun)
 
 
@@ -269,7 +269,7 @@ def method_by_rule(document: Mapping[str, Any], *, n_labelled: int | None = None
         n_labelled = 0
     method = document.get("method", {})
     return choose_method(
-        of_votes=_given_for_votes(document),
+        of_votes=_keys_of_votes(document),
         of_direct=[f"[method] {key}" for key in _OF_DIRECT if key in method],
         n_labelled=n_labelled,
         grouped=unit is not None,
@@ -340,7 +340,7 @@ def _changed_for_teachers(document: Mapping[str, Any]) -> list[str]:
     return [*others, *(f"[run] {key}" for key in _RUN_OF_TEACHERS if key in document.get("run", {}))]
 
 
-def _given_for_votes(document: Mapping[str, Any]) -> list[str]:
+def _keys_of_votes(document: Mapping[str, Any]) -> list[str]:
     """Name what asks for votes of teachers by being given; how many processes or how much memory does not."""
     return [f"[{section}] {key}" for section, key in _not_as_written(document)]
 

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from quorate.labelling.evaluation import NoisyScore, noisy_evaluation, read_score
     from quorate.labelling.online import OnlineAnswers
     from quorate.labelling.passive import label, stored_labels
+    from quorate.labelling.private_sets import PrivateLimit, private_limit, private_slack
     from quorate.labelling.questions import ClientAnswer, ClientRequest, Memo, distinct
     from quorate.labelling.release_log import Released
     from quorate.labelling.tuning import Candidate, Chosen, choose_model, choose_teachers
@@ -71,6 +72,9 @@ __all__ = [
     "noisy_evaluation",
     "read_score",
     "NoisyScore",
+    "private_limit",
+    "private_slack",
+    "PrivateLimit",
     "choose_teachers",
     "choose_model",
     "Candidate",

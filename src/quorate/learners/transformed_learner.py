@@ -120,11 +120,11 @@ class TransformedLearner(PrivateLearner, metaclass=ABCMeta):
         wanted = {"epsilon": epsilon, "delta": delta, **at}
         alone = without_ledger(self.base).set_params(**{name: wanted[name] for name in wanted if name in known})
         try:
-            return self._asked_alone(cast("PrivateLearner", alone))
+            return self._rows_alone(cast("PrivateLearner", alone))
         except QuorateError:  # no number of rows is known, or it is not to be had without δ
             return None
 
-    def _asked_alone(self, alone: PrivateLearner) -> RowsNeeded:
+    def _rows_alone(self, alone: PrivateLearner) -> RowsNeeded:
         return alone.rows_needed()
 
     def _asks_for_more_than(self, n_labels: int, epsilon: float, delta: float) -> bool:

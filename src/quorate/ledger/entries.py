@@ -60,8 +60,8 @@ class Part:
 
 
 @lru_cache(maxsize=4096)  # asked for by each rule that a request meets on its way
-def _body_hash(reservation: int, told: int | str) -> str:
-    return sha256(canonical(["part", reservation, told]).encode()).hexdigest()
+def _body_hash(reservation: int, content: int | str) -> str:
+    return sha256(canonical(["part", reservation, content]).encode()).hexdigest()
 
 
 def parts(name: str, value: object) -> tuple[Part, ...]:

@@ -136,14 +136,14 @@ def check_prices(state: LedgerState) -> None:
             )
 
 
-def costs_more(event: Json, told: BudgetUnits, *, composition: Composition) -> bool:
+def costs_more(event: Json, charged: BudgetUnits, *, composition: Composition) -> bool:
     """Whether an event costs more than what was written beside it, priced again.
 
     One unit is forgiven, by which mathematics libraries may differ.
     """
-    delta = float_up(told.delta_e18, DELTA_DIGITS)
+    delta = float_up(charged.delta_e18, DELTA_DIGITS)
     again = price(accounting.from_json(event.text), composition=composition, delta=delta)
-    return again.epsilon_e9 > told.epsilon_e9 + 1 or again.rho_e9 > told.rho_e9 + 1
+    return again.epsilon_e9 > charged.epsilon_e9 + 1 or again.rho_e9 > charged.rho_e9 + 1
 
 
 def _finite(value: float, advice: str) -> float:

@@ -254,8 +254,8 @@ def _check_parts(drawn: Drawn) -> None:
         raise InvalidParameter("the parts of a block must have as many answers together as the block")
 
 
-def _check_quota_set(state: LedgerState, given: QuotaSet) -> None:
-    if given.quota == state.quotas.get(given.client):
+def _check_quota_set(state: LedgerState, entry: QuotaSet) -> None:
+    if entry.quota == state.quotas.get(entry.client):
         raise PreconditionFailed("the client has this quota already, or none to take away; nothing needs to be said")
 
 

@@ -17,6 +17,7 @@ registered nowhere, which is how it is known.
 :class:`DistanceToInstability`  the exact plurality class where it is stable, else ⊥         a price a query
 :class:`Exponential`            one of finitely many candidates, by score                    a price a query
 :class:`PermuteAndFlip`         the same, never worse                                        a price a query
+:class:`PrivateQuantile`        the place that a share of units is at or below               a price a release
 :class:`PrivatePrediction`      one label from hypotheses on disjoint parts                  a price a query
 :class:`StableSparseVector`     exact plurality classes, until T queries were not stable     one for a run
 :class:`SoftLabel`              scores in [0, 1] that most teachers give                     one for a run
@@ -59,6 +60,7 @@ from quorate.mechanisms.own import (
     own_statement,
     owners_code,
 )
+from quorate.mechanisms.quantile import PrivateQuantile
 from quorate.mechanisms.soft_label import SoftLabel
 from quorate.mechanisms.sparse_vector import DistanceToInstability, SparseVectorState, StableSparseVector
 
@@ -86,6 +88,7 @@ __all__ = [
     "SoftLabel",
     "Exponential",
     "PermuteAndFlip",
+    "PrivateQuantile",
     "PrivatePrediction",
     "REGISTERED",
     "for_runs",

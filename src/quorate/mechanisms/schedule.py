@@ -154,11 +154,11 @@ def _calibrated(
     """Calibrate, once for the same public facts: that takes longer than a small fit, which does it for six budgets."""
     settings = dict(zip(fields, values, strict=True))
 
-    def made(epsilon: float) -> Mechanism:
+    def mechanism_at(epsilon: float) -> Mechanism:
         return kind.calibrated(settings, Schedule(answers=answers, epsilon=epsilon, delta=delta))
 
     if beside is None:
-        return made(epsilon)
+        return mechanism_at(epsilon)
 
     def cost(mechanism: Mechanism) -> float:
         return price(Composed((beside, mechanism.schedule(answers))), delta) / epsilon
@@ -168,7 +168,7 @@ def _calibrated(
     close = _CLOSE / max(1.0, epsilon)
     best, enough, too_much = None, (0.0, 0.0), (epsilon, 0.0)  # shares of ε, with the price of the whole
     for _ in range(_STEPS):
-        mechanism = made(share)
+        mechanism = mechanism_at(share)
         ratio = cost(mechanism)
         if ratio <= 1:
             best, enough = mechanism, (share, ratio)

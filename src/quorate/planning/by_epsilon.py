@@ -98,7 +98,7 @@ def _at(facts: PublicFacts, epsilon: float, first: PlanRow, expect: Expectation)
     return row
 
 
-def rising(told: Sequence[AtEpsilon], own: float, expected: Expected | None) -> tuple[AtEpsilon, ...]:
+def rising(ways: Sequence[AtEpsilon], own: float, expected: Expected | None) -> tuple[AtEpsilon, ...]:
     """Return what is told with accuracies that do not fall as ε rises, since less noise is no worse.
 
     What is expected at the plan's own ε stands; a budget above it that is expected below it, or below another that is
@@ -114,8 +114,8 @@ def rising(told: Sequence[AtEpsilon], own: float, expected: Expected | None) -> 
     [0.72, 0.73, 0.73, 0.76, 0.76]
     """
     if expected is None:
-        return tuple(told)
-    above, below = list(told), list(told)
+        return tuple(ways)
+    above, below = list(ways), list(ways)
     best, worst = expected, expected
     for number, at in enumerate(above):
         if at.epsilon > own and at.expected is not None:

@@ -57,12 +57,12 @@ def plan_page(plan: Plan, *, paid: str = "") -> str:
             class_="top",
         ),
         element("main", *(section(key, heading, *children) for key, heading, children in parts)),
-        element("footer", element("p", _made_of(paid))),
+        element("footer", element("p", _sources(paid))),
     )
     return document("quorate: what the budget would buy", STYLE, body)
 
 
-def _made_of(paid: str) -> str:
+def _sources(paid: str) -> str:
     """What the page rests on; a paid estimate is said to have been paid for."""
     if paid:
         return f"Made of declared facts, public rows and a private estimate, which was charged. {paid}"
@@ -136,10 +136,16 @@ def _range(expected: Expected) -> str:
 
 
 def _chart(
-    title: str, x: Axis, y: Axis, told: str, *, prefix: str, legend: Literal["top right", "bottom right"] = "top right"
+    title: str,
+    x: Axis,
+    y: Axis,
+    description: str,
+    *,
+    prefix: str,
+    legend: Literal["top right", "bottom right"] = "top right",
 ) -> Chart:
     """Return an empty chart of this page, whose letters are the reader's and may be wide."""
-    return Chart(title, x, y, told, legend=legend, letter=8.0, prefix=prefix)
+    return Chart(title, x, y, description, legend=legend, letter=8.0, prefix=prefix)
 
 
 def _ways(plan: Plan) -> Iterator[PlanRow]:

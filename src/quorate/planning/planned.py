@@ -210,7 +210,7 @@ def _as_default_models_see(side: Any, facts: PublicFacts, models: Models) -> tup
 def _rehearsals(
     facts: PublicFacts,
     side: Any,
-    told: Any,
+    classes: Any,
     used: Models,
     curve: LearningCurve | None,
     *,
@@ -220,15 +220,15 @@ def _rehearsals(
 ) -> Any:
     """Rehearse on labelled public rows, or on rules that are as hard as a learning curve says."""
     if curve is None:
-        return rehearsals_of(facts, side, told, used, how=how, **labels)
-    return rehearsals_as_hard(facts, side, told, used, how=how, commonest=commonest, basis=curve.basis)
+        return rehearsals_of(facts, side, classes, used, how=how, **labels)
+    return rehearsals_as_hard(facts, side, classes, used, how=how, commonest=commonest, basis=curve.basis)
 
 
-def _no_gain(made: Plan) -> tuple[str, ...]:
+def _no_gain(plan_: Plan) -> tuple[str, ...]:
     """Say that even the best row is expected to be no better than always saying the commonest class."""
-    if not made.gains_nothing:
+    if not plan_.gains_nothing:
         return ()
-    score = SCORE_WORDS[made.scoring]
+    score = SCORE_WORDS[plan_.scoring]
     return (f"by {score}, no row is expected to be better than always saying the commonest class; nothing is bought",)
 
 
@@ -241,10 +241,10 @@ class PrintedPlan(Plan):
         return render_plan(self)
 
 
-def _printed(made: Plan, basis: Sequence[str], few_rows: Sequence[str], teacher: Any) -> PrintedPlan:
-    values: dict[str, Any] = {field.name: getattr(made, field.name) for field in fields(made)}
-    minded = [f"{row.name}: {row.mind}" for row in made.rows if row.mind]
-    notes = (*made.notes, *basis, *minded, *_no_gain(made), *few_rows, *_note_on_teachers(teacher))
+def _printed(plan_: Plan, basis: Sequence[str], few_rows: Sequence[str], teacher: Any) -> PrintedPlan:
+    values: dict[str, Any] = {field.name: getattr(plan_, field.name) for field in fields(plan_)}
+    minded = [f"{row.name}: {row.mind}" for row in plan_.rows if row.mind]
+    notes = (*plan_.notes, *basis, *minded, *_no_gain(plan_), *few_rows, *_note_on_teachers(teacher))
     return PrintedPlan(**{**values, "notes": notes})
 
 
@@ -306,10 +306,10 @@ def _note_on_teachers(teacher: Any) -> tuple[str, ...]:
     return (f"where no model stands beside a way, teachers are {name_of(teacher_named(teacher))}",)
 
 
-def _compared(rehearsals: Sequence[Rehearsal], asked: Sequence[str] | None) -> Collection[str]:
+def _compared(rehearsals: Sequence[Rehearsal], models: Sequence[str] | None) -> Collection[str]:
     """Return the models of teachers that are rehearsed beside the one that was given."""
     others = rehearsals[0].material.others if rehearsals else {}
-    if asked and not others:
+    if models and not others:
         raise InvalidParameter(
             f"{named('models')} names models to compare on labelled public rows, and none are rehearsed on here; give "
             f"{keyword('evaluation')}, and take {named('rehearse', 'labels')}"

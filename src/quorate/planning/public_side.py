@@ -86,16 +86,16 @@ class PublicSide:
     plain: PublicSide | None = field(default=None, repr=False)
     patches: SharedPatches = field(default_factory=SharedPatches, repr=False)
     _direct: dict[FeatureMapName, PlannedBudgets] = field(default_factory=dict, repr=False)
-    _seen: list[Seen] = field(default_factory=list, repr=False)
+    _cache: list[Seen] = field(default_factory=list, repr=False)
 
     @property
     def seen(self) -> Seen:
         """The pool as each model sees it, looked at once for all rehearsals."""
-        if not self._seen:
+        if not self._cache:
             teacher, student = self.shown(self.pool)
             numbers = student if self.views.numbers == self.views.student else self.views.numbers(self.pool)
-            self._seen.append(Seen(teacher, student, numbers))
-        return self._seen[0]
+            self._cache.append(Seen(teacher, student, numbers))
+        return self._cache[0]
 
     def shown(self, rows: Rows) -> tuple[Any, Any]:
         """Return public rows as teachers and as the student see them; images, which both see alike, are seen once."""
@@ -171,7 +171,7 @@ def in_coordinates_of(side: PublicSide, facts: PublicFacts, models: Models) -> t
     views, teacher = in_coordinates(
         pool, side.views, side.pool, facts, n_teachers=advised.n_teachers, n_queries=advised.n_queries
     )
-    return replace(side, views=views, default_teacher=teacher or side.default_teacher, plain=side, _seen=[]), facts
+    return replace(side, views=views, default_teacher=teacher or side.default_teacher, plain=side, _cache=[]), facts
 
 
 def rehearsals_of(

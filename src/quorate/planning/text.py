@@ -162,12 +162,12 @@ def method_of(row: PlanRow) -> str:
     return f"{row.name}, {row.model}" if row.model else row.name
 
 
-def margins_in_words(row: PlanRow, found: AnswerProbabilities) -> str:
+def margins_in_words(row: PlanRow, probabilities: AnswerProbabilities) -> str:
     """Say how often one released label is right, at a few margins."""
     chance = ", ".join(
-        f"{found.truth[found.margins.index(margin)]:.2f} at a margin of {margin:g}"
+        f"{probabilities.truth[probabilities.margins.index(margin)]:.2f} at a margin of {margin:g}"
         for margin in SHOWN_MARGINS
-        if margin in found.margins
+        if margin in probabilities.margins
     )
     return (
         f"one label of {name_of(row)} is the truth with probability {chance} (how far teachers prefer the truth to any "
@@ -230,11 +230,11 @@ def epsilons_of(plan: Plan) -> str:
     return f"{method_of(first)} by ε; the number of teachers is chosen for each ε, and differs by row"
 
 
-def at_epsilon(each: AtEpsilon) -> str:
+def at_epsilon(at: AtEpsilon) -> str:
     """Return what is expected at one ε; the head of its column names the score."""
-    if each.expected is None:
+    if at.expected is None:
         return "—"
-    return str(each.expected) if each.expected.scored is None else each.expected.scored.figures
+    return str(at.expected) if at.expected.scored is None else at.expected.scored.figures
 
 
 def epsilons_in_words(plan: Plan) -> tuple[str, ...]:

@@ -359,11 +359,11 @@ def audit(facts: Facts) -> tuple[Child, ...] | None:
     )
 
 
-def _comparisons(found: Audit) -> tuple[Child, ...]:
+def _comparisons(audit: Audit) -> tuple[Child, ...]:
     """Return how often answers came beside how often they should, if that was compared."""
-    if not found.comparisons:
+    if not audit.comparisons:
         return ()
-    stage = found.stage
+    stage = audit.stage
     return (
         table(
             "How often certain answers or noise came on made-up data, and how often they should.",
@@ -378,7 +378,7 @@ def _comparisons(found: Audit) -> tuple[Child, ...]:
                     percent(comparison.confidence).replace(".0 %", " %"),
                     f"{comparison.trials:,}",
                 )
-                for comparison in found.comparisons
+                for comparison in audit.comparisons
             ),
         ),
         *(
@@ -395,11 +395,11 @@ def _comparisons(found: Audit) -> tuple[Child, ...]:
     )
 
 
-def _sizes(found: Audit) -> tuple[Child, ...]:
+def _sizes(audit: Audit) -> tuple[Child, ...]:
     """Return how small a fault would have been found; nothing where an earlier version wrote the facts."""
-    if found.sizes is None:
+    if audit.sizes is None:
         return ()
-    return (element("p", " ".join(size_sentences(found.sizes))),)
+    return (element("p", " ".join(size_sentences(audit.sizes))),)
 
 
 def sight_sentences(sees: Sequence[str], does_not_see: Sequence[str]) -> tuple[str, ...]:

@@ -82,20 +82,20 @@ def score_predictions(predicted: ArrayLike, labels: ArrayLike, classes: Sequence
     )
 
 
-def with_decision(made: Facts, model: Any) -> Facts:
+def with_decision(facts: Facts, model: Any) -> Facts:
     """Return facts that tell from which probability on a published model predicts a class, where that was chosen."""
     moved = decides_from(model)
-    if moved is None or made.fitted is None:
-        return made
+    if moved is None or facts.fitted is None:
+        return facts
     threshold, name = moved
-    return replace(made, fitted=replace(made.fitted, threshold=threshold, threshold_class=str(name)))
+    return replace(facts, fitted=replace(facts.fitted, threshold=threshold, threshold_class=str(name)))
 
 
-def with_importances(made: Facts, listed: tuple[ColumnImportance, ...] | None) -> Facts:
+def with_importances(facts: Facts, listed: tuple[ColumnImportance, ...] | None) -> Facts:
     """Return facts that tell which columns a published model looks at most, where :func:`most_important` told."""
-    if listed is None or made.fitted is None or made.fitted.constant:
-        return made
-    return replace(made, fitted=replace(made.fitted, importances=listed))
+    if listed is None or facts.fitted is None or facts.fitted.constant:
+        return facts
+    return replace(facts, fitted=replace(facts.fitted, importances=listed))
 
 
 def most_important(model: Any, pool: Any) -> tuple[ColumnImportance, ...] | None:
@@ -139,10 +139,10 @@ def _with_column(rows: Any, place: int, turned: Any) -> Any:
     return others.tocsr() if kind(rows) == "sparse" else others
 
 
-def with_calibration(made: Facts, calibration: Calibration | None) -> Facts:
+def with_calibration(facts: Facts, calibration: Calibration | None) -> Facts:
     """Return facts that tell what labelled public rows say of a published model, where they were asked."""
-    if calibration is None or made.fitted is None:
-        return made
+    if calibration is None or facts.fitted is None:
+        return facts
     temperature, limits = calibration.temperature, calibration.limits
     promise = promised(limits.n_rows)
     sets = PredictionSets(
@@ -155,9 +155,9 @@ def with_calibration(made: Facts, calibration: Calibration | None) -> Facts:
         empty=calibration.empty,
     )
     fitted = replace(
-        made.fitted, temperature=temperature.value, calibration_rows=temperature.n_rows, prediction_sets=sets
+        facts.fitted, temperature=temperature.value, calibration_rows=temperature.n_rows, prediction_sets=sets
     )
-    return replace(made, fitted=fitted)
+    return replace(facts, fitted=fitted)
 
 
 def _chosen(scored: ScoredRows, scoring: str) -> ChosenScore | None:

@@ -81,7 +81,7 @@ class History:
                 case Drawn() as drawn if drawn.reservation == newest and drawn.purpose in purposes:
                     left -= drawn.count
                     history._note_left(entry.time, left)
-            history.tail.append(Line(entry.sequence, entry.time, _told(entry), entry.hash))
+            history.tail.append(Line(entry.sequence, entry.time, _entry_words(entry), entry.hash))
         history.drawings = tuple(
             Drawing(purpose, count - reservation.remaining(purpose), count)
             for reservation in reservations
@@ -101,7 +101,7 @@ class History:
             del self.left[1:-1:2]
 
 
-def _told(entry: Entry) -> str:
+def _entry_words(entry: Entry) -> str:
     """Say what an entry is, without what it holds."""
     match entry.content:
         case Opened():

@@ -104,7 +104,7 @@ def label_response(classes: Sequence[Any]) -> dict[int | str, dict[str, Any]]:
     }
     one = {"$ref": "#/components/schemas/Point"}
 
-    def told(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    def example(name: str, schema: dict[str, Any]) -> dict[str, Any]:
         return {
             "type": "object",
             "required": [*left, name, *cost],
@@ -115,7 +115,7 @@ def label_response(classes: Sequence[Any]) -> dict[int | str, dict[str, Any]]:
     before = {"answers_left": 40, "epsilon_spent": 1.0}
     receipt = {"sequence": 53, "head_hash": "ab" * 32}
     content = {
-        "schema": {"oneOf": [told("answer", one), told("answers", {"type": "array", "items": one})]},
+        "schema": {"oneOf": [example("answer", one), example("answers", {"type": "array", "items": one})]},
         "examples": {
             "one point": {"value": {**before, "answer": point, "charged": 1, "receipt": receipt}},
             "several": {"value": {**before, "answers": [point, declined], "charged": 0, "receipt": None}},

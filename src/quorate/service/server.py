@@ -193,8 +193,8 @@ def _logged(records: Records) -> Iterator[None]:
     root, hook, unraisable = logging.getLogger(), threading.excepthook, sys.unraisablehook
     show_warning = warnings.showwarning
     before, root.handlers = root.handlers, [_ToRecords(records)]
-    threading.excepthook = lambda told: records.event("server", source="thread", kind=told.exc_type.__name__)
-    sys.unraisablehook = lambda told: records.event("server", source="object", kind=told.exc_type.__name__)
+    threading.excepthook = lambda failure: records.event("server", source="thread", kind=failure.exc_type.__name__)
+    sys.unraisablehook = lambda failure: records.event("server", source="object", kind=failure.exc_type.__name__)
     warnings.showwarning = lambda *_, **__: None  # what is warned of may depend on private rows
     try:
         yield

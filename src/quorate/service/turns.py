@@ -151,7 +151,7 @@ class AnsweringThreads:
             self._failed(error)
 
 
-def _tell(told: Sequence[tuple[asyncio.Future[Reply], Reply]]) -> None:
-    for future, reply in told:
+def _tell(replies: Sequence[tuple[asyncio.Future[Reply], Reply]]) -> None:
+    for future, reply in replies:
         if not future.done():  # its client has gone
             future.set_result(reply)

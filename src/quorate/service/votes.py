@@ -37,13 +37,13 @@ _NO_STUDENT = "the student cannot take one of these rows; what was charged for t
 ASK_FEWER = "nothing was charged; ask for fewer new points, or only for points that were answered before"
 
 
-def _free(asked: LabelRequest, left: int, quota: Quota, drawn: int) -> int:
+def _free(request: LabelRequest, left: int, quota: Quota, drawn: int) -> int:
     """How many new points of a request may be put to the ensemble, of those that are left; `drawn` are in the block."""
     bounds = [left]
     if quota.left is not None:
         bounds.append(quota.left - drawn)
-    if asked.quota is not None:
-        bounds.append(asked.quota - quota.drawn - drawn)
+    if request.quota is not None:
+        bounds.append(request.quota - quota.drawn - drawn)
     return max(0, min(bounds))
 
 
@@ -140,7 +140,7 @@ class EnsembleAnswers:
             )
         if not requests:
             return {}
-        rows = self._seen(table, asked_of, digests)
+        rows = self._teacher_rows(table, asked_of, digests)
         try:
             return dict(zip(numbers, self._online.ask_together(rows, requests), strict=True))
         except InvalidParameter as failure:  # of a user's own mechanism, which tells nothing of how
@@ -156,7 +156,7 @@ class EnsembleAnswers:
             if self._standing.answers_left != before.answers_left:
                 self._charged(self._standing)
 
-    def _seen(self, table: Rows, places: list[int], digests: Sequence[bytes]) -> Rows:
+    def _teacher_rows(self, table: Rows, places: list[int], digests: Sequence[bytes]) -> Rows:
         """Return rows as the teachers see them, while a row that they cannot take costs nobody anything.
 
         Where each of them was answered before, none is counted, and they are left as they are.
@@ -181,14 +181,14 @@ class EnsembleAnswers:
         """Whether a point is put to the ensemble; where nothing is left, the student has it."""
         return self._refuse or digest in new or digest in claimed or self._online.memo.recall(digest) is not None
 
-    def _keep_quota(self, asked: LabelRequest) -> None:
+    def _keep_quota(self, request: LabelRequest) -> None:
         """Have the ledger keep the quota of a key, unless its owner decided on one for this client, or on none."""
-        if asked.quota is None or self._has_decided(asked.client):
+        if request.quota is None or self._has_decided(request.client):
             return
         try:
-            self._ledger.set_quota(asked.client, asked.quota, "the quota of this key of the service", first=True)
+            self._ledger.set_quota(request.client, request.quota, "the quota of this key of the service", first=True)
         except PreconditionFailed:  # another thread, or another server, was quicker
-            if not self._has_decided(asked.client):
+            if not self._has_decided(request.client):
                 raise
 
     def _has_decided(self, client: str) -> bool:
@@ -223,9 +223,9 @@ class EnsembleAnswers:
             problem = Problem("internal-error", _NO_STUDENT, charged=charged)
             problem.__cause__ = failures[0]  # logged by its kind; its message may hold what was asked
             return problem
-        return self._told(outcome, [point for point in points if isinstance(point, Point)])
+        return self._reply_of(outcome, [point for point in points if isinstance(point, Point)])
 
-    def _told(self, outcome: ClientAnswer | QuorateError | None, points: Sequence[Point]) -> Reply:
+    def _reply_of(self, outcome: ClientAnswer | QuorateError | None, points: Sequence[Point]) -> Reply:
         match outcome:
             case ClientAnswer():
                 charged, receipt = outcome.charged, outcome.receipt

@@ -34,8 +34,8 @@ def shards(task: Task, assigned: Secret[IntArray]) -> Finding:
     faults = check_partition(private.unit_keys, assigned, n_shards, task.key, partition=task.partition)
     if faults:
         raise PreconditionFailed(
-            f"the shards are not those of a {task.partition} partition: {_told(faults)}. A {task.unit} could change "
-            "more than one teacher, so nothing was fitted. This is a fault of quorate; please report it"
+            f"the shards are not those of a {task.partition} partition: {_fault_words(faults)}. A {task.unit} could "
+            "change more than one teacher, so nothing was fitted. This is a fault of quorate; please report it"
         )
     rule = "the keyed hash of its identity, modulo the number of teachers"
     owner = task.unit.removesuffix(LABELS_OF.format(""))
@@ -60,7 +60,7 @@ def _question(task: Task) -> str:
     return f"{does} each {task.unit} belong to exactly one teacher?"
 
 
-def _told(faults: frozenset[PartitionFault]) -> str:
+def _fault_words(faults: frozenset[PartitionFault]) -> str:
     return "; ".join(sorted(faults))
 
 

@@ -91,23 +91,23 @@ def try_teacher(
         )
 
 
-def _votes(teacher: Teacher, seen: Any, codes: IntArray, asked: Any, seed: int = 0) -> Any:
-    return np.asarray(teacher.train(seen, codes, seed).vote(asked))
+def _votes(teacher: Teacher, sample: Any, codes: IntArray, queries: Any, seed: int = 0) -> Any:
+    return np.asarray(teacher.train(sample, codes, seed).vote(queries))
 
 
 def _classified(
-    teacher: ClassifierTeacher, n_classes: int, scores: Callable[[Any, Any], Any] | None, seen: Any, codes: IntArray
+    teacher: ClassifierTeacher, n_classes: int, scores: Callable[[Any, Any], Any] | None, sample: Any, codes: IntArray
 ) -> Any:
     """Do by hand what a teacher does, which would abstain where its model fails."""
     learner, order = teacher.fresh(0), np.arange(n_classes)
     if teacher.classes is None:
-        learner.fit(seen, codes)
+        learner.fit(sample, codes)
     else:
-        learner, order = fit_named(learner, seen, codes, teacher.classes)
-    learner.predict(seen)
+        learner, order = fit_named(learner, sample, codes, teacher.classes)
+    learner.predict(sample)
     if scores is not None:
-        scores(learner, seen)
-    return ClassifierVoter(learner, order).vote(seen)
+        scores(learner, sample)
+    return ClassifierVoter(learner, order).vote(sample)
 
 
 def _try_prompts(teacher: ChatTeacher, inputs: Inputs, views: Views) -> None:
@@ -144,11 +144,11 @@ def says_one_class(teacher: Teacher, inputs: Inputs, views: Views, *, n_rows_eac
     return tried(partial(_are_constant, teacher), samples, queries, called=f"the teacher {type(teacher).__name__}")
 
 
-def _are_constant(teacher: Teacher, samples: Sequence[tuple[Any, IntArray]], asked: Any) -> bool:
+def _are_constant(teacher: Teacher, samples: Sequence[tuple[Any, IntArray]], queries: Any) -> bool:
     """Tell whether teachers of all samples say one class; one that fails says none."""
     for number, (sample, codes) in enumerate(samples):
         try:
-            votes = _votes(teacher, sample, codes, asked, number)
+            votes = _votes(teacher, sample, codes, queries, number)
         except (Exception, SystemExit):  # noqa: BLE001 - the user's own code, on public rows
             votes = np.full(1, ABSTAINED)
         if len(np.unique(votes)) > 1:
@@ -296,7 +296,7 @@ def _tried(role: str, model: Any, trial: Callable[..., Result], *rows: Any) -> R
         raise _refusal(role, model, rows[0], str(failed)) from None
 
 
-def _refusal(role: str, model: Any, seen: Any, failure: str) -> InvalidParameter:
+def _refusal(role: str, model: Any, sample: Any, failure: str) -> InvalidParameter:
     if isinstance(model[-1] if isinstance(model, Pipeline) else model, RegressorMixin):
         return InvalidParameter(
             f"the {role} {type(model).__name__} is a regressor: it predicts numbers, and a {role} predicts classes. "
@@ -304,6 +304,6 @@ def _refusal(role: str, model: Any, seen: Any, failure: str) -> InvalidParameter
         )
     silent = " On private rows every teacher would abstain, and no message could say why." if role == "teacher" else ""
     return InvalidParameter(
-        f"the {role} {type(model).__name__} fails on the public rows ({kind(seen)}): {failure.rstrip('.')}."
+        f"the {role} {type(model).__name__} fails on the public rows ({kind(sample)}): {failure.rstrip('.')}."
         f"{silent} Make it fit and predict such rows, or give them in the form it takes"
     )

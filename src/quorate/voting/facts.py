@@ -157,7 +157,7 @@ def spending(task: Task, reservation: Reservation, ledger: Ledger) -> Spending:
     parts = [] if pool is None else [pool.part(reservation)]
     for purpose in PURPOSES:
         if purpose in purposes:
-            labels = _became(task, reservation, purpose)
+            labels = _released(task, reservation, purpose)
             parts.append(
                 Part(
                     purpose=purpose,
@@ -183,7 +183,7 @@ def spending(task: Task, reservation: Reservation, ledger: Ledger) -> Spending:
     )
 
 
-def _became(task: Task, reservation: Reservation, purpose: str) -> Released:
+def _released(task: Task, reservation: Reservation, purpose: str) -> Released:
     """Everything that was drawn for one purpose, each query in its state."""
     blocks = reservation.blocks(purpose)
     drawn = sum(block.count for block in blocks)
@@ -219,20 +219,20 @@ def is_constant(fitted: Any, learner: Any) -> bool:
     return constant and not isinstance(last_step(learner)[1], DummyClassifier)
 
 
-def with_later_raises(made: Facts, ledger: Ledger) -> Facts:
+def with_later_raises(former: Facts, ledger: Ledger) -> Facts:
     """Return the facts of a run with the raises of its ledger's budget since then, which every later report shows."""
-    return replace(made, spending=replace(made.spending, raises=raises_of(ledger)))
+    return replace(former, spending=replace(former.spending, raises=raises_of(ledger)))
 
 
-def with_later_answers(made: Facts, task: Task, ledger: Ledger, reservation: Reservation) -> Facts:
+def with_later_answers(former: Facts, task: Task, ledger: Ledger, reservation: Reservation) -> Facts:
     """Return the facts of a run as they are once more answers were given: what was spent and left, and the ledger."""
     checked = chain(ledger)
     return replace(
-        made,
+        former,
         guarantee=guarantee(task, ledger, reservation),
         spending=spending(task, reservation, ledger),
-        checks=tuple(checked if check.code == checked.code else check for check in made.checks),
-        provenance=replace(made.provenance, ledger_head=ledger.head.hash, ledger_entries=ledger.head.sequence),
+        checks=tuple(checked if check.code == checked.code else check for check in former.checks),
+        provenance=replace(former.provenance, ledger_head=ledger.head.hash, ledger_entries=ledger.head.sequence),
     )
 
 

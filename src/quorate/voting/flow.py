@@ -279,7 +279,7 @@ def votes(
     if stages.keeps and can_be_counted_on_the_way(task):
         chunks = CountedChunks(task, stages, lambda voters: asked_of(task, Ensemble(voters, task.n_classes), rows))
     ensemble = teachers(task, stages, see, shards=shards, chunks=chunks)
-    see = _told_apart(task, see)
+    see = _with_stage_names(task, see)
     see("votes", 0, task.recipe.n_teachers)
     counts = asked_of(task, ensemble, rows, progress=in_teachers(task, see), scheduler=task.scheduler, stages=stages)
     counts = counts if chunks is None else chunks.beside(counts)
@@ -290,7 +290,7 @@ def votes(
     return (None if chunks else ensemble), counts  # teachers without those of counted chunks are no ensemble
 
 
-def _told_apart(task: Task, see: Watch) -> Watch:
+def _with_stage_names(task: Task, see: Watch) -> Watch:
     """Have stages of teachers that train nothing before they are asked told by what is done in them.
 
     Such a teacher holds its rows until then: a prompt has nothing to train, and a command that keeps no model trains
@@ -357,7 +357,7 @@ def teachers(
     `shards` are those of :func:`shards_of`, looked at; they are worked out and looked at here where they are not given.
     `chunks` counts votes of teachers that are not stored; these are not among those that are returned.
     """
-    n_teachers, see = task.recipe.n_teachers, _told_apart(task, see)
+    n_teachers, see = task.recipe.n_teachers, _with_stage_names(task, see)
     if shards is None:
         shards = shards_of(task)
         checks.shards(task, shards)

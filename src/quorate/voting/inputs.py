@@ -169,6 +169,11 @@ class View:
     directions: PoolDirections | UnitCoordinates | None = None
     marks: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
+    @property
+    def makes_numbers(self) -> bool:
+        """Whether the model is given an array of numbers, whatever holds the rows."""
+        return self.encoder is not None or self.directions is not None
+
     def __call__(self, rows: Rows) -> Any:
         """Return what the model is given."""
         rows = self.kinds(rows)

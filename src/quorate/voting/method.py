@@ -46,19 +46,19 @@ def _foreseen(task: Task) -> dict[str, Any]:
     }
 
 
-def _steps(task: Task, found: dict[str, Any]) -> list[tuple[str, str]]:
+def _steps(task: Task, summary: dict[str, Any]) -> list[tuple[str, str]]:
     """Return the first lines of a check: a word and a line each."""
-    answers = found["n_queries"] + found["online_answers"]
+    answers = summary["n_queries"] + summary["online_answers"]
     model = "" if is_linear(task.teacher) else f" ({name_of(task.teacher)})"
-    teachers = f"{several(found['n_teachers'], 'teacher')}{model}"
-    budget = f"ε = {at_most(found['epsilon'], 6)}, δ = {at_most(found['delta'], 6)}"
-    kept = f"({several(found['n_queries'], 'label')}, {found['online_answers']:,} kept back for later)"
+    teachers = f"{several(summary['n_teachers'], 'teacher')}{model}"
+    budget = f"ε = {at_most(summary['epsilon'], 6)}, δ = {at_most(summary['delta'], 6)}"
+    kept = f"({several(summary['n_queries'], 'label')}, {summary['online_answers']:,} kept back for later)"
     return [
         *unit_line(task.neighbouring),
         *([] if task.recipe.pool is None else [task.recipe.pool.step]),
         ("train", f"{teachers}; {task.neighbouring.changing} changes exactly one teacher"),
         ("release", f"{several(answers, 'answer')} {kept}"),
-        ("by", found["released_by"]),
+        ("by", summary["released_by"]),
         ("spend", f"{budget} for {task.neighbouring.any_one}"),
     ]
 

@@ -111,7 +111,7 @@ def prepare(
     tiny = pool is not None and config.teacher is None
     facts = replace(facts, tiny=tiny, most_tiny=config.most_tiny)
     recipe, partition = _recipe(config, args, inputs, views, facts, grouped=grouped)
-    on_pool = partial(_seen, config, args, facts, recipe)
+    on_pool = partial(_on_pool, config, args, facts, recipe)
     if pool is not None:
         args, views, recipe = _in_coordinates(args, views, recipe, facts, pool, inputs)
     return Task(
@@ -146,7 +146,7 @@ def prepare(
     )
 
 
-def _seen(
+def _on_pool(
     config: RunConfig, args: _Arguments, facts: PublicFacts, recipe: Recipe, inputs: Inputs
 ) -> tuple[Views, Any, Recipe]:
     """Return how models see rows of a pool that was drawn, who votes, and the recipe that says so.

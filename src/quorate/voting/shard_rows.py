@@ -1,8 +1,9 @@
 """Private rows on their way to the teachers: those of some teachers at a time, as the teachers see them.
 
-Encoded rows take several times what the table takes, so they are made for as many teachers as the allowed memory
-holds. A table that stays in its file is put aside once, one part for each such group of teachers, and a part is deleted
-when it was read. Which rows a teacher gets, and in which order, is the same.
+As teachers see them, rows take many times what the table takes, so they are made for few teachers at a time: for as
+many as the allowed memory holds, and no more than keep the workers busy. A table that stays in its file is put aside
+once, one part for each such group of teachers, and a part is deleted when it was read. Which rows a teacher gets, and
+in which order, is the same.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from quorate.voting.task import Task
 
 _SHARE = 8  # of the allowed memory, for one group: on their way to the workers the same rows are there several times
 _CELL = 8  # bytes
+_AT_ONCE = 1 << 27  # bytes of one group for each two workers: more of them are no quicker
 
 
 class ShardRows(NamedTuple):
@@ -42,9 +44,9 @@ def rows_by_teacher(task: Task, shards: Secret[IntArray], wanted: list[range]) -
     """
     private, shard_of = task.inputs.private.reveal(), shards.reveal()
     sizes = np.bincount(shard_of, minlength=max(numbers.stop for numbers in wanted))
-    row = _CELL * (2 * width(private.X) + task.views.width)
-    # The types of a pandas column may hang on all of its values, so that its rows are taken together.
-    most = len(shard_of) if kind(private.X) == "pandas" else max(1, task.memory // (_SHARE * row))
+    most = max(1, min(task.memory // _SHARE, _AT_ONCE * (1 + task.n_jobs // 2)) // _bytes_of_a_row(task, private.X))
+    if kind(private.X) == "pandas" and not task.views.teacher.makes_numbers:
+        most = len(shard_of)  # the types of a column may hang on all of its values
     groups = _groups([part for numbers in wanted for part in _cut(numbers, sizes, most)], sizes, most)
     order = np.argsort(shard_of, kind="stable")
     edges = np.concatenate([[0], np.cumsum(sizes)])
@@ -58,6 +60,12 @@ def rows_by_teacher(task: Task, shards: Secret[IntArray], wanted: list[range]) -
             mine = rows_of(numbers, numbers)
             table = X if len(parts) == 1 else take(X, np.searchsorted(rows, mine))
             yield ShardRows(numbers, table, private.codes[mine], Secret(shard_of[mine]))
+
+
+def _bytes_of_a_row(task: Task, X: Any) -> int:
+    """Return what a row takes while it is read and as the teachers see it."""
+    row = task.views.teacher(take(task.inputs.public, np.arange(1)))
+    return _CELL * (2 * width(X) + max(task.views.width, row.shape[1] if isinstance(row, np.ndarray) else 0))
 
 
 def _cut(numbers: range, sizes: IntArray, most: int) -> Iterator[range]:
@@ -98,6 +106,8 @@ def _each_group(X: Any, task: Task, group_rows: list[IntArray]) -> Iterator[Any]
     """Yield the rows of each group as the teachers see them."""
     view = task.views.teacher
     if not isinstance(X, StreamedFrame):
+        if kind(X) == "pandas" and len(group_rows) > 1:
+            X = fixed_types(view.kinds(X), view.marks)  # of all of its values, before it is cut
         for rows in group_rows:
             if len(rows):
                 yield view(X) if len(rows) == n_rows(X) else view(take(X, rows))

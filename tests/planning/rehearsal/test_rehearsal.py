@@ -545,7 +545,7 @@ def test_large_tasks_are_played_less() -> None:
 
 def test_fewer_rows_are_asked_with_as_much_less_noise(rows: dict[str, Any], facts: PublicFacts) -> None:
     few = Rehearsal(material=material_for(rows), facts=facts, effort=replace(BRIEF, n_asked=50))
-    asked, mechanism = few._asked(200, NoisyCounts(sigma=100.0, form="binary"))
+    asked, mechanism = few._queries(200, NoisyCounts(sigma=100.0, form="binary"))
     assert len(asked) == 50
     assert mechanism == NoisyCounts(sigma=50.0, form="binary")
 

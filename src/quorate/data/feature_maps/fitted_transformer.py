@@ -122,10 +122,10 @@ def _alone(transformer: Any, row: Rows) -> Any:
     return output if len(output.shape) == 2 and output.shape[0] == 1 and output.shape[1] else None
 
 
-def _numbers(made: Any) -> Any:
-    if bool(sparse.issparse(made)):
-        return sparse.csr_matrix(made, dtype=np.float64)
-    return np.ascontiguousarray(made, dtype=np.float64)
+def _numbers(output: Any) -> Any:
+    if bool(sparse.issparse(output)):
+        return sparse.csr_matrix(output, dtype=np.float64)
+    return np.ascontiguousarray(output, dtype=np.float64)
 
 
 def refuse_unfitted(transformer: Any) -> None:

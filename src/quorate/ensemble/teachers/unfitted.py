@@ -118,14 +118,14 @@ def _globals_of(code: CodeType) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _carried(part: Any, seen: dict[int, Any]) -> Iterator[Any]:
+def _carried(part: Any, visited: dict[int, Any]) -> Iterator[Any]:
     """Yield `part` and what a copy of it has from it."""
-    if id(part) in seen or isinstance(part, _ATOMS):
+    if id(part) in visited or isinstance(part, _ATOMS):
         return
-    seen[id(part)] = part  # held, so that no other object takes its place in memory meanwhile
+    visited[id(part)] = part  # held, so that no other object takes its place in memory meanwhile
     yield part
     for inner in _inner(part):
-        yield from _carried(inner, seen)
+        yield from _carried(inner, visited)
 
 
 def _inner(part: Any) -> list[Any]:
@@ -307,10 +307,10 @@ def parts(estimator: Any) -> Iterator[Any]:
     yield from _parts(estimator, {})
 
 
-def _parts(part: Any, seen: dict[int, Any]) -> Iterator[Any]:
-    if id(part) in seen or part is None or isinstance(part, str | bytes | int | float):
+def _parts(part: Any, visited: dict[int, Any]) -> Iterator[Any]:
+    if id(part) in visited or part is None or isinstance(part, str | bytes | int | float):
         return
-    seen[id(part)] = part  # held, so that no other object takes its place in memory meanwhile
+    visited[id(part)] = part  # held, so that no other object takes its place in memory meanwhile
     if isinstance(part, list | tuple | set | frozenset):
         inner = list(part)
     elif isinstance(part, dict):
@@ -324,7 +324,7 @@ def _parts(part: Any, seen: dict[int, Any]) -> Iterator[Any]:
     else:
         inner = []
     for value in inner:
-        yield from _parts(value, seen)
+        yield from _parts(value, visited)
     if not isinstance(part, list | tuple | set | frozenset | dict):
         yield part
 

@@ -119,7 +119,7 @@ class AnyLabels(TransformedLearner, Generic[Split], metaclass=ABCMeta):
         unproven = () if errs_little_on_any_rows(self.base) else (NOT_EMPIRICAL,)
         return {"caveats": fit.plan.caveats, "cautions": (*fit.plan.cautions, *unproven)}
 
-    def _asked_alone(self, alone: PrivateLearner) -> RowsNeeded:
+    def _rows_alone(self, alone: PrivateLearner) -> RowsNeeded:
         return agnostic_rows(alone)
 
     def _asks_for_more_than(self, n_labels: int, epsilon: float, delta: float) -> bool:

@@ -219,7 +219,7 @@ class TightConstants:
         if not kept:  # at so small an ε not one of these rows may be kept
             return None
         room = largest_count(lambda rows: task.can_score(kept + rows), max(0, wanted - kept))
-        n_taken = min(n_unlabelled, _taken_for(task, room, epsilon_0))
+        n_taken = min(n_unlabelled, _rows_for(task, room, epsilon_0))
         kept_taken = min(room, _kept(task, n_taken, epsilon_0, labelled=False))
         if kept + kept_taken <= n_labelled:
             return None
@@ -255,7 +255,7 @@ def _theorem_rounds(task: BoostTask, labelled: int, epsilon_0: float) -> tuple[R
         kept_taken = floor(min(room, enough - kept))
         if kept_taken < 1 or kept + kept_taken <= labelled or len(rounds) == MOST_ROUNDS:
             return None
-        n_taken = _taken_for(task, kept_taken, epsilon_0)
+        n_taken = _rows_for(task, kept_taken, epsilon_0)
         rounds.append(
             Round(labelled=labelled, kept_labelled=kept, taken=n_taken, kept_taken=kept_taken, epsilon_0=epsilon_0)
         )
@@ -297,7 +297,7 @@ def _kept(task: BoostTask, n_rows: int, epsilon_0: float, *, labelled: bool) -> 
     return largest_count(lambda kept: without_replacement(price, n_rows=n_rows, n_kept=kept).within(task.target), most)
 
 
-def _taken_for(task: BoostTask, kept: int, epsilon_0: float) -> int:
+def _rows_for(task: BoostTask, kept: int, epsilon_0: float) -> int:
     """Return from how many rows of D so many may be kept."""
     price = _relabelled(task, epsilon_0, labelled=False)
     least = max(kept, int(kept / _keep_rate(task, epsilon_0, labelled=False)) - 1)

@@ -57,7 +57,7 @@ class AsHard:
         votes = [line for row, line in zip(rows, lines, strict=True) if row.way == "votes" and line is not None]
         luck = dict(zip(map(id, votes), lucky(votes), strict=True))
         return [
-            row if line is None else self._told(row, line, luck.get(id(line), 0.0))
+            row if line is None else self._with_expectation(row, line, luck.get(id(line), 0.0))
             for row, line in zip(rows, lines, strict=True)
         ]
 
@@ -75,7 +75,7 @@ class AsHard:
             return None
         return Line(right, students, answered, self.curve(n_rows), self.curve.doubt(n_rows))
 
-    def _told(self, row: PlanRow, line: Line, luck: float) -> PlanRow:
+    def _with_expectation(self, row: PlanRow, line: Line, luck: float) -> PlanRow:
         return replace(
             row, expected=replace(line.expected.moved(-luck), basis=self.curve.basis), answered=line.answered
         )

@@ -151,12 +151,12 @@ class MeanOf:
         return [_together(row, [part[at] for part in by_rule], facts.n_classes) for at, row in enumerate(rows)]
 
 
-def _together(row: PlanRow, told: Sequence[PlanRow], n_classes: int) -> PlanRow:
-    expected = [row_of_rule.expected for row_of_rule in told if row_of_rule.expected is not None]
-    if len(expected) < len(told):
+def _together(row: PlanRow, by_rule: Sequence[PlanRow], n_classes: int) -> PlanRow:
+    expected = [row_of_rule.expected for row_of_rule in by_rule if row_of_rule.expected is not None]
+    if len(expected) < len(by_rule):
         return row
-    shares = [row_of_rule.answered for row_of_rule in told if row_of_rule.answered is not None]
-    answered = float(np.mean(shares)) if len(shares) == len(told) else None
+    shares = [row_of_rule.answered for row_of_rule in by_rule if row_of_rule.answered is not None]
+    answered = float(np.mean(shares)) if len(shares) == len(by_rule) else None
     return replace(row, answered=answered, expected=over_rules(expected, chance=1 / n_classes))
 
 

@@ -93,12 +93,19 @@ class Rehearsal:
     def __call__(self, facts: PublicFacts, rows: Sequence[PlanRow]) -> list[PlanRow]:
         """Return the rows with what is expected of them; those that cannot be played stay as they are."""
         if len(rows) == 1:  # the way of a plan's first row, at another ε
-            return [self._told(rows[0], self._played(facts, rows[0], "another budget"))]
-        briefly = {row.key: self._told(row, self._played(facts, row, "first look")) for row in rows if self._worth(row)}
+            return [self._with_expectation(rows[0], self._played(facts, rows[0], "another budget"))]
+        briefly = {
+            row.key: self._with_expectation(row, self._played(facts, row, "first look"))
+            for row in rows
+            if self._worth(row)
+        }
         known = {key: row.expected.merit for key, row in briefly.items() if row.expected is not None}
         best = {*sorted(known, key=lambda key: -known[key])[:REFINED], *(key for key in known if self._kept(key))}
         plays = {row.key: self._played(facts, row, "at length") for row in rows if row.key in best}
-        refined = [self._told(row, plays[row.key]) if row.key in plays else briefly.get(row.key, row) for row in rows]
+        refined = [
+            self._with_expectation(row, plays[row.key]) if row.key in plays else briefly.get(row.key, row)
+            for row in rows
+        ]
         return without_luck(
             refined, {row.key: plays[row.key] for row in rows if row.way == "votes" and row.key in plays}
         )
@@ -112,7 +119,7 @@ class Rehearsal:
         numbers = numbers_of_teachers(self.facts)
         return key.startswith(("direct/", f"votes/NoisyCounts/{numbers[len(numbers) // 2]}/"))
 
-    def _told(self, row: PlanRow, played: list[Played]) -> PlanRow:
+    def _with_expectation(self, row: PlanRow, played: list[Played]) -> PlanRow:
         if not played:
             return row
         expected = estimate(played, self.material.basis, n_classes=self.facts.n_classes, mixed=self.mixed)
@@ -156,7 +163,7 @@ class Rehearsal:
         if sampled is None:
             return None
         _, held = self._divided(fold, self.effort.folds)
-        queries, mechanism = self._asked(row.n_queries, row.mechanism)
+        queries, mechanism = self._queries(row.n_queries, row.mechanism)
         voters = Shards.of(self.facts, row.n_teachers).voters
         how: dict[str, Any] = {"n_teachers": row.n_teachers, "voters": voters, "seed": self._seed(fold, repeat)}
         answers = [released_data(material, shares, mechanism, queries, **how) for shares in sampled.ensembles]
@@ -178,7 +185,7 @@ class Rehearsal:
         known = tuple(value for value in values if value is not None)
         return known if len(known) == len(values) else ()
 
-    def _asked(self, n_queries: int, mechanism: Mechanism) -> tuple[IntArray, Mechanism]:
+    def _queries(self, n_queries: int, mechanism: Mechanism) -> tuple[IntArray, Mechanism]:
         """Return the rows to ask; where fewer are asked than in the run, with as much less noise in each."""
         order = np.random.default_rng([self.seed, 5]).permutation(self.material.n_public)
         queries = np.sort(order[: min(n_queries, self.effort.n_asked)])

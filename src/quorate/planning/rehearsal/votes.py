@@ -116,7 +116,7 @@ def sample_votes(
     Returns: none where half of the rows is smaller than a shard, or where a shard holds nearly every row of the pool.
     """
     halves = material.divided(trained_on, 2, np.random.default_rng(seed))
-    if min(map(len, halves)) < shards.rows or _seen(material, shards.rows) > MOST_SEEN:
+    if min(map(len, halves)) < shards.rows or _share_in_pool(material, shards.rows) > MOST_SEEN:
         return None
     rng = np.random.default_rng([seed, 1])
     shares, right, one_class = [], [], True
@@ -138,7 +138,7 @@ def sample_votes(
     )
 
 
-def _seen(material: Material, n_rows: int) -> float:
+def _share_in_pool(material: Material, n_rows: int) -> float:
     """Return which share of the pool a shard of so many of its rows holds, on which a teacher then has no vote."""
     return 0.0 if material.in_pool is None else 1 - (1 - 1 / material.n_public) ** n_rows
 

@@ -106,7 +106,7 @@ def names_of(classes: Sequence[Any]) -> tuple[str, ...]:
     >>> names_of([0, 1]), names_of([False, True])
     (('0', '1'), ('false', 'true'))
     """
-    return tuple(_shown(label) for label in classes)
+    return tuple(_cell_text(label) for label in classes)
 
 
 def row_texts(X: Any, *, text: str | None = None) -> list[str]:
@@ -138,11 +138,11 @@ def row_texts(X: Any, *, text: str | None = None) -> list[str]:
         if text not in names:
             raise DataRefused(f"there is no column {text!r} to prompt with; text must name one of the public rows")
         place = names.index(text)
-        return [_shown(row[place]) for row in rows]
+        return [_cell_text(row[place]) for row in rows]
     if len(names) == 1:
-        return [_shown(row[0]) for row in rows]
+        return [_cell_text(row[0]) for row in rows]
     return [
-        "\n".join(f"{name}: {' '.join(_shown(value).split())}" for name, value in zip(names, row, strict=True))
+        "\n".join(f"{name}: {' '.join(_cell_text(value).split())}" for name, value in zip(names, row, strict=True))
         for row in rows
     ]
 
@@ -160,7 +160,7 @@ def _cells(X: Any) -> tuple[list[str], list[Sequence[Any]]]:
     return [f"x{number + 1}" for number in range(X.shape[1])], rows
 
 
-def _shown(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     """Write one cell, the same whichever type its column has: a whole number without a fraction, nothing for a gap."""
     if isinstance(value, str):
         return str(value)

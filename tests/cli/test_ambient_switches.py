@@ -1,0 +1,218 @@
+"""Both methods and the command line, under all switches of a process at once: the same result, the same bytes."""
+
+from __future__ import annotations
+
+import json
+import locale
+import os
+import re
+import shlex
+import subprocess
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from decimal import Context, localcontext
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.feature_selection import SelectKBest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+from tests.folder.conftest import write_run
+
+from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, check
+
+GIVEN = {"classes": ["no", "yes"], "epsilon": 3.9401, "delta": 1e-5, "n_records": 300, "unsafe_noise_seed": 1}
+METHODS: dict[str, Callable[[], Any]] = {
+    "votes": lambda: PrivateClassifier(**GIVEN, n_teachers=10, n_jobs=1, allow_hopeless=True),
+    "votes by a pipeline": lambda: PrivateClassifier(
+        make_pipeline(StandardScaler(), SelectKBest(k=2), DecisionTreeClassifier(max_depth=2)),
+        **GIVEN, n_teachers=10, n_jobs=1, allow_hopeless=True,
+    ),
+    "direct": lambda: PrivateLogisticRegression(**GIVEN),
+}  # fmt: skip
+
+
+@contextmanager
+def every_switch() -> Iterator[None]:
+    """Set all that a user may set in a process, as unlike the defaults as it can be."""
+    before = locale.setlocale(locale.LC_ALL)
+    torch = sys.modules.get("torch")
+    with ExitStack() as stack:
+        stack.enter_context(sklearn.config_context(transform_output="pandas", enable_metadata_routing=True))
+        stack.enter_context(np.errstate(all="raise"))
+        stack.enter_context(np.printoptions(precision=1, threshold=3))
+        stack.enter_context(localcontext(Context(prec=3)))
+        stack.enter_context(pd.option_context("display.max_rows", 1, "display.precision", 1))
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("error")
+        warnings.filterwarnings("default", module="quorate")
+        for name in ("de_DE.UTF-8", "fr_FR.UTF-8", "C"):
+            with suppress(locale.Error):
+                locale.setlocale(locale.LC_ALL, name)
+                break
+        if torch is not None:
+            torch.set_default_dtype(torch.float64)
+        try:
+            yield
+        finally:
+            locale.setlocale(locale.LC_ALL, before)
+            if torch is not None:
+                torch.set_default_dtype(torch.float32)
+
+
+@pytest.fixture(scope="module")
+def tables() -> dict[str, Any]:
+    rng = np.random.default_rng(5)
+    X = pd.DataFrame({"a": rng.normal(size=500), "b": rng.normal(size=500), "w": rng.choice(["n", "s"], 500)})
+    y = np.where(X["a"] + (X["w"] == "s") + rng.normal(0, 0.3, 500) > 0.5, "yes", "no")
+    return {"X": X[:300], "y": y[:300].tolist(), "U": X[300:400], "E": X[400:], "e": y[400:].tolist()}
+
+
+def _outcome(method: str, tables: dict[str, Any]) -> tuple[Any, ...]:
+    model, public = METHODS[method](), PublicPool(tables["U"])
+    if method == "votes by a pipeline":
+        tables = {**tables, "X": tables["X"][["a", "b"]], "E": tables["E"][["a", "b"]]}
+        public = PublicPool(tables["U"][["a", "b"]])
+    checked = str(check(model, tables["X"], tables["y"], public=public))
+    model.fit(tables["X"], tables["y"], public=public)
+    facts = json.loads(model.facts(evaluation=(tables["E"], tables["e"])).to_json())
+    facts["provenance"] = None  # when it was
+    published = model.model_ if method == "direct" else model.student_
+    return checked, model.predict_proba(tables["E"]).tobytes(), facts, str(model.guarantee_), type(published).__name__
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("method", METHODS)
+def test_a_fit_is_the_same_under_every_switch(method: str, tables: dict[str, Any]) -> None:
+    plain = _outcome(method, tables)
+    with every_switch():
+        switched = _outcome(method, tables)
+    assert switched == plain
+    assert "3.94," not in plain[3].replace("3.9401", "")
+
+
+# --- commands --------------------------------------------------------------------------------------------------------
+
+SEEDED = {"run.unsafe_noise_seed": 1, "data.evaluation": "evaluation.csv", "budget.epsilon": 3.9401}
+RUNS: dict[str, dict[str, Any]] = {
+    "votes": SEEDED,
+    "direct": {**SEEDED, "method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None},
+}
+COMMANDS = (
+    "check run",
+    "run run",
+    "report run",
+    "report run --edition internal",
+    "report run --json",
+    "status run",
+    "predict run run/evaluation.csv --out predicted.csv",
+)
+# When it was, and the key beside a ledger, by which its entries are told from those of another one.
+OF_ONE_RUN = re.compile(rb"\d{4}\\?-\d\d\\?-\d\dT[\d:\\+]*|\b[0-9a-f]{64}\b|\b[0-9a-f]{8,16}(?=\xe2\x80\xa6)")
+
+
+def _written(place: Path) -> dict[str, bytes]:
+    """What commands wrote that leaves the run or its owner reads, without what no two runs share."""
+    pages = [*(place / "run" / "public").rglob("*"), *(place / "run" / "private").glob("*.html")]
+    files = [*(path for path in pages if path.is_file()), place / "predicted.csv"]
+    return {str(path.relative_to(place)): OF_ONE_RUN.sub(b"", path.read_bytes()) for path in files}
+
+
+def _place(tmp_path: Path, name: str, method: str) -> Path:
+    (tmp_path / name).mkdir()
+    return write_run(tmp_path / name / "run", **RUNS[method]).parent
+
+
+@pytest.mark.parametrize("method", ["direct", pytest.param("votes", marks=pytest.mark.heavy)])
+def test_commands_print_and_write_the_same_under_every_switch(
+    method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Any
+) -> None:
+    outcomes = []
+    for name, switches in (("plain", ExitStack), ("switched", every_switch)):
+        place = _place(tmp_path, name, method)
+        monkeypatch.chdir(place)
+        said = []
+        for command in COMMANDS:
+            with switches():
+                code, *streams = cli(*command.split())
+            said.append((command, code, *(OF_ONE_RUN.sub(b"", stream.encode()) for stream in streams)))
+        outcomes.append((place, said))
+    (one, plain), (other, switched) = outcomes
+    refused = ["report run --edition internal"] if method == "direct" else []  # which has nothing to show there
+    assert [command for command, code, *_ in plain if code] == refused
+    assert switched == plain
+    assert b"3.94" in plain[1][2].replace(b"3.9401", b"3.94")
+    assert _written(other) == _written(one)
+
+
+# A process whose user has set everything before it calls a command. Its streams are set by the shell that starts it.
+PROCESS = """
+import sys
+from contextlib import suppress
+import pandas, polars, sklearn
+from quorate.cli import main
+from tests.cli.test_ambient_switches import every_switch
+with suppress(ImportError):
+    import torch
+with every_switch():
+    main(sys.argv[1:])
+"""
+USUAL = "from quorate.cli import main; main()"
+STREAMS = {
+    "a pipe that ends": ("votes", "2>&1 | head -c 1 >/dev/null"),
+    "closed": ("direct", ">&- 2>&-"),
+    "another encoding": ("votes", ">{name}.out 2>{name}.err"),
+}
+
+
+def _by_a_process(command: str, program: str, place: Path, streams: str = "") -> tuple[str, bytes, bytes]:
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    if program == PROCESS:
+        environment |= {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"}
+    line = (
+        f"set -o pipefail; {shlex.quote(sys.executable)} -c {shlex.quote(program)} {command} {streams}; echo $? >code"
+    )
+    done = subprocess.run(
+        ["bash", "-c", line], cwd=place, env=environment, capture_output=True, timeout=600, check=True
+    )
+    return (place / "code").read_text(), done.stdout, done.stderr
+
+
+@pytest.fixture(scope="module")
+def usual(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, list[tuple[str, bytes, bytes]]]]:
+    """What the commands of a method print and write where nobody has set anything; worked out once."""
+
+    @cache
+    def outcome(method: str) -> tuple[Path, list[tuple[str, bytes, bytes]]]:
+        place = _place(tmp_path_factory.mktemp("usual"), "plain", method)
+        return place, [_by_a_process(command, USUAL, place) for command in IN_A_PROCESS]
+
+    return outcome
+
+
+IN_A_PROCESS = [command for command in COMMANDS if command.startswith(("run", "predict")) or command == "report run"]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("streams", STREAMS)
+def test_a_process_with_every_switch_and_other_streams_writes_the_same(
+    streams: str, tmp_path: Path, usual: Any
+) -> None:
+    method, redirected = STREAMS[streams]
+    place = _place(tmp_path, "switched", method)
+    plain, told = usual(method)
+    for number, (command, (code, *printed)) in enumerate(zip(IN_A_PROCESS, told, strict=True)):
+        assert _by_a_process(command, PROCESS, place, redirected.format(name=number))[0] == code == "0\n", command
+        if streams == "another encoding":
+            said = [(place / f"{number}.{name}").read_bytes() for name in ("out", "err")]
+            expected = [stream.decode().encode("latin-1", "quorate.escaped") for stream in printed]
+            assert [OF_ONE_RUN.sub(b"", each) for each in said] == [OF_ONE_RUN.sub(b"", each) for each in expected]
+    assert _written(place) == _written(plain)

@@ -1,0 +1,78 @@
+"""Rows on their way to the teachers: in however many groups they are made, each teacher gets the same ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from quorate import PublicPool
+from quorate.data.canonical import row_digests
+from quorate.data.digests import AT_ONCE, PackedDigests, pack
+from quorate.noise import SeededNoise
+from quorate.types import Secret
+from quorate.voting import shard_rows
+from quorate.voting.config import RunConfig
+from quorate.voting.flow import shards_of
+from quorate.voting.method import VOTES
+from quorate.voting.task import Task
+
+
+def visits(n: int, seed: int) -> pd.DataFrame:
+    """Columns of every kind that pandas holds, with gaps; few words are in all parts of the table."""
+    chance = np.random.default_rng(seed)
+    whole = chance.integers(18, 95, n)
+    return pd.DataFrame({
+        "age": pd.array(whole, dtype="Int64"),
+        "bmi": [None if row % 7 == 3 else float(value) for row, value in enumerate(chance.normal(26, 4, n))],
+        "ward": pd.Categorical(chance.choice(["north", "south", "west"], n, p=[0.7, 0.28, 0.02])),
+        "day": pd.to_datetime("2024-01-01") + pd.to_timedelta(whole, unit="D"),
+        "note": [None if row % 5 else f"seen after {value} days of cough" for row, value in enumerate(whole % 9)],
+    })  # fmt: skip
+
+
+def task_on(table: pd.DataFrame, pool: pd.DataFrame, *, polars: bool) -> Task:
+    key = Secret(bytes(range(32)))
+    tables = [pl.from_pandas(rows) if polars else rows for rows in (table, pool)]
+    labels = np.where(table["age"].to_numpy(dtype=float) > 50, "yes", "no")
+    config = RunConfig(epsilon=2.0, delta=1e-5, n_teachers=12, classes=("no", "yes"), allow_hopeless=True)
+    how = {"public": PublicPool(tables[1]), "groups": None, "key": key, "fingerprint_key": key}
+    return VOTES.prepare(config, tables[0], labels, **how, noise=SeededNoise(1))
+
+
+def given(task: Task) -> tuple[int, dict[int, bytes]]:
+    """Return in how many parts the rows come, and what each teacher is trained on, as bytes."""
+    rows: dict[int, bytes] = {}
+    parts = set()
+    for part in shard_rows.rows_by_teacher(task, shards_of(task), [range(12)]):
+        parts.add(part.numbers)
+        for number in part.numbers:
+            mine = part.shards.reveal() == number
+            rows[number] = np.asarray(part.X)[mine].tobytes() + part.codes[mine].tobytes()
+    return len(parts), rows
+
+
+@pytest.mark.parametrize("polars", [False, True], ids=["pandas", "polars"])
+def test_in_small_groups_each_teacher_gets_the_same_rows(polars: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a group that is seen without what the whole table says of its types would be noticed."""
+    task = task_on(visits(240, 1), visits(80, 2), polars=polars)
+    one, whole = given(task)
+    monkeypatch.setattr(shard_rows, "_AT_ONCE", 6_000)
+    several, cut = given(task)
+    assert (one, cut) == (1, whole)
+    assert several > 3
+    monkeypatch.setattr(
+        shard_rows, "take", lambda X, rows: X[:1][[0] * len(rows)] if polars else X.iloc[[0] * len(rows)]
+    )
+    assert given(task)[1] != whole
+
+
+def test_digests_of_many_rows_are_packed_and_the_same() -> None:
+    table = np.arange(2.0 * (AT_ONCE + 3)).reshape(-1, 2)
+    packed, listed = row_digests(table), row_digests(table[:9])
+    assert isinstance(packed, PackedDigests)
+    assert not isinstance(listed, PackedDigests)
+    assert list(packed[:9]) == listed
+    assert packed[-1] == row_digests(table[-1:])[0]
+    assert (pack(row_digests(pl.DataFrame(table))).array == packed.array).all()
