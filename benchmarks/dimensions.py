@@ -11,7 +11,8 @@ the direct method is played on them in the settings and with the noise of a true
 its effective dimension. Tables of others' packages and folders are left out where they are missing.
 
 With `rare` all but the commonest or the rarest class of a table are one class, thinned out where a share is given, and
-the dimension is (4p(1 − p))^a of today's, for a rare class of share p: which a of :data:`POWERS` orders rows best.
+the dimension is (4p(1 − p))^a of what it is where no share is declared, for a rare class of share p: which a of
+:data:`POWERS` orders rows best. Declared, it is that of a = 1.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def areas(X: Any, rare: Any) -> dict[tuple[float, float], list[float]]:
         along = direct.along(side.schema.numbers(side.schema.parsed(take(X, rows))[0]))
         scored, private = np.split(np.arange(len(rows)), [len(order) // 4])
         for power in POWERS:
-            defaults.wanted_dimension = lambda *of, power=power: dimension(*of) * (4 * p * (1 - p)) ** power
+            defaults.wanted_dimension = lambda *of, rare=None, power=power: dimension(*of) * (4 * p * (1 - p)) ** power
             for epsilon in RARE_EPSILONS:
                 outline = direct.outline(
                     n_classes=2, n_units=len(private), epsilon=epsilon, delta=DELTA, neighbours="add-or-remove"

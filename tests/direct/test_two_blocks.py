@@ -74,13 +74,16 @@ def test_between_the_whole_numbers_of_a_pool_a_model_is_what_it_is_on_them() -> 
     assert clf.score(frame, y) > 0.95
 
 
-@pytest.mark.parametrize("n_classes", [2, 4])
-def test_the_settings_are_the_formulas(feature_map: ResidualMap, moments: PoolMoments, n_classes: int) -> None:
+@pytest.mark.parametrize(("n_classes", "rare"), [(2, None), (2, 0.06), (4, None)])
+def test_the_settings_are_the_formulas(
+    feature_map: ResidualMap, moments: PoolMoments, n_classes: int, rare: float | None
+) -> None:
     mu, n = 0.3, 3_000
-    settings, two = settings_for(moments, n_classes=n_classes, n_units=n, mu=mu), n_classes == 2
+    settings, two = settings_for(moments, n_classes=n_classes, n_units=n, mu=mu, rare=rare), n_classes == 2
     features = public_features(feature_map, POOL)
     linear, residual = features[:, : feature_map.n_linear], features[:, feature_map.n_linear :]
     target = min((0.04 if two else 0.025) * mu * n, len(POOL) / 2, most_dimensions(n))
+    target *= 1 if rare is None else 4 * rare * (1 - rare)
     values = np.linalg.eigvalsh(linear.T @ linear / len(POOL))
     own = float((values / (values + settings.ridge)).sum())
     assert own <= (1.0 if two else 0.75) * target

@@ -111,3 +111,34 @@ def test_a_student_without_probabilities_is_refused_a_threshold_before_a_charge(
     with pytest.raises(InvalidParameter, match=r"\[student\] decision_threshold needs probabilities, and LinearSVC"):
         read_run(root)
     assert not (root / "ledger.db").exists()
+
+
+def test_shares_that_are_declared_later_leave_a_direct_run_as_it_was_begun_and_decide_in_a_new_one(
+    make_run: MakeRun,
+) -> None:
+    votes = dict.fromkeys(("teachers.count", "mechanism.queries", "run.n_jobs"))
+    direct = {"method.by": "direct", "method.feature_map": "linear", "data.n_records": 200, **votes}
+    root = make_run(**direct, **{"budget.composition": "zcdp", "run.epsilon": 0.5})
+    rewritten(root, "[teachers]\n", "")
+    rewritten(root, "[mechanism]\n", "")
+
+    def dimension_and_charges() -> tuple[float, int]:
+        run = read_run(root)
+        execute(run, command="quorate run")
+        with Ledger(root / "ledger.db") as ledger:
+            return run.task.plan.dimension, len(ledger.reservations())
+
+    whole, _ = dimension_and_charges()
+    rewritten(root, "[budget]", "class_shares = { yes = 0.05 }\n[budget]")
+    assert dimension_and_charges() == (whole, 1)
+    rewritten(root, "epsilon = 0.5", "epsilon = 0.4")
+    fewer, n_charges = dimension_and_charges()
+    assert n_charges == 2
+    for old, new in (("yes = 0.05", "no = 0.9"), ("class_shares = { no = 0.9 }\n", "")):
+        rewritten(root, old, new)
+        assert dimension_and_charges() == (fewer, 2)
+    rewritten(root, "epsilon = 0.4", "epsilon = 0.5")
+    assert dimension_and_charges() == (whole, 2)
+    rewritten(root, "epsilon = 0.5", "epsilon = 0.3")
+    without, n_charges = dimension_and_charges()
+    assert (n_charges, fewer < 0.5 * without < whole) == (3, True)

@@ -46,13 +46,14 @@ _STEPS: Final = 60
 class BeforePool(PoolPlan):
     """What is paid for, and what follows for the pool.
 
-    `feature_map`: its name, by the schema alone. `fixed`: the rounds. `clip`: B, where it was given.
-    `locate`: whether the first rounds of a number count targets.
+    `feature_map`: its name, by the schema alone. `fixed`: the rounds. `clip`: B, where it was given. `rare`: the
+    declared share of the rarer of two classes. `locate`: whether the first rounds of a number count targets.
     """
 
     feature_map: str
     fixed: FixedRounds
     clip: float | None = None
+    rare: float | None = None
     locate: bool = True
 
     def event_for(self, neighbours: Relation | None) -> Composed:
@@ -84,6 +85,7 @@ def before_pool(
     clip: float | None = None,
     neighbours: Relation,
     share: float | None = None,
+    rare: float | None = None,
     locate: bool = True,
 ) -> BeforePool:
     """Fix what a run pays for, by public facts alone; the arguments are those of :func:`quorate.direct.plan_direct`.
@@ -97,7 +99,7 @@ def before_pool(
     for_settings = mu_for_settings(left, neighbours)
     n_rows = N_ROWS + sum(len(held.values) for held in _short_lists(declared))
     linear = 1 + encoded_width(declared)
-    wanted = wanted_dimension(N_ROWS, n_classes, n_units, for_settings)
+    wanted = wanted_dimension(N_ROWS, n_classes, n_units, for_settings, rare=rare)
     if feature_map == "kernels":
         most = min(linear, MOST_EIGENPAIRS, n_rows) + min(MOST_EIGENPAIRS, n_rows)
         dimension = dimension_of_blocks(wanted, linear, N_ROWS, n_classes)
@@ -118,6 +120,7 @@ def before_pool(
         feature_map=feature_map,
         fixed=fixed,
         clip=clip,
+        rare=rare,
         locate=locate,
     )
 
@@ -195,5 +198,6 @@ def plan_on(before: BeforePool, schema: ReadSchema, *, n_classes: int, epsilon: 
         clip=before.clip,
         neighbours=before.marginals.neighbours,
         fixed=before.fixed,
+        rare=before.rare,
         locate=before.locate,
     )

@@ -117,11 +117,21 @@ class PlannedBudgets:
             self._moments = PoolMoments.of_map(self.feature_map, self.pool)
         return self._moments
 
-    def outline(self, *, n_classes: int, n_units: int, epsilon: float, delta: float, neighbours: Relation) -> Outline:
+    def outline(
+        self,
+        *,
+        n_classes: int,
+        n_units: int,
+        epsilon: float,
+        delta: float,
+        neighbours: Relation,
+        rare: float | None = None,
+    ) -> Outline:
         """Return settings and noise alone, without the matrix for private rows, as :func:`plan_direct` fixes them."""
         moments, n_outputs = self.moments, outputs_of(n_classes)
         mu = mu_of_gaussian(epsilon, delta)
-        settings = settings_for(moments, n_classes=n_classes, n_units=n_units, mu=mu_for_settings(mu, neighbours))
+        mu_settings = mu_for_settings(mu, neighbours)
+        settings = settings_for(moments, n_classes=n_classes, n_units=n_units, mu=mu_settings, rare=rare)
         kept = moments.kept(settings)
         numbers = int(kept.sum()) * n_outputs * settings.rounds
         k, sigma = noise_for(settings.rounds, numbers, epsilon, delta, neighbours=neighbours)

@@ -30,6 +30,7 @@ from quorate.run.drawn_rows import (
     draw_rows,
 )
 from quorate.run.schema import Schema
+from quorate.students.scores import share_of_rarer
 
 if TYPE_CHECKING:
     from quorate.ensemble.workers.cluster.scheduler import DaskScheduler
@@ -40,14 +41,16 @@ class DirectConfig:
     """What the user asked for; names and meanings are those of :class:`quorate.PrivateLogisticRegression`.
 
     `target_range`: in place of `classes`, where a number is predicted. `located`: whether its first rounds count
-    targets; not where a run was begun before they could. `marginals`: the share of μ² that noisy
-    marginals get; None for the default, 0 for none: then rows are taken as they are, without a pool.
+    targets; not where a run was begun before they could. `class_shares`: in the order of the classes. `marginals`: the
+    share of μ² that noisy marginals get; None for the default, 0 for none: then rows are taken as they are, without a
+    pool.
     """
 
     epsilon: float
     delta: float
     classes: Any = None
     target_range: TargetRange | None = None
+    class_shares: tuple[float | None, ...] | None = None
     located: bool = True
     feature_map: Any = "auto"
     text: Sequence[str] = ()
@@ -171,6 +174,8 @@ def plan_key(
         cache_inputs = (*cache_inputs, neighbours)
     if config.target_range is not None:
         cache_inputs = (*cache_inputs, config.target_range, *(["located"] if config.located else []))
+    if (rare := share_of_rarer(config.class_shares)) is not None:
+        cache_inputs = (*cache_inputs, "rare", rare)
     return blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()
 
 

@@ -10,6 +10,8 @@ r"""The settings of a run, from public facts alone: the pool, the number of unit
 with :math:`r = d(\kappa)/(\mu n_0)`, and μ that of replacing one unit, for which the constants were found; where (ε, δ)
 is for adding or removing one, twice its μ stands here (:func:`quorate.direct.plan.mu_for_settings`). Lengths are
 measured on *held-out* rows of the pool, since rows that the coordinates were fitted on mislead by up to 2.3 times.
+Where a share p of the rarer of two classes is declared, the bound on d(κ) is 4p(1 - p) of that: the rare class carries
+the information, and there is less of it (decision 0073).
 η = 4 makes the first step Newton's, for the curvature of the logistic loss is at most 1/4.
 
 Where the map is linear beside the residual of two kernels (:class:`~quorate.data.feature_maps.ResidualMap`), each block
@@ -97,13 +99,18 @@ def outputs_of(n_classes: int) -> int:
     return n_classes if n_classes > 2 else 1
 
 
-def settings_for(moments: PoolMoments, *, n_classes: int, n_units: int, mu: float) -> DirectSettings:
-    """Return the settings of a run with a public pool; `mu` is what (ε, δ) allows for replacing one unit, > 0."""
+def settings_for(
+    moments: PoolMoments, *, n_classes: int, n_units: int, mu: float, rare: float | None = None
+) -> DirectSettings:
+    """Return the settings of a run with a public pool; `mu` is what (ε, δ) allows for replacing one unit, > 0.
+
+    `rare`: the declared share of the rarer of two classes.
+    """
     if n_classes == 0:  # those of two classes at half of μ
         return settings_for(moments, n_classes=2, n_units=n_units, mu=mu / 2)
     two = n_classes == 2
     n_distinct = moments.n_distinct
-    target = wanted_dimension(n_distinct, n_classes, n_units, mu)
+    target = wanted_dimension(n_distinct, n_classes, n_units, mu, rare=rare)
     if moments.residual is not None:
         return _of_two_blocks(moments, moments.residual, target, n_distinct, two=two, mu_n=mu * n_units)
     ridge = moments.spectrum.ridge_for(target)
@@ -129,12 +136,14 @@ def for_number(
     return replace(of_two, clip=clip, rounds=n_rounds, length=None, counting=COUNTING, cells=cells)
 
 
-def wanted_dimension(n_public: int, n_classes: int, n_units: int, mu: float) -> float:
+def wanted_dimension(n_public: int, n_classes: int, n_units: int, mu: float, *, rare: float | None = None) -> float:
     """Return the effective dimension that coordinates should have, where the pool's features have as many.
 
-    `n_public`: public rows that differ, or how many there will be at most.
+    `n_public`: public rows that differ, or how many there will be at most. `rare`: p, the declared share of the rarer
+    of two classes.
     """
-    return min(RHO[outputs_of(n_classes) == 1] * mu * n_units, most_dimensions(n_units), MOST_DIMENSIONS, n_public / 2)
+    most = min(RHO[outputs_of(n_classes) == 1] * mu * n_units, most_dimensions(n_units), MOST_DIMENSIONS, n_public / 2)
+    return most if rare is None else most * 4 * rare * (1 - rare)
 
 
 def dimension_of_blocks(wanted: float, n_linear: int, n_public: int, n_classes: int) -> float:

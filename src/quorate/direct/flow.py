@@ -145,6 +145,7 @@ def _run_rounds(task: DirectTask, ledger: Ledger, stages: StageStore, watch: Wat
     charge = task.charge_on(ledger)
     charge.check_affordable(ledger)  # a refusal comes before any work
     check_contributions(task.plan, task.public_rows, unit=task.unit)
+    task.keep_share(stages)
     if task.drawn is not None:
         task, reservation = _with_drawn_pool(task, task.drawn, charge, ledger, stages, see)
         check_contributions(task.plan, task.public_rows, unit=task.unit)

@@ -251,6 +251,7 @@ def plan_direct(
     moments: PoolMoments | None = None,
     neighbours: Relation | None = "replace",
     fixed: FixedRounds | None = None,
+    rare: float | None = None,
     locate: bool = True,
 ) -> DirectPlan:
     """Fix a run by public facts alone, from an encoded public pool.
@@ -259,7 +260,8 @@ def plan_direct(
     `rho`: what it may cost where a ledger adds ρ (zCDP), in place of (ε, δ). `rounds`, `clip`: in place of the
     defaults. `moments`: of the pool's features, where they are known already. `neighbours`: the change of one unit;
     None where the run was begun before one could be chosen. `fixed`: rounds and noise that were paid for before the
-    pool was there. `locate`: whether the first rounds of a number find out where targets lie.
+    pool was there. `locate`: whether the first rounds of a number find out where targets lie. `rare`: the declared
+    share of the rarer of two classes.
 
     Raises InvalidParameter if the pool has no spread, or (ε, δ) is too small for noise that can be drawn.
     """
@@ -267,7 +269,7 @@ def plan_direct(
     n_outputs = outputs_of(n_classes)
     moments = moments or PoolMoments.of_map(feature_map, pool)
     for_settings = mu_for_settings(mu, neighbours)
-    settings = settings_for(moments, n_classes=n_classes, n_units=n_units, mu=for_settings)
+    settings = settings_for(moments, n_classes=n_classes, n_units=n_units, mu=for_settings, rare=rare)
     if n_classes == 0:
         paid_for, n_numbers = fixed.rounds if fixed else rounds, int(np.count_nonzero(moments.kept(settings)))
         n_numbers = min(n_numbers, fixed.numbers) if fixed else n_numbers

@@ -38,6 +38,7 @@ from quorate.run.schema import Schema
 from quorate.run.stage_store import NoStages, StageStore
 from quorate.run.unit import unit_of
 from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
+from quorate.students.scores import share_of_rarer
 from quorate.types import Secret, Watch
 
 
@@ -69,7 +70,7 @@ def prepare_direct(
     arguments: dict[str, Any] = {"public": public, "groups": groups, "fingerprint_key": fingerprint_key, "noise": noise}
     if (begun_task := _begun_otherwise(config, X, y, stages=stages, terms=terms, **arguments)) is not None:
         return begun_task
-    epsilon, delta = floor_budget(config.epsilon, config.delta)
+    budget: dict[str, Any] = dict(zip(("epsilon", "delta"), floor_budget(config.epsilon, config.delta), strict=True))
     classes = check_classes(config.classes) if config.target_range is None else ()
     declared = None if config.n_records is None else count("n_records", config.n_records, at_least=1)
     unit = unit_of(config.unit, grouped=groups is not None)
@@ -80,15 +81,15 @@ def prepare_direct(
     digests, records, labels, slots = _read(table, y, groups, classes, config.target_range, watch)
     private = UsableRows.of(table, labels, slots, grouped=groups is not None)
     n_units = declared or max(private.n_slots, 1)
-    facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, "epsilon": epsilon, "delta": delta}
+    facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, **budget}
     named: dict[str, Any] = {"grouped": groups is not None, "n_was_read": declared is None, "classes": classes}
     data = table.fingerprint(digests, labels, slots, fingerprint_key)
     run_key, stages = fingerprint_key if key is None else key, stages or NoStages()
     where: dict[str, Any] = {"stages": stages, "terms": terms, "noise": noise, "has_pool": public is not None}
     begun = _stored_plan(config, schema, facts, unit, lambda key: charge_beginning(key, data, unit, **named), **where)
-    plan_key, kept, relation, schema, feature_map = begun
-    facts |= {"neighbours": relation.noise, "rho": rho_of(epsilon, delta, config.composition)}
-    plan, schema, before = _planned(replace(config, feature_map=feature_map), schema, public, drawn, kept, facts)
+    plan_key, kept, relation, schema, config = begun
+    facts |= {"neighbours": relation.noise, "rho": rho_of(**budget, composition=config.composition)}
+    plan, schema, before = _planned(config, schema, public, drawn, kept, facts)
     if kept is not None and public is not None:
         table, records, data = _as_kept(table, schema, labels, slots, fingerprint_key, watch)
     task = DirectTask(
@@ -98,8 +99,7 @@ def prepare_direct(
         unit=unit,
         **named,
         relation=relation,
-        epsilon=epsilon,
-        delta=delta,
+        **budget,
         fingerprint=data,
         noise=noise,
         stored=kept is not None,
@@ -108,6 +108,7 @@ def prepare_direct(
         composition=config.composition,
         target_range=config.target_range,
         scheduler=config.scheduler,
+        rare=share_of_rarer(config.class_shares),
         drawn=None if before is None else DrawnPool(before, Secret(counted_rows(slots, run_key)), run_key),
     )
     return task if kept is None or drawn is None else _with_kept_pool(task, drawn, kept, stages)
@@ -182,8 +183,13 @@ def _with_columns_declared(config: DirectConfig) -> DirectConfig:
 
 
 def _with_default_named(config: DirectConfig, public: Any) -> tuple[DirectConfig, DeclaredSchema | None]:
-    """Return the schema whose pool is to be drawn, if one is; the key names the default map then, which may change."""
+    """Return the schema whose pool is to be drawn, if one is; the key names the default map then, which may change.
+
+    Without any pool shares of the classes decide nothing, and are no part of the key.
+    """
     drawn = DeclaredSchema.of(config.schema) if draws_pool(config, public) else None
+    if drawn is None and public is None:
+        config = replace(config, class_shares=None)
     if drawn is not None and isinstance(config.feature_map, str):
         config = replace(config, feature_map=feature_map_of(config.feature_map, drawn))
     return config, drawn
@@ -225,9 +231,10 @@ def _planned(
     rounds = None if config.rounds is None else count("rounds", config.rounds, at_least=1)
     clip = None if config.clip is None else real("clip", config.clip, above=0)
     how: dict[str, Any] = {**facts, "rounds": rounds, "clip": clip, "locate": config.located}
+    rare = share_of_rarer(config.class_shares)
     if drawn is not None:
         share = None if config.marginals is None else real("marginals", config.marginals, above=0, below=1)
-        before = before_pool(drawn, config.feature_map, share=share, **how)
+        before = before_pool(drawn, config.feature_map, share=share, rare=rare, **how)
         whole = {name: facts[name] for name in ("n_classes", "epsilon", "delta")}
         return plan_on(before, schema, **whole), schema, before
     if public is None:
@@ -239,4 +246,4 @@ def _planned(
     if name == "auto":  # a later default has its name in the key, and here
         name = default_map_before(encoded)
     feature_map = feature_map_for(name, encoded, rows=schema.words, categories=schema.indicator_blocks)  # type: ignore[arg-type]
-    return plan_direct(feature_map, encoded, **how), schema, None
+    return plan_direct(feature_map, encoded, rare=rare, **how), schema, None

@@ -37,7 +37,8 @@ from quorate.direct.plan import DirectPlan
 from quorate.release.session import LedgerTerms
 from quorate.run.relation import BEGUN_BEFORE, ChosenRelation, choose_relation
 from quorate.run.schema import Schema
-from quorate.run.stage_store import StageStore, coordinates_stage
+from quorate.run.stage_store import CLASS_SHARES, StageStore, coordinates_stage
+from quorate.students.scores import share_of_rarer
 
 FORMAT = 1
 _TREE = ("feature", "threshold", "left", "right", "roots")  # arrays of TreeLeaves
@@ -221,13 +222,13 @@ KEYED_BY_NAME: Final[FeatureMapName] = "kernels"
 
 
 class FoundPlan(NamedTuple):
-    """The key of a plan, the plan where it was kept, the relation, and the schema and feature map that it is for."""
+    """The key of a plan, the plan where it was kept, the relation, and the schema and choices that it is for."""
 
     key: str
     kept: bytes | None
     relation: ChosenRelation
     schema: Schema
-    feature_map: Any
+    config: DirectConfig
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -248,21 +249,34 @@ class BegunRun:
 
         A run that was begun before a relation could be chosen goes on so, unless adding and removing is asked for: its
         noise is that for replacing a unit. One that was begun when public entries that say the same were told apart
-        goes on with these, and one that left its feature map open goes on with the default that there was then.
+        goes on with these, one that left its feature map open goes on with the default that there was then, and one
+        with other shares of the classes, or none, goes on with those: they may be declared after a run.
         """
+        declared, kept = self.config.class_shares, self.stages.load(CLASS_SHARES, self.named(CLASS_SHARES))
+        for shares in [None, *((rare, 1 - rare) for rare in json.loads(kept or b"[]"))]:
+            if share_of_rarer(shares) != share_of_rarer(declared):
+                run = replace(self, config=replace(self.config, class_shares=shares))
+                plan, begun = run._found(n_was_read=n_was_read, unit=unit)
+                if begun:
+                    return plan
+        return self._found(n_was_read=n_was_read, unit=unit)[0]
+
+    def _found(self, *, n_was_read: bool, unit: str) -> tuple[FoundPlan, bool]:
+        """Return the plan with these shares of the classes, and whether it was begun."""
         schemas = [self.schema]
         if self.schema.kinds.respells(self.schema.pool):
             schemas.append(self.schema.with_words_as_written())
         if self.config.neighbours in ("auto", "replace") and (plan := self._begun(schemas, BEGUN_BEFORE)):
-            return plan
+            return plan, True
         relation = choose_relation(self.config.neighbours, n_was_read=n_was_read, held=self.terms.relation, unit=unit)
         if plan := self._begun(schemas, relation):
-            return plan
+            return plan, True
         if not self._is_open:
-            return self._plan(self.schema, relation)
+            return self._plan(self.schema, relation), False
         default = default_map(self.schema.numbers(self.schema.pool), self.schema.indicator_blocks)
         keyed = KEYED_BY_NAME if default == KEYED_BY_NAME else None
-        return self._begun(schemas, relation, keyed) or self._plan(self.schema, relation, keyed)
+        begun = self._begun(schemas, relation, keyed)
+        return begun or self._plan(self.schema, relation, keyed), begun is not None
 
     def _begun(
         self, schemas: Sequence[Schema], relation: ChosenRelation, keyed: FeatureMapName | None = None
@@ -277,7 +291,7 @@ class BegunRun:
         """Return a plan under the key of the feature map that was asked for, or of a default that keys name."""
         config = self.config if keyed is None else replace(self.config, feature_map=keyed)
         key = plan_key(config, schema, neighbours=relation.noise, **self.facts)
-        return FoundPlan(key, self.stages.load(coordinates_stage(key), key), relation, schema, config.feature_map)
+        return FoundPlan(key, self.stages.load(coordinates_stage(key), key), relation, schema, config)
 
     @property
     def _is_open(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -43,7 +44,7 @@ from quorate.run.drawn_rows import (
 )
 from quorate.run.relation import ChosenRelation
 from quorate.run.schema import Schema
-from quorate.run.stage_store import StageStore, pool_stage
+from quorate.run.stage_store import CLASS_SHARES, StageStore, pool_stage
 from quorate.run.usable_rows import PrivateTable, UsableRows, Watching
 from quorate.types import Secret
 
@@ -98,7 +99,8 @@ class DirectTask:
     their labels are. `drawn`: what a pool rests on that is drawn from marginals; before that, schema and plan are those
     of rows that are drawn evenly. `left_marginals_open`: whether the run goes on without marginals, as it was begun,
     where nothing was said of them.
-    `scheduler`: whose workers add up the rounds; None for this machine. The integers are the same.
+    `scheduler`: whose workers add up the rounds; None for this machine. The integers are the same. `rare`: the declared
+    share of the rarer of two classes, with which the run began.
     """
 
     schema: Schema = field(repr=False)
@@ -121,6 +123,7 @@ class DirectTask:
     left_marginals_open: bool = False
     target_range: TargetRange | None = None
     scheduler: DaskScheduler | None = field(default=None, repr=False)
+    rare: float | None = field(default=None, repr=False)
 
     @property
     def n_classes(self) -> int:
@@ -246,14 +249,18 @@ class DirectTask:
     @property
     def charge_begins(self) -> str:
         """What every charge for the same rounds begins with, whatever the last bits of their coordinates are."""
-        return charge_beginning(
-            self.plan_key,
-            self.fingerprint,
-            self.unit,
-            grouped=self.grouped,
-            n_was_read=self.n_was_read,
-            classes=self.classes,
-        )
+        return self._begins(self.plan_key)
+
+    def _begins(self, key: str) -> str:
+        named: dict[str, Any] = {"grouped": self.grouped, "n_was_read": self.n_was_read, "classes": self.classes}
+        return charge_beginning(key, self.fingerprint, self.unit, **named)
+
+    def keep_share(self, stages: StageStore) -> None:
+        """Keep the share with which the run begins: another may be declared later, and it goes on with this one."""
+        if self.rare is not None:
+            key = self._begins(CLASS_SHARES)
+            known = json.loads(stages.load(CLASS_SHARES, key) or b"[]")
+            stages.save(CLASS_SHARES, key, json.dumps(sorted({*known, self.rare})).encode())
 
     def charge_on(self, ledger: Ledger) -> Charge:
         """Return the charge that is to be made on a ledger, or that was made and goes on.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.ambient import own_switches
+from quorate.data import check_classes
 from quorate.data.unit_ids import only_whole_ids
 from quorate.direct.look import look_at_rounds
 from quorate.direct.task import DirectTask
@@ -79,7 +80,8 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
     scheduler : DaskScheduler, optional
         Whose workers add up the rounds, in place of this machine: the same sums, bit for bit.
     class_shares : mapping, optional
-        Shares of classes, such as ``{"yes": 0.04}``: a public statement, never read off the private labels.
+        Shares of classes, such as ``{"yes": 0.04}``: a public statement, never read off the private labels. The rarer
+        one of two classes is, the fewer dimensions the fit learns in.
     decision_threshold : {"accuracy", "balanced", "share"}, float or mapping of costs, default "accuracy"
         From which probability on the rarer of two classes is predicted: by `class_shares`, else the second of
         `classes`. "accuracy" is 0.5; "balanced" the mean probability over the public pool, for a high balanced
@@ -273,7 +275,8 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
         return self._deciding()
 
     def _predicted(self) -> dict[str, Any]:
-        return {"classes": self.classes}
+        shares = None if self.class_shares is None else self._class_shares(check_classes(self.classes))
+        return {"classes": self.classes, "class_shares": shares}
 
     def _task(
         self, X: Any, y: Any, *, public: Any, groups: Any | None, schema: Any = None, begin: bool = True

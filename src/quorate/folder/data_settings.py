@@ -167,7 +167,8 @@ class DataSettings:
     class_shares: tuple[float | None, ...] | None = setting(  # in the order of the classes
         as_it_is,
         "how common classes are, as it may be published; never read off private rows. The rarer of two classes is the "
-        "one that is looked for",
+        "one that is looked for, and the rarer it is, the fewer dimensions a direct run learns in; a run that was "
+        "begun goes on as it was",
         default=None, example={"yes": 0.04},
     )  # fmt: skip
     drop: tuple[str, ...] = setting(

@@ -42,7 +42,7 @@ from quorate.run.expected import BASES, Expected
 from quorate.run.facts import name_of
 from quorate.run.pool_cautions import few_rows_caution
 from quorate.run.public_facts import PublicFacts
-from quorate.students.scores import SCORE_WORDS, Judged, check_class_shares, check_scoring
+from quorate.students.scores import SCORE_WORDS, Judged, check_class_shares, check_scoring, share_of_rarer
 from quorate.voting.models import DEFAULT_TEACHER, teacher_named
 
 NOTHING_BY_RULES = (
@@ -163,25 +163,25 @@ def plan(
     'GenericLearner'
     """
     n_records, unit = count("n_records", n_records, at_least=1), word_for_unit(unit)
-    classes = None if classes is None else check_classes(classes)
+    classes, judged = _classes_and_score(classes, class_shares, scoring)
     side = None if public is None else public_side(public, classes or (0, 1), teacher=teacher, student=student)
-    n_public, width = (n_public, width) if side is None else (side.n_distinct, side.views.width)
     facts = PublicFacts(
         n_records=n_records,
-        n_public=needed("n_public", n_public),
+        n_public=needed("n_public", n_public) if side is None else side.n_distinct,
         n_classes=number_of_classes(classes, n_classes),
-        width=needed("width", width),
+        width=needed("width", width) if side is None else side.views.width,
         online_answers=online_answers,
         n_rows=number_of_rows(n_rows, n_records, unit),
         unit=unit,
         neighbours=neighbours,
+        rare=share_of_rarer(judged.shares),
         **dict[str, Any](zip(("epsilon", "delta"), floor_budget(epsilon, delta), strict=True)),
     )
     side, facts = _as_default_models_see(side, facts, Models(teacher, student))
     commonest, curve = _share_of_commonest(commonest, facts.n_classes), _curve(learning_curve, facts.n_classes)
     used = Models(teacher, student, feature_map, models_of(models))
-    labels = {"y_public": y_public, "evaluation": evaluation, "judged": _judged(scoring, class_shares, classes or ())}
-    rehearsals = _rehearsals(facts, side, classes, used, curve, how=rehearse, commonest=commonest, **labels)
+    how = {"how": rehearse, "commonest": commonest, "y_public": y_public, "evaluation": evaluation, "judged": judged}
+    rehearsals = _rehearsals(facts, side, classes, used, curve, **how)
     plan_ = plan_votes(
         facts,
         grid=grid_of(facts, mechanisms, n_teachers, queries, _compared(rehearsals, used.compared)),
@@ -194,8 +194,10 @@ def plan(
     return _printed(plan_, basis, _few_rows(facts, "rules" if curve else rehearse), teacher)
 
 
-def _judged(scoring: Any, class_shares: Any, classes: Sequence[Any]) -> Judged:
-    return Judged(scoring=check_scoring(scoring), shares=check_class_shares(class_shares, classes))
+def _classes_and_score(given: Any, class_shares: Any, scoring: Any) -> tuple[Sequence[Any] | None, Judged]:
+    """Check the classes, if they are known, and what rows are judged by."""
+    classes = None if given is None else check_classes(given)
+    return classes, Judged(scoring=check_scoring(scoring), shares=check_class_shares(class_shares, classes or ()))
 
 
 def _as_default_models_see(side: Any, facts: PublicFacts, models: Models) -> tuple[Any, PublicFacts]:
@@ -341,8 +343,10 @@ def expected_of_rounds(
     run. Raises InvalidParameter, DataRefused if rows are too few or do not fit.
     """
     side = public_side(public, classes)
-    facts = replace(facts, n_public=side.n_distinct, width=side.views.width)
-    labels: dict[str, Any] = {"judged": judged or Judged(), "y_public": None, "evaluation": evaluation}
+    judged = judged or Judged()
+    known: dict[str, Any] = {"n_public": side.n_distinct, "width": side.views.width}
+    facts = replace(facts, **known, rare=share_of_rarer(judged.shares))
+    labels: dict[str, Any] = {"judged": judged, "y_public": None, "evaluation": evaluation}
     (rehearsal,) = rehearsals_of(facts, side, classes, Models(feature_map=feature_map), how="labels", **labels)
     row = row_of_direct(facts, side, feature_map=feature_map)
     (rehearsed,) = rehearsal(facts, [row])
@@ -362,6 +366,7 @@ def row_of_direct(facts: PublicFacts, side: PublicSide | None, *, feature_map: F
             epsilon=facts.epsilon,
             delta=facts.delta,
             neighbours=facts.relation,
+            rare=facts.rare,
         )
     except (InvalidParameter, DataRefused) as refusal:
         return direct_row_unknown(str(refusal))

@@ -41,6 +41,8 @@ class PublicFacts:
         Whether teachers of votes that are released as values are tiny ones, in coordinates of the public rows.
     most_tiny : int
         Rows of the largest tiny teacher; 30 in runs that were begun before they might have more.
+    rare : float or None
+        Share of the rarer of two classes, where it is declared.
 
     Raises
     ------
@@ -67,6 +69,7 @@ class PublicFacts:
     why_neighbours: str = ""
     tiny: bool = False
     most_tiny: int = 120
+    rare: float | None = None
 
     @property
     def relation(self) -> Relation:

@@ -23,6 +23,8 @@ FINISHED = "asked"  # the stage that says that a strategy has stopped
 COUNTED = "counted"  # how stages begin that hold the summed votes of a chunk of teachers which no file can hold
 PROMPTED, CALLED = "prompted", "called"  # how stages begin that hold one teacher's votes: a prompt's, or a command's
 
+CLASS_SHARES = "class-shares"  # the stage of the direct method: shares of the rarer class that runs were begun with
+
 
 def coordinates_stage(key: str) -> str:
     """Name the stage that holds the coordinates of one plan: plans stand beside each other, so that none is lost.

@@ -98,6 +98,18 @@ def default_scoring(shares: Sequence[float | None] | None) -> str:
     return "balanced_accuracy" if min(known) < RARE_OF_MORE else "accuracy"
 
 
+def share_of_rarer(shares: Sequence[float | None] | None) -> float | None:
+    """Return the declared share of the rarer of two classes; None of more, or where nothing is declared.
+
+    Examples
+    --------
+    >>> share_of_rarer((0.96, 0.04)), share_of_rarer((0.5, 0.3, 0.2)), share_of_rarer(None)
+    (0.04, None, None)
+    """
+    known = [share for share in shares or () if share is not None]
+    return min(known) if len(known) == len(shares or ()) == 2 else None
+
+
 def rarer(shares: Sequence[float | None]) -> int:
     """Return the code of the rarer of two classes, which is called positive; of two as common as each other the second.
 

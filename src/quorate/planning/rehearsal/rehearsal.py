@@ -266,6 +266,7 @@ class Rehearsal:
                 epsilon=facts.epsilon,
                 delta=facts.delta,
                 neighbours=facts.relation,
+                rare=facts.rare,
             )
             self._outlines.clear()
             self._outlines[facts.epsilon] = outline, outline.integers(self.material.along)
