@@ -323,13 +323,16 @@ class TestTheEstimator:
         with pytest.raises(PreconditionFailed, match=r"intervals need public rows with targets; first: calibrate"):
             model.predict_interval(ROWS[HELD])
         rows, held = ROWS[HELD], targets[HELD]
-        held[:3] = [1e9, 101, -5]  # taken as the ends of the range
+        held[:3] = [1e9, 101, -5]  # beyond the range, as some of those that intervals are for may be
         model.calibrate(rows[:99], held[:99])
-        off = np.sort(np.abs(np.clip(held[:99], 0, 100) - model.predict(rows[:99])))[90 - 1]
+        off = np.sort(np.abs(held[:99] - model.predict(rows[:99])))[90 - 1]
         low, high = model.predict_interval(rows, coverage=0.9).T
-        np.testing.assert_allclose(low, np.clip(model.predict(rows) - off, 0, 100), atol=1e-6)
-        np.testing.assert_allclose(high, np.clip(model.predict(rows) + off, 0, 100), atol=1e-6)
+        np.testing.assert_allclose(low, model.predict(rows) - off, atol=1e-6)
+        np.testing.assert_allclose(high, model.predict(rows) + off, atol=1e-6)
         assert np.mean((low <= held) & (held <= high)) > model.coverage_promise().least - 0.05
+        beyond = np.where(np.arange(len(held)) % 3 == 0, 150.0, held)  # a third of the targets
+        low, high = model.calibrate(rows[:99], beyond[:99]).predict_interval(rows, coverage=0.9).T
+        assert np.mean((low <= beyond) & (beyond <= high)) > model.coverage_promise().least - 0.05
         with pytest.raises(InvalidParameter, match=r"coverage=0.999 needs 999 rows .* calibrate with 999 labelled"):
             model.predict_interval(rows, coverage=0.999)
         for wrong in ([*held[:9], np.nan], held[:9]):

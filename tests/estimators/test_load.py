@@ -11,7 +11,9 @@ from datetime import date, time, timedelta
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from sklearn.base import clone
@@ -21,7 +23,7 @@ from tests.folder.conftest import visits, write_run
 import quorate
 from quorate import Ledger
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, PreconditionFailed
-from quorate.estimators.finished_run import FinishedRun
+from quorate.estimators.finished_run import FinishedRun, _declared_classes
 from quorate.export.package import export_files
 from quorate.folder.batch import load_run
 from quorate.folder.direct_run import read_direct
@@ -233,3 +235,17 @@ def test_a_folder_that_says_nothing_of_columns_refuses_dates_in_one_line(
     (outbox / "manifest.json").write_text(json.dumps(manifest))
     with pytest.raises(DataRefused, match=r"column 'day' of X holds dates or times, and .* does not say how"):
         quorate.load(outbox).predict(of_every_kind(NEW))
+
+
+@pytest.mark.parametrize(
+    ("names", "known", "classes"),
+    [
+        (("a", "b", "c"), ["a", "c"], ["a", "b", "c"]),
+        (("10", "3", "-1"), [3, 10], [10, 3, -1]),
+        (("0.5", "2.0"), [2.0], [0.5, 2.0]),
+        (("no", "yes"), ["no", "yes"], ["no", "yes"]),
+        (("1", "many"), [1], [1]),  # of two types: those that the model knows
+    ],
+)
+def test_a_class_that_votes_never_released_is_declared_all_the_same(names: Any, known: Any, classes: Any) -> None:
+    assert _declared_classes(names, np.asarray(known)).tolist() == classes

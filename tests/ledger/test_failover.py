@@ -73,6 +73,30 @@ def test_that_test_catches_a_store_that_takes_a_warning_for_a_success(
             assert other.reservations()[0].remaining(PURPOSE) == 9  # told, though no standby has it
 
 
+def waited_for_nobody(server: Server, url: str) -> Any:
+    """Draw, and empty the setting that the commit waits by: PostgreSQL tells of a success, without a warning."""
+    with Ledger(url) as ledger, waiting(server), ThreadPoolExecutor(1) as pool:
+        drawn = pool.submit(ledger.reservations()[0].draw, PURPOSE)
+        server.until(f"SELECT count(*) = 1 {WAITS}")
+        server.setting("synchronous_standby_names", "")
+        return drawn.result()
+
+
+def test_a_commit_whose_standby_is_taken_out_of_the_settings_meanwhile_answers_nothing(
+    server: Server, url: str
+) -> None:
+    with pytest.raises(LedgerIntegrityError, match="may not have waited until the commit was kept"):
+        waited_for_nobody(server, url)
+
+
+def test_that_test_catches_a_store_that_does_not_look_again(
+    server: Server, url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(PostgresStore, "_settings_now", lambda self: ("nobody", None))
+    monkeypatch.setattr(postgres, "_WAITS_FOR", "SELECT current_setting('synchronous_standby_names'), NULL")
+    assert waited_for_nobody(server, url).first == 0
+
+
 def test_where_a_standby_is_required_a_server_that_waits_for_none_is_refused(server: Server, url: str) -> None:
     with pytest.raises(PreconditionFailed, match="standby=required"):
         Ledger(f"{url}&standby=required")

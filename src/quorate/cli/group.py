@@ -245,9 +245,8 @@ def _keep_near(error: click.NoSuchOption) -> None:
 def _give_up(arguments: list[str], stopped: Event) -> NoReturn:
     """Say it and end at once, from another thread: the main one was told to stop, and is still at something."""
     error = interruption()
-    if (
-        not stopped.is_set() and sys.__stderr__ is not None
-    ):  # the process's own, whatever the main thread has made of it
+    # The process's own stream, whatever the main thread has made of it.
+    if not stopped.is_set() and sys.__stderr__ is not None:
         sys.__stderr__.write("\n".join(["", *lines(error, arguments), ""]))
         sys.__stderr__.flush()
     os._exit(error.exit_code)

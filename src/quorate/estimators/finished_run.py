@@ -277,7 +277,7 @@ class FinishedRun(Scored, ShownEstimator):
             content, place=f"{root}: {STUDENT}", trusted=self.trusted, name_them_in="trusted=", anew=anew
         )
         if facts.setup.target_range is None:
-            self.classes_ = np.asarray(self.student_.classes_)
+            self.classes_ = _declared_classes(facts.setup.classes, np.asarray(self.student_.classes_))
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.student_, name):
                 setattr(self, name, getattr(self.student_, name))
@@ -295,6 +295,18 @@ class FinishedRun(Scored, ShownEstimator):
 def _warn_of_unread(words: str) -> None:
     """Warn of cells that count as missing though something stands in them."""
     warn_of([caution("cells-that-are-no-numbers", Severity.WARNING, words)])
+
+
+def _declared_classes(names: Sequence[str], known: NDArray[Any]) -> NDArray[Any]:
+    """Return the declared classes as the student's labels are, where votes released none of some: `known` else."""
+    labels = {str(label): label for label in known.tolist()}
+    if not labels or labels.keys() >= set(names):
+        return known
+    kind = type(next(iter(labels.values())))
+    try:
+        return np.asarray([labels[name] if name in labels else kind(name) for name in names])
+    except ValueError:  # a word among numbers
+        return known
 
 
 def _one_image_a_row(X: Any) -> Any:

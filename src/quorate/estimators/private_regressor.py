@@ -186,7 +186,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
             *Public* rows, drawn as those that the model will be asked about, and not in the public pool. Where private
             rows are among them nothing is noted, and a line on the terminal says why.
         y : (n_rows,)
-            Their targets, finite numbers; one beyond `target_range` is taken as the nearer end.
+            Their targets, finite numbers; they may lie beyond `target_range`.
 
         Raises
         ------
@@ -208,7 +208,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
                 f"calibrate(X, y) needs a finite number for each of {len(predictions):,} rows; leave out rows without"
             )
         if self._kept.are_public(self._reader.as_the_pool(X, as_given=True), "calibration"):
-            off = np.abs(self._range.clipped(targets) - predictions)
+            off = np.abs(targets - predictions)
             self._limits = Limits.of(off, unit=self._range.width)
         return self
 
@@ -226,8 +226,8 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
         Returns
         -------
         (n_points, 2) array
-            The lower and the upper end, both within `target_range`; the interval is as long for every row, but for
-            what the range cuts off.
+            The lower and the upper end, as far from what :meth:`predict` returns for every row; they may lie beyond
+            `target_range`, as targets may.
 
         Raises
         ------
@@ -237,7 +237,7 @@ class PrivateRegressor(RegressorMixin, LearnsByRounds):
             If its rows are too few for this coverage, with the number that would do.
         """
         predictions, off = self.predict(X), self._calibrated().limit(coverage)
-        return self._range.clipped(np.column_stack([predictions - off, predictions + off]))
+        return np.column_stack([predictions - off, predictions + off])
 
     def coverage_promise(self, coverage: float = COVERAGE) -> CoveragePromise:
         """Return what :meth:`predict_interval` promises of a coverage in (0, 1), as a value that prints as a sentence.

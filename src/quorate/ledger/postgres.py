@@ -115,6 +115,7 @@ class PostgresStore:
         self._began = False
         self._read_to = self._kept_to = 0  # the newest entry that was read, and that all copies of the database keep
         self._warnings: list[str] = []
+        self._waits_for: Any = None  # standbys that a commit waits for, and when the server read its settings
         self._version = ""
         with self._guarded("opened"):
             try:
@@ -285,13 +286,12 @@ class PostgresStore:
     def _read(self, after: int) -> StoredEntry:
         connection = self._open_connection()
         newest = connection.execute(
-            "SELECT sequence, hash, current_setting('synchronous_standby_names') FROM quorate_head WHERE ledger = %s "
-            "FOR UPDATE",
-            (self.name,),
+            "SELECT sequence, hash FROM quorate_head WHERE ledger = %s FOR UPDATE", (self.name,)
         ).fetchone()
         if newest is None:
             raise LedgerIntegrityError(_NO_HEAD)
-        if self._standby and not newest[2].strip():
+        self._waits_for = connection.execute(_WAITS_FOR).fetchone()
+        if self._standby and not self._waits_for[0].strip():
             raise PreconditionFailed(_NO_STANDBY)
         head = Head(sequence=newest[0], hash=newest[1])
         beyond = "SELECT sequence, line FROM quorate_entry WHERE ledger = %s AND sequence > %s ORDER BY sequence"
@@ -311,14 +311,20 @@ class PostgresStore:
         """Commit, and wait for the disk and the standby; `newest`: the entry that is kept from then on.
 
         Where that wait is cancelled, the server reports a success, with a warning: the standby may lack the entry.
+        Where the standby is taken out of its settings meanwhile, all who wait are told of a success, without one.
         """
         self._warnings.clear()
         ended = self._open_connection().execute("COMMIT").statusmessage
         self._began = False
-        if ended != "COMMIT" or self._warnings:
+        before, self._waits_for = self._waits_for, None
+        changed = before is not None and before[0].strip() and self._settings_now() != before
+        if ended != "COMMIT" or self._warnings or changed:
             why = "".join(f" (SQLSTATE {code})" for code in self._warnings[:1])
             raise LedgerIntegrityError(_NOT_KEPT.format(why), charged="the last charge may have been recorded")
         self._kept_to = newest
+
+    def _settings_now(self) -> Any:
+        return self._open_connection().execute(_WAITS_FOR).fetchone()
 
     def _end(self) -> None:
         """End what was begun, with nothing written.
@@ -392,6 +398,7 @@ class PostgresStore:
             ) from error
 
 
+_WAITS_FOR: Final = "SELECT current_setting('synchronous_standby_names'), pg_conf_load_time()"
 _CHANGED: Final = (
     "head and entries of the ledger do not fit: entries are missing, or somebody else wrote to its tables; restore the "
     "newest backup of the database"
@@ -405,8 +412,9 @@ _NO_STANDBY: Final = (
     "ledger's URL demands one; see that this server is the primary and not one that was replaced, and attach a standby"
 )
 _NOT_KEPT: Final = (
-    "the database did not wait until the commit was kept{}, as where the wait for its standby is cancelled: whether it "
-    "would outlive the database is unknown; nothing is released until the ledger is opened and verified again"
+    "the database may not have waited until the commit was kept{}, as where the wait for its standby is cancelled or "
+    "settings change meanwhile: whether it would outlive the database is unknown; nothing is released until the ledger "
+    "is opened and verified again"
 )
 _NO_HEAD: Final = (
     "the ledger's head was deleted: whether its entries are the newest is unknown; restore the newest backup of the "

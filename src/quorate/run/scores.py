@@ -95,12 +95,8 @@ def score_numbers(predicted: FloatArray, truth: FloatArray) -> NumberScore:
     """Score predicted numbers, ``(n,)``, against those of public rows; both are cut off at the ends of the range."""
     residuals, n = truth - predicted, len(truth)
     spread = float(np.sum((truth - truth.mean()) ** 2))
-    order = np.argsort(predicted, kind="stable")
-    parts = (
-        [part for part in np.array_split(order, min(RESIDUALS, n // LEAST_OF_A_PART)) if len(part)]
-        if (n >= LEAST_OF_A_PART)
-        else []
-    )
+    n_parts = min(RESIDUALS, n // LEAST_OF_A_PART)
+    parts = np.array_split(np.argsort(predicted, kind="stable"), n_parts) if n_parts else []
     return NumberScore(
         n_rows=n,
         mean_absolute_error=float(np.mean(np.abs(residuals))),

@@ -71,7 +71,7 @@ class CoveragePromise:
         """Say it in a sentence."""
         return (
             f"the truth is in {100 * self.coverage:g} % of sets, for rows drawn as the {self.n_rows:,} that calibrate "
-            f"them; less than {100 * self.least:.1f} % with probability {100 * self.failure:g} %"
+            f"them; less than {_rounded_down(self.least) * 100:.1f} % with probability {100 * self.failure:g} %"
         )
 
 
@@ -207,4 +207,4 @@ def _rank(n_rows: int, coverage: float, of_each: int) -> int:
 
 
 def _rounded_down(share: float) -> float:
-    return int(share * 1_000) / 1_000
+    return int(round(share * 1_000, 6)) / 1_000  # a slack has six decimals; 0.87 is 87.0 %
