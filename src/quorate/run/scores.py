@@ -36,7 +36,7 @@ RESIDUALS, LEAST_OF_A_PART = 20, 10  # parts of the rows whose residuals are tol
 LOOKED_AT = 1_000  # public rows
 COLUMNS = 60  # of a table whose columns are told one by one
 SHOWN_COLUMNS = 15
-GROUPS, GROUP_ROWS = 10, 20  # of a reliability diagram, at most; and rows of a group, at least
+GROUPS, GROUP_ROWS = 10, 20  # of a reliability diagram, at most; rows of a group, but for rows that are as likely
 FLAGGED = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)  # shares of rows, at which thresholds are told in a table
 
 
