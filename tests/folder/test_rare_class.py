@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from quorate.direct.task import DirectTask
 from quorate.errors import InvalidParameter
 from quorate.folder.folder import RunFolder
 from quorate.folder.methods import execute, read_run
@@ -113,14 +114,20 @@ def test_a_student_without_probabilities_is_refused_a_threshold_before_a_charge(
     assert not (root / "ledger.db").exists()
 
 
+def make_linear(make_run: MakeRun) -> Path:
+    """Leave all but the direct method, in few dimensions."""
+    votes = dict.fromkeys(("teachers.count", "mechanism.queries", "run.n_jobs"))
+    direct = {"method.by": "direct", "method.feature_map": "linear", "data.n_records": 200, **votes}
+    root: Path = make_run(**direct, **{"budget.composition": "zcdp", "run.epsilon": 0.5})
+    rewritten(root, "[teachers]\n", "")
+    rewritten(root, "[mechanism]\n", "")
+    return root
+
+
 def test_shares_that_are_declared_later_leave_a_direct_run_as_it_was_begun_and_decide_in_a_new_one(
     make_run: MakeRun,
 ) -> None:
-    votes = dict.fromkeys(("teachers.count", "mechanism.queries", "run.n_jobs"))
-    direct = {"method.by": "direct", "method.feature_map": "linear", "data.n_records": 200, **votes}
-    root = make_run(**direct, **{"budget.composition": "zcdp", "run.epsilon": 0.5})
-    rewritten(root, "[teachers]\n", "")
-    rewritten(root, "[mechanism]\n", "")
+    root = make_linear(make_run)
 
     def dimension_and_charges() -> tuple[float, int]:
         run = read_run(root)
@@ -142,3 +149,15 @@ def test_shares_that_are_declared_later_leave_a_direct_run_as_it_was_begun_and_d
     rewritten(root, "epsilon = 0.5", "epsilon = 0.3")
     without, n_charges = dimension_and_charges()
     assert (n_charges, fewer < 0.5 * without < whole) == (3, True)
+
+
+def test_shares_may_change_as_long_as_nothing_was_charged(make_run: MakeRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = make_linear(make_run)
+    monkeypatch.setattr(DirectTask, "units", lambda self, **how: 1 / 0)  # behind what is kept, before the charge
+    with pytest.raises(ZeroDivisionError):
+        made(root)
+    monkeypatch.undo()
+    assert list((root / "private").glob("coordinates-*"))
+    before = read_run(root).task.plan.dimension
+    rewritten(root, "[budget]", "class_shares = { yes = 0.05 }\n[budget]")
+    assert read_run(root).task.plan.dimension < 0.5 * before

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
+from math import isfinite, ulp
 from typing import Any, Final
 
 import numpy as np
@@ -30,7 +30,8 @@ class TargetRange:
     def of(cls, given: Any) -> TargetRange:
         """Take a range as its owner gives it.
 
-        Raises InvalidParameter if it is not two finite numbers in ascending order.
+        Raises InvalidParameter if it is not two finite numbers in ascending order, or they are so close together that
+        floats hold no steps between them.
 
         Examples
         --------
@@ -55,6 +56,13 @@ class TargetRange:
                 got=given,
                 expected=_EXPECTED,
                 advice="give the least and the largest value that the target can have, from public knowledge",
+            )
+        if ulp(max(-low, high)) * STEPS > high - low:
+            raise InvalidParameter(
+                parameter="target_range",
+                got=given,
+                expected="ends that are further apart, for their size",
+                advice="subtract a public number from every target, and from both ends",
             )
         return cls(low + 0.0, high + 0.0)
 

@@ -37,7 +37,7 @@ from quorate.direct.plan import DirectPlan
 from quorate.release.session import LedgerTerms
 from quorate.run.relation import BEGUN_BEFORE, ChosenRelation, choose_relation
 from quorate.run.schema import Schema
-from quorate.run.stage_store import CLASS_SHARES, StageStore, coordinates_stage
+from quorate.run.stage_store import CLASS_SHARES, StageStore, coordinates_stage, shares_stage
 from quorate.students.scores import share_of_rarer
 
 FORMAT = 1
@@ -252,31 +252,31 @@ class BegunRun:
         goes on with these, one that left its feature map open goes on with the default that there was then, and one
         with other shares of the classes, or none, goes on with those: they may be declared after a run.
         """
-        declared, kept = self.config.class_shares, self.stages.load(CLASS_SHARES, self.named(CLASS_SHARES))
+        declared, key = self.config.class_shares, self.named(CLASS_SHARES)
+        kept = self.stages.load(shares_stage(key), key)
         for shares in [None, *((rare, 1 - rare) for rare in json.loads(kept or b"[]"))]:
             if share_of_rarer(shares) != share_of_rarer(declared):
                 run = replace(self, config=replace(self.config, class_shares=shares))
-                plan, begun = run._found(n_was_read=n_was_read, unit=unit)
-                if begun:
+                plan = run._found(n_was_read=n_was_read, unit=unit)
+                if self.terms.holds(f"{self.named(plan.key)} ", self.client):  # what was not charged may change
                     return plan
-        return self._found(n_was_read=n_was_read, unit=unit)[0]
+        return self._found(n_was_read=n_was_read, unit=unit)
 
-    def _found(self, *, n_was_read: bool, unit: str) -> tuple[FoundPlan, bool]:
-        """Return the plan with these shares of the classes, and whether it was begun."""
+    def _found(self, *, n_was_read: bool, unit: str) -> FoundPlan:
+        """Return the plan with these shares of the classes, begun or not."""
         schemas = [self.schema]
         if self.schema.kinds.respells(self.schema.pool):
             schemas.append(self.schema.with_words_as_written())
         if self.config.neighbours in ("auto", "replace") and (plan := self._begun(schemas, BEGUN_BEFORE)):
-            return plan, True
+            return plan
         relation = choose_relation(self.config.neighbours, n_was_read=n_was_read, held=self.terms.relation, unit=unit)
         if plan := self._begun(schemas, relation):
-            return plan, True
+            return plan
         if not self._is_open:
-            return self._plan(self.schema, relation), False
+            return self._plan(self.schema, relation)
         default = default_map(self.schema.numbers(self.schema.pool), self.schema.indicator_blocks)
         keyed = KEYED_BY_NAME if default == KEYED_BY_NAME else None
-        begun = self._begun(schemas, relation, keyed)
-        return begun or self._plan(self.schema, relation, keyed), begun is not None
+        return self._begun(schemas, relation, keyed) or self._plan(self.schema, relation, keyed)
 
     def _begun(
         self, schemas: Sequence[Schema], relation: ChosenRelation, keyed: FeatureMapName | None = None

@@ -44,7 +44,7 @@ from quorate.run.drawn_rows import (
 )
 from quorate.run.relation import ChosenRelation
 from quorate.run.schema import Schema
-from quorate.run.stage_store import CLASS_SHARES, StageStore, pool_stage
+from quorate.run.stage_store import CLASS_SHARES, StageStore, pool_stage, shares_stage
 from quorate.run.usable_rows import PrivateTable, UsableRows, Watching
 from quorate.types import Secret
 
@@ -259,8 +259,8 @@ class DirectTask:
         """Keep the share with which the run begins: another may be declared later, and it goes on with this one."""
         if self.rare is not None:
             key = self._begins(CLASS_SHARES)
-            known = json.loads(stages.load(CLASS_SHARES, key) or b"[]")
-            stages.save(CLASS_SHARES, key, json.dumps(sorted({*known, self.rare})).encode())
+            known = json.loads(stages.load(shares_stage(key), key) or b"[]")
+            stages.save(shares_stage(key), key, json.dumps(sorted({*known, self.rare})).encode())
 
     def charge_on(self, ledger: Ledger) -> Charge:
         """Return the charge that is to be made on a ledger, or that was made and goes on.

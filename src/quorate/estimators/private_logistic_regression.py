@@ -81,7 +81,8 @@ class PrivateLogisticRegression(Reporting, Decided, LearnsByRounds):
         Whose workers add up the rounds, in place of this machine: the same sums, bit for bit.
     class_shares : mapping, optional
         Shares of classes, such as ``{"yes": 0.04}``: a public statement, never read off the private labels. The rarer
-        one of two classes is, the fewer dimensions the fit learns in.
+        one of two classes is, the fewer dimensions the fit learns in; with another share than that which a ledger has
+        a fit for, a fit is another one, and charged.
     decision_threshold : {"accuracy", "balanced", "share"}, float or mapping of costs, default "accuracy"
         From which probability on the rarer of two classes is predicted: by `class_shares`, else the second of
         `classes`. "accuracy" is 0.5; "balanced" the mean probability over the public pool, for a high balanced

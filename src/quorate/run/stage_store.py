@@ -22,8 +22,7 @@ FIRST_TEACHERS = "teachers-00000"  # the stage of the first chunk of them
 FINISHED = "asked"  # the stage that says that a strategy has stopped
 COUNTED = "counted"  # how stages begin that hold the summed votes of a chunk of teachers which no file can hold
 PROMPTED, CALLED = "prompted", "called"  # how stages begin that hold one teacher's votes: a prompt's, or a command's
-
-CLASS_SHARES = "class-shares"  # the stage of the direct method: shares of the rarer class that runs were begun with
+CLASS_SHARES = "class-shares"  # stages of the direct method: shares of the rarer class that runs were begun with
 
 
 def coordinates_stage(key: str) -> str:
@@ -32,6 +31,14 @@ def coordinates_stage(key: str) -> str:
     `key`: hash of the public facts that the plan follows from.
     """
     return f"{COORDINATES}-{key}"
+
+
+def shares_stage(key: str) -> str:
+    """Name the stage that holds the shares with which runs of the same data were begun.
+
+    `key`: what their charges begin with, but for the plan.
+    """
+    return f"{CLASS_SHARES}-{key.split()[-1]}"
 
 
 def pool_stage(key: str) -> str:

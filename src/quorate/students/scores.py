@@ -107,7 +107,7 @@ def share_of_rarer(shares: Sequence[float | None] | None) -> float | None:
     (0.04, None, None)
     """
     known = [share for share in shares or () if share is not None]
-    return min(known) if len(known) == len(shares or ()) == 2 else None
+    return min(*known, 0.5) if len(known) == len(shares or ()) == 2 else None  # they may miss a sum of 1 by little
 
 
 def rarer(shares: Sequence[float | None]) -> int:
