@@ -26,7 +26,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.arguments import real
-from quorate.data import take
 from quorate.deferred import special
 from quorate.errors import InvalidParameter
 from quorate.students.declared import class_probabilities
@@ -157,6 +156,8 @@ def calibrated(model: Any, X: Any, truth: IntArray, classes: Sequence[Any]) -> t
     >>> sets.shape, bool(abs(sets[np.arange(3_000), truth[3_000:]].mean() - 0.9) < 0.03)
     ((3000, 2), True)
     """
+    from quorate.data import take  # a command that looks at a run reads no table
+
     fitting, held = halves(len(truth))
     temperature = fit_temperature(model, take(X, fitting), truth[fitting], classes)
     model = at_temperature(model, temperature.value)
