@@ -244,6 +244,7 @@ def test_a_folder_that_says_nothing_of_columns_refuses_dates_in_one_line(
         (("10", "3", "-1"), [3, 10], [10, 3, -1]),
         (("0.5", "2.0"), [2.0], [0.5, 2.0]),
         (("no", "yes"), ["no", "yes"], ["no", "yes"]),
+        (("False", "True"), [True], [False, True]),
         (("1", "many"), [1], [1]),  # of two types: those that the model knows
     ],
 )

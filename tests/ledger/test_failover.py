@@ -93,7 +93,7 @@ def test_that_test_catches_a_store_that_does_not_look_again(
     server: Server, url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(PostgresStore, "_settings_now", lambda self: ("nobody", None))
-    monkeypatch.setattr(postgres, "_WAITS_FOR", "SELECT current_setting('synchronous_standby_names'), NULL")
+    monkeypatch.setattr(postgres, "_WAITS_FOR", "current_setting('synchronous_standby_names'), NULL")
     assert waited_for_nobody(server, url).first == 0
 
 

@@ -65,21 +65,21 @@ def _faults_of(plan: DirectPlan, rows: Rows, codes: IntArray, weights: FloatArra
     faults = []
     if not np.array_equal(np.vstack([_dense(z) for z in rows_alone]), _dense(together), equal_nan=True):
         faults.append("the coordinates of a row depend on the rows beside it")
-    shown = (together, plan.coordinates.for_rounds(rows))
+    forms = (together, plan.coordinates.for_rounds(rows))
     return faults + list(
-        dict.fromkeys(fault for grid in plan.grids for fault in _faults_on(grid, shown, rows_alone, codes, weights))
+        dict.fromkeys(fault for grid in plan.grids for fault in _faults_on(grid, forms, rows_alone, codes, weights))
     )
 
 
 def _faults_on(
-    grid: Grid, shown: tuple[Any, Any], rows_alone: list[Any], codes: IntArray, weights: FloatArray
+    grid: Grid, forms: tuple[Any, Any], rows_alone: list[Any], codes: IntArray, weights: FloatArray
 ) -> list[str]:
-    """Name what is wrong with what rows add on one grid; `shown`: all of them, in both forms."""
-    together, faults = shown[0], []
+    """Name what is wrong with what rows add on one grid; `forms`: all rows, as coordinates and as in rounds."""
+    together, faults = forms[0], []
     alone = [
         of_records(rows_alone[i], lengths_of(rows_alone[i]), codes[i : i + 1], weights, grid) for i in range(len(codes))
     ]
-    sums = [of_records(z, lengths_of(z), codes, weights, grid) for z in shown]
+    sums = [of_records(z, lengths_of(z), codes, weights, grid) for z in forms]
     if any((np.sum(alone, axis=0) != total).any() for total in sums):
         faults.append("what a record adds depends on the records beside it")
     starts = np.arange(0, len(codes) + 1, GROUP)

@@ -303,9 +303,10 @@ def _declared_classes(names: Sequence[str], known: NDArray[Any]) -> NDArray[Any]
     if not labels or labels.keys() >= set(names):
         return known
     kind = type(next(iter(labels.values())))
+    labels |= {"False": False, "True": True} if kind is bool else {}
     try:
-        return np.asarray([labels[name] if name in labels else kind(name) for name in names])
-    except ValueError:  # a word among numbers
+        return np.asarray([labels[name] if name in labels or kind is bool else kind(name) for name in names])
+    except (KeyError, ValueError):  # of two types
         return known
 
 

@@ -286,11 +286,12 @@ class PostgresStore:
     def _read(self, after: int) -> StoredEntry:
         connection = self._open_connection()
         newest = connection.execute(
-            "SELECT sequence, hash FROM quorate_head WHERE ledger = %s FOR UPDATE", (self.name,)
+            f"SELECT sequence, hash, {_WAITS_FOR} FROM quorate_head WHERE ledger = %s FOR UPDATE",  # noqa: S608
+            (self.name,),
         ).fetchone()
         if newest is None:
             raise LedgerIntegrityError(_NO_HEAD)
-        self._waits_for = connection.execute(_WAITS_FOR).fetchone()
+        self._waits_for = newest[2:]
         if self._standby and not self._waits_for[0].strip():
             raise PreconditionFailed(_NO_STANDBY)
         head = Head(sequence=newest[0], hash=newest[1])
@@ -324,7 +325,7 @@ class PostgresStore:
         self._kept_to = newest
 
     def _settings_now(self) -> Any:
-        return self._open_connection().execute(_WAITS_FOR).fetchone()
+        return self._open_connection().execute(f"SELECT {_WAITS_FOR}").fetchone()
 
     def _end(self) -> None:
         """End what was begun, with nothing written.
@@ -398,7 +399,7 @@ class PostgresStore:
             ) from error
 
 
-_WAITS_FOR: Final = "SELECT current_setting('synchronous_standby_names'), pg_conf_load_time()"
+_WAITS_FOR: Final = "current_setting('synchronous_standby_names'), pg_conf_load_time()"
 _CHANGED: Final = (
     "head and entries of the ledger do not fit: entries are missing, or somebody else wrote to its tables; restore the "
     "newest backup of the database"

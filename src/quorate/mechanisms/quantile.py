@@ -63,10 +63,10 @@ class PrivateQuantile(QueryMechanism):
     share: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "share", real("coverage", self.share, above=0, below=1))
+        object.__setattr__(self, "share", real("share", self.share, above=0, below=1))
         if self.as_fraction.denominator > _FINEST:
             raise InvalidParameter(
-                parameter="coverage", got=self.share, expected="at most three decimals", advice="round it, as 0.9"
+                parameter="share", got=self.share, expected="at most three decimals", advice="round it, as 0.9"
             )
         object.__setattr__(self, "epsilon", self.choice.epsilon)
 
