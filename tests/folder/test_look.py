@@ -8,6 +8,8 @@ from typing import Any
 import polars as pl
 import pytest
 
+from quorate.run.look import Look, Names
+
 DIRECT: dict[str, Any] = {
     "method.by": "direct", "teachers.count": None, "mechanism.queries": None, "run.n_jobs": None, "data.n_records": 200,
     "method.rounds": 2,
@@ -50,3 +52,8 @@ def test_a_table_that_is_read_part_by_part_is_counted_so(
     monkeypatch.setattr("quorate.run.usable_rows.CELLS", 1 << 8)
     assert cli("check", root, "--look")[1] == whole
     assert json.loads(cli("check", root, "--json")[1])
+
+
+def test_a_look_at_numbers_speaks_of_no_class() -> None:
+    look = Look(names=Names(), n=5, labels=(3, 1), ids=None, rows=3, cells=(), of_number=True)
+    assert ("targets", "3 of 5 can be used; 1 is no number; 1 is missing") in list(look.lines())

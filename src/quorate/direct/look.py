@@ -55,6 +55,7 @@ def look_at_rounds(
             rows=counted.whole,
             cells=tuple(counted.cells),
             notes=notes,
+            of_number=task.target_range is not None,
         )
     )
 

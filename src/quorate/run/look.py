@@ -102,11 +102,12 @@ class Look:
 
     `names`: what the tables are called.
     `n`: rows.
-    `labels`: labels that are a declared class, and those that are missing.
+    `labels`: labels that are a declared class, or targets that are a number, and those that are missing.
     `ids`: rows with an id; None where none are given.
     `rows`: rows that can be used as a whole; None where teachers vote, and a cell that cannot be used is a missing one.
     `cells`: of each column; none of sparse rows.
     `notes`: what a comparison with the public rows says.
+    `of_number`: whether a number is predicted.
     """
 
     names: Names
@@ -116,14 +117,16 @@ class Look:
     rows: int | None
     cells: tuple[ColumnCells, ...]
     notes: tuple[Finding, ...] = ()
+    of_number: bool = False
 
     def lines(self) -> Iterator[tuple[str, str]]:
         """Yield what is printed: a word and a line each."""
         n, (usable, missing) = self.n, self.labels
         yield "LOOK", OUTSIDE.format(private=self.names.private)
-        rest = ((n - usable - missing, "none of the declared classes"), (missing, "missing"))
+        wrong = "no number" if self.of_number else "none of the declared classes"
+        rest = ((n - usable - missing, wrong), (missing, "missing"))
         said = "".join(f"; {times:,} {'is' if times == 1 else 'are'} {what}" for times, what in rest if times)
-        yield "labels", f"{usable:,} of {n:,} can be used{said}"
+        yield "targets" if self.of_number else "labels", f"{usable:,} of {n:,} can be used{said}"
         if self.ids is not None:
             without = n - self.ids
             said = f"; {without:,} {'row has' if without == 1 else 'rows have'} none" if without else ""
