@@ -184,7 +184,7 @@ def test_what_cannot_be_is_refused_in_a_line() -> None:
         private_slack(PrivateQuantile(epsilon=0.1, share=0.9), 100, share=0.2)
     for wrong, said in (
         ({"share": 0.91234}, "three decimals"),
-        ({"share": 1.0}, "coverage"),
+        ({"share": 1.0}, "share must be a number > 0 and < 1, got 1.0"),
         ({"epsilon": 0}, "epsil"),
     ):
         with pytest.raises(InvalidParameter, match=said):
