@@ -164,6 +164,7 @@ class TestAUnit:
         assert (records == of_groups(self.z, self.codes, np.arange(121), np.ones((6, 1)), grid)).all()
         assert records.sum() == 120 * 2**30
 
+    @pytest.mark.heavy
     @pytest.mark.filterwarnings("error")
     def test_without_a_target_adds_nothing_and_no_word_says_so(self) -> None:
         part = slice(POOL, POOL + PRIVATE)
@@ -215,6 +216,7 @@ class TestTheAudit:
         monkeypatch.setattr(descend, "discrete_gaussian", lambda sigma, shape, source: np.zeros(shape, dtype=np.int64))
         assert self.violated()
 
+    @pytest.mark.heavy
     def test_catches_residuals_that_are_not_clipped(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def unclipped(z: Any, lengths: FloatArray, codes: IntArray, weights: FloatArray, grid: Grid) -> IntArray:
             scaled = contributions.slopes(z, codes, weights, grid) * (2.0 ** (grid.k - grid.bits) / grid.clip)
@@ -233,6 +235,7 @@ class TestTheAudit:
         monkeypatch.setattr(descend, "noisy_sum", counts_as_they_are)
         assert self.violated()
 
+    @pytest.mark.heavy
     def test_catches_a_target_that_is_counted_more_than_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         honest = audited.of_records
 
@@ -293,6 +296,7 @@ class TestTheEstimator:
         again = model.set_params(target_range=(0, 1)).predict(ROWS[HELD])  # of a next fit
         assert again.max() > 1
 
+    @pytest.mark.default_cases(1)
     @pytest.mark.parametrize("wide", [(0, 40_000), (-20_000, 100)])
     def test_learns_where_the_range_is_many_times_wider_than_the_targets(self, wide: tuple[float, float]) -> None:
         model = fitted(epsilon=4.0, target_range=wide)
@@ -310,6 +314,7 @@ class TestTheEstimator:
         lost.replay([None, one])
         assert lost.n_rounds == 1
 
+    @pytest.mark.heavy
     @pytest.mark.parametrize("rule", [0, 1])
     def test_a_fit_that_was_begun_when_rounds_counted_by_another_rule_goes_on_so(
         self, rule: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -339,6 +344,7 @@ class TestTheEstimator:
         assert bool(model.guarantee_.also) == ("groups" in how)
         assert model.score(ROWS[HELD], TARGETS[HELD]) > 0.3
 
+    @pytest.mark.heavy
     def test_a_schema_stands_in_for_public_rows_and_rows_of_length_one_for_both(self) -> None:
         frame = pl.DataFrame({name: ROWS[:, place] for place, name in enumerate("abc")})
         private, part = frame[POOL : POOL + PRIVATE], slice(POOL, POOL + PRIVATE)
@@ -385,6 +391,7 @@ class TestTheEstimator:
         assert "a number from 0 to 100" in str(seen)
         assert "Compare target_range= with y before it" in " ".join(str(seen).split())
 
+    @pytest.mark.heavy
     def test_the_same_fit_costs_nothing_again_and_another_range_is_another_fit(self, tmp_path: Path) -> None:
         path = tmp_path / "ledger.db"
         first = fitted(ledger=path, unsafe_noise_seed=None)
