@@ -77,18 +77,26 @@ def ebm(task: Task, epsilon: float, setting: dict) -> np.ndarray:
     return _all_classes(model.predict_proba(cells(task.test)), model.classes_, task)
 
 
-def diffprivlib_line(task: Task, epsilon: float, _setting: dict) -> np.ndarray:
-    """Least squares of a number; its noise is for replacing a record, which is twice ε of adding one at most."""
+def diffprivlib_line(task: Task, epsilon: float, setting: dict) -> np.ndarray:
+    """Least squares of a number; its noise is for replacing a record, which is twice ε of adding one at most.
+
+    Its solver needs columns that are not collinear and targets that are not large: an indicator of each category is
+    left out, or all with the setting `numbers`, and targets are places in their range.
+    """
     from diffprivlib.models import LinearRegression
 
-    private, test = task.vectors(standardised=False)
-    low, high = np.where(["values" in column for column in task.columns], 0.0, -1.0), 1.0
     widths = [column.get("values", 1) for column in task.columns]
+    of_number = np.repeat(["bounds" in column for column in task.columns], widths)
+    kept = of_number | (
+        np.isin(np.arange(sum(widths)), np.cumsum([0, *widths]), invert=True) & ("numbers" not in setting)
+    )
+    private, test = (rows[:, kept] for rows in task.vectors(standardised=False))
     model = LinearRegression(
-        epsilon=2 * epsilon, bounds_X=(np.repeat(low, widths), np.full(sum(widths), high)),
-        bounds_y=tuple(task.target_range), random_state=task.seed,
+        epsilon=2 * epsilon, bounds_X=(np.where(of_number[kept], -1.0, 0.0), np.ones(kept.sum())), bounds_y=(-1.0, 1.0),
+        random_state=task.seed,
     )  # fmt: skip
-    return np.asarray(model.fit(private, task.codes).predict(test))
+    middle, half = np.mean(task.target_range), np.ptp(task.target_range) / 2
+    return np.asarray(model.fit(private, (task.codes - middle) / half).predict(test)) * half + middle
 
 
 def diffprivlib(task: Task, epsilon: float, setting: dict) -> np.ndarray:

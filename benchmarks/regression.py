@@ -42,7 +42,11 @@ from quorate.direct.located import RULE
 from quorate.errors import QuorateWarning
 
 EPSILONS = (0.5, 1.0, 3.0)
-PEERS = (Contestant("DP-EBM", "ebm", "interpret", ({},)), Contestant("diffprivlib", "line", "diffprivlib", ({},)))
+PEERS = (
+    Contestant("DP-EBM", "ebm", "interpret", ({},)),
+    Contestant("diffprivlib", "line", "diffprivlib", ({},)),
+    Contestant("diffprivlib, numbers alone", "line", "diffprivlib", ({"numbers": True},)),
+)
 #: A part of the default clip, and T.
 SETTINGS = {"clip × ¾": (0.75, None), "clip × 1.5": (1.5, None), "clip × 2.5": (2.5, None), "24 rounds": (1.0, 24)}
 
@@ -182,7 +186,7 @@ def peer_figures(
             [lists[name].search_sorted(part[name]) if name in lists else part[name] for name in features.columns]
         ).astype(np.float64)
 
-    fits = [[at, epsilon, {}] for epsilon in EPSILONS for at in range(len(splits))]
+    fits = [[at, epsilon, peer.settings[0]] for epsilon in EPSILONS for at in range(len(splits))]
     task = {
         "columns": columns, "n_classes": 0, "delta": DELTA, "target_range": splits[0].target_range, "fits": fits,
     }  # fmt: skip

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
-from benchmarks import peer_models, peers, peers_page
+from benchmarks import peer_models, peers, peers_page, regression
 from benchmarks.peer_tables import bounds
 
 ROOT = Path(__file__).parents[2]
@@ -147,3 +148,27 @@ def test_the_page_says_what_its_figures_hold() -> None:
     assert f"{peers_page.BEGIN}\n\n{part}\n\n{peers_page.END}" in page, "python -m benchmarks peers --page"
     assert len(figures) >= 14
     assert sum(held["facts"]["rarest"] < 0.15 for held in figures.values()) >= 5
+
+
+def test_of_a_number_a_peer_is_told_bounds_and_lists_and_scored_within_the_range(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    place = rng.uniform(0, 1, 400)
+    rows = pl.DataFrame({"word": rng.choice(["b", "a", "c"], 400), "place": place, "target": 40 * place})
+    splits = [regression.Split.of(rows, 400, seed) for seed in (0, 1)]
+
+    def told(task: peer_models.Task, epsilon: float, setting: Mapping[str, Any]) -> np.ndarray[Any, Any]:
+        """Predict by the column that tells the target, and much too much at ε = 3."""
+        assert task.columns == [{"values": 3}, {"bounds": [0.0, 1.0]}]
+        assert set(task.private[:, 0]) == {0.0, 1.0, 2.0}
+        return np.where(epsilon == 3, 1e9, 40 * task.test[:, 1])
+
+    monkeypatch.setattr(peer_models, "MODELS", {"told": told, "broken": refuse})
+    monkeypatch.setattr(regression, "in_its_environment", in_process)
+    figures = regression.peer_figures(rows, splits, peers.Contestant("told", "told", None, ({},)))
+    assert figures[1.0] == [(1.0, 0.0), (1.0, 0.0)]
+    held = [split.held["target"].to_numpy() for split in splits]
+    assert [error for _, error in figures[3.0]] == pytest.approx([1 - own.mean() / 40 for own in held])
+    refused = regression.peer_figures(rows, splits, BROKEN)
+    assert [error for _, error in refused[0.5]] == pytest.approx([np.abs(own / 40 - 0.5).mean() for own in held])
