@@ -103,6 +103,7 @@ def test_what_is_not_given_is_asked_for(tables: Path, cli: Any, monkeypatch: pyt
     assert code == 0, err
     assert "columns: person, age, notes, seen, name, ill" in out
     assert "did you mean 'ill'" in out
+    assert "where it is a number, break off and begin again with --target" in out
     assert "n_rows: expected a whole number" in out
     assert "n_rows must be at least n_records" in out
     assert "epsilon: expected a number" in out

@@ -159,6 +159,8 @@ class Begun:
         if key == "unit" and self.likely_units:
             looks = "looks" if len(self.likely_units) == 1 else "look"
             return f"{listed(self.likely_units)} {looks} like ids of persons, who may have several rows"
+        if key == "classes" and not self.default(key):
+            return "where it is a number, break off and begin again with --target in place of --label"
         if key == "delta":
             return f"suggested: {self._suggested_delta()}"
         return ""
