@@ -179,6 +179,7 @@ def _place(tmp_path: Path, name: str, method: str) -> Path:
     return write_run(tmp_path / name / "run", **RUNS[method]).parent
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("method", ["direct", pytest.param("votes", marks=pytest.mark.heavy)])
 def test_commands_print_and_write_the_same_under_every_switch(
     method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Any

@@ -142,6 +142,7 @@ def test_a_kept_worker_holds_nothing_of_earlier_batches() -> None:
     assert [each.split()[0] for each in told if each] == [b"2"] * 6
 
 
+@pytest.mark.heavy
 def test_what_a_worker_holds_is_not_looked_at_by_a_collection_in_its_children() -> None:
     """It would copy every page that they share."""
     end_workers()

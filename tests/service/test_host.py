@@ -20,6 +20,7 @@ from typing import Any
 import httpx
 import polars as pl
 import pytest
+from sklearn.tree import DecisionTreeClassifier
 from starlette.applications import Starlette
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
@@ -27,6 +28,7 @@ from tests.service.conftest import Serve, listening, rows, running
 
 from quorate.accounting import PureDP
 from quorate.cli import main
+from quorate.data.column_kinds import column_kinds
 from quorate.data.encoding import public_encoder, refuse_unscalable
 from quorate.errors import DataRefused, LedgerIntegrityError
 from quorate.folder.batch import load_run
@@ -39,6 +41,7 @@ from quorate.service import Client, Refused, server
 from quorate.service.keys import FILE, KeyFile
 from quorate.service.records import Log, Records
 from quorate.service.server import _logged, descriptors_for, impatient
+from quorate.voting.inputs import View, refuse_asked
 
 # --- the log -----------------------------------------------------------------------------------------------------
 
@@ -385,6 +388,15 @@ def test_a_number_is_also_too_large_where_it_is_so_in_the_units_of_the_pool() ->
     refuse_unscalable(encoder, pl.DataFrame({"share": [1e9, None]}), "X")
     with pytest.raises(DataRefused, match="column 'share'"):
         refuse_unscalable(encoder, pl.DataFrame({"share": [1e9, None]}), "X", largest=3.4e38)
+
+
+def test_a_number_that_is_written_as_a_text_is_too_large_for_a_question_too() -> None:
+    pool = pl.DataFrame({"heat": [f"{35 + tenth / 10:.1f}".replace(".", ",") for tenth in range(60)]})
+    kinds = column_kinds(pool)
+    view = View(public_encoder(kinds(pool)), kinds=kinds)
+    refuse_asked(DecisionTreeClassifier(), view, pl.DataFrame({"heat": ["38,8", None]}), name="X")
+    with pytest.raises(DataRefused, match="column 'heat'"):
+        refuse_asked(DecisionTreeClassifier(), view, pl.DataFrame({"heat": ["38,8", "1e39"]}), name="X")
 
 
 @pytest.mark.heavy

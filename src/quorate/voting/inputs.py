@@ -322,7 +322,7 @@ def refuse_asked(model: Any, view: View, rows: Rows, *, name: str) -> None:
 
     Raises DataRefused naming the columns and the model.
     """
-    largest = largest_number(model)
+    largest, rows = largest_number(model), view.kinds(rows)  # a number that is written as a text is one too
     view.check(rows, name, largest=largest)
     refuse_untaken(model, view, rows, name=name)
     if largest < np.inf:
