@@ -32,7 +32,7 @@ def written(dialect: Dialect, rows: list[tuple[str, ...]]) -> list[bytes]:
     separator, quote = dialect.separator, dialect.quote
 
     def cell(text: str) -> str:
-        needed = quote and any(mark in text for mark in (separator, quote))
+        needed = quote and any(mark in text for mark in (separator, quote, "\r", "\n"))
         return f"{quote}{text.replace(quote, quote + quote)}{quote}" if needed else text
 
     return [separator.join(map(cell, row)).encode(dialect.encoding) for row in rows]
@@ -93,6 +93,38 @@ def test_no_byte_changes_another_line_in_any_encoding(tmp_path: Path) -> None:
 def test_no_line_changes_another_whatever_is_declared_together(tmp_path: Path, encoding: str) -> None:
     for separator, quote in product(SEPARATORS, QUOTES):
         no_line_changes_another(tmp_path / "rows.csv", separator, quote, encoding)
+
+
+HOSTILE = st.text(st.sampled_from("a 5;,|\t\"'\r\n"), max_size=12)
+
+
+@given(cell=HOSTILE, note=HOSTILE, place=st.integers(0, 3), at_once=st.sampled_from([1, 7, 1 << 20]))
+def test_no_cell_changes_another_row_where_line_breaks_are_declared(
+    tmp_path_factory: pytest.TempPathFactory, cell: str, note: str, place: int, at_once: int
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "noted.csv"
+    rows = [("39", "north\n(old)", "no"), ("40", 'a "b"\r\n\n;', "yes"), ("41", "\n", "no")]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(text_parts, "AT_ONCE", at_once)
+        for quote, separator in product(('"', "'"), SEPARATORS):
+            dialect = Dialect(separator=separator, quote=quote, line_breaks=True)
+            found = as_read(path, dialect, written(dialect, [*rows[:place], (cell, note, "yes"), *rows[place:]]))
+            assert found[:place] + found[place + 1 :] == rows
+            assert found[place] == (cell or None, note or None, "yes")
+
+
+def test_a_mark_that_nothing_ends_makes_a_row_of_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_parts, "LONGEST", 40)
+    dialect = Dialect(separator=";", line_breaks=True)
+    rows = [(str(age), "north", "no") for age in range(30)]
+    for at_once in (16, 1 << 20):
+        monkeypatch.setattr(text_parts, "AT_ONCE", at_once)
+        for place in (0, 3, 30):
+            lines = written(dialect, rows)
+            found = as_read(tmp_path / "rows.csv", dialect, [*lines[:place], b'7;5" catheter;no', *lines[place:]])
+            assert found[:place] + found[place + 1 :] == rows
+    with pytest.raises(InvalidParameter, match="line_breaks must be false where quote is an empty text, got True"):
+        Dialect(quote="", line_breaks=True)
 
 
 def test_that_test_catches_a_reader_of_whole_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -185,6 +185,7 @@ ELSEWHERE = {
     "rehearsed-at-the-commonest-class": "a rehearsal, which check and the command are asked for",
     "no-useful-error-bound": "quorate learn",
     "begun-without-marginals": "tests/direct: a fit after another one, which was charged",
+    "cells-with-line-breaks": "tests/folder: text tables of a folder",
     "cells-that-are-no-numbers": "tests/folder: rows that a finished run is asked about, of no fit",
 }
 

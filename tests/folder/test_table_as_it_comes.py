@@ -38,7 +38,7 @@ def visits(n: int, seed: int) -> pl.DataFrame:
                 for temperature, known in zip(rng.normal(37 + 2 * ill, 0.5), rng.random(n) > 0.1, strict=True)
             ],
             "Leukozyten": [f"{number:,}".replace(",", ".") for number in rng.integers(900, 9_000, n)],
-            "Station": rng.choice(["Gynäkologie", "Innere; 2"], n),
+            "Station": rng.choice(["Gynäkologie", "Innere; 2\nHaus Süd"], n),
             "Sepsis": np.where(ill, "ja", "nein"),
         }
     )
@@ -65,6 +65,7 @@ def test_an_export_goes_all_the_way(tmp_path: Path, cli: Any, method: str, monke
     assert "number    'Temperatur', 'Leukozyten'" in out
     path = tmp_path / "run" / "quorate.toml"
     text = path.read_text(encoding="utf-8").replace('by = "auto"', f'by = "{method}"')
+    assert "\nline_breaks = true" in text
     path.write_bytes(codecs.BOM_UTF8 + text.encode())  # as Notepad saves it
     onnxruntime = pytest.importorskip("onnxruntime")
     export = ("export", "run", "--to", "out", "--format", "tre", "--model", "both")
@@ -95,6 +96,23 @@ def test_an_export_goes_all_the_way(tmp_path: Path, cli: Any, method: str, monke
     session = onnxruntime.InferenceSession("out/student.onnx")
     names = [entry.name for entry in session.get_inputs()]
     assert (session.run(None, script["onnx_inputs"](rows, names))[0] == read[0]).all()
+
+
+def test_line_breaks_in_public_cells_that_nothing_declares_are_said_before_a_charge(tmp_path: Path) -> None:
+    for name in ("private", "public"):
+        export_of(visits(60, 1), tmp_path / f"{name}.csv")
+    files = {"private": "private.csv", "public": "public.csv", "label": "Sepsis", "classes": ["nein", "ja"]}
+    lines = [f"{key} = {value!r}" for key, value in {**files, "separator": ";", "encoding": "cp1252"}.items()]
+    for declared in (False, True):
+        text = "\n".join([*lines, f"line_breaks = {str(declared).lower()}"])
+        (tmp_path / "quorate.toml").write_text(
+            f'[data]\n{text}\n[method]\nby = "direct"\n[budget]\nepsilon = 1.0\ndelta = 1e-6\n', encoding="utf-8"
+        )
+        run = read_direct(tmp_path, begin=False)
+        said = [finding.words for finding in run.cautions if finding.code == "cells-with-line-breaks"]
+        assert len(said) == (not declared)
+        assert declared or "cells of column 'Station' of public.csv hold line breaks" in said[0]
+        assert (run.task.plan.n_units == 60) == declared
 
 
 def with_notes(n: int, seed: int) -> pl.DataFrame:

@@ -46,16 +46,18 @@ class Dialect:
 
     `separator`: between cells, one of , ; tab and |; "" leaves it to the name of the file: a comma, or a tab where it
     ends in .tsv or .tab. `encoding`: of :data:`ENCODINGS`, by any of its names. `quote`: around cells that hold a
-    separator; "" where there is none. `decimal`: the decimal mark of all numbers; "" leaves it to each public column.
-    `thousands`: the mark between groups of three digits; "" where there is none. `date_format`: the order of day, month
-    and year: "dd.mm.yyyy", "mm/dd/yyyy"; "" where dates are in ISO 8601, which is always read. `missing`: cells that
-    stand for no value, exactly as they are written. Raises InvalidParameter if one of them is none, or two contradict
-    each other.
+    separator; "" where there is none. `line_breaks`: whether cells in quotation marks may hold line breaks, so that a
+    row ends with a line that ends outside of them; the writer of all tables then quotes as RFC 4180 says. `decimal`:
+    the decimal mark of all numbers; "" leaves it to each public column. `thousands`: the mark between groups of three
+    digits; "" where there is none. `date_format`: the order of day, month and year: "dd.mm.yyyy", "mm/dd/yyyy"; ""
+    where dates are in ISO 8601, which is always read. `missing`: cells that stand for no value, exactly as they are
+    written. Raises InvalidParameter if one of them is none, or two contradict each other.
     """
 
     separator: str = ""
     encoding: str = UTF_8
     quote: str = '"'
+    line_breaks: bool = False
     decimal: str = ""
     thousands: str = ""
     date_format: str = ""
@@ -64,6 +66,11 @@ class Dialect:
     def __post_init__(self) -> None:
         _one_of("separator", self.separator, ("", *SEPARATORS), "one of , ; | and a tab (\\t)")
         _one_of("quote", self.quote, QUOTES, "\", ', or an empty text for none")
+        if self.line_breaks and not self.quote:
+            raise InvalidParameter(
+                parameter="line_breaks", got=True, expected="false where quote is an empty text",
+                advice="a cell holds line breaks within quotation marks alone",
+            )  # fmt: skip
         _one_of("decimal", self.decimal, ("", *DECIMALS), "a point or a comma")
         _one_of("thousands", self.thousands, ("", *THOUSANDS), "a point, a comma, ' or a blank")
         object.__setattr__(self, "encoding", _encoding(self.encoding))

@@ -72,8 +72,21 @@ def dialect_of_public(path: Path) -> ShownDialect:
     columns = {name: _entries(cells[name]) for name in names if cells[name].dtype == pl.String}
     decimal, thousands, said_of_numbers = _number_marks(columns)
     date_format, said_of_dates = _date_format(columns)
-    dialect = replace(dialect, decimal=decimal, thousands=thousands, date_format=date_format)
+    if broken := columns_with_line_breaks(cells):
+        said.append(
+            f"cells of {listed(broken)} hold line breaks: line_breaks = true, so that a row goes on where a line ends "
+            "within quotation marks"
+        )
+    dialect = replace(dialect, decimal=decimal, thousands=thousands, date_format=date_format, line_breaks=bool(broken))
     return ShownDialect(dialect=dialect, said=(*said, *said_of_numbers, *said_of_dates))
+
+
+def columns_with_line_breaks(table: pl.DataFrame) -> list[str]:
+    """Return the columns of a public table in which a text holds one."""
+    import polars as pl
+
+    texts = [name for name, kind in table.schema.items() if kind == pl.String]
+    return [name for name in texts if table[name].str.contains("\n", literal=True).any()]
 
 
 def _decoded(content: bytes, path: Path) -> tuple[str, str, list[str]]:

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from quorate.data.dialect import Dialect
     from quorate.data.target_range import TargetRange
 
-DIALECT = ("separator", "encoding", "quote", "decimal", "thousands", "date_format", "missing")
+DIALECT = ("separator", "encoding", "quote", "line_breaks", "decimal", "thousands", "date_format", "missing")
 _OF_CLASSES = ("label", "classes", "class_shares", "score", "calibration")  # keys that a number has no use for
-_OF_TEXT_TABLES = ("separator", "encoding", "quote")
+_OF_TEXT_TABLES = ("separator", "encoding", "quote", "line_breaks")
 
 
 _RULE = "by a [public rule](../how-to/tables-of-every-kind.md#a-table-with-everything) on the pool"
@@ -208,6 +208,12 @@ class DataSettings:
     quote: str = setting(
         _maybe_empty, "the mark around a cell that holds a separator: `'\"'`, `\"'\"`, or `\"\"` for none",
         default='"', default_words="`'\"'`", example="'",
+    )  # fmt: skip
+    line_breaks: bool = setting(
+        flag,
+        "text tables have cells with [line breaks](../how-to/tables-of-every-kind.md#cells-with-line-breaks), in "
+        "quotation marks as RFC 4180 says",
+        default=False, example=True,
     )  # fmt: skip
     decimal: str = setting(
         _maybe_empty, 'the decimal mark of all numbers: `"."` or `","`', default="",

@@ -6,10 +6,13 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from quorate.data import column_names
+from quorate.data.columns import in_words
+from quorate.data.dialect_of_table import columns_with_line_breaks
+from quorate.data.formats import is_delimited
 from quorate.data.reading import has_named_columns, read_table
 from quorate.data.rows import Rows
 from quorate.data.unit_ids import only_whole_ids, usable_slots
-from quorate.findings import Finding, note
+from quorate.findings import Finding, Severity, caution, note
 from quorate.folder.data_settings import DataSettings
 from quorate.folder.table_source import same_source
 from quorate.run.remarks import note_on_shared_ids, note_on_unseen_rows, notes_on_pool, remarks
@@ -57,6 +60,22 @@ def direct_notes(data: DataSettings, pool: Rows) -> Iterator[Finding]:
     yield note_on_unseen_rows(parts, data.private.name, act="run", compare=compare, number=number)
     if data.public is not None:
         yield from remarks(lambda: notes_on_public(data, pool))
+
+
+def line_breaks_caution(data: DataSettings) -> Finding:
+    """Look whether public text tables have cells with line breaks, and nothing says that the private one has too."""
+    words = None
+    if is_delimited(data.private) and data.quote and not data.line_breaks:
+        for path in [path for key, path in data.tables.items() if key != "private" and is_delimited(path)]:
+            if has_named_columns(path, data.dialect) and (
+                columns := columns_with_line_breaks(read_table(path, dialect=data.dialect))
+            ):
+                words = (
+                    f"cells of {in_words(columns)} of {path.name} hold line breaks, and each line of "
+                    f"{data.private.name} is read as a row by itself, so that rows with such cells are left out. Write "
+                    "line_breaks = true under [data], if they stand in quotation marks; or save it as Parquet"
+                )
+    return caution("cells-with-line-breaks", Severity.SERIOUS, words)
 
 
 def private_notes(data: DataSettings, task: Task) -> Secret[tuple[Finding, ...]]:

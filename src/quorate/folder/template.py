@@ -51,6 +51,7 @@ class Answers:
     separator: str | None = None
     encoding: str | None = None
     quote: str | None = None
+    line_breaks: bool | None = None
     decimal: str | None = None
     thousands: str | None = None
     date_format: str | None = None

@@ -18,7 +18,16 @@ from typing import TYPE_CHECKING, Any
 from quorate.data.dialect import NAMES, PLAIN, SEPARATORS, UNREADABLE, UTF_8, Dialect
 from quorate.data.file_reading import first_line, format_of, is_plain, opened, read_bytes, reading
 from quorate.data.formats.format import TableFormat, require_column
-from quorate.data.formats.text_parts import BLOCK, blocks_of, fields_of, parts_of, schema_of, typed, whole_lines
+from quorate.data.formats.text_parts import (
+    BLOCK,
+    blocks_of,
+    fields_of,
+    parts_of,
+    records_of,
+    schema_of,
+    typed,
+    whole_lines,
+)
 from quorate.data.stream import StreamedFrame, Workspace, put_in_parts
 from quorate.errors import DataRefused, PreconditionFailed
 
@@ -93,7 +102,7 @@ class DelimitedText(TableFormat):
         """Return every cell as text, each line by itself: a line is a row, whatever stands in the others.
 
         A row may be too long or too short, or hold bytes that are no text. A line whose quotation marks do not match
-        has no value in any column; so has each line of a cell that holds line breaks.
+        has no value in any column; so has each line of a cell that holds line breaks, unless these are declared.
         """
         import polars as pl
 
@@ -101,7 +110,7 @@ class DelimitedText(TableFormat):
 
     def cellblocks_of(self, path: Path, columns: Sequence[str] | None) -> Iterator[pl.DataFrame]:
         """Yield the same, so many lines at once; None chooses all columns."""
-        names, encoding = None, UTF_8
+        names, encoding, begun = None, UTF_8, list[str]()
         for content in whole_lines(path):
             if names is None and (fault := content.startswith(_OTHERS) and self._no_text(path)):
                 raise DataRefused(f"{path}: {fault}")
@@ -112,7 +121,12 @@ class DelimitedText(TableFormat):
             rows = text.replace("\0", UNREADABLE).split("\n")
             if names is None:
                 names = self._names(rows.pop(0).removesuffix("\r").encode(), path)
-            cells = self._cells([line for row in rows if (line := row.removesuffix("\r"))], names, path)
+            if self.dialect.line_breaks:
+                rows, begun = records_of([*begun, *rows], self.dialect.quote, last=False)
+            cells = self._cells(rows, names, path)
+            yield cells if columns is None else cells.select(columns)
+        if begun and names is not None:
+            cells = self._cells(records_of(begun, self.dialect.quote, last=True)[0], names, path)
             yield cells if columns is None else cells.select(columns)
 
     def names(self, path: Path) -> list[str]:
@@ -171,9 +185,14 @@ class DelimitedText(TableFormat):
         how: dict[str, Any] = {"schema": types} if whole else {"schema_overrides": types, "infer_schema_length": None}
         return pl.read_csv(io.BytesIO(content), **options, **how)
 
-    def _cells(self, rows: list[str], names: list[str], path: Path) -> pl.DataFrame:
-        """Return one row a line, of as many cells as there are names; an empty one is null, one of two marks is not."""
+    def _cells(self, lines: list[str], names: list[str], path: Path) -> pl.DataFrame:
+        """Return one row a line, of as many cells as there are names; an empty one is null, one of two marks is not.
+
+        A line without a character is no row, and one may end as in Windows.
+        """
         import polars as pl
+
+        rows = [row for line in lines if (row := line.removesuffix("\r"))]
 
         separator, quote, missing = self._separator(path), self.dialect.quote, list(self.dialect.missing)
         fields = pl.Series("fields", rows, dtype=pl.String).str.split(separator)

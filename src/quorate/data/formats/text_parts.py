@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 1 << 25  # bytes of text
 BLOCK = 1 << 22  # bytes that are looked at together; a first line ends in them
+LONGEST = 1 << 20  # characters of a record with line breaks
 
 
 def parts_of(path: Path, *, quote: str = '"') -> Iterator[bytes]:
@@ -121,6 +122,33 @@ def whole_lines(path: Path) -> Iterator[bytes]:
             rest, parts = after, parts + 1
     if rest or not parts:
         yield rest
+
+
+def records_of(lines: Sequence[str], quote: str, *, last: bool) -> tuple[list[str], list[str]]:
+    r"""Return the records of these lines, and the lines of one that has not ended yet (RFC 4180, 2.6).
+
+    A line that ends within quotation marks goes on, in at most :data:`LONGEST` characters: where no mark ends it there,
+    it is a record by itself. `last`: whether no lines follow. What a record holds keeps its line breaks.
+
+    Examples
+    --------
+    >>> records_of(['7;"tired', 'since May";yes', "8;;no", '9;"pale'], '"', last=False)
+    (['7;"tired\nsince May";yes', '8;;no'], ['9;"pale'])
+    """
+    odd = [at for at, line in enumerate(lines) if line.count(quote) % 2]
+    records: list[str] = []
+    start = place = 0
+    while place < len(odd):
+        first, end = odd[place], odd[place + 1] if place + 1 < len(odd) else len(lines)
+        if sum(map(len, lines[first : end + 1])) > LONGEST or (last and end == len(lines)):
+            place += 1  # a mark that nothing ends: its line is a record
+            continue
+        records += lines[start:first]
+        if end == len(lines):
+            return records, list(lines[first:])
+        records.append("\n".join(lines[first : end + 1]))
+        start, place = end + 1, place + 2
+    return [*records, *lines[start:]], []
 
 
 @lru_cache(maxsize=32)
