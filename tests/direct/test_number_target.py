@@ -29,7 +29,7 @@ from quorate.data.target_range import STEPS, TargetRange
 from quorate.direct import contributions, descend
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.contributions import Grid, lengths_of, of_groups, of_records, slopes
-from quorate.direct.located import narrowed, nearest_shares
+from quorate.direct.located import narrowed
 from quorate.direct.plan import DirectPlan, plan_direct
 from quorate.direct.rounds import Descent
 from quorate.errors import DataRefused, InvalidParameter, LedgerMismatch, PreconditionFailed, SeededNoiseRefused
@@ -259,13 +259,6 @@ class TestTheAudit:
 
 class TestThePart:
     """Where targets lie, by noisy counts."""
-
-    def test_nearest_shares_are_what_a_solver_finds(self) -> None:
-        draw = np.random.default_rng(6)
-        for size in (1, 4, 30):
-            noisy = draw.normal(1 / size, 0.4, size)
-            level = brentq(lambda at, noisy=noisy: np.maximum(noisy - at, 0).sum() - 1, noisy.min() - 1, noisy.max())
-            assert np.allclose(nearest_shares(noisy), np.maximum(noisy - level, 0), atol=1e-9)
 
     def test_holds_the_share_that_it_is_chosen_for_however_noisy_counts_are(self) -> None:
         # 90 % with a standard deviation of .02; by noisy shares as they are of .07, the twin that is caught here.

@@ -6,10 +6,6 @@ Shares of the n₀ units are at least 0 and sum to 1, which noisy ones do not; t
 their place. Among noisy counts the shortest run of cells that seems to hold a share is one that noise made large, and
 holds less. The part that the next round looks at is that shortest run, with a cell more on both sides; after the last
 counting round, without. All of it is post-processing.
-
-References
-----------
-Duchi, Shalev-Shwartz, Singer and Chandra (2008), Efficient projections onto the l1-ball, for the nearest shares.
 """
 
 from __future__ import annotations
@@ -19,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from quorate.direct.contributions import Grid
+from quorate.students.shares import onto_simplex
 from quorate.types import FloatArray, IntArray
 
 COUNTING = 2  #: rounds that count targets, the first ones
@@ -52,7 +49,7 @@ def narrowed(grid: Grid, noisy: IntArray, n_units: int, *, last: bool, nearest: 
     `nearest`: whether the nearest shares stand in the place of noisy ones.
     """
     shares = noisy.ravel()[: grid.cells] / (2.0**grid.k * n_units)
-    first, end = _shortest(nearest_shares(shares) if nearest else shares, SHARE)
+    first, end = _shortest(onto_simplex(shares[None])[0] if nearest else shares, SHARE)
     if not last:
         first, end = max(first - 1, 0), min(end + 1, grid.cells)
     width = grid.high - grid.low
@@ -61,20 +58,6 @@ def narrowed(grid: Grid, noisy: IntArray, n_units: int, *, last: bool, nearest: 
         low = min(max((low + high - LEAST_WIDTH) // 2, grid.low), max(grid.high - LEAST_WIDTH, 0))
         high = low + LEAST_WIDTH
     return replace(grid, low=low, high=high)
-
-
-def nearest_shares(noisy: FloatArray) -> FloatArray:
-    """Return the shares, at least 0 and with the sum 1, that are nearest to noisy ones.
-
-    Examples
-    --------
-    >>> nearest_shares(np.array([0.75, 0.5, -0.125, 0.0])).tolist()
-    [0.625, 0.375, 0.0, 0.0]
-    """
-    largest = np.sort(noisy)[::-1]
-    beyond = (np.cumsum(largest) - 1.0) / np.arange(1, len(noisy) + 1)  # to take away, if so many stay above 0
-    taken = beyond[np.flatnonzero(largest > beyond)[-1]]
-    return np.asarray(np.maximum(noisy - taken, 0.0))
 
 
 def _shortest(shares: FloatArray, share: float) -> tuple[int, int]:
