@@ -5,6 +5,8 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import re
+import sqlite3
+from contextlib import closing
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
@@ -16,11 +18,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from tests.ledger.postgres_server import running, why_not
 
 from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, check
-from quorate.data import check_classes, encode_labels
+from quorate.data import check_classes, encode_labels, read_cells, read_data
 from quorate.data.cell_text import canonical_text, id_text
 from quorate.data.column_cells import PublicWords
+from quorate.data.database import DatabaseQuery
 from quorate.data.labels import codes_of
 from quorate.data.stream import StreamedColumn
 from quorate.data.unit_ids import only_whole_ids, slot_bytes, usable_slots
@@ -178,18 +182,71 @@ FLOATS = {
 }
 
 
-@pytest.mark.default_cases(2)
-@pytest.mark.parametrize("container", IDS)
-def test_a_missing_id_merges_no_units(container):
-    with_one_missing = [*FAR[:500], None, *FAR[500:]]
-    slots = usable_slots(IDS[container](FAR), 1000)
+def of_csv(ids, place, read):
+    lines = [f"{'' if one is None else one},{row},{'no' if row % 2 else 'yes'}" for row, one in enumerate(ids)]
+    (place / "visits.csv").write_text("\n".join(["person,age,ill", *lines]), encoding="utf-8")
+    return read(place / "visits.csv")
+
+
+def of_parquet(ids, place, read):
+    rows = pl.DataFrame({"person": pl.Series(ids, dtype=pl.Int64), "age": range(len(ids)), "ill": ["no", "yes"] * 500})
+    rows.write_parquet(place / "visits.parquet")
+    return read(place / "visits.parquet")
+
+
+def of_database(kind):
+    def ids_of(ids, place, read):
+        rows = [(one, row, "no" if row % 2 else "yes") for row, one in enumerate(ids)]
+        make = "create table visits (person bigint, age integer, ill text)"
+        if kind == "sqlite":
+            url = f"sqlite:///{place / 'clinic.db'}"
+            with closing(sqlite3.connect(place / "clinic.db")) as made:
+                made.execute(make)
+                made.executemany("insert into visits values (?, ?, ?)", rows)
+                made.commit()
+            return read(DatabaseQuery(url, "select * from visits order by age", "[data] private", place))
+        if (reason := why_not()) is not None:
+            pytest.skip(reason)
+        with running() as server:
+            server.sql(make)
+            server.insert("visits", rows)
+            url = f"postgresql://quorate@/postgres?host={server.folder}"
+            return read(DatabaseQuery(url, "select * from visits order by age", "[data] private", place))
+
+    return ids_of
+
+
+READ = {
+    "cell by cell": lambda source: read_cells(source, label="ill", unit="person", n_features=1).unit,
+    "as a table": lambda source: read_data(source, label="ill", unit="person").unit,
+}
+STORED = {"CSV": of_csv, "Parquet": of_parquet, "SQLite": of_database("sqlite"), "PostgreSQL": of_database("postgres")}
+EVERYWHERE = [(name, None) for name in IDS] + [(name, how) for name in STORED for how in READ]
+
+
+def ids_in(container, how, ids, place):
+    return IDS[container](ids) if how is None else STORED[container](ids, place, READ[how])
+
+
+@pytest.mark.default_cases(4)
+@pytest.mark.parametrize(("container", "how"), EVERYWHERE, ids=lambda part: part or "in memory")
+def test_a_missing_id_merges_no_units_in_any_container_and_whole_ids_takes_none_of_them(container, how, tmp_path):
+    with_one_missing = [*FAR[:500], None, *FAR[500:999]]
+    for name in ("all", "one missing"):
+        (tmp_path / name).mkdir()
+    ids = ids_in(container, how, FAR, tmp_path / "all")
+    slots = usable_slots(ids, 1000)
     assert len(set(slots)) == 1000
-    assert set(slots) == set(slot_bytes(IDS["text"](FAR), 1000))
-    if container != "numpy":
-        assert usable_slots(IDS[container](with_one_missing), 1001) == [*slots[:500], b"", *slots[500:]]
+    assert slots == usable_slots(IDS["text"](FAR), 1000)
+    assert not any(usable_slots(only_whole_ids(ids), 1000))
+
+    one_less = ids_in(container, how, with_one_missing, tmp_path / "one missing")
+    assert usable_slots(one_less, 1000) == [*slots[:500], b"", *slots[500:999]]
+    assert not any(usable_slots(only_whole_ids(one_less), 1000))
+    for taken in (one_less, only_whole_ids(one_less)):
         with pytest.raises(DataRefused, match="unit ids are missing"):
-            slot_bytes(IDS[container](with_one_missing), 1001)
-    assert not any(usable_slots(only_whole_ids(IDS[container](FAR)), 1000))
+            slot_bytes(taken, 1000)
+    assert list(slot_bytes(ids, 1000)) == list(slot_bytes(IDS["text"](FAR), 1000))
 
 
 @pytest.mark.default_cases(3)

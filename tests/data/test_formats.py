@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import os
 import sqlite3
 import tracemalloc
 from contextlib import closing
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -25,6 +27,7 @@ from quorate.data import (
 )
 from quorate.data.database import DatabaseQuery
 from quorate.data.reading import bytes_held
+from quorate.data.stream import PartedFrame
 from quorate.errors import InvalidParameter
 
 
@@ -117,3 +120,49 @@ def test_a_table_that_is_read_in_parts_is_never_held(tmp_path):
     assert bytes_held(query) == 0
     (tmp_path / "visits.csv").write_text("age,ill\n39,no\n")
     assert bytes_held(tmp_path / "visits.csv") == 0
+
+
+def as_text(rows, place):
+    rows.write_csv(place / "visits.csv")
+    return "visits.csv"
+
+
+def as_parquet(rows, place):
+    rows.write_parquet(place / "visits.parquet")
+    return "visits.parquet"
+
+
+def as_arrow(rows, place):
+    rows.write_ipc(place / "visits.arrow")
+    return "visits.arrow"
+
+
+def as_parts(rows, place):
+    (place / "visits").mkdir()
+    rows[:2].write_parquet(place / "visits" / "1.parquet")
+    rows[2:].write_parquet(place / "visits" / "2.parquet")
+    return "visits"
+
+
+def as_database(rows, place):
+    with closing(sqlite3.connect(place / "clinic.db")) as made:
+        made.execute("create table visits (age, ward, ill)")
+        made.executemany("insert into visits values (?, ?, ?)", rows.rows())
+        made.commit()
+    return "clinic.db"
+
+
+@pytest.mark.parametrize("write", [as_text, as_parquet, as_arrow, as_parts, as_database])
+def test_tables_are_read_in_a_folder_whose_name_is_no_text(write, tmp_path):
+    rows = pl.DataFrame({"age": [31, 47, 58], "ward": ["north", None, "south"], "ill": ["no", "yes", "no"]})
+    (tmp_path / "plain").mkdir()
+    file = write(rows, tmp_path / "plain")
+    place = (tmp_path / "plain").rename(Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9")))
+    source = place / file
+    if write is as_database:
+        source = DatabaseQuery("sqlite:///clinic.db", "select * from visits order by age", "[data] private", place)
+    assert read_data(source, label="ill").y.tolist() == rows["ill"].to_list()
+    cells = read_cells(source, label="ill", n_features=2).X
+    cells = pl.concat(cells.blocks(8)) if isinstance(cells, PartedFrame) else cells
+    assert [str(age) for age in cells["age"].to_list()] == ["31", "47", "58"]
+    assert cells["ward"].to_list()[::2] == ["north", "south"]

@@ -7,6 +7,7 @@ SQLite by all of their values, as a CSV file does. What a database says of an er
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
@@ -269,7 +270,7 @@ class DatabaseQuery:
 
     def _sqlite(self) -> sqlite3.Connection:
         try:
-            return sqlite3.connect(f"file:{quote(str(self.file.resolve()))}?mode=ro", uri=True)
+            return sqlite3.connect(f"file:{quote(os.fsencode(self.file.resolve()))}?mode=ro", uri=True)
         except (sqlite3.Error, ValueError) as error:  # no permission; a name that SQLite does not take
             raise PreconditionFailed(
                 f"{self.setting}: {self.file} cannot be opened as an SQLite database ({type(error).__name__}); see "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import gzip
+import io
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
@@ -94,6 +95,18 @@ def existing_file(path: str | Path) -> Path:
     except PermissionError:
         raise DataRefused(f"no permission to read {path}; ask its owner for it") from None
     return file
+
+
+def polars_source(path: str | Path) -> Any:
+    """Return what polars reads a file by: its path, or its bytes where the path is no text, which polars refuses.
+
+    Such names come from file systems of another encoding.
+    """
+    try:
+        str(path).encode("utf-8")
+    except UnicodeEncodeError:
+        return io.BytesIO(Path(path).read_bytes())
+    return path
 
 
 def read_bytes(path: str | Path) -> bytes:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from quorate.data.file_reading import state_of
+from quorate.data.file_reading import polars_source, state_of
 from quorate.data.spool import Spool
 from quorate.errors import DataRefused, PreconditionFailed
 
@@ -232,7 +232,7 @@ class StreamedFrame:
         empty = [pl.lit(None, dtype=self._empty[name]).alias(name) for name in names if name in self._empty]
         try:
             rows = (
-                pl.scan_parquet([file for file, *_ in state], glob=False)
+                pl.scan_parquet([polars_source(file) for file, *_ in state], glob=False)
                 .select(stored or self.columns[:1])
                 .slice(start, n_rows)
                 .collect()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from quorate.data.file_reading import existing_file
+from quorate.data.file_reading import existing_file, polars_source
 from quorate.data.formats.format import TableFormat
 from quorate.data.stream import StreamedFrame, Workspace, cannot_hold
 from quorate.errors import DataRefused
@@ -83,14 +83,14 @@ class Parquet(_Columnar):
         """Return the table, of which nothing is read yet."""
         import polars as pl
 
-        return pl.scan_parquet(path)
+        return pl.scan_parquet(polars_source(path))
 
     def frame(self, path: Path, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
         """Return the whole table."""
         import polars as pl
 
         with self.sound(path):
-            return pl.read_parquet(existing_file(path))
+            return pl.read_parquet(polars_source(existing_file(path)))
 
     def stream(self, path: Path, *, text_columns: Sequence[str], workspace: Workspace) -> StreamedFrame:
         """Return the table as it lies in its file."""
@@ -125,7 +125,7 @@ class Arrow(_Columnar):
         """Return the table, of which nothing is read yet."""
         import polars as pl
 
-        return pl.scan_ipc(path)
+        return pl.scan_ipc(polars_source(path))
 
     def frame(self, path: Path, *, text_columns: Sequence[str] = ()) -> pl.DataFrame:
         """Return the whole table."""

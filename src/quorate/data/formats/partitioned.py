@@ -20,7 +20,7 @@ from urllib.parse import unquote
 
 from quorate.data.cell_text import canonical_text, each, id_text
 from quorate.data.columns import families, in_words, texts
-from quorate.data.file_reading import base_of, existing_file, files_of, state_of
+from quorate.data.file_reading import base_of, existing_file, files_of, polars_source, state_of
 from quorate.data.formats.columnar import Parquet
 from quorate.data.formats.format import TableFormat
 from quorate.data.identity import as_list
@@ -194,7 +194,7 @@ def _schema_of(file: Path) -> dict[str, Any]:
     import polars as pl
 
     with _PARQUET.sound(file):
-        return dict(pl.read_parquet_schema(existing_file(file)))
+        return dict(pl.read_parquet_schema(polars_source(existing_file(file))))
 
 
 def _named(place: Path) -> dict[str, str | None]:
