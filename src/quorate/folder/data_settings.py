@@ -421,14 +421,6 @@ def _class_shares(data: Mapping[str, Any], classes: tuple[Label, ...]) -> tuple[
     return check_class_shares(named, classes, name="[data] class_shares")
 
 
-def declared_shares(data: DataSettings) -> dict[Label, float] | None:
-    """Return the declared shares by the names of the classes."""
-    shares = data.class_shares
-    if shares is None:
-        return None
-    return {name: share for name, share in zip(data.classes, shares, strict=True) if share is not None}
-
-
 def unit_word(column: str) -> str:
     """The word for whose data it is, from the name of the id column."""
     word = re.sub(r"([_\-\s]+[iI][dD]|(?<=[a-z])I[dD]|^[iI][dD])$", "", column.strip()).strip("_- ").lower()

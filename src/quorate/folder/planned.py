@@ -13,10 +13,11 @@ from quorate.arguments import for_shell
 from quorate.data import PublicPool, column_names
 from quorate.data.feature_maps.named import FEATURE_MAPS, FeatureMapName
 from quorate.data.formats import nearly
+from quorate.data.labels import Label
 from quorate.data.reading import has_named_columns
 from quorate.errors import InvalidParameter, PreconditionFailed, naming
 from quorate.folder.choice import Choice
-from quorate.folder.data_settings import DataSettings, declared_shares
+from quorate.folder.data_settings import DataSettings
 from quorate.folder.folder import RunFolder
 from quorate.folder.settings import (
     Settings,
@@ -108,7 +109,7 @@ def plan_folder(
             rehearse=rehearse,
             feature_map=_feature_map(settings),
             scoring=data.score,
-            class_shares=declared_shares(data),
+            class_shares=_declared_shares(data),
             **models_of(settings, root),
             **how,
         )
@@ -297,3 +298,11 @@ def recommended(root: Path, plan_: Plan) -> str:
     open_ = method_by_rule({name: section for name, section in document.items() if name != "method"})
     by = "auto" if open_ is None or open_ == first.way else first.way
     return f'Recommended: {way}; write by = "{by}" under [method], then: {run}'
+
+
+def _declared_shares(data: DataSettings) -> dict[Label, float] | None:
+    """Return the declared shares by the names of the classes."""
+    shares = data.class_shares
+    if shares is None:
+        return None
+    return {name: share for name, share in zip(data.classes, shares, strict=True) if share is not None}
