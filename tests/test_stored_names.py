@@ -115,6 +115,7 @@ def named() -> dict[str, object]:
     return found
 
 
+@pytest.mark.heavy
 def test_every_class_that_a_key_can_meet_has_a_name_of_its_own() -> None:
     assert len(met()) > 120
     assert sorted(path for path, kind in met().items() if not is_named(kind)) == []

@@ -176,8 +176,9 @@ def _give_arrays(step: Any) -> None:
     for parts in ("steps", "transformers_", "transformer_list"):
         for _, part, *_ in getattr(step, parts, ()):
             _give_arrays(part)
-    if (frozen := getattr(step, "estimator", None)) is not None:
-        _give_arrays(frozen)
+    for part in ("estimator", "_encoder"):  # the one that is frozen, and that by which numbers are cut into intervals
+        if hasattr(step, part):
+            _give_arrays(getattr(step, part))
 
 
 @cache

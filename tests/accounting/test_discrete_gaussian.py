@@ -177,6 +177,7 @@ def test_a_thinned_law_is_what_splitting_each_sum_gives(sigma, tau, stride):
             assert abs(mp.mpf(float(log_mass)) - mp.log(exact)) < lattice._ROUND_OFF
 
 
+@pytest.mark.heavy
 def test_hundreds_of_widths_of_large_noise_have_a_price_in_seconds():
     """Losses that need not lie closer than the whole law is wide were once put one noise's width and more apart."""
     sigmas = [1e6 * (1 + i / 1000) for i in range(300)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import locale
 import os
@@ -14,11 +15,15 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from decimal import Context, localcontext
 from functools import cache
+from importlib import import_module
+from io import StringIO
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import sklearn
 from sklearn.feature_selection import SelectKBest
@@ -27,7 +32,12 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 from tests.folder.conftest import write_run
 
-from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, check
+import quorate
+from quorate import PrivateClassifier, PrivateLogisticRegression, PublicPool, QuorateWarning, check, load
+from quorate.accounting import delta, explain, rdp, trade_off
+from quorate.learners import NoisyThreshold
+from quorate.learners.concepts import Thresholds
+from quorate.mechanisms import StableSparseVector
 
 GIVEN = {"classes": ["no", "yes"], "epsilon": 3.9401, "delta": 1e-5, "n_records": 300, "unsafe_noise_seed": 1}
 METHODS: dict[str, Callable[[], Any]] = {
@@ -39,6 +49,12 @@ METHODS: dict[str, Callable[[], Any]] = {
     "direct": lambda: PrivateLogisticRegression(**GIVEN),
 }  # fmt: skip
 
+OF_SKLEARN = {"enable_metadata_routing": True, "assume_finite": True, "skip_parameter_validation": True}
+OF_POLARS: dict[str, Any] = {
+    "decimal_separator": ",", "thousands_separator": ".", "float_precision": 1, "fmt_str_lengths": 1, "tbl_rows": 1,
+    "engine_affinity": "streaming", "streaming_chunk_size": 3,
+}  # fmt: skip
+
 
 @contextmanager
 def every_switch() -> Iterator[None]:
@@ -46,11 +62,12 @@ def every_switch() -> Iterator[None]:
     before = locale.setlocale(locale.LC_ALL)
     torch = sys.modules.get("torch")
     with ExitStack() as stack:
-        stack.enter_context(sklearn.config_context(transform_output="pandas", enable_metadata_routing=True))
+        stack.enter_context(sklearn.config_context(transform_output="pandas", **OF_SKLEARN))
         stack.enter_context(np.errstate(all="raise"))
         stack.enter_context(np.printoptions(precision=1, threshold=3))
         stack.enter_context(localcontext(Context(prec=3)))
-        stack.enter_context(pd.option_context("display.max_rows", 1, "display.precision", 1))
+        stack.enter_context(pd.option_context("display.max_rows", 1, "mode.string_storage", "python"))
+        stack.enter_context(pl.Config(**OF_POLARS))
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("error")
         warnings.filterwarnings("default", module="quorate")
@@ -99,6 +116,37 @@ def test_a_fit_is_the_same_under_every_switch(method: str, tables: dict[str, Any
     assert "3.94," not in plain[3].replace("3.9401", "")
 
 
+def _by_plan() -> tuple[str, str]:
+    known = {"n_records": 3_000, "n_classes": 2, "n_public": 100, "width": 3, "rehearse": "no"}
+    plan = quorate.plan(epsilon=1.3, delta=1e-5, **known, n_teachers=[100], queries=[100])
+    return str(plan), json.dumps(plan.tree())
+
+
+def _by_a_learner() -> tuple[Any, ...]:
+    rng = np.random.default_rng(3)
+    age, learner = (
+        rng.integers(0, 128, (400, 1)),
+        NoisyThreshold(concepts=Thresholds(bits=7), epsilon=1.5, unsafe_noise_seed=1),
+    )
+    ill = (age[:, 0] > 60).astype(int)
+    said = str(check(learner, age, ill)), learner.rows_needed(), learner.check(400), learner.check_fit(age, ill)
+    learner.fit(age, ill)
+    return said, learner.concept_, str(learner.guarantee_), learner.predict(age).tolist()
+
+
+def _by_a_price() -> tuple[Any, ...]:
+    event = StableSparseVector(epsilon=1.0, delta=1e-5, cutoff=2, n_queries=10).event
+    return explain(event, 1e-6), delta(event, 0.5), rdp(event, [2.0, 60.0]).tolist(), trade_off(event)
+
+
+@pytest.mark.parametrize("act", [_by_plan, _by_a_learner, _by_a_price])
+def test_what_needs_no_estimator_is_the_same_under_every_switch(act: Callable[[], Any]) -> None:
+    plain = act()
+    with every_switch():
+        switched = act()
+    assert switched == plain
+
+
 # --- commands --------------------------------------------------------------------------------------------------------
 
 SEEDED = {"run.unsafe_noise_seed": 1, "data.evaluation": "evaluation.csv", "budget.epsilon": 3.9401}
@@ -131,6 +179,7 @@ def _place(tmp_path: Path, name: str, method: str) -> Path:
     return write_run(tmp_path / name / "run", **RUNS[method]).parent
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("method", ["direct", pytest.param("votes", marks=pytest.mark.heavy)])
 def test_commands_print_and_write_the_same_under_every_switch(
     method: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cli: Any
@@ -144,6 +193,11 @@ def test_commands_print_and_write_the_same_under_every_switch(
             with switches():
                 code, *streams = cli(*command.split())
             said.append((command, code, *(OF_ONE_RUN.sub(b"", stream.encode()) for stream in streams)))
+        with switches():
+            loaded, rows = load(place / "run"), pd.read_csv(place / "run" / "evaluation.csv")
+            said.append(
+                ("load", 0, loaded.predict_proba(rows.drop(columns="ill")).tobytes(), loaded.summary().encode())
+            )
         outcomes.append((place, said))
     (one, plain), (other, switched) = outcomes
     refused = ["report run --edition internal"] if method == "direct" else []  # which has nothing to show there
@@ -216,3 +270,33 @@ def test_a_process_with_every_switch_and_other_streams_writes_the_same(
             expected = [stream.decode().encode("latin-1", "quorate.escaped") for stream in printed]
             assert [OF_ONE_RUN.sub(b"", each) for each in said] == [OF_ONE_RUN.sub(b"", each) for each in expected]
     assert _written(place) == _written(plain)
+
+
+FOLLOWS_ITS_USER = {"quorate.data.encoding.public_encoder"}  # the example itself calls what scikit-learn was told of
+
+
+@pytest.mark.heavy
+def test_every_example_of_the_library_comes_out_the_same_under_every_switch(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    modules = [import_module(module.name) for module in walk_packages(quorate.__path__, "quorate.")]
+    shown = {
+        f"{getattr(module, name).__module__}.{name}"
+        for module in modules
+        if module.__name__.count(".") == 1  # what a room shows
+        for name in getattr(module, "__all__", ())
+        if hasattr(getattr(module, name), "__module__")
+    }
+    finder, tests = doctest.DocTestFinder(), []
+    for module in modules:
+        for test in finder.find(module):
+            inside = test.name.startswith(tuple(f"{name}." for name in shown))
+            if test.examples and (test.name in shown or inside) and test.name not in FOLLOWS_ITS_USER:
+                tests.append(test)
+    assert len(tests) > 200
+    said = StringIO()
+    runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+    for test in tests:
+        with every_switch(), np.printoptions(precision=8, threshold=1_000):  # the examples print arrays themselves
+            warnings.filterwarnings("ignore", category=QuorateWarning)
+            runner.run(test, out=said.write)
+    assert not runner.summarize(verbose=False).failed, said.getvalue()

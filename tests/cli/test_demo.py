@@ -34,6 +34,7 @@ class Once:
     non_private: Any = None
 
 
+@pytest.mark.heavy
 def test_the_demo_without_public_rows_declares_every_value_that_adult_has(tmp_path: Path) -> None:
     inputs_module.write_inputs(tmp_path, public=False)
     settings = read_settings(tmp_path / "quorate.toml")

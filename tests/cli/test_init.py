@@ -17,8 +17,10 @@ import polars as pl
 import pytest
 
 from quorate.data import column_names, file_reading, read_cells, read_data, read_table
+from quorate.data.target_range import TargetRange
 from quorate.errors import DataRefused, InvalidParameter
 from quorate.folder.begin import Begun
+from quorate.folder.settings import read_settings
 
 HEADER = b"person,age,notes,seen,name,ill\n"
 PUBLIC = pl.DataFrame(
@@ -114,6 +116,58 @@ def test_what_is_not_given_is_asked_for(tables: Path, cli: Any, monkeypatch: pyt
     assert "next: quorate plan run" in out
 
 
+def numbers(tables: Path) -> None:
+    """Write public rows with numbers in the column to predict."""
+    PUBLIC.with_columns(ill=pl.Series([0.5 + 3 * i for i in range(30)])).write_csv(tables / "evaluation.csv")
+
+
+@pytest.mark.parametrize("by", ["--target", "--label"])
+def test_a_number_is_begun_in_a_range_that_is_declared(tables: Path, cli: Any, by: str) -> None:
+    if by == "--label":  # told by public rows
+        numbers(tables)
+    options = ("--public", "public.csv", "--evaluation", "evaluation.csv", by, "ill", "--n-records", 60)
+    code, out, err = cli("init", "run", "--from", "private.csv", *options, "--epsilon", 1, "--yes")
+    assert code == 0, err
+    assert ("public rows have numbers in 'ill'" in out) == (by == "--label")
+    assert "fill in [data] range" in out
+    path = tables / "run" / "quorate.toml"
+    assert "# range = [0, 100]" in path.read_text(encoding="utf-8")
+    path.unlink()
+    code, out, err = cli(
+        "init", "run", "--from", "private.csv", *options, "--range", "-1, 2.5", "--epsilon", 1, "--yes"
+    )
+    assert (code, out.splitlines()[-1]) == (0, "next: quorate check run"), err
+    data = tomllib.loads(path.read_text(encoding="utf-8"))["data"]
+    assert (data["target"], data["range"], {"label", "classes"} & set(data)) == ("ill", [-1.0, 2.5], set())
+    assert read_settings(path).data.range == TargetRange(-1.0, 2.5)
+
+
+def test_a_range_is_asked_for_where_public_rows_have_numbers(
+    tables: Path, cli: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numbers(tables)
+    typed = ["public.csv", "ill", "evaluation.csv", "9,1", "0,100", "", "", "1.5", ""]
+    monkeypatch.setattr("sys.stdin", Terminal("\n".join(typed) + "\n"))
+    code, out, err = cli("init", "run", "--from", "private.csv")
+    assert code == 0, err
+    assert "range must be two finite numbers" in out
+    assert "Every label there may be" not in out
+    data = tomllib.loads((tables / "run" / "quorate.toml").read_text(encoding="utf-8"))["data"]
+    assert (data["target"], data["range"]) == ("ill", [0, 100])
+
+
+def test_whole_numbers_that_are_few_are_classes_and_so_is_what_is_said_to_be(tables: Path, cli: Any) -> None:
+    few = PUBLIC.with_columns(ill=pl.Series([0, 1, 2] * 10))
+    few.write_csv(tables / "evaluation.csv")
+    options = ("--public", "public.csv", "--evaluation", "evaluation.csv", "--label", "ill", "--yes")
+    assert cli("init", "few", "--from", "private.csv", *options)[0] == 0
+    numbers(tables)
+    assert cli("init", "said", "--from", "private.csv", *options, "--classes", "1,2")[0] == 0
+    for folder, classes in (("few", [0, 1, 2]), ("said", [1, 2])):
+        data = tomllib.loads((tables / folder / "quorate.toml").read_text(encoding="utf-8"))["data"]
+        assert (data["label"], data["classes"], "target" in data) == ("ill", classes, False)
+
+
 ROW = b"P17,Ann Miller,HIV,1951\nP18,Bob Smith,none,1960\n"
 
 
@@ -147,6 +201,9 @@ def test_a_first_line_that_would_go_on_into_rows_is_refused(tables: Path, cli: A
     ("options", "told"),
     [
         ((), "give --yes"),
+        (("--yes", "--label", "name", "--target", "age"), "give one of them"),
+        (("--yes", "--target", "age", "--classes", "no,yes"), "leave out one of them"),
+        (("--yes", "--target", "age", "--range", "0"), "range must be two finite numbers"),
         (("--yes", "--label", "name", "--unit", "name"), "two columns"),
         (("--yes", "--label", "note"), "has no column 'note'"),
         (("--yes", "--classes", "no"), "two different ones or more"),

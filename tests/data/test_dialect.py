@@ -70,11 +70,13 @@ def no_line_changes_another(path: Path, separator: str, quote: str, encoding: st
             assert found[:place] + found[place + 1 :] == without, (odd, place)
 
 
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("separator", "quote", "encoding"), DEFAULTS)
 def test_no_line_changes_another_in_any_dialect(tmp_path: Path, separator: str, quote: str, encoding: str) -> None:
     no_line_changes_another(tmp_path / "rows.csv", separator, quote, encoding)
 
 
+@pytest.mark.heavy
 def test_no_byte_changes_another_line_in_any_encoding(tmp_path: Path) -> None:
     for encoding in ENCODINGS:
         dialect = Dialect(separator="|", encoding=encoding)

@@ -79,7 +79,7 @@ def everything_read(table: Path) -> tuple[list[Any], ...]:
     return [repr(row) for row in rows], usable, codes.tolist(), list(slots)
 
 
-@pytest.mark.default_cases(8)
+@pytest.mark.default_cases(3)
 @pytest.mark.parametrize(("name", "form"), CASES)
 def test_the_type_that_a_column_has_in_one_part_changes_no_row_of_another(name: str, form: int, tmp_path: Path) -> None:
     other = PART.with_columns(FORMS[name][form].alias(name))

@@ -98,6 +98,7 @@ def test_each_cell_has_its_own_type(tmp_path: Path) -> None:
     assert usable.all()
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("odd", [(None,) * 6, ("old", "warm", "soon", 9001, 3, 7), (1e300, True, 5, None, "x", "")])
 @pytest.mark.parametrize("place", range(4))
 def test_no_row_changes_how_another_is_read(tmp_path: Path, odd: tuple[Any, ...], place: int) -> None:

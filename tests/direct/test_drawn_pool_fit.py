@@ -106,6 +106,7 @@ def test_the_same_fit_goes_on_without_a_charge_and_gives_the_same_model(fitted: 
     assert again.pool_.equals(clf.pool_)
 
 
+@pytest.mark.heavy
 def test_a_fit_that_goes_on_with_one_of_other_marginals_says_so_and_a_share_begins_another() -> None:
     rows, labels = wards(N, 1)
     rows, schema = rows.select("ward", "grade"), {name: LISTS.declared[name] for name in ("ward", "grade")}
@@ -174,7 +175,7 @@ def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(
         assert len(reservation.blocks(MARGINAL_LEVEL)) == 1
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("rule", RULES[1:])
 def test_a_fit_that_was_begun_when_rows_were_drawn_by_another_rule_goes_on_so(
     rule: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -253,6 +254,7 @@ def test_nothing_is_refused_after_the_charge_whatever_the_rows_are(schema: Any, 
     assert len(ledger.reservations()) == 1
 
 
+@pytest.mark.heavy
 def test_persons_and_a_ledger_that_adds_rho() -> None:
     rows, labels = wards(N, 1)
     ledger = Ledger(budget=Budget(2.0, 1e-5, composition="zcdp"))
@@ -263,7 +265,7 @@ def test_persons_and_a_ledger_that_adds_rho() -> None:
 
 @pytest.mark.parametrize("neighbours", ["add-or-remove", "replace"])
 @pytest.mark.parametrize("eps", [0.5, 3.0])
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 def test_the_noise_of_rounds_is_the_least_for_which_the_whole_costs_epsilon(eps: float, neighbours: Relation) -> None:
     schema = Schema(NUMBERS)
     given: dict[str, Any] = {"n_classes": 2, "n_units": 8_000, "epsilon": eps, "delta": 1e-5}

@@ -29,6 +29,7 @@ from quorate.data.target_range import STEPS, TargetRange
 from quorate.direct import contributions, descend
 from quorate.direct.contribution_check import check_contributions
 from quorate.direct.contributions import Grid, lengths_of, of_groups, of_records, slopes
+from quorate.direct.located import narrowed
 from quorate.direct.plan import DirectPlan, plan_direct
 from quorate.direct.rounds import Descent
 from quorate.errors import DataRefused, InvalidParameter, LedgerMismatch, PreconditionFailed, SeededNoiseRefused
@@ -163,6 +164,7 @@ class TestAUnit:
         assert (records == of_groups(self.z, self.codes, np.arange(121), np.ones((6, 1)), grid)).all()
         assert records.sum() == 120 * 2**30
 
+    @pytest.mark.heavy
     @pytest.mark.filterwarnings("error")
     def test_without_a_target_adds_nothing_and_no_word_says_so(self) -> None:
         part = slice(POOL, POOL + PRIVATE)
@@ -214,6 +216,7 @@ class TestTheAudit:
         monkeypatch.setattr(descend, "discrete_gaussian", lambda sigma, shape, source: np.zeros(shape, dtype=np.int64))
         assert self.violated()
 
+    @pytest.mark.heavy
     def test_catches_residuals_that_are_not_clipped(self, monkeypatch: pytest.MonkeyPatch) -> None:
         def unclipped(z: Any, lengths: FloatArray, codes: IntArray, weights: FloatArray, grid: Grid) -> IntArray:
             scaled = contributions.slopes(z, codes, weights, grid) * (2.0 ** (grid.k - grid.bits) / grid.clip)
@@ -232,6 +235,7 @@ class TestTheAudit:
         monkeypatch.setattr(descend, "noisy_sum", counts_as_they_are)
         assert self.violated()
 
+    @pytest.mark.heavy
     def test_catches_a_target_that_is_counted_more_than_once(self, monkeypatch: pytest.MonkeyPatch) -> None:
         honest = audited.of_records
 
@@ -253,6 +257,28 @@ class TestTheAudit:
             check_contributions(self.planned(), ROWS[:80])
 
 
+class TestThePart:
+    """Where targets lie, by noisy counts."""
+
+    def test_holds_the_share_that_it_is_chosen_for_however_noisy_counts_are(self) -> None:
+        # 90 % with a standard deviation of .02; by noisy shares as they are of .07, the twin that is caught here.
+        draw, n_units, cells = np.random.default_rng(7), 2_600, 64
+        places = draw.gamma(2.0, 0.1, n_units).clip(0, 1)
+        exact = np.bincount((places * cells).astype(int).clip(0, cells - 1), minlength=cells)
+        held: dict[bool, list[float]] = {False: [], True: []}
+        widths: dict[bool, list[float]] = {False: [], True: []}
+        for _ in range(200):
+            noisy = np.rint((exact + draw.normal(0, 48, cells)) * 2.0**20).astype(np.int64)
+            for nearest, shares in held.items():
+                grid = narrowed(Grid(12, 0.3, 20, "range", cells=cells), noisy, n_units, last=True, nearest=nearest)
+                inside = (places * STEPS >= grid.low) & (places * STEPS <= grid.high)
+                shares.append(float(inside.mean()))
+                widths[nearest].append((grid.high - grid.low) / STEPS)
+        assert np.quantile(held[True], 0.05) > 0.9
+        assert np.mean(widths[True]) < 0.7
+        assert np.quantile(held[False], 0.05) < 0.82
+
+
 class TestTheEstimator:
     def test_learns_and_predicts_within_the_range(self) -> None:
         model = fitted(epsilon=2.0)
@@ -263,6 +289,7 @@ class TestTheEstimator:
         again = model.set_params(target_range=(0, 1)).predict(ROWS[HELD])  # of a next fit
         assert again.max() > 1
 
+    @pytest.mark.default_cases(1)
     @pytest.mark.parametrize("wide", [(0, 40_000), (-20_000, 100)])
     def test_learns_where_the_range_is_many_times_wider_than_the_targets(self, wide: tuple[float, float]) -> None:
         model = fitted(epsilon=4.0, target_range=wide)
@@ -280,15 +307,18 @@ class TestTheEstimator:
         lost.replay([None, one])
         assert lost.n_rounds == 1
 
-    def test_a_fit_that_was_begun_before_rounds_counted_goes_on_so(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.heavy
+    @pytest.mark.parametrize("rule", [0, 1])
+    def test_a_fit_that_was_begun_when_rounds_counted_by_another_rule_goes_on_so(
+        self, rule: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         path = tmp_path / "ledger.db"
         with monkeypatch.context() as before:
             as_now = PrivateRegressor._predicted
-            before.setattr(PrivateRegressor, "_predicted", lambda model: {**as_now(model), "located": False})
+            before.setattr(PrivateRegressor, "_predicted", lambda model: {**as_now(model), "located": rule})
             first = fitted(ledger=path, unsafe_noise_seed=None)
-        assert (first.plan_.settings.rounds, first.plan_.settings.counting) == (40, 0)
+        settings = first.plan_.settings
+        assert (settings.rounds, settings.counting, settings.nearest) == ((40, 0, False), (42, 2, False))[rule]
         assert (fitted(ledger=path, unsafe_noise_seed=None).coef_ == first.coef_).all()
         with Ledger(path) as ledger:
             assert len(ledger.reservations()) == 1
@@ -307,6 +337,7 @@ class TestTheEstimator:
         assert bool(model.guarantee_.also) == ("groups" in how)
         assert model.score(ROWS[HELD], TARGETS[HELD]) > 0.3
 
+    @pytest.mark.heavy
     def test_a_schema_stands_in_for_public_rows_and_rows_of_length_one_for_both(self) -> None:
         frame = pl.DataFrame({name: ROWS[:, place] for place, name in enumerate("abc")})
         private, part = frame[POOL : POOL + PRIVATE], slice(POOL, POOL + PRIVATE)
@@ -353,6 +384,7 @@ class TestTheEstimator:
         assert "a number from 0 to 100" in str(seen)
         assert "Compare target_range= with y before it" in " ".join(str(seen).split())
 
+    @pytest.mark.heavy
     def test_the_same_fit_costs_nothing_again_and_another_range_is_another_fit(self, tmp_path: Path) -> None:
         path = tmp_path / "ledger.db"
         first = fitted(ledger=path, unsafe_noise_seed=None)

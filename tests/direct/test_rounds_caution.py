@@ -37,6 +37,7 @@ PATHS: dict[str, dict[str, Any]] = {
 }
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     "name", ["records", "persons", "three classes", pytest.param("no public rows", marks=pytest.mark.heavy)]
 )
@@ -46,6 +47,7 @@ def test_a_check_says_so_of_few_units_and_not_of_many(name: str) -> None:
     assert CODE not in codes(40_000, 1.0, **PATHS[name])
 
 
+@pytest.mark.heavy
 def test_wide_columns_that_say_little_are_heard_of_where_as_many_of_few_are_not() -> None:
     wide = RNG.normal(size=(400, 60))
     alike = np.outer(wide[:, 0], np.ones(60)) + 0.3 * wide
@@ -54,6 +56,7 @@ def test_wide_columns_that_say_little_are_heard_of_where_as_many_of_few_are_not(
     assert CODE not in codes(500, 0.1, **tables["a"])
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["kernels", "linear", "both"])
 @pytest.mark.parametrize("n_classes", [2, 4])
 def test_the_share_is_that_of_second_moments_of_the_pool(name: Any, n_classes: int) -> None:
@@ -67,6 +70,7 @@ def test_the_share_is_that_of_second_moments_of_the_pool(name: Any, n_classes: i
     assert outline.largest_share == pytest.approx(second, rel=1e-3)
 
 
+@pytest.mark.heavy
 def test_a_plan_says_so_of_its_row_of_rounds() -> None:
     how: Any = {"classes": [0, 1], "delta": 1e-6, "epsilon": 0.1, "rehearse": "no"}
     few, many = (quorate.plan(PublicPool(POOL), n_records=n, **how) for n in (40, 40_000))

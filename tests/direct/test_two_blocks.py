@@ -49,6 +49,7 @@ def ridge_of(features: Any, dimension: float) -> float:
     return float(brentq(lambda ridge: (values / (values + ridge)).sum() - dimension, 1e-12, 1e3))
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", ["kernels", "linear"])
 def test_a_public_row_that_is_repeated_adds_no_dimension(name: Any) -> None:
     rows = POOL[:24]
@@ -112,6 +113,7 @@ def test_lengths_are_of_rows_that_the_map_was_fitted_without(feature_map: Residu
     assert middle != pytest.approx(np.median(within), rel=0.05)
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_a_plan_adds_bounded_vectors_at_its_price(feature_map: ResidualMap, n_classes: int) -> None:
     plan = plan_direct(feature_map, POOL, n_classes=n_classes, **HOW)
@@ -139,6 +141,7 @@ def test_a_twin_with_a_clip_for_each_block_is_caught(feature_map: ResidualMap, m
     assert "a contribution is longer than the clip" in faults_of(small, rows, codes, weights)
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(("m", "epsilon"), [(2, 1.0), (3, 1e-3), (9, 0.5), (40, 1e-3), (160, 1e-3)])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_few_rows_and_little_privacy_leave_a_direction_of_each_block(m: int, epsilon: float, n_classes: int) -> None:
@@ -153,6 +156,7 @@ def test_few_rows_and_little_privacy_leave_a_direction_of_each_block(m: int, eps
         assert np.isfinite(plan.shrunk(wild, pool, plan.settings.rounds)).all()
 
 
+@pytest.mark.heavy
 def test_an_outline_is_the_plan_of_a_run(feature_map: ResidualMap) -> None:
     budgets = PlannedBudgets(POOL, "kernels")
     how = {"n_classes": 2, **HOW, "neighbours": "replace"}
@@ -253,6 +257,7 @@ def test_a_digest_of_a_run_without_blocks_is_what_it_was() -> None:
 # --- a fit ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_a_fit_learns_what_is_not_linear_and_says_how() -> None:
     rng = np.random.default_rng(8)
     X = rng.normal(size=(3_300, 3))
@@ -280,6 +285,7 @@ def test_the_default_follows_from_what_columns_hold() -> None:
     assert default_map(np.hstack([POOL[:50], indicators])) == "kernels"
 
 
+@pytest.mark.heavy
 def test_a_fit_that_left_its_map_open_goes_on_with_the_default_that_it_had(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

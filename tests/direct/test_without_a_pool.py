@@ -86,6 +86,7 @@ def test_a_frame_needs_a_pool_and_is_refused_in_one_line(frame: Any) -> None:
         fitted(X[:N], feature_map="rbf")
 
 
+@pytest.mark.heavy
 def test_the_report_says_that_there_was_no_pool(clf: PrivateLogisticRegression, tmp_path: Any) -> None:
     facts = clf.facts()
     assert facts.setup.n_public == 0

@@ -12,6 +12,7 @@ from weakref import WeakSet
 
 import polars as pl
 import pytest
+from sklearn import config_context, get_config
 
 from quorate.ensemble.workers.isolation import Lost, in_children, polars_threads
 from quorate.ensemble.workers.workers import end_workers, isolated_map
@@ -142,6 +143,7 @@ def test_a_kept_worker_holds_nothing_of_earlier_batches() -> None:
     assert [each.split()[0] for each in told if each] == [b"2"] * 6
 
 
+@pytest.mark.heavy
 def test_what_a_worker_holds_is_not_looked_at_by_a_collection_in_its_children() -> None:
     """It would copy every page that they share."""
     end_workers()
@@ -184,3 +186,21 @@ def test_where_nothing_hands_results_out_any_more_all_is_done_again_by_other_wor
     processes = dict(isolated_map(spans, lambda _: 0.01, range(4), n_jobs=1, batch=1)).values()
     assert len(processes) == 4
     assert None not in processes
+
+
+def configured(items: list[int]) -> list[bytes | Lost]:
+    """Tell what scikit-learn is told in a worker."""
+    from sklearn import get_config
+
+    return [json.dumps(get_config()).encode() for _ in items]
+
+
+@pytest.mark.heavy
+def test_what_the_environment_tells_scikit_learn_is_not_told_to_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("ASSUME_FINITE", "1"), ("WORKING_MEMORY", "7"), ("PAIRWISE_DIST_CHUNK_SIZE", "3")):
+        monkeypatch.setenv(f"SKLEARN_{name}", value)
+    end_workers()  # those of earlier tests have read another environment
+    ((_, config),) = isolated_map(configured, int, range(1), n_jobs=1, batch=1)
+    with config_context(assume_finite=False, working_memory=1024, pairwise_dist_chunk_size=256):
+        assert json.loads(config) == get_config()
+    end_workers()

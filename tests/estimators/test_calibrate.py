@@ -44,7 +44,7 @@ def refitted(clf: Any) -> Any:
     return clf.fit(X[PRIVATE], Y[PRIVATE], public=PublicPool(X[POOL]))
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize(("kind", "how"), WAYS)
 def test_probabilities_are_fitted_and_classes_stay(kind: Any, how: dict[str, Any], tmp_path: Path) -> None:
     clf = fitted(kind, how)
@@ -130,6 +130,7 @@ def private_rows_calibrate_nothing(clf: Any, *, direct: bool) -> None:
     np.testing.assert_array_equal(clf.predict_proba(X), before)
 
 
+@pytest.mark.heavy
 def test_too_few_rows_are_refused_and_a_copy_calibrates_nothing() -> None:
     clf = fitted(PrivateLogisticRegression, {})
     with pytest.raises(PreconditionFailed, match=r"prediction sets need labelled public rows; first: calibrate\(X, y"):

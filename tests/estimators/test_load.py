@@ -109,6 +109,7 @@ def test_where_there_are_no_teachers_asking_says_so(name: str, said: str, runs: 
     assert refused.value.charged == "nothing was charged"
 
 
+@pytest.mark.heavy
 def test_a_copy_opens_the_run_again_and_holds_no_private_row(runs: dict[str, Path], tmp_path: Path) -> None:
     root = Path(shutil.copytree(runs["teachers"], tmp_path / "run"))
     run = quorate.load(root)
@@ -207,7 +208,7 @@ def of_every_kind(rows: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("by", ["direct", "teachers"])
 def test_what_was_exported_reads_every_kind_of_column_as_the_run_does(
     by: str, typed: Callable[[str], tuple[Path, Path]]

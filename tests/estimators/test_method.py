@@ -91,6 +91,7 @@ def test_a_line_for_a_closed_terminal_stops_nothing(monkeypatch: pytest.MonkeyPa
     say("nobody reads this")
 
 
+@pytest.mark.heavy
 def test_a_fit_goes_on_by_the_method_that_its_ledger_was_charged_for(tmp_path: Path) -> None:
     how = {**HOW, "n_records": 400}
     first = PrivateClassifier(**how, ledger=tmp_path / "direct.db").fit(X, Y, public=POOL)

@@ -99,7 +99,7 @@ def plain() -> dict[str, Any]:
     }
 
 
-@pytest.mark.default_cases(2)
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("name", TABLES)
 def test_a_missing_value_is_the_same_in_every_table(name: str, plain: dict[str, Any]) -> None:
     """None among Python objects was another value than NaN: a model was right for 37 in 100, and for 81."""
@@ -111,6 +111,7 @@ def test_a_missing_value_is_the_same_in_every_table(name: str, plain: dict[str, 
     assert voted.ask(new[:4]) == plain["asked"]
 
 
+@pytest.mark.heavy
 def test_a_model_takes_any_mark_of_a_missing_value_whatever_it_was_fitted_on() -> None:
     private, pool, new = (PLAIN(cells(part, np.nan)) for part in (slice(N), slice(N, N + M), slice(N + M, None)))
     fitted = direct().fit(private, labels(), public=PublicPool(pool))
@@ -131,6 +132,7 @@ def test_a_missing_category_of_whole_numbers_changes_no_other_cell() -> None:
     assert kinds(frame)["code"].tolist()[:2] == kinds(frame.drop(index=2))["code"].tolist()[:2] == ["1", "2"]
 
 
+@pytest.mark.heavy
 def test_categories_of_whole_numbers_and_labels_as_a_table_of_one_column_are_taken() -> None:
     private, pool, new = parts("plain, None")
     as_codes = [table.assign(code=table["code"].astype("Int64").astype("category")) for table in (private, pool, new)]

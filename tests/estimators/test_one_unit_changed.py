@@ -394,6 +394,7 @@ def compared(container: str, method: str, folder: Path, hostile: Mapping[str, An
 LEAST = {"direct": 75, "votes": 60, "direct by a schema": 75, "votes by a schema": 75}
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("method", ["direct", "votes"])
 def test_one_missing_or_strange_cell_among_categories_leaves_what_all_others_add(method: str, tmp_path: Path) -> None:
     some = {name: HOSTILE[name] for name in ("None", "a word", "2^64", "10^5000")}

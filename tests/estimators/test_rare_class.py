@@ -30,7 +30,7 @@ def fitted(kind: Any, **how: Any) -> Any:
     return clf.fit(X[:2_000], y[:2_000], public=PublicPool(X[2_000:2_200]))
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", [PrivateClassifier, PrivateLogisticRegression])
 def test_a_threshold_may_be_moved_after_the_fit(kind: Any) -> None:
     clf = fitted(kind, class_shares={"ja": 0.1})
@@ -67,6 +67,7 @@ def test_a_threshold_may_be_moved_after_the_fit(kind: Any) -> None:
     assert clf.guarantee_.epsilon == spent
 
 
+@pytest.mark.heavy
 def test_a_copy_without_its_pool_keeps_the_threshold_that_it_was_fitted_with() -> None:
     clf = fitted(PrivateLogisticRegression, decision_threshold="balanced")
     X, _ = table()
@@ -92,7 +93,7 @@ def test_there_is_no_balance_without_public_rows() -> None:
     np.testing.assert_array_equal(clf.predict(X) == "ja", clf.predict_proba(X)[:, 0] >= 0.2)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("kind", [PrivateClassifier, PrivateLogisticRegression])
 def test_without_public_rows_a_declared_share_is_the_balanced_threshold(kind: Any) -> None:
     X, y = table()
@@ -110,6 +111,7 @@ def test_without_public_rows_a_declared_share_is_the_balanced_threshold(kind: An
         clf.set_params(decision_threshold="share").predict(frame)
 
 
+@pytest.mark.heavy
 def test_what_is_no_score_is_refused_by_name() -> None:
     X, y = table()
     clf = LabelPrivateClassifier(classes=CLASSES, epsilon=4.0, delta=1e-5, n_jobs=1).fit(X[:400], y[:400])

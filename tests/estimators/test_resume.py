@@ -288,6 +288,7 @@ def test_a_fit_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(
     assert entries(tmp_path / "ledger.db") == charged
 
 
+@pytest.mark.heavy
 def test_a_fit_that_told_spellings_apart_goes_on_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Blanks around a word made another category of it; the fit is found by what it was charged for."""
     rng = np.random.default_rng(0)
@@ -306,6 +307,7 @@ def test_a_fit_that_told_spellings_apart_goes_on_so(tmp_path: Path, monkeypatch:
     assert entries(tmp_path / "ledger.db") == charged
 
 
+@pytest.mark.heavy
 def test_a_fit_of_smaller_tiny_teachers_goes_on_with_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     drawn = (rng.random((1_540, 70)) < 0.3).astype(float)

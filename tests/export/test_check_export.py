@@ -135,6 +135,7 @@ def test_the_command_says_it_in_words_and_as_json_with_its_exit_code(made: Packa
     assert (code, "there is no package at" in told) == (4, True)
 
 
+@pytest.mark.heavy
 def test_it_needs_neither_the_run_nor_a_place_to_write(made: Package, tmp_path: Path, cli: Any) -> None:
     alone = shutil.copy(made.path, tmp_path / "package.zip")
     before = sorted(tmp_path.rglob("*"))

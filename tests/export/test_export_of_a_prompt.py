@@ -58,6 +58,7 @@ def test_the_cover_sheet_says_what_it_is(package: Files) -> None:
     assert "| `prompt.json` | the student as a prompt" in sheet
 
 
+@pytest.mark.heavy
 def test_a_prompt_that_says_something_else_is_seen(package: Files) -> None:
     """By the values, whatever the receipt says; another row or label is seen by the sum in the receipt."""
     changes = {

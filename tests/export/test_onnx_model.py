@@ -257,6 +257,7 @@ def test_an_estimator_writes_either_file_by_the_name(tmp_path: Path) -> None:
     skops.io.load(clf.export(tmp_path / "student.skops"))
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("columns", [["age", "ward", "bmi"], ["ward", "sex"], ["age", "bmi"]])
 def test_a_model_of_kernels_says_the_same(columns: list[str]) -> None:
     """Numbers by intervals and categories by their indicators, with values that the pool does not have."""

@@ -138,6 +138,7 @@ def test_the_word_that_init_wrote_before_means_votes() -> None:
 # --- begun runs ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_a_run_keeps_its_method_whatever_the_rule_says_later(folder: Path, cli: Any) -> None:
     code, said, err = cli("check", folder)
     assert code == 0, err
@@ -163,6 +164,7 @@ def test_a_run_keeps_its_method_whatever_the_rule_says_later(folder: Path, cli: 
         assert json.loads((folder / CHOICE).read_text())["choice"] == json.loads(kept)["choice"]
 
 
+@pytest.mark.heavy
 def test_a_run_that_was_begun_before_methods_were_chosen_is_one_of_votes(folder: Path, cli: Any) -> None:
     write(folder, method={"by": "votes"}, run={"allow_hopeless": True, "n_jobs": 1})
     code, _, err = cli("run", folder)

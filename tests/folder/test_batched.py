@@ -53,6 +53,7 @@ def test_a_new_run_solves_its_teachers_and_the_other_way_is_another_release(tmp_
     assert charges(root) == before
 
 
+@pytest.mark.heavy
 def test_a_run_of_other_teachers_has_one_key_either_way(tmp_path: Path) -> None:
     root = write(tmp_path / "run")
     text = (root / "quorate.toml").read_text(encoding="utf-8")

@@ -168,7 +168,7 @@ def test_a_hopeless_set_up_is_refused_or_warned_of_by_the_estimator(facts: Facts
         assert str(of_fit.value) == f"{first.code}: {first.words}"
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize(("facts", "wish"), listed(SOUND, short=3))  # the recipe is asked about each, in its room
 def test_a_sound_set_up_gets_no_caution_from_the_estimator(facts: Facts, wish: Facts) -> None:
     clf, given = estimator(facts, wish)

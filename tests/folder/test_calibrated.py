@@ -47,6 +47,7 @@ def made_run(make_run: MakeRun, by: str, name: str = "run") -> Path:
     return root
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("by", ["votes", "direct"])
 def test_calibration_after_a_run_is_free_and_reaches_all_that_is_published(make_run: MakeRun, by: str) -> None:
     root = made_run(make_run, by)
@@ -105,6 +106,7 @@ def test_private_rows_for_calibration_are_noticed(make_run: MakeRun, by: str) ->
     assert [line[:63] for line in lines] == ["the calibration was left out: [data] calibration holds private "]
 
 
+@pytest.mark.heavy
 def test_rows_that_cannot_calibrate_are_refused_before_a_charge(make_run: MakeRun) -> None:
     for by in ("votes", "direct"):
         root = made_run(make_run, by, name=by)

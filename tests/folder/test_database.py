@@ -245,6 +245,7 @@ def test_an_error_of_a_driver_is_one_line_that_quotes_nothing(error: type[Except
     assert refused.value.__suppress_context__
 
 
+@pytest.mark.heavy
 def test_a_connection_that_is_lost_is_one_line(server: Server, tmp_path: Path) -> None:
     url = f"postgresql://quorate@/postgres?host={server.folder}"
     query = DatabaseQuery(url, "select pg_terminate_backend(pg_backend_pid()), pg_sleep(9)", "[data] private", tmp_path)

@@ -221,6 +221,7 @@ def test_the_check_catches_a_run_that_forgets_its_stored_rounds(
     assert breaches(snapshots, root, 4) == ["the model is not that of the stored rounds"]
 
 
+@pytest.mark.heavy
 def test_the_check_catches_a_round_that_is_drawn_twice(
     make_direct: Any, addresses: list[tuple[str, int]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,7 @@ def test_a_run_is_killed_within_a_level_goes_on_and_publishes_the_rows_it_drew(
     assert (root / "public" / "pool.parquet").read_bytes() == before
 
 
+@pytest.mark.heavy
 def test_a_pool_that_was_kept_for_another_charge_is_not_that_of_a_run(
     make_run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -134,6 +135,7 @@ def _entries(root: Path) -> list[Any]:
         return [entry for entry in ledger.export() if entry["kind"] != "started"]
 
 
+@pytest.mark.heavy
 def test_votes_on_drawn_rows_that_logistic_teachers_began_go_on_with_them(
     make_run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -27,6 +27,7 @@ def test_check_and_run_refuse_it_and_settings_let_it_run(make_run: Any, cli: Any
     assert cli("run", root)[0] == 0
 
 
+@pytest.mark.heavy
 def test_a_run_that_was_charged_goes_on_whatever_the_settings_say_now(make_run: Any, cli: Any) -> None:
     """As a run of an earlier version may: what is paid for is not refused."""
     root = make_run(**HOPELESS | {"run.allow_hopeless": True})

@@ -124,6 +124,7 @@ def test_what_a_private_file_holds_changes_no_other_row(what: str, tmp_path: Pat
     assert (alone[0] == before[3]).all()
 
 
+@pytest.mark.heavy
 def test_images_that_memory_does_not_hold_give_the_integers_of_those_that_it_does(
     make_run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -43,6 +43,7 @@ def test_a_folder_is_looked_at_on_the_terminal_alone(make_run: Any, cli: Any, me
     assert "NOT checked" not in plain or "check --look counts" in " ".join(plain.split())
 
 
+@pytest.mark.heavy
 def test_a_table_that_is_read_part_by_part_is_counted_so(
     make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

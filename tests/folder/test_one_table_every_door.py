@@ -302,6 +302,7 @@ def told_by_doors(root: Path, rows: list[dict[str, Any]]) -> dict[tuple[str, int
     return {(door, at): call(root, row) for at, row in enumerate(rows) for door, call in DOORS.items()}
 
 
+@pytest.mark.heavy
 def test_a_row_says_the_same_at_every_door_however_it_is_written(typed: Path) -> None:
     first, last = ({name: cells[at] for name, (cells, _) in WRITINGS.items()} for at in (0, -1))
     told = told_by_doors(typed, [first, last])
@@ -319,6 +320,7 @@ def by_script(root: Path, row: dict[str, Any]) -> Any:
     return loaded(root)[0].student_.predict_proba(script["converted"](polars_of(row))).tolist()
 
 
+@pytest.mark.heavy
 def test_what_is_no_number_in_a_column_named_numeric_is_missing_at_every_door(
     typed: Path, cli: Callable[..., Any], recwarn: pytest.WarningsRecorder
 ) -> None:
@@ -396,6 +398,7 @@ def test_that_test_catches_keys_of_cells_as_they_come(typed: Path, monkeypatch: 
     assert len({key for row in rows for key in asked_keys(typed, polars_of(row))}) == 2
 
 
+@pytest.mark.heavy
 def test_what_an_earlier_version_answered_is_found_and_charged_no_more(
     typed: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -413,6 +416,7 @@ def test_what_an_earlier_version_answered_is_found_and_charged_no_more(
         assert (again.answers, again.left) == (first.answers, asked[1].left)
 
 
+@pytest.mark.heavy
 def test_a_point_is_charged_once_by_whatever_door_it_comes(typed: Path) -> None:
     row, path = {**ROW, "number": 36.25}, typed.parent / "asked"
     first = ask(load_run(typed), polars_of(row))

@@ -164,6 +164,7 @@ def test_what_stands_for_one_entry_is_predicted_the_same_at_every_door(container
     assert min(times for name, times in seen.items() if name.startswith(library)) >= 12, seen
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("method", ["votes", "direct"])
 @pytest.mark.parametrize("library", ["polars", pytest.param("pandas", marks=pytest.mark.heavy)])
 def test_a_private_table_in_other_blanks_and_forms_of_unicode_teaches_the_same(method: str, library: str) -> None:

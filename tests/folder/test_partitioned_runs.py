@@ -51,6 +51,7 @@ def settings_in_parts(root: Path) -> None:
     place.write_text(text.replace('"public_parts"', '"public_parts/**/*.parquet"'), encoding="utf-8")
 
 
+@pytest.mark.heavy
 def test_a_direct_run_on_parts_releases_what_it_does_on_one_file(make_run: Any) -> None:
     root = make_run(m=60, **{**SMALL, **SEEDED, "data.evaluation": "evaluation.csv"})
     fingerprint_key(root / "ledger.db")

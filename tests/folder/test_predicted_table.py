@@ -34,6 +34,7 @@ def parts_of(folder: Path) -> Path:
     return folder
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("end", ["parquet", "csv"])
 def test_a_table_of_any_form_is_predicted_as_it_is_in_memory(
     end: str, run: Path, cli: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -42,7 +42,7 @@ def rewritten(root: Path, old: str, new: str) -> None:
     file.write_text(text.replace(old, new), encoding="utf-8")
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("by", ["votes", "direct"])
 def test_a_rare_class_is_judged_by_its_ranking_and_found_by_a_threshold_free_of_charge(
     make_run: MakeRun, by: str
@@ -124,6 +124,7 @@ def make_linear(make_run: MakeRun) -> Path:
     return root
 
 
+@pytest.mark.heavy
 def test_shares_that_are_declared_later_leave_a_direct_run_as_it_was_begun_and_decide_in_a_new_one(
     make_run: MakeRun,
 ) -> None:

@@ -40,6 +40,7 @@ def test_check_and_run_say_what_to_expect(make_run: MakeRun, cli: Cli) -> None:
     assert "\nbaseline   accuracy " in cli("status", root)[1]
 
 
+@pytest.mark.heavy
 def test_a_rehearsal_needs_labelled_public_rows(make_run: MakeRun, cli: Cli) -> None:
     code, _, err = cli("check", make_run(), "--rehearse")
     assert (code, "name a table of them: [data] evaluation" in " ".join(err.split())) == (2, True), err

@@ -282,7 +282,7 @@ def test_the_check_catches_noise_that_depends_on_where_a_run_was_killed(
     assert whole != killed
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("model", ["logistic", "lightgbm"])
 def test_votes_of_teachers_that_no_file_holds_are_kept_by_the_chunk(
     model: str, make_run: Any, monkeypatch: pytest.MonkeyPatch
@@ -335,6 +335,7 @@ def test_trees_of_lightgbm_that_answer_later_are_read_and_not_trained_again(
     assert cli("ask", root, asked)[0] == 0
 
 
+@pytest.mark.heavy
 def test_a_large_table_is_told_to_be_read_before_it_is(
     make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -69,6 +69,7 @@ def test_a_run_that_was_killed_goes_on_from_its_rounds_with_a_spool_of_its_own(
     assert released(killed) == released(whole)
 
 
+@pytest.mark.heavy
 def test_each_pass_over_a_large_file_is_told_from_its_first_row_on_and_where_a_killed_run_goes_on(
     make_spooled: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -23,6 +23,7 @@ def history(root: Path) -> list[dict[str, Any]]:
         return ledger.export()
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("weights", [{"no": 1, "yes": 20}, {0: 1, 1: 20}], ids=["named", "numbered"])
 def test_a_run_whose_weights_were_for_numbers_in_a_shard_goes_on_with_these(
     make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, weights: dict[Any, Any]

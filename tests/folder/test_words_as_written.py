@@ -40,7 +40,7 @@ def respell(path: Path) -> None:
     rows.with_columns(ward=padded).write_csv(path)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("table", ["public", "private"])
 def test_a_run_of_votes_that_told_spellings_apart_goes_on_so(
     make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, table: str
@@ -79,6 +79,7 @@ def test_where_both_tables_are_written_alike_a_run_begun_before_is_the_same_run(
     assert now.charge_key == before.charge_key
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("table", ["public", pytest.param("private", marks=pytest.mark.heavy)])
 def test_a_direct_run_that_told_spellings_apart_goes_on_so(
     make_run: MakeRun, monkeypatch: pytest.MonkeyPatch, table: str

@@ -272,5 +272,5 @@ class LedgerMachine(RuleBasedStateMachine):
         assert verify(self.lines) == self.state
 
 
-TestLedgerMachine = LedgerMachine.TestCase
+TestLedgerMachine = pytest.mark.heavy(LedgerMachine.TestCase)
 TestLedgerMachine.settings = settings(max_examples=50, stateful_step_count=30, deadline=None)

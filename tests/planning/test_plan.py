@@ -158,6 +158,7 @@ def test_at_its_own_epsilon_the_first_row_stands_as_it_is() -> None:
     assert "NoisyCounts by ε; the number of teachers is chosen for each ε" in render_plan(found)
 
 
+@pytest.mark.heavy
 def test_the_reason_speaks_of_vote_counts_only_where_they_are_released(made: Plan) -> None:
     assert "noisy vote counts say more" in made.first.why
     classes = plan_votes(FACTS, grid=Grid(mechanisms=[GaussianNoisyMax]))

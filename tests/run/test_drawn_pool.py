@@ -347,6 +347,7 @@ def test_the_attack_on_whole_releases_proves_no_more_than_is_claimed_and_is_not_
     assert result.lower_bound > 0.5 * audited(neighbours).mu
 
 
+@pytest.mark.heavy
 def test_the_attack_catches_a_release_with_little_noise() -> None:
     assert attacked(audited("add-or-remove", mu=5.0), "add-or-remove", 600).violated
 

@@ -34,6 +34,7 @@ def rounds_task() -> tuple[Method[Any], Any]:
     return ROUNDS, ROUNDS.prepare(config, X, Y, **TABLES, fingerprint_key=KEY, noise=SeededNoise(1))
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("made", [votes_task, rounds_task], ids=["votes", "direct"])
 def test_a_method_checks_drafts_charges_once_and_tells_what_it_did(made: Any) -> None:
     method, task = made()

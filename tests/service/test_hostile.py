@@ -8,9 +8,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-import schemathesis
 from hypothesis import HealthCheck, Phase, given, settings
-from schemathesis.specs.openapi.checks import ignored_auth
 from tests.service.conftest import Running, Serve, rows, running
 from tests.service.hostile import MARK, requests
 
@@ -68,6 +66,9 @@ def test_ten_thousand_of_them(own_run: Callable[..., Path]) -> None:
 
 @pytest.mark.heavy
 def test_the_application_is_what_its_document_says(serve: Serve) -> None:
+    import schemathesis  # it takes seconds, which every run would pay
+    from schemathesis.specs.openapi.checks import ignored_auth
+
     run = serve(scopes=("ask", "read", "admin"))
     schema = schemathesis.openapi.from_url(f"{run.http.base_url}/openapi.json")
     document = run.http.get("/openapi.json").json()

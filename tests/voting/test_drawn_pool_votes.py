@@ -87,7 +87,7 @@ def delta_by_enumeration(event: Event, eps: float) -> float:
 
 @pytest.mark.parametrize("neighbours", ["auto", "add-or-remove"])
 @pytest.mark.parametrize("eps", [0.5, 2.0, 8.0])
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 def test_counts_and_answers_cost_the_budget_by_a_composition_of_its_own(eps: float, neighbours: Any) -> None:
     facts = PublicFacts(
         n_records=900, n_public=48, n_classes=2, width=11, epsilon=eps, delta=1e-5, neighbours=neighbours
@@ -109,6 +109,7 @@ def test_a_cheat_that_leaves_the_counts_out_of_the_noise_is_caught() -> None:
     assert delta_by_enumeration(Composed((counts.event_for("replace"), alone.answers)), 2.0) > 1.2e-5
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("mechanism", "fields"), [(LaplaceNoisyMax, {}), (ConfidentNoisyMax, {"threshold": 40.0})], ids=["Laplace", "test"]
 )
@@ -140,6 +141,7 @@ def test_no_private_row_changes_what_is_asked_of_the_ledger(fitted: Any) -> None
 # --- what comes of it ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_the_student_learns_and_reads_rows_by_the_schema(fitted: Any) -> None:
     clf, _ = fitted
     new, truth = wards(500, 2)
@@ -154,6 +156,7 @@ def test_the_student_learns_and_reads_rows_by_the_schema(fitted: Any) -> None:
     assert clf.facts().setup.n_public == 0
 
 
+@pytest.mark.heavy
 def test_answers_that_no_row_took_may_be_asked_for_and_are_given_again(fitted: Any) -> None:
     rows, labels = wards(N, 1)
     clf = estimator(ledger=budget()).fit(rows, labels, schema=LISTS)
@@ -205,6 +208,7 @@ def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(
     assert again.pool_.equals(clf.pool_)
 
 
+@pytest.mark.heavy
 def test_rows_of_other_bits_are_refused_behind_the_charge(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rows, labels = wards(N, 1)
     place = tmp_path / "ledger.db"
@@ -233,6 +237,7 @@ def test_no_cell_is_refused_before_the_charge_nor_behind_it(schema: Any, cells: 
     assert len(ledger.reservations()) == 1
 
 
+@pytest.mark.heavy
 def test_persons_relations_and_a_strategy() -> None:
     rows, labels = wards(N, 1)
     clf = estimator(n_records=N // 2, neighbours="add-or-remove", queries=Margin(30), ledger=budget())
@@ -253,6 +258,7 @@ def test_a_check_says_what_a_fit_would_do_and_draws_nothing() -> None:
     assert ledger.reservations() == ()
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("changes", "given", "error", "said"),
     [

@@ -45,6 +45,7 @@ def test_directions_have_mean_zero_and_a_typical_image_length_one(directions: Po
     assert variances / variances[0] == pytest.approx(np.sqrt(values / values[0]), rel=0.02)  # the root of each
 
 
+@pytest.mark.heavy
 def test_an_image_is_the_same_alone_and_in_any_company(directions: PoolDirections) -> None:
     hostile = np.vstack([ROWS[:20], ROWS[:3] * 1e200, -ROWS[:3], np.zeros((1, ROWS.shape[1]))])
     with threadpool_limits(1):

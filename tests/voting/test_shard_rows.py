@@ -53,6 +53,7 @@ def given(task: Task) -> tuple[int, dict[int, bytes]]:
     return len(parts), rows
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize("polars", [False, True], ids=["pandas", "polars"])
 def test_in_small_groups_each_teacher_gets_the_same_rows(polars: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """And a group that is seen without what the whole table says of its types would be noticed."""

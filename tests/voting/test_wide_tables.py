@@ -45,12 +45,14 @@ def task_of(table, config=CONFIG, width=WIDTH):
 LINEAR = replace(CONFIG, teacher=LogisticRegression(), built_in=True)
 
 
+@pytest.mark.heavy
 def test_a_linear_teacher_of_ours_sees_directions_of_a_wide_pool_and_the_recipe_says_so(table):
     task = task_of(table, LINEAR)
     assert task.views.teacher(table[0]).shape == (400, 64)
     assert "teachers see the 64 leading directions of the public pool in place of 300 columns" in task.recipe.why
 
 
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("config", "width"),
     [
@@ -78,7 +80,7 @@ def test_one_private_row_moves_no_other_row_that_teachers_see(table, config):
     assert (before[17] != after[17]).any()
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("config", [CONFIG, LINEAR], ids=["default", "linear"])
 def test_directions_are_read_off_public_rows_alone(table, config):
     X, y, pool = table
@@ -89,6 +91,7 @@ def test_directions_are_read_off_public_rows_alone(table, config):
     assert fewer.shape != seen[0].shape or (fewer != seen[0]).any()
 
 
+@pytest.mark.heavy
 def test_the_key_of_votes_says_that_teachers_saw_directions(table):
     assert task_of(table, LINEAR).cache_inputs["directions"] == 64
 

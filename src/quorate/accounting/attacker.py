@@ -24,7 +24,7 @@ from quorate.accounting.event import Event
 from quorate.accounting.figures import at_most, plural, several
 from quorate.accounting.neighbouring import Neighbouring
 from quorate.accounting.spend import delta
-from quorate.ambient import plain_decimals
+from quorate.ambient import own_switches, plain_decimals
 from quorate.errors import InvalidParameter
 from quorate.findings import Finding, Outcome, Severity, caution
 
@@ -276,6 +276,7 @@ class TradeOff:
         return max(1.0 - a - m for a, m in zip(self.false_alarms, self.misses, strict=True))
 
 
+@own_switches()
 def trade_off(event: Event, false_alarms: Sequence[float] = FALSE_ALARMS) -> TradeOff:
     r"""Return the trade-off curve of everything that an event releases.
 
@@ -312,6 +313,7 @@ def trade_off(event: Event, false_alarms: Sequence[float] = FALSE_ALARMS) -> Tra
     return trade_off_of([(epsilon, delta(event, epsilon)) for epsilon in EPSILONS], false_alarms)
 
 
+@own_switches()
 def trade_off_of(prices: Sequence[tuple[float, float]], false_alarms: Sequence[float] = FALSE_ALARMS) -> TradeOff:
     """Return the trade-off curve of a release of which some points (ε, δ) are known; one guarantee is one point.
 

@@ -18,7 +18,7 @@ from quorate.accounting import spend
 from quorate.accounting.event import Event
 from quorate.accounting.events import DiscreteGaussian, Gaussian, Repeated
 from quorate.accounting.gaussian import mu_of_gaussian
-from quorate.ambient import plain_decimals
+from quorate.ambient import own_switches, plain_decimals
 from quorate.arguments import count, real
 from quorate.errors import InvalidParameter
 from quorate.stored_names import stored_as
@@ -84,6 +84,7 @@ def sampler_delta(n_draws: int, epsilon: float) -> float:
     return (1 + exp(min(epsilon, 700.0))) * n_draws * SAMPLER_TOTAL_VARIATION * (1 + 2.0**-50)
 
 
+@own_switches()
 def calibrate(
     epsilon: float,
     delta: float,
@@ -140,6 +141,7 @@ def calibrate(
     return Calibration(sigma=sigma, epsilon=cost, delta=delta_floor, epsilon_left=epsilon - cost, rule=rule)
 
 
+@own_switches()
 def calibrate_sigma(
     epsilon: float,
     delta: float,
@@ -188,6 +190,7 @@ def calibrate_sigma(
     return calibrate(epsilon, delta, n_answers, l2_sensitivity, noise=noise, calibration=calibration).sigma
 
 
+@own_switches()
 def answers_allowed(
     epsilon: float, delta: float, sigma: float, l2_sensitivity: float, *, noise: Noise = "discrete"
 ) -> int:

@@ -31,6 +31,7 @@ from quorate.accounting.events import (
 from quorate.accounting.outward import quotient_up
 from quorate.accounting.pure import zcdp_of_rounds
 from quorate.accounting.renyi import delta_of_curve, epsilon_of_curve, rdp
+from quorate.ambient import own_switches
 from quorate.arguments import real
 from quorate.errors import BudgetExhausted, InvalidParameter, UnsupportedEvent
 
@@ -88,6 +89,7 @@ def _(event: Repeated) -> float:
     return nextafter(event.times * zcdp(event.event), inf) if event.times else 0.0
 
 
+@own_switches()
 def epsilon_of_zcdp(rho: float, delta: float) -> float:
     """Return the ε of ρ-zCDP at δ, rounded up, the order chosen continuously (Canonne et al. 2020, Cor. 13).
 
@@ -100,6 +102,7 @@ def epsilon_of_zcdp(rho: float, delta: float) -> float:
     return epsilon_of_curve(lambda a: a * rho, delta)[0] if rho else 0.0
 
 
+@own_switches()
 def delta_of_zcdp(rho: float, epsilon: float) -> float:
     """Return the δ of ρ-zCDP at ε, rounded up.
 

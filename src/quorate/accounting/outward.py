@@ -30,6 +30,7 @@ def quotient_up(numerator: float, denominator: float) -> float:
     return nearest
 
 
+@np.errstate(all="ignore")
 def product_up(whole: FloatArray, number: float) -> FloatArray:
     """Return the least floats at or above `whole` · `number`, for whole numbers below 2^53."""
     product = whole * number
@@ -39,6 +40,7 @@ def product_up(whole: FloatArray, number: float) -> FloatArray:
     return np.where((error > 0) | inexact, np.nextafter(product, inf), product)
 
 
+@np.errstate(all="ignore")
 def sum_up(first: FloatArray, second: FloatArray) -> FloatArray:
     """Return the least floats at or above `first` + `second`."""
     total = first + second

@@ -24,6 +24,7 @@ from quorate.types import FloatArray
 _LARGEST = 1e290  # beyond, products with Rényi orders are no floats
 
 
+@np.errstate(all="ignore")
 def randomized_response_law(epsilon: float, times: int, tilt: float = 0.0) -> tuple[FloatArray, FloatArray, float]:
     """Return the law of the summed privacy loss of `times` rounds of randomized response.
 

@@ -28,6 +28,7 @@ from quorate.accounting.events import (
 )
 from quorate.accounting.outward import quotient_up
 from quorate.accounting.pure import renyi_of_rounds
+from quorate.ambient import own_switches
 from quorate.errors import InvalidParameter, UnsupportedEvent
 from quorate.types import FloatArray
 
@@ -45,6 +46,7 @@ def checked_orders(orders: object) -> FloatArray:
     return floats
 
 
+@own_switches()
 def rdp(event: Event, orders: object) -> FloatArray:
     """Return the Rényi-DP curve of `event`, in nats, at each of `orders`.
 

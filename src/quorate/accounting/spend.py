@@ -32,6 +32,7 @@ from quorate.accounting.loss import NO_LOSS, LossLaw, by_fours, coarse_step, on_
 from quorate.accounting.outward import least_epsilon
 from quorate.accounting.pure import randomized_response_law
 from quorate.accounting.renyi import delta_of_curve, epsilon_of_curve
+from quorate.ambient import own_switches
 from quorate.arguments import real
 
 _ATOMS = 200_000  # more are put on a grid
@@ -42,6 +43,7 @@ _MOST_LAWS = 10_000
 LogDelta = Callable[[float], float]
 
 
+@own_switches()
 def epsilon(event: Event, delta: float) -> float:
     """Return the least ε for which `event` is known to be (ε, δ)-DP: not below the truth by a single rounding.
 
@@ -71,6 +73,7 @@ def epsilon(event: Event, delta: float) -> float:
     return explain(event, delta)[0]
 
 
+@own_switches()
 def explain(event: Event, delta: float) -> tuple[float, str]:
     """Return (ε at δ, the name of the rule that gave it); see the table above.
 
@@ -123,6 +126,7 @@ def _least(composition: Composition, delta: float, exact: bool) -> tuple[float, 
     return best
 
 
+@own_switches()
 def delta(event: Event, epsilon: float) -> float:
     """Return the least δ for which `event` is known to be (ε, δ)-DP: not below the truth by a single rounding.
 

@@ -29,14 +29,17 @@ _LOG_SMALLEST = -690.0  # e^-690: about the smallest normal float
 class Law(Protocol):
     """The law of an integer noise X."""
 
+    @np.errstate(all="ignore")
     def log_pmf(self, x: ArrayLike) -> FloatArray:
         """Return log P(X = x)."""
         ...
 
+    @np.errstate(all="ignore")
     def log_above(self, x: ArrayLike) -> FloatArray:
         """Return log P(X > x)."""
         ...
 
+    @np.errstate(all="ignore")
     def log_at_most(self, x: ArrayLike) -> FloatArray:
         """Return log P(X ≤ x)."""
         ...
@@ -75,11 +78,13 @@ class DiscreteLaplaceLaw(_Scaled):
     1.0
     """
 
+    @np.errstate(all="ignore")
     def log_pmf(self, x: ArrayLike) -> FloatArray:
         """Return log P(X = x)."""
         ratio = np.exp(-1 / self.scale)
         return np.asarray(np.log1p(-ratio) - np.log1p(ratio) - np.abs(x) / self.scale)
 
+    @np.errstate(all="ignore")
     def log_above(self, x: ArrayLike) -> FloatArray:
         """Return log P(X > x)."""
         x = np.asarray(x, dtype=np.float64)
@@ -88,6 +93,7 @@ class DiscreteLaplaceLaw(_Scaled):
         left = np.log1p(-np.exp(np.minimum(x, -1) / self.scale - norm))  # 1 − P(X ≤ x), x ≤ −1
         return np.asarray(np.where(x >= 0, right, left))
 
+    @np.errstate(all="ignore")
     def log_at_most(self, x: ArrayLike) -> FloatArray:
         """Return log P(X ≤ x)."""
         return self.log_above(-np.asarray(x) - 1)
@@ -108,20 +114,22 @@ class GeometricLaw(_Scaled):
     0.135335
     """
 
+    @np.errstate(all="ignore")
     def log_pmf(self, x: ArrayLike) -> FloatArray:
         """Return log P(X = x)."""
         x = np.asarray(x, dtype=np.float64)
         return np.where(x >= 0, np.log(-np.expm1(-1 / self.scale)) - x / self.scale, -np.inf)
 
+    @np.errstate(all="ignore")
     def log_above(self, x: ArrayLike) -> FloatArray:
         """Return log P(X > x)."""
         return -(np.maximum(np.asarray(x, dtype=np.float64), -1) + 1) / self.scale
 
+    @np.errstate(all="ignore")
     def log_at_most(self, x: ArrayLike) -> FloatArray:
         """Return log P(X ≤ x)."""
         x = np.asarray(x, dtype=np.float64)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(-np.expm1(-(np.maximum(x, -1) + 1) / self.scale)))
+        return np.asarray(np.log(-np.expm1(-(np.maximum(x, -1) + 1) / self.scale)))
 
     def support(self) -> IntArray:
         """Return the integers that matter."""
@@ -153,28 +161,33 @@ class DiscreteGaussianLaw:
         return int(np.ceil(self.sigma * np.sqrt(-2 * _LOG_SMALLEST))) + 1
 
     @cached_property
+    @np.errstate(all="ignore")
     def _weights(self) -> FloatArray:
         """Log weights of −reach, …, reach, normalised."""
         weights = -(self.support().astype(np.float64) ** 2) / (2 * self.sigma**2)
         return np.asarray(weights - np.logaddexp.reduce(weights))
 
     @cached_property
+    @np.errstate(all="ignore")
     def _tails(self) -> FloatArray:
         """Log P(X ≥ x) for x = −reach, …, reach + 1."""
         return np.append(np.logaddexp.accumulate(self._weights[::-1])[::-1], -np.inf)
 
+    @np.errstate(all="ignore")
     def log_pmf(self, x: ArrayLike) -> FloatArray:
         """Return log P(X = x)."""
         x = np.asarray(x, dtype=np.int64)
         inside = np.abs(x) <= self._reach
         return np.where(inside, self._weights[np.clip(x, -self._reach, self._reach) + self._reach], -np.inf)
 
+    @np.errstate(all="ignore")
     def log_above(self, x: ArrayLike) -> FloatArray:
         """Return log P(X > x)."""
         x = np.asarray(x, dtype=np.int64)
         tail = self._tails[np.clip(x + 1, -self._reach, self._reach + 1) + self._reach]
         return np.asarray(np.minimum(tail, 0.0))
 
+    @np.errstate(all="ignore")
     def log_at_most(self, x: ArrayLike) -> FloatArray:
         """Return log P(X ≤ x)."""
         return self.log_above(-np.asarray(x, dtype=np.int64) - 1)
@@ -199,14 +212,17 @@ class NoNoise:
         """One vote."""
         return 1.0
 
+    @np.errstate(all="ignore")
     def log_pmf(self, x: ArrayLike) -> FloatArray:
         """Return log P(X = x)."""
         return np.where(np.asarray(x) == 0, 0.0, -np.inf)
 
+    @np.errstate(all="ignore")
     def log_above(self, x: ArrayLike) -> FloatArray:
         """Return log P(X > x)."""
         return np.where(np.asarray(x) < 0, 0.0, -np.inf)
 
+    @np.errstate(all="ignore")
     def log_at_most(self, x: ArrayLike) -> FloatArray:
         """Return log P(X ≤ x)."""
         return np.where(np.asarray(x) >= 0, 0.0, -np.inf)
@@ -233,14 +249,17 @@ class Negated:
         """That of the law."""
         return self.law.width
 
+    @np.errstate(all="ignore")
     def log_pmf(self, x: ArrayLike) -> FloatArray:
         """Return log P(−X = x)."""
         return self.law.log_pmf(-np.asarray(x))
 
+    @np.errstate(all="ignore")
     def log_above(self, x: ArrayLike) -> FloatArray:
         """Return log P(−X > x)."""
         return self.law.log_at_most(-np.asarray(x) - 1)
 
+    @np.errstate(all="ignore")
     def log_at_most(self, x: ArrayLike) -> FloatArray:
         """Return log P(−X ≤ x)."""
         return self.law.log_above(-np.asarray(x) - 1)

@@ -144,7 +144,8 @@ class SparseVectorForm:
                 log_p += self.query_noise.log_above(line - value)
             else:
                 log_p += self.query_noise.log_at_most(line - value)
-        return float(np.logaddexp.reduce(log_p))
+        with np.errstate(under="ignore"):
+            return float(np.logaddexp.reduce(log_p))
 
     def _family(self, free: Sequence[int], far: float) -> Iterator[tuple[list[int], list[int], list[SparseAnswer]]]:
         width = max(self.threshold_noise.width, self.query_noise.width)

@@ -30,6 +30,9 @@ _FILE = click.Path(path_type=Path)
 @click.option("--evaluation", type=_FILE, help="A table of public rows with labels, to score the student on.")
 @click.option("--label", help="The column to predict.")
 @click.option("--classes", help="Every label there may be, with commas between: no,yes. Never read off private rows.")
+@click.option("--target", help="The column to predict where it is a number, in place of --label and --classes.")
+@click.option("--range", help="With --target: the least and the largest value that it can have, as everybody knows: "
+    "0,5000. Never read off private rows.")  # fmt: skip
 @click.option("--unit", help="The column that says whose row it is; without it the guarantee is per record.")
 @click.option("--n-records", type=WholeAtLeast(min=1), help="How many records (with --unit: units), if public.")
 @click.option("--n-rows", type=WholeAtLeast(min=1), help="With --unit: how many rows, if a unit has several.")
@@ -94,8 +97,8 @@ def _ask(begun: Begun) -> Begun:
 
     if not sys.stdin.isatty():
         raise PreconditionFailed(
-            "init asks at a terminal, and there is none; give --yes, and by options what is known: --label, --classes, "
-            "--public, --epsilon, --delta"
+            "init asks at a terminal, and there is none; give --yes, and by options what is known: --label, --classes "
+            "(of a number --target, --range), --public, --epsilon, --delta"
         )
     for key, question in QUESTIONS.items():
         while begun.wants(key):

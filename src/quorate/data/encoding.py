@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from quorate.ambient import own_switches
 from quorate.data.column_cells import PublicWords
 from quorate.data.column_kinds import MAX_VALUES, RARE_ROWS, RARE_SHARE
 from quorate.data.columns import column, doubles, families, feature_families, listed, texts
@@ -40,6 +41,7 @@ def needs_encoding(X: Rows) -> bool:
     return is_frame(X) and any(family != "number" for family in families(X).values())
 
 
+@own_switches()
 def public_encoder(X_public: Rows, text: Sequence[str] = ()) -> Any:
     """Fit the encoder on the public pool.
 
@@ -166,6 +168,7 @@ def without_frequent_texts(X_public: Rows) -> list[str]:
     ]
 
 
+@own_switches()
 def refuse_unscalable(encoder: Any, X: Rows, name: str, *, largest: float = inf) -> None:
     """Refuse numbers that are infinite, or become so, or larger than what is to take them, in the public pool's units.
 

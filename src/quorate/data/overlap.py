@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from quorate.ambient import own_switches
 from quorate.data.column_kinds import ColumnKinds
 from quorate.data.columns import column, doubles, families, texts
 from quorate.data.digests import Tally, once, shared, tally_of_words, uncopied
@@ -97,6 +98,7 @@ class PrivateRecords:
         self._kinds = ColumnKinds() if kinds is None else kinds
         self._tallies = Secret(self._counted(X))
 
+    @own_switches()
     def are_in(self, X: Rows) -> bool:
         """Tell whether rows hold more of the private ones than chance explains.
 

@@ -26,6 +26,7 @@ from quorate.data.feature_maps.scale import has_spread
 from quorate.data.pool_moments import MOST_EIGENPAIRS
 from quorate.data.schema_encoder import encoded_width
 from quorate.direct.defaults import dimension_of_blocks, outputs_of, rounds_for, wanted_dimension
+from quorate.direct.located import RULE
 from quorate.direct.plan import LARGEST_SIGMA, DirectPlan, FixedRounds, mu_for_settings, noise_for, plan_direct
 from quorate.errors import InvalidParameter, named
 from quorate.mechanisms import NoisyMarginals
@@ -47,14 +48,14 @@ class BeforePool(PoolPlan):
     """What is paid for, and what follows for the pool.
 
     `feature_map`: its name, by the schema alone. `fixed`: the rounds. `clip`: B, where it was given. `rare`: the
-    declared share of the rarer of two classes. `locate`: whether the first rounds of a number count targets.
+    declared share of the rarer of two classes. `locate`: how the first rounds of a number count targets.
     """
 
     feature_map: str
     fixed: FixedRounds
     clip: float | None = None
     rare: float | None = None
-    locate: bool = True
+    locate: int = RULE
 
     def event_for(self, neighbours: Relation | None) -> Composed:
         """What marginals and rounds release together, for a change of one unit."""
@@ -86,7 +87,7 @@ def before_pool(
     neighbours: Relation,
     share: float | None = None,
     rare: float | None = None,
-    locate: bool = True,
+    locate: int = RULE,
 ) -> BeforePool:
     """Fix what a run pays for, by public facts alone; the arguments are those of :func:`quorate.direct.plan_direct`.
 

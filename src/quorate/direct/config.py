@@ -19,6 +19,7 @@ from quorate.data.identity import as_column, is_same_object
 from quorate.data.labels import Label
 from quorate.data.target_range import TargetRange
 from quorate.data.unit_ids import refuse_floating_ids
+from quorate.direct.located import RULE
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.ledger.budget import EPSILON_DIGITS, Composition, float_down, largest_rho
 from quorate.run.drawn_pool import (
@@ -40,10 +41,10 @@ if TYPE_CHECKING:
 class DirectConfig:
     """What the user asked for; names and meanings are those of :class:`quorate.PrivateLogisticRegression`.
 
-    `target_range`: in place of `classes`, where a number is predicted. `located`: whether its first rounds count
-    targets; not where a run was begun before they could. `class_shares`: in the order of the classes. `marginals`: the
-    share of μ² that noisy marginals get; None for the default, 0 for none: then rows are taken as they are, without a
-    pool.
+    `target_range`: in place of `classes`, where a number is predicted. `located`: how its first rounds count targets
+    (:data:`.located.RULE`), by an earlier rule where a run was begun by it. `class_shares`: in the order of the
+    classes. `marginals`: the share of μ² that noisy marginals get; None for the default, 0 for none: then rows are
+    taken as they are, without a pool.
     """
 
     epsilon: float
@@ -51,7 +52,7 @@ class DirectConfig:
     classes: Any = None
     target_range: TargetRange | None = None
     class_shares: tuple[float | None, ...] | None = None
-    located: bool = True
+    located: int = RULE
     feature_map: Any = "auto"
     text: Sequence[str] = ()
     schema: Any = None
@@ -173,7 +174,8 @@ def plan_key(
     if neighbours is not None:
         cache_inputs = (*cache_inputs, neighbours)
     if config.target_range is not None:
-        cache_inputs = (*cache_inputs, config.target_range, *(["located"] if config.located else []))
+        rule: tuple[Any, ...] = ((), ("located",), ("located", 2))[config.located]
+        cache_inputs = (*cache_inputs, config.target_range, *rule)
     if (rare := share_of_rarer(config.class_shares)) is not None:
         cache_inputs = (*cache_inputs, "rare", rare)
     return blake2b(repr(cache_inputs).encode(), digest_size=16).hexdigest()

@@ -42,7 +42,7 @@ from typing import Any
 import numpy as np
 
 from quorate.data.pool_moments import MOST_OF_RESIDUAL, PoolMoments
-from quorate.direct.located import COUNTING, FEWEST_ROUNDS, cells_for
+from quorate.direct.located import COUNTING, FEWEST_ROUNDS, RULE, cells_for
 
 RHO = {True: 0.04, False: 0.025}
 MOST_DIMENSIONS = 1_500
@@ -62,7 +62,8 @@ class DirectSettings:
 
     `residual_ridge`: κ of the residual block, if there is one. `averaged`: the share of the last rounds whose weights
     are averaged. `length`: the typical length of z, of a row that the coordinates were not fitted on, where weights are
-    shrunk by it. `counting`: how many of the rounds, the first ones, count targets, in so many `cells`.
+    shrunk by it. `counting`: how many of the rounds, the first ones, count targets, in so many `cells`. `nearest`:
+    whether the nearest shares stand in the place of noisy ones there; not in a run that was begun before they did.
     """
 
     ridge: float
@@ -75,12 +76,14 @@ class DirectSettings:
     length: float | None = field(default=None, repr=False)
     counting: int = field(default=0, repr=False)
     cells: int = field(default=0, repr=False)
+    nearest: bool = field(default=False, repr=False)
 
     @property
     def in_digest(self) -> tuple[Any, ...]:
         """What a digest adds to the other settings where there are two blocks, or rounds that count targets."""
         of_blocks = () if self.residual_ridge is None else (self.residual_ridge, self.averaged, self.length)
-        return of_blocks if not self.counting else (*of_blocks, self.counting, self.cells)
+        counting = (self.counting, self.cells, *(["nearest"] if self.nearest else [])) if self.counting else ()
+        return (*of_blocks, *counting)
 
 
 WITHOUT_POOL = DirectSettings(
@@ -121,19 +124,19 @@ def settings_for(
 
 
 def for_number(
-    of_two: DirectSettings, n_numbers: int, *, n_units: int, mu: float, rounds: int | None, locate: bool
+    of_two: DirectSettings, n_numbers: int, *, n_units: int, mu: float, rounds: int | None, locate: int
 ) -> DirectSettings:
     """Return the settings of a number, from those of two classes.
 
     `n_numbers`: that a round releases. `mu`: for replacing one unit. `rounds`: in place of the default. `locate`:
-    whether the first rounds count targets, where there are enough rounds, and noise leaves cells to see.
+    how the first rounds count targets (:data:`.located.RULE`), where there are enough, and noise leaves cells to see.
     """
     n_rounds = rounds or ROUNDS_OF_NUMBER + (COUNTING if locate else 0)
     cells = cells_for(n_numbers, n_units, 2 * sqrt(n_rounds) / mu) if locate and n_rounds >= FEWEST_ROUNDS else 0
     if not cells:
         return replace(of_two, clip=OF_NUMBER * of_two.clip, rounds=n_rounds, length=None)
     clip = OF_LOCATED * of_two.clip
-    return replace(of_two, clip=clip, rounds=n_rounds, length=None, counting=COUNTING, cells=cells)
+    return replace(of_two, clip=clip, rounds=n_rounds, length=None, counting=COUNTING, cells=cells, nearest=locate > 1)
 
 
 def wanted_dimension(n_public: int, n_classes: int, n_units: int, mu: float, *, rare: float | None = None) -> float:
@@ -156,10 +159,10 @@ def _of_residual(wanted: float, own: float, n_public: int) -> float:
     return min(1.5 * max(wanted - own, wanted / 2), n_public / 2, MOST_OF_RESIDUAL)
 
 
-def rounds_for(ratio: float, n_classes: int, *, blocks: bool = False, locate: bool = True) -> int:
+def rounds_for(ratio: float, n_classes: int, *, blocks: bool = False, locate: int = RULE) -> int:
     """Return T for r = d/(M n₀); `blocks`: whether there are two. `n_classes`: 0 for a number.
 
-    `locate`: whether the first rounds of a number count targets.
+    `locate`: how the first rounds of a number count targets, 0 where they do not.
 
     Examples
     --------

@@ -2,8 +2,10 @@ r"""Where targets lie in a declared range: the first rounds count them, and the 
 
 A range may be declared many times wider than the targets need. So a first round releases how many units' targets lie
 in each of q equal cells of the range, as one more noisy sum at the price of a round (:func:`~.contributions.counted`).
-The part that the next round looks at is the shortest run of cells that holds a share of the n₀ units by these noisy
-counts, with a cell more on both sides; after the last counting round, without. All of it is post-processing.
+Shares of the n₀ units are at least 0 and sum to 1, which noisy ones do not; those nearest to the noisy ones stand in
+their place. Among noisy counts the shortest run of cells that seems to hold a share is one that noise made large, and
+holds less. The part that the next round looks at is that shortest run, with a cell more on both sides; after the last
+counting round, without. All of it is post-processing.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from dataclasses import replace
 import numpy as np
 
 from quorate.direct.contributions import Grid
-from quorate.types import IntArray
+from quorate.students.shares import onto_simplex
+from quorate.types import FloatArray, IntArray
 
 COUNTING = 2  #: rounds that count targets, the first ones
 FEWEST_ROUNDS = 16  # of which some count
@@ -21,6 +24,8 @@ MOST_CELLS, FEWEST_CELLS = 64, 4
 OF_NOISE = 6.0  # standard deviations of a count, times the root of the number of cells: all units are more
 SHARE = 0.9  # of the units that a part holds
 LEAST_WIDTH = 64  # steps of a part
+#: How first rounds count in a new fit: by the nearest shares; 1: by noisy shares as they are; 0: they do not.
+RULE = 2
 
 
 def cells_for(n_numbers: int, n_units: int, noise: float) -> int:
@@ -37,13 +42,14 @@ def cells_for(n_numbers: int, n_units: int, noise: float) -> int:
     return cells if cells >= FEWEST_CELLS else 0
 
 
-def narrowed(grid: Grid, noisy: IntArray, n_units: int, *, last: bool) -> Grid:
+def narrowed(grid: Grid, noisy: IntArray, n_units: int, *, last: bool, nearest: bool) -> Grid:
     """Return the grid of the part that noisy counts of targets point to.
 
     `grid`: of the round that counted. `noisy`: its sum, in steps. `last`: whether the next round adds up gradients.
+    `nearest`: whether the nearest shares stand in the place of noisy ones.
     """
-    counts = noisy.ravel()[: grid.cells] / (2.0**grid.k * n_units)
-    first, end = _shortest(counts, SHARE)
+    shares = noisy.ravel()[: grid.cells] / (2.0**grid.k * n_units)
+    first, end = _shortest(onto_simplex(shares[None])[0] if nearest else shares, SHARE)
     if not last:
         first, end = max(first - 1, 0), min(end + 1, grid.cells)
     width = grid.high - grid.low
@@ -54,12 +60,12 @@ def narrowed(grid: Grid, noisy: IntArray, n_units: int, *, last: bool) -> Grid:
     return replace(grid, low=low, high=high)
 
 
-def _shortest(counts: IntArray | np.ndarray, share: float) -> tuple[int, int]:
+def _shortest(shares: FloatArray, share: float) -> tuple[int, int]:
     """Return the first and one past the last cell of the shortest run that holds a share; all where none does."""
-    sums = np.concatenate([[0.0], np.cumsum(counts)])
-    for length in range(1, len(counts)):
+    sums = np.concatenate([[0.0], np.cumsum(shares)])
+    for length in range(1, len(shares)):
         held = sums[length:] - sums[:-length]
         if held.max() >= share:
             first = int(np.argmax(held))
             return first, first + length
-    return 0, len(counts)
+    return 0, len(shares)

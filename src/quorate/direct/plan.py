@@ -27,6 +27,7 @@ from quorate.data.rows import kind
 from quorate.data.target_range import STEPS
 from quorate.direct.contributions import Grid, Link
 from quorate.direct.defaults import WITHOUT_POOL, DirectSettings, for_number, outputs_of, settings_for
+from quorate.direct.located import RULE
 from quorate.direct.rounds import RoundNoise, shrunk
 from quorate.errors import InvalidParameter, named
 from quorate.types import FloatArray
@@ -252,7 +253,7 @@ def plan_direct(
     neighbours: Relation | None = "replace",
     fixed: FixedRounds | None = None,
     rare: float | None = None,
-    locate: bool = True,
+    locate: int = RULE,
 ) -> DirectPlan:
     """Fix a run by public facts alone, from an encoded public pool.
 
@@ -260,8 +261,8 @@ def plan_direct(
     `rho`: what it may cost where a ledger adds ρ (zCDP), in place of (ε, δ). `rounds`, `clip`: in place of the
     defaults. `moments`: of the pool's features, where they are known already. `neighbours`: the change of one unit;
     None where the run was begun before one could be chosen. `fixed`: rounds and noise that were paid for before the
-    pool was there. `locate`: whether the first rounds of a number find out where targets lie. `rare`: the declared
-    share of the rarer of two classes.
+    pool was there. `locate`: by which rule the first rounds of a number find out where targets lie
+    (:data:`.located.RULE`). `rare`: the declared share of the rarer of two classes.
 
     Raises InvalidParameter if the pool has no spread, or (ε, δ) is too small for noise that can be drawn.
     """
@@ -320,7 +321,7 @@ def plan_without_pool(
     rounds: int | None = None,
     clip: float | None = None,
     neighbours: Relation | None = "replace",
-    locate: bool = True,
+    locate: int = RULE,
 ) -> DirectPlan:
     """Fix a run on numeric rows for which there is no public pool: rows of length one, as they are.
 

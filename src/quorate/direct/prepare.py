@@ -198,13 +198,13 @@ def _with_default_named(config: DirectConfig, public: Any) -> tuple[DirectConfig
 def _begun_otherwise(config: DirectConfig, X: Any, y: Any, **how: Any) -> DirectTask | None:
     """Return the task of a run that was begun when a default was another one: it goes on as it was charged.
 
-    A schema had no marginals once, and no round of a number counted targets.
+    A schema had no marginals once; no round of a number counted targets, and then they counted by another rule.
     """
     terms: LedgerTerms | None = how["terms"]
     if terms is None or not terms.charged:
         return None
     if config.target_range is not None and config.located:
-        task = prepare_direct(replace(config, located=False), X, y, **how)
+        task = prepare_direct(replace(config, located=config.located - 1), X, y, **how)
         return task if _is_charged(task, terms) else None
     if config.marginals is not None or not draws_pool(config, how["public"]):
         return None

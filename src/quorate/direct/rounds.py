@@ -90,7 +90,8 @@ class Descent:
         if self._counting:
             self._counting -= 1
             if noisy_sum is not None:
-                self.grid = narrowed(self.grid, noisy_sum, self.n_units, last=not self._counting)
+                nearest = self.settings.nearest
+                self.grid = narrowed(self.grid, noisy_sum, self.n_units, last=not self._counting, nearest=nearest)
             if not self._counting:
                 self.grid = replace(self.grid, cells=0)
             return

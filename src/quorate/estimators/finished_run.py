@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from quorate.accounting import Guarantee
+from quorate.ambient import own_switches
 from quorate.arguments import for_shell
 from quorate.data.columns import families
 from quorate.data.dialect import PLAIN, Dialect
@@ -39,6 +40,7 @@ from quorate.types import FloatArray
 VOTED_ELSEWHERE = {"declared", "sites"}  # partitions of runs that have no private table here
 
 
+@own_switches()
 def load(path: str | Path, *, trusted: Sequence[str] = ()) -> FinishedRun:
     """Open a finished run as a fitted estimator: its folder, or what was exported from it.
 
@@ -104,15 +106,18 @@ class FinishedRun(Scored, ShownEstimator):
             "quorate run, or by PrivateClassifier"
         )
 
+    @own_switches()
     def predict(self, X: Any) -> NDArray[Any]:
         """Predict by the published model: free for ever. Returns ``(n_points,)`` classes, or numbers in the range."""
         return self.predictions_of(self._read(X))
 
+    @own_switches()
     def predictions_of(self, rows: Any) -> NDArray[Any]:
         """Return what :meth:`predict` does, of rows as the model takes them."""
         predicted, ends = np.asarray(self._fitted().predict(rows)), self._facts.setup.target_range
         return predicted if ends is None else np.clip(predicted, *ends)
 
+    @own_switches()
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the student's ``(n_points, n_classes)`` probabilities, in the order of :attr:`classes_`.
 
@@ -127,6 +132,7 @@ class FinishedRun(Scored, ShownEstimator):
         sets = None if fitted is None else fitted.prediction_sets
         return super()._limits() if sets is None else sets.limits
 
+    @own_switches()
     @act()
     def ask(self, X: Any) -> list[Any]:
         """Ask the teachers, from the answers that the run kept back, as ``quorate ask`` does.
@@ -154,6 +160,7 @@ class FinishedRun(Scored, ShownEstimator):
         self._show(read_facts(self._root))
         return list(self.asked_.answers)
 
+    @own_switches()
     def score(self, X: Any, y: Any, sample_weight: Any = None, *, scoring: str = "accuracy") -> float:
         """Score the published model as a classifier's ``score`` does; R² where the run predicts a number."""
         if not self._predicts_number:
@@ -171,15 +178,18 @@ class FinishedRun(Scored, ShownEstimator):
         if self._predicts_number:
             raise PreconditionFailed(f"{method} is for classes, and {self.path} predicts a number; call predict")
 
+    @own_switches()
     def facts(self) -> Facts:
         """Return what the report says."""
         self._fitted()
         return self._facts
 
+    @own_switches()
     def report(self, path: str | Path, *, language: Language = "en") -> Path:
         """Write the public report: one self-contained HTML file; `language`: "en", "de" or "fr"."""
         return write_report(self.facts, path, language)
 
+    @own_switches()
     def summary(self) -> str:
         """Return the end of the run as a table for the terminal, 80 columns wide."""
         return render_text(self.facts())

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +20,26 @@ from quorate.data.dialect_of_table import dialect_of_first_line, dialect_of_publ
 from quorate.data.encoding import without_frequent_texts
 from quorate.data.formats import require_column
 from quorate.data.images import image_columns
+from quorate.data.notation import number_with_comma
 from quorate.data.reading import has_named_columns, place_of
 from quorate.data.rows import Rows
+from quorate.data.target_range import TargetRange
 from quorate.data.unit_ids import likely_units
-from quorate.errors import DataRefused, InvalidParameter
+from quorate.errors import DataRefused, InvalidParameter, naming
 from quorate.folder.data_settings import DIALECT, unit_word
 from quorate.folder.template import Answers, classes_of, suggested_delta, written
 from quorate.report.notation import visible
 
 _DATABASE = re.compile(r"(sqlite|postgres(?:ql)?):/+", re.IGNORECASE)  # of a path, in which two slashes are one
 MOST_CLASSES = 100  # different labels of a public table, above which they are no classes
+MOST_WHOLE = 20  # different whole numbers there, above which they are numbers
 QUESTIONS: Mapping[str, str] = {
     "public": "Table of public rows, with the same feature columns (empty: there is none, or fill it in later)",
     "label": "Column to predict",
     "evaluation": "Table of public rows with labels, to score the student on (empty: none)",
     "classes": "Every label there may be, with commas between; it is published",
+    "range": "Least and largest value that it can have, as everybody knows, with a comma between: 0,5000; it is "
+    "published (empty: later)",
     "unit": "Column that says whose row it is, such as a patient's id (empty: each row is a unit of its own)",
     "n_records": "Number of units, if it may be published (empty: it is read, and said to be public)",
     "n_rows": "Number of rows, where a unit has several; teachers follow from it (empty: each unit counts as one row)",
@@ -47,6 +53,7 @@ QUESTIONS: Mapping[str, str] = {
 class Begun:
     """What is known of a run before any of its rows is read.
 
+    `label`: the column to predict, by `classes` or as a `number` in a `range`.
     `private`: the private table, of which the names of the columns are read. `names`: these names. `public`,
     `evaluation`: public tables, which may be read. `public_names`: names of the columns of the public table. `dialect`:
     how text tables are written, as the public table shows it. `said_of_dialect`: what is to be said of that.
@@ -60,6 +67,8 @@ class Begun:
     label: str | None = None
     unit: str | None = None
     classes: tuple[Any, ...] = ()
+    number: bool = False
+    range: tuple[float, float] | None = None
     n_records: int | None = None
     n_rows: int | None = None
     epsilon: float | None = None
@@ -86,7 +95,9 @@ class Begun:
                 f"{private}: its rows have no named columns to begin with; write quorate.toml by quorate init alone"
             )
         begun = cls(private=private, names=tuple(column_names(private, dialect)), dialect=dialect)
-        for key in QUESTIONS:  # in the order in which one rests on another
+        if given.get("label") is not None and given.get("target") is not None:
+            raise InvalidParameter("label is a column of classes, and target one of numbers; give one of them")
+        for key in dict.fromkeys(("public", "target", *QUESTIONS)):  # in the order in which one rests on another
             if given.get(key) is not None:
                 begun = begun.with_answer(key, str(given[key]))
         return begun
@@ -100,6 +111,8 @@ class Begun:
             "public": lambda text: _table_path("public", text),
             "evaluation": lambda text: _table_path("evaluation", text),
             "label": self._column,
+            "target": self._column,
+            "range": range_of,
             "unit": self._column,
             "classes": lambda text: classes_of(text.split(",")),
             "n_records": lambda text: count("n_records", _whole("n_records", text), at_least=1),
@@ -107,7 +120,9 @@ class Begun:
             "epsilon": lambda text: real("epsilon", _number("epsilon", text), above=0),
             "delta": lambda text: real("delta", _number("delta", text), above=0, below=1),
         }
-        changed: dict[str, Any] = {key: read[key](typed)}
+        changed: dict[str, Any] = {"label" if key == "target" else key: read[key](typed)}
+        if key in ("target", "range"):
+            changed["number"] = True
         if key == "public":
             written_as = dialect_of_public(changed["public"])
             changed |= {
@@ -120,6 +135,8 @@ class Begun:
         begun = replace(self, **changed)
         if begun.label is not None and begun.label == begun.unit:
             raise InvalidParameter(f"label and unit both name {begun.label!r}; they must be two columns")
+        if begun.number and begun.classes:
+            raise InvalidParameter("classes are of a label, and a range is of a number; leave out one of them")
         if begun.n_rows is not None:
             begun._refuse_rows()
         return begun
@@ -128,6 +145,8 @@ class Begun:
         """Tell whether a question is still to be asked."""
         value = getattr(self, key)
         if key == "n_rows" and (self.unit is None or self.n_records is None):  # a row is a unit, or both are read
+            return False
+        if key in ("classes", "range") and (key == "range") != self.is_number:
             return False
         return (value is None or value == ()) and not (key == "evaluation" and self.label is None)
 
@@ -157,7 +176,7 @@ class Begun:
     @property
     def can_be_planned(self) -> bool:
         """Whether the planner has the public facts that it needs."""
-        return self.public is not None and self.n_records is not None
+        return self.public is not None and self.n_records is not None and not self.is_number
 
     def default(self, key: str) -> str:
         """Return what is taken where nothing is typed; public facts alone."""
@@ -169,14 +188,30 @@ class Begun:
 
     def public_classes(self) -> tuple[str, ...]:
         """Return the labels of the public table that has any: a proposal, and never read off private rows."""
-        for path in (self.evaluation, self.public):
-            if path is None or self.label is None or self.label not in column_names(path, self.dialect):
-                continue
-            table = read_data(path, label=self.label, text=(self.label,), dialect=self.dialect)
-            labels = {str(label) for label in table.y if label is not None}  # type: ignore[union-attr]
-            if 2 <= len(labels) <= MOST_CLASSES and not any("," in label for label in labels):
+        for labels in self._public_labels():
+            if 2 <= len(labels) <= MOST_CLASSES and not self.is_number and not any("," in label for label in labels):
                 return tuple(sorted(labels))
         return ()
+
+    @property
+    def is_number(self) -> bool:
+        """Whether a number is predicted: it was said so, or public labels are numbers, and too many to be classes."""
+        return self.number or (not self.classes and self._looks_like_numbers)
+
+    @property
+    def _looks_like_numbers(self) -> bool:
+        numbers = [number_with_comma(label) for labels in self._public_labels() for label in labels]
+        whole = all(value.is_integer() for value in numbers)
+        return all(map(isfinite, numbers)) and len(numbers) > (MOST_WHOLE if whole else 2)
+
+    def _public_labels(self) -> list[set[str]]:
+        """Return what the label's column holds in each public table that has it: each label once."""
+        having = []
+        for path in (self.evaluation, self.public):
+            if path is not None and self.label is not None and self.label in column_names(path, self.dialect):
+                table = read_data(path, label=self.label, text=(self.label,), dialect=self.dialect)
+                having.append({str(label) for label in table.y if label is not None})  # type: ignore[union-attr]
+        return having
 
     def answers(self, folder: Path) -> Answers:
         """Return what goes into ``quorate.toml`` of a folder."""
@@ -190,6 +225,8 @@ class Begun:
         written = {key: value for key, value in written.items() if value != getattr(PLAIN, key)}
         likely = self.likely_units[0] if self.unit is None and self.likely_units else None
         known |= {"likely_unit": likely, "schema": self.to_declare}
+        if self.is_number:
+            known |= {"label": None, "target": self.label}
         return Answers(**{**known, **written, "classes": classes, "drop": self.left_out, "delta": delta})
 
     def _pool(self, public: Path) -> Rows:
@@ -246,6 +283,11 @@ class Begun:
             ]
             if self.left_out:
                 lines.append(f"left out, since {self.public.name} has no such column: {listed(self.left_out)}")
+        if self.is_number and not self.number:
+            lines.append(
+                f"public rows have numbers in {self.label!r}, so that a number is predicted, in a range that you "
+                "declare; for classes give --classes"
+            )
         if self.to_declare:
             lines.append(
                 "there are no public rows: a part of the budget will pay for noisy counts of the columns, and rows "
@@ -305,6 +347,22 @@ def _refuse_database(key: str, path: Path) -> None:
         f"init begins from a file, and this is a database; write quorate.toml by quorate init alone, and there under "
         f'[data]: {key} = "{url}" and {key}_query, the query for its rows'
     )
+
+
+def range_of(typed: str) -> tuple[float, float]:
+    """Read the least and the largest value that a number can have, as they are typed.
+
+    Raises InvalidParameter if they are not two ascending numbers.
+
+    Examples
+    --------
+    >>> range_of("0, 5000"), range_of("-0.5,1.5")
+    ((0, 5000), (-0.5, 1.5))
+    """
+    ends = [_number("range", part) for part in typed.split(",")]
+    with naming({"target_range": "range"}):
+        low, high = TargetRange.of(ends).ends
+    return (int(low), int(high)) if low.is_integer() and high.is_integer() else (low, high)
 
 
 def _table_path(key: str, text: str) -> Path:

@@ -31,7 +31,8 @@ class Answers:
     """What is known of a run that is begun; None, or nothing, where it is to be filled in.
 
     `private`, `public`, `evaluation`: paths, relative to the folder. `label`, `unit`: names of columns. `classes`: in
-    order. `drop`: columns to leave out. `likely_unit`: a column that may be the unit, for a line to uncomment.
+    order. `target`, `range`: the column of a number to predict, in place of both, and the least and largest value.
+    `drop`: columns to leave out. `likely_unit`: a column that may be the unit, for a line to uncomment.
     `schema`: columns that are to be declared, where there are no public rows.
     `separator` to `missing`: how tables are written.
     """
@@ -42,6 +43,8 @@ class Answers:
     label: str | None = None
     unit: str | None = None
     classes: tuple[Any, ...] = ()
+    target: str | None = None
+    range: tuple[float, float] | None = None
     drop: tuple[str, ...] = ()
     likely_unit: str | None = None
     schema: tuple[str, ...] = ()
@@ -60,8 +63,10 @@ class Answers:
     @property
     def lacking(self) -> list[str]:
         """Keys without which there is no run, and which nobody has given."""
+        of_classes = {"[data] label": self.label, "[data] classes": self.classes}
         needed = {
-            "[data] public": self.public or self.schema, "[data] label": self.label, "[data] classes": self.classes,
+            "[data] public": self.public or self.schema,
+            **(of_classes if self.target is None else {"[data] range": self.range}),
             "[budget] epsilon": self.epsilon, "[budget] delta": self.delta,
         }  # fmt: skip
         lacking = [key for key, value in needed.items() if value is None or value == ()]

@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 
 from quorate.accounting import Guarantee
 from quorate.accounting.attacker import budget_cautions
+from quorate.ambient import own_switches
 from quorate.arguments import count, one_of
 from quorate.errors import BudgetExhausted, DataRefused, InvalidParameter, QuorateError, act
 from quorate.findings import Finding, Severity, caution, warn_of
@@ -173,6 +174,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     # --- for everybody -----------------------------------------------------------------------------------------
 
+    @own_switches()
     def rows_needed(self) -> RowsNeeded:
         """Return how many labelled and unlabelled rows the learner's theorem asks for, at its α, β, ε and δ.
 
@@ -206,7 +208,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         QuorateWarning
             For each caution of :meth:`check` that is more than a note, with its code, before anything is charged.
         """
-        with act():
+        with own_switches(), act():
             return self._fit(X, y, groups=groups)
 
     def _fit(
@@ -247,6 +249,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             del self.feature_names_in_  # of an earlier fit
         return self
 
+    @own_switches()
     def check(self, n_labelled: int, n_unlabelled: int = 0) -> tuple[Finding, ...]:
         """Return what the owner should hear before a fit on so many rows; it sees no row and charges nothing.
 
@@ -256,6 +259,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         n_rows = count("n_labelled", n_labelled), count("n_unlabelled", n_unlabelled)
         return self._planned(*n_rows, *self._target())[1]
 
+    @own_switches()
     def check_fit(
         self, X: Any, y: Any, *, budget: Budget | None = None, bound_to: str | None = None
     ) -> tuple[Finding, ...]:
@@ -287,6 +291,7 @@ class PrivateLearner(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             check_affordable(self.ledger, charge.next_on, budget=budget or target, fingerprint=bound_to or fingerprint)
         return cautions
 
+    @own_switches()
     def predict(self, X: Any) -> NDArray[Any]:
         """Classify by the released concept, free for ever: ``(n_points,)`` of :attr:`classes_`, 0 and 1 by default."""
         if not hasattr(self, "concept_"):

@@ -17,6 +17,7 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias, cast
 
 import numpy as np
 
+from quorate.ambient import own_switches
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, QuorateError
 from quorate.findings import Finding, Severity, caution
@@ -192,6 +193,7 @@ class SubSampling(TransformedLearner):
 
     transcript_covered: ClassVar[bool] = False
 
+    @own_switches()
     def fit(self, X: Any, y: Any, *, groups: Any | None = None) -> Self:
         """Learn a concept that may be published.
 

@@ -94,6 +94,7 @@ class AnswerNoise:
     scale: float
     on: Literal["counts", "half-lead"] = "counts"
 
+    @np.errstate(all="ignore")
     def right(self, n_teachers: int, n_classes: int) -> float:
         r"""Return the probability that a unanimous vote of K teachers is answered by its class.
 

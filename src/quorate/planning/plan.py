@@ -10,6 +10,7 @@ from typing import Any
 from quorate.accounting import delta, worlds_told_apart
 from quorate.accounting.attacker import worlds_told_apart_by
 from quorate.accounting.figures import several
+from quorate.ambient import own_switches
 from quorate.planning.by_epsilon import AtEpsilon, Expectation, at_each_epsilon
 from quorate.planning.crossing import AGREEMENTS, Crossing, sparse_vector_from
 from quorate.planning.plan_row import PlanRow
@@ -101,6 +102,7 @@ class Plan:
         learns = [at.epsilon for at in known if at.expected is not None and at.expected.gain(self.commonest) > CLOSE]
         return learns[0] if learns and learns[0] > known[0].epsilon else None
 
+    @own_switches()
     def tree(self) -> dict[str, Any]:
         """Return the plan as JSON has it."""
         facts = self.facts

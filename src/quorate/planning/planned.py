@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, Literal
 
-from quorate.ambient import one_thread
+from quorate.ambient import one_thread, own_switches
 from quorate.arguments import count, real
 from quorate.data import PublicPool, check_classes
 from quorate.data.feature_maps.named import FeatureMapName
@@ -52,6 +52,7 @@ NOTHING_BY_RULES = (
 _ROUNDED = 0.005  # a share that is typed in has two digits, perhaps
 
 
+@own_switches()
 @one_thread()
 def plan(
     public: Any = None,
@@ -237,6 +238,7 @@ class PrintedPlan(Plan):
 
     __slots__ = ()
 
+    @own_switches()
     def __str__(self) -> str:
         return render_plan(self)
 

@@ -23,6 +23,7 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
+from quorate.ambient import own_switches
 from quorate.arguments import one_of
 from quorate.data import take
 from quorate.data.feature_maps.pool_coordinates import as_numbers
@@ -236,6 +237,7 @@ class NoiseAwareStudent(EstimatorStudent):
         """Refuse a mechanism whose labels have no known noise."""
         label_noise(mechanism, 1)
 
+    @own_switches()
     def fit(self, data: StudentData) -> Any:
         """Return the classifier, fitted on the whole pool; without any answer, the constant first class."""
         self.check(data.released.mechanism)

@@ -83,7 +83,7 @@ def promised(n_rows: int, coverage: float = COVERAGE, *, of_each: int = 1) -> Co
     Examples
     --------
     >>> promised(300).slack, promised(3_000).slack
-    (0.026966, 0.00902)
+    (0.029461, 0.008428)
     >>> promised(20, 0.99)
     Traceback (most recent call last):
     quorate.errors.InvalidParameter: coverage=0.99 needs 99 rows that calibrate sets, and there are 20; ...

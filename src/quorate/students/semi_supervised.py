@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from quorate.ambient import unwarned
+from quorate.ambient import own_switches, unwarned
 from quorate.arguments import count, one_of, real
 from quorate.data import n_rows, take
 from quorate.ensemble.teachers.unfitted import may_have
@@ -73,6 +73,7 @@ class SelfTraining(EstimatorStudent):
                 "predict_proba; choose another classifier, or SpreadLabels"
             )
 
+    @own_switches()
     def fit(self, data: StudentData) -> Any:
         """Return the classifier of the last round."""
         codes = np.full(n_rows(data.pool), -1, dtype=np.int64)
@@ -152,6 +153,7 @@ class SpreadLabels(EstimatorStudent):
         count("neighbours", self.neighbours, at_least=2)
         real("alpha", self.alpha, above=0, below=1)
 
+    @own_switches()
     def fit(self, data: StudentData) -> Any:
         """Return the classifier, fitted on every point that a label has reached."""
         _, codes = data.labels()

@@ -14,6 +14,7 @@ from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
+from quorate.ambient import own_switches
 from quorate.arguments import count, one_of
 from quorate.data import n_rows, take
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates
@@ -276,6 +277,7 @@ class LabelStudent(EstimatorStudent):
     ['no', 'yes', 'yes']
     """
 
+    @own_switches()
     def fit(self, data: StudentData) -> Any:
         """Return the fitted classifier; its ``classes_`` are those that got a label, a constant where one alone did."""
         rows, codes = data.labels()

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from quorate.ambient import own_switches
 from quorate.arguments import one_of, truth
 from quorate.data import take
 from quorate.data.feature_maps.pool_coordinates import PoolCoordinates, as_numbers
@@ -105,6 +106,7 @@ class VoteShareStudent(EstimatorStudent):
                 "the mechanism NoisyCounts, or the student NoiseAwareStudent"
             )
 
+    @own_switches()
     def fit(self, data: StudentData) -> Any:
         """Return the classifier, fitted on the whole pool; without any answer, the constant first class."""
         self.check(data.released.mechanism)
@@ -243,6 +245,7 @@ class AutoStudent(EstimatorStudent):
             return VoteShareStudent(shares="smooth").settled(data)
         return self
 
+    @own_switches()
     def fit(self, data: StudentData) -> Any:
         """Learn as :class:`VoteShareStudent` or :class:`LabelStudent` would."""
         values = data.released.holds_values and len(data.answered) > 0

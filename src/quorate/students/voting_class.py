@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from quorate.ambient import own_switches
 from quorate.arguments import count
 from quorate.data import take
 from quorate.errors import InvalidParameter
@@ -74,6 +75,7 @@ class VotingClass(EstimatorStudent):
         """The boosted classifier; K, where it is left open, is known to the data alone."""
         return self._boosted({} if self.n_estimators is None else {"n_estimators": self.n_estimators})
 
+    @own_switches()
     def fit(self, data: StudentData) -> Any:
         """Return the vote; where the first hypothesis is no better than a coin, that hypothesis alone."""
         rounds = data.n_teachers if self.n_estimators is None else self.n_estimators

@@ -14,7 +14,7 @@ rng = np.random.default_rng(0)
 TABLES = {"three columns": rng.normal(size=(700, 3)), "eight columns": rng.normal(size=(700, 8))}
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("name", TABLES)
 def test_they_are_near_those_of_floats_where_many_directions_count(name):
     pool, rows = TABLES[name][:500], TABLES[name][500:]

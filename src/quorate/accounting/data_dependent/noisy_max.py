@@ -76,7 +76,7 @@ def log1mexp(x: FloatArray) -> FloatArray:
     >>> log1mexp(np.array([-1e-20, -1.0])).round(3)
     array([-46.052,  -0.459])
     """
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", under="ignore"):
         return np.where(x > -0.693, np.log(-np.expm1(np.minimum(x, 0.0))), np.log1p(-np.exp(x)))
 
 
@@ -277,6 +277,7 @@ def _nowhere_below(
     return np.asarray((total >= (lowest - 1) * most * (1 + 2.0**-30)).all(axis=0))  # far above round-off
 
 
+@np.errstate(all="ignore")
 def _log_of_two(first: FloatArray, second: FloatArray, into: FloatArray) -> None:
     """Put log(e^first + e^second) into an array; the first one is changed."""
     np.maximum(first, second, out=into)

@@ -38,6 +38,7 @@ from quorate.accounting.data_dependent.noisy_max import (
     revealed_counts,
 )
 from quorate.accounting.renyi import checked_orders
+from quorate.ambient import own_switches
 from quorate.arguments import real
 from quorate.deferred import special
 from quorate.errors import InvalidParameter
@@ -48,6 +49,7 @@ _FEWEST_CELLS, _MOST_EDGES = 16, 2**18
 _NEGLIGIBLE = 1e-12  # a share of the bound
 
 
+@own_switches()
 def smooth_sensitivity(
     counts: object,
     sigma: float,

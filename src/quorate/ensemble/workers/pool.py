@@ -32,6 +32,14 @@ _IDLE_SECONDS = 600
 # How long a worker is given to end what its teachers started; it needs milliseconds, unless it hangs itself.
 _GRACE_SECONDS = 1.0
 
+# What scikit-learn reads of the environment when it is loaded, as it is where nobody has set it: no switch of a user's
+# process decides what a teacher learns. A teacher's own code may still set what it needs.
+OF_SKLEARN = {
+    "SKLEARN_ASSUME_FINITE": "",
+    "SKLEARN_WORKING_MEMORY": "1024",
+    "SKLEARN_PAIRWISE_DIST_CHUNK_SIZE": "256",
+}
+
 # How often a wait looks up. polars, once it is loaded, answers SIGINT with a handler of its own under SA_RESTART: the
 # kernel goes on with the wait instead of breaking it off, and Python would raise KeyboardInterrupt at its end alone.
 _LOOK_UP_SECONDS = 0.2
@@ -54,7 +62,7 @@ class WorkerPool:
             self._executor = ProcessPoolExecutor(
                 max_workers=n_jobs,
                 timeout=_IDLE_SECONDS,
-                env={**ONE_THREAD, MARK: self._mark},
+                env={**ONE_THREAD, **OF_SKLEARN, MARK: self._mark},
                 initializer=be_worker,
                 initargs=(self.owner, self._mark),
             )

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from quorate.ambient import unwarned
+from quorate.ambient import own_switches, unwarned
 from quorate.arguments import count
 from quorate.data import take
 from quorate.data.canonical import row_digests
@@ -112,6 +112,7 @@ class KMeans(Strategy):
         place = {row: at for at, row in enumerate(rows.tolist())}
         return np.array([place.get(centres[cluster], -1) for cluster in clusters], dtype=np.int64)
 
+    @own_switches()
     def _centres(self, pool: Any, rng: np.random.Generator) -> tuple[IntArray, IntArray]:
         """The point nearest to each centre, among its cluster's own, ``(n_clusters,)``; the cluster of each point."""
         from sklearn.cluster import KMeans as Clusters

@@ -15,6 +15,7 @@ from sklearn.exceptions import NotFittedError
 from quorate.accounting import ApproxDP, Guarantee
 from quorate.accounting.attacker import budget_cautions
 from quorate.accounting.neighbouring import N_IS_PUBLIC
+from quorate.ambient import own_switches
 from quorate.arguments import count, one_of, real
 from quorate.errors import DataRefused, InvalidParameter, SecretRefused, act
 from quorate.findings import warn_of
@@ -154,7 +155,7 @@ class AgnosticPrediction(BaseEstimator):
         QuorateWarning
             For each caution about the budget, with its code, before anything is charged.
         """
-        with act():
+        with own_switches(), act():
             return self._prepare(X, y, groups=groups)
 
     def _prepare(self, X: Any, y: Any, *, groups: Any | None) -> Self:
