@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 from threadpoolctl import threadpool_limits
 
-from quorate.data.feature_maps import LinearMap, ProductKernelMap, ResidualMap
+from quorate.data.feature_maps import LinearMap, ProductKernelMap, ResidualMap, residual
 from quorate.data.feature_maps.coordinates import public_features
 from quorate.data.feature_maps.named import feature_map_for
 from quorate.data.feature_maps.product_kernel import ALL_INTERVALS, FEWEST, INTERVALS, columns_of
@@ -124,6 +124,21 @@ def test_with_few_public_rows_the_regression_does_not_fit_them(m: int) -> None:
     assert np.trace(hat) <= MOST_FREEDOM * m * (1 + 1e-6)
     left = kernels - linear @ regression_on(linear, kernels)
     assert np.linalg.norm(left) > 0.5 * np.linalg.norm(kernels)
+
+
+def test_a_wide_pool_is_regressed_by_its_rows_as_by_its_columns() -> None:
+    linear, kernels = RNG.normal(size=(30, 90)), RNG.normal(size=(30, 7))
+    basis, triangle = np.linalg.qr(linear.T)  # the same rows in as many columns
+    np.testing.assert_allclose(regression_on(linear, kernels), basis @ regression_on(triangle.T, kernels), atol=1e-9)
+
+
+def test_a_matrix_without_its_zeros_makes_the_same_features(
+    fitted: ResidualMap, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    features, matrix = public_features(fitted, POOL), np.asarray(fitted.mixing)
+    monkeypatch.setattr(residual, "WRITTEN_OUT", 0)
+    assert np.array_equal(fitted.mixing.toarray(), matrix)
+    np.testing.assert_allclose(public_features(fitted, POOL), features, atol=1e-12)
 
 
 def test_the_published_transformer_is_the_map_and_opens_without_trust(plan: DirectPlan) -> None:

@@ -190,8 +190,8 @@ class FeatureMap(Protocol):
         """What no image's Euclidean length passes, for any row there could be."""
 
     @property
-    def mixing(self) -> FloatArray | None:
-        """``(n_images, n_features)``, by which images are multiplied to be features; None where they are features."""
+    def mixing(self) -> Any:
+        """``(n_images, n_features)``, dense or CSR, from images to features; None where they are features."""
 
     def images(self, rows: Any) -> Any:
         """Return ``(n_rows, n_images)`` integers, dense or CSR."""

@@ -18,13 +18,14 @@ from quorate.data.feature_maps.composed import LinearMap
 from quorate.data.feature_maps.coordinates import LONGEST_FEATURES, FeatureMap
 from quorate.data.feature_maps.nystroem import RBFMap
 from quorate.data.feature_maps.product_kernel import ProductKernelMap
-from quorate.deferred import linalg, optimize
+from quorate.deferred import linalg, optimize, sparse
 from quorate.stored_names import stored_as
 from quorate.types import FloatArray, IntArray
 
 LANDMARKS = 800  # rows of the pool that both kernels are told by, at most
 WIDTH = 2.0  # of the Gaussian one: gamma times the median squared distance
 RIDGE = 1e-3  # of the regression, in mean squares of a linear feature
+WRITTEN_OUT = 2_000  # linear features up to which a matrix from images to features is written out with its zeros
 MOST_FREEDOM = 0.25  # degrees of freedom of the regression, at most, for each public row
 
 
@@ -119,9 +120,12 @@ class ResidualMap:
         return float(np.sqrt(2.0) * hypot(1.0, 1.0 + largest)) * (1 + 1e-6)
 
     @property
-    def mixing(self) -> FloatArray:
-        """What images are multiplied by to be features."""
+    def mixing(self) -> Any:
+        """What images are multiplied by to be features: dense, or CSR where it has many linear features."""
         n, roots = self.n_linear, linalg.block_diag(self.gaussian.root, self.product.root)
+        if n > WRITTEN_OUT:
+            blocks: list[list[Any]] = [[sparse.identity(n), -self.regression], [None, roots]]
+            return sparse.bmat(blocks, format="csr")
         above = np.hstack([np.eye(n), -self.regression])
         return np.vstack([above, np.hstack([np.zeros((len(roots), n)), roots])])
 
@@ -162,7 +166,8 @@ def regression_on(linear: FloatArray, kernels: FloatArray) -> FloatArray:
     from 10⁻³ of a mean square on with which it has a quarter of the public rows as degrees of freedom, at most.
     """
     m, width = len(linear), int(linear.shape[1])
-    values, vectors = np.linalg.eigh(linear.T @ linear / m)
+    wide = width > m  # then by products of rows, of which there are fewer: the same matrix
+    values, vectors = np.linalg.eigh((linear @ linear.T if wide else linear.T @ linear) / m)
     values, least = np.maximum(values, 0.0), RIDGE * float((linear**2).mean(axis=0).mean())
 
     def beyond(log_ridge: float) -> float:
@@ -173,6 +178,8 @@ def regression_on(linear: FloatArray, kernels: FloatArray) -> FloatArray:
         most = width * float(values[-1]) / (MOST_FREEDOM * m)
         root: Any = optimize.brentq(beyond, np.log(least), np.log(most))
         ridge = float(np.exp(root))
+    if wide:
+        return np.asarray(linear.T @ ((vectors / (values + ridge)) @ (vectors.T @ (kernels / m))))
     return np.asarray((vectors / (values + ridge)) @ (vectors.T @ (linear.T @ kernels / m)))
 
 
