@@ -166,6 +166,7 @@ def split_one_by_one(s, stride, tau, sigma):
     return masses[:-1]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("sigma", "tau", "stride"), [(1e7, 1e7, 7), (40.0, 500.0, 3), (60.0, 60.0, 60), (9.0, 30.0, 21)]
 )
@@ -187,6 +188,7 @@ def test_hundreds_of_widths_of_large_noise_have_a_price_in_seconds():
     assert 1 <= price / spend.epsilon(Composed(tuple(Gaussian(sigma, 1.0) for sigma in sigmas)), 1e-6) < 1 + 1e-3
 
 
+@pytest.mark.heavy
 @given(sigma=st.floats(0.4, 60.0), shifts=st.integers(1, 2000), epsilon=st.floats(0.0, 8.0))
 @settings(max_examples=60, deadline=None)
 def test_delta_falls_in_epsilon_and_grows_in_shifts(sigma, shifts, epsilon):

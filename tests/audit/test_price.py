@@ -40,6 +40,7 @@ def failing(epsilon: float, delta: float) -> list[Any]:
     ]
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("event", "outcomes"),
     [
@@ -53,6 +54,7 @@ def test_no_rule_of_quorates_is_below_the_sum(event: Event, outcomes: Any) -> No
     assert price_faults(event, outcomes) == ()
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(
     ("event", "outcomes", "rules"),
     [

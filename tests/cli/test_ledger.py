@@ -152,6 +152,7 @@ def test_a_report_of_version_0_1_says_nothing_of_raises_that_it_did_not_record(f
     assert "raised" not in render_html(Facts.from_json(json.dumps(tree)))
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("epsilon", ["4.0", "3.0"])
 def test_a_budget_is_not_raised_to_itself_nor_lowered(finished: Path, cli: Any, epsilon: str) -> None:
     ask_for(finished, epsilon)

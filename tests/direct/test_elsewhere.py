@@ -57,7 +57,7 @@ def sparse_task(*, grouped: bool) -> DirectTask:
     return prepare_direct(config, X, labels, public=None, groups=whose if grouped else None, **how)
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 @pytest.mark.parametrize("grouped", [False, True])
 def test_workers_add_up_the_integers_of_one_machine(

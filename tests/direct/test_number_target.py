@@ -323,11 +323,13 @@ class TestTheEstimator:
         with Ledger(path) as ledger:
             assert len(ledger.reservations()) == 1
 
+    @pytest.mark.heavy
     def test_an_offset_and_a_unit_of_the_target_change_nothing_but_the_unit(self) -> None:
         part = slice(POOL, POOL + PRIVATE)
         shifted = fitted(y=(TARGETS[part] - 30) * 8, target_range=(-240, 560))
         assert np.allclose(shifted.predict(ROWS[HELD]), (fitted().predict(ROWS[HELD]) - 30) * 8, atol=0.05)
 
+    @pytest.mark.default_cases(1)
     @pytest.mark.parametrize(
         "how", [{"groups": np.arange(PRIVATE) // 4, "n_records": PRIVATE // 4}, {"n_records": None}]
     )

@@ -24,6 +24,7 @@ def planned(name: Any, *, words: bool = False) -> tuple[DirectPlan, Any]:
     return plan_direct(feature_map_for(name, pool), pool, **HOW), pool
 
 
+@pytest.mark.default_cases(2)
 @pytest.mark.parametrize(
     ("name", "words"), [("linear", False), ("linear", True), ("rbf", False), ("both", False), ("kernels", False)]
 )

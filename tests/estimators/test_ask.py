@@ -111,6 +111,7 @@ def test_a_fit_is_asked_of_rows_in_any_container_and_charged_once(held: str) -> 
     assert clf.facts().spending.answers_left == 2
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_rows_without_names_do_not_stand_for_columns_with_names() -> None:
     frame = FRAMES["polars"]
@@ -124,6 +125,7 @@ def test_rows_without_names_do_not_stand_for_columns_with_names() -> None:
     assert clf.facts().spending.answers_left == array.facts().spending.answers_left == 5
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_an_array_is_taken_where_the_columns_are_called_by_their_places() -> None:
     held = pd.DataFrame(X), pd.DataFrame(POOL)

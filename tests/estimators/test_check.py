@@ -333,7 +333,7 @@ def test_votes_are_not_rehearsed_on_private_rows_and_what_is_no_classifier_is_no
         quorate.check(PrivateLogisticRegression(classes=[0, 1], **BUDGET), X, Y, evaluation=rows(50, 3))
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("make", [PrivateClassifier, PrivateLogisticRegression])
 def test_the_direct_method_is_rehearsed_too(make: Any) -> None:
     shown = quorate.check(make(classes=[0, 1], **BUDGET), X, Y, public=POOL, evaluation=rows(50, 3))

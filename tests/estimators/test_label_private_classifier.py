@@ -200,7 +200,7 @@ class Answer(str, Enum):  # noqa: UP042 - whose str() is its name
     YES = "yes"
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("classes", [["no", "yes"], list(Answer), "public"])
 def test_labels_of_another_type_are_the_classes_that_say_the_same(classes: Any) -> None:
     """A regression: an array of members of an enumeration holds their names, and not what they say."""

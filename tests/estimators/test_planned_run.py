@@ -32,6 +32,7 @@ def test_the_row_of_the_plan_is_the_run_that_was_made(clf: PrivateClassifier) ->
     assert plan.row.answered == 1.0
 
 
+@pytest.mark.heavy
 def test_labelled_public_rows_tell_what_was_to_be_expected_and_what_came(clf: PrivateClassifier) -> None:
     X, y = drawn(800, 2)
     found = clf.plan_.compare(X, y)

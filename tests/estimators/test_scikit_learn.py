@@ -188,6 +188,7 @@ def test_a_question_with_its_columns_in_another_order_is_the_same_question() -> 
         clf.ask(frame[6:7])
 
 
+@pytest.mark.heavy
 def test_a_frame_as_output_of_the_step_before_is_read() -> None:
     names = ["a", "b", "c", "d"]
     with config_context(enable_metadata_routing=True):

@@ -133,7 +133,7 @@ def test_it_is_a_warning_of_ours_that_everybody_can_name():
     assert quorate.PrivacyWarning is PrivacyWarning
 
 
-@pytest.mark.default_cases(2)
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("kept", ["without a ledger", "with a ledger"])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("kind", ["cross-validation", "search"])

@@ -36,6 +36,7 @@ class Killed(BaseException):
     """The process dies."""
 
 
+@pytest.mark.heavy
 def test_a_run_is_killed_within_a_level_goes_on_and_publishes_the_rows_it_drew(
     make_run: Any, cli: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -284,6 +284,7 @@ def test_a_plan_ends_with_one_recommendation_that_the_file_takes(folder: Path, b
     assert read_settings(folder / "quorate.toml").chosen == "direct"
 
 
+@pytest.mark.heavy
 def test_where_nothing_is_gained_a_plan_recommends_no_run(folder: Path) -> None:
     made = plan_folder(folder, rehearse="no")
     poor = Expected(accuracy=0.6, low=0.5, high=0.7, basis="labelled public rows", rehearsals=6)

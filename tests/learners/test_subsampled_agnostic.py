@@ -60,6 +60,7 @@ def test_what_is_learned_follows_the_exact_law():
     assert exact.p_value(law_of(2.0, 1.0)(POINTS, LABELS), drawn) < FALSE_ALARM
 
 
+@pytest.mark.heavy
 def test_the_true_epsilon_of_a_tiny_instance_is_below_the_claim():
     split = SubsampledSplit(n_kept=2, epsilon_0=1.0, learner_epsilon=2.0, learner_delta=0.0, excess=1.0)
     two = laws.thresholds(2)

@@ -38,6 +38,7 @@ def slow_delta(parts: list[tuple[float, int]], eps: float) -> float:
     return math.fsum(probabilities[above] * -np.expm1(eps - losses[above]))
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("neighbours", "shifts"), [("add-or-remove", 1), ("replace", 2)])
 def test_the_price_is_that_of_the_exact_law_to_a_billionth(neighbours: str, shifts: int) -> None:
     marginals = NoisyMarginals((Partition(3), Partition.tree(4)), mu=0.7, neighbours=neighbours)  # type: ignore[arg-type]

@@ -16,6 +16,7 @@ def accuracy(m: float, tau: float, rows: float, n_classes: int = 2) -> float:
     return known + (1 - known) / n_classes
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("n_classes", [2, 10])
 @pytest.mark.parametrize(("m", "tau"), [(1.0, 5.0), (2.0, 3.0)])
 def test_a_curve_of_the_model_is_found_again_between_its_points_and_beyond(

@@ -29,6 +29,7 @@ def scored() -> tuple[Any, Any, Any]:
     )
 
 
+@pytest.mark.heavy
 def test_the_first_page_says_of_predictions_what_scikit_learn_does_with_and_without_a_ranking(scored: Any) -> None:
     student, told, truth = scored
     called = told >= student.ranking.in_use.threshold

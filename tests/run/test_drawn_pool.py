@@ -142,6 +142,7 @@ def whole(marginals: NoisyMarginals, reservation: Reservation, noise: NoiseSourc
     )
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize("killed_at", [1, 2, 4])
 def test_a_level_that_was_drawn_and_not_stored_is_zeros_and_never_drawn_again(
     killed_at: int, monkeypatch: pytest.MonkeyPatch
@@ -435,6 +436,7 @@ def test_values_of_a_long_list_are_drawn_together_where_each_is_lost_in_the_nois
     assert draw_rows(schema, released, 2_000, KEY)["code"].n_unique() < 10
 
 
+@pytest.mark.heavy
 def test_drawn_rows_are_distributed_as_the_private_ones_column_by_column() -> None:
     frame = people()
     pool = draw_rows(KINDS, released_of(frame), 2_000, KEY)
@@ -470,6 +472,7 @@ def test_each_listed_value_that_no_row_has_gets_a_row() -> None:
     assert set(pool["code"][:100]).isdisjoint(pool["code"][100:])
 
 
+@pytest.mark.heavy
 def test_where_noise_explains_every_count_all_values_and_the_whole_range_are_as_likely() -> None:
     for released in (released_of(people(5), mu=1e-3), None):
         pool = draw_rows(KINDS, released, 3_000, KEY)

@@ -135,6 +135,7 @@ def test_cells_that_a_schema_does_not_declare_are_counted_by_column(classifier: 
     assert found.to_json() == plain.to_json(), "no private cell is in what may be reported"
 
 
+@pytest.mark.heavy
 def test_where_teachers_vote_the_look_is_there_too() -> None:
     X, y, pool = rows(N, 1), labels(N), rows(100, 2)
     X.loc[2, "crp"] = "<0.5"

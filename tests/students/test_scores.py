@@ -32,6 +32,7 @@ def table(n_classes: int = 2, seed: int = 0) -> tuple[Any, Any]:
     return X, y
 
 
+@pytest.mark.default_cases(4)
 @pytest.mark.parametrize("scoring", SCORINGS)
 @pytest.mark.parametrize("rare_first", [False, True])
 def test_a_score_is_that_of_scikit_learn(scoring: str, rare_first: bool) -> None:

@@ -30,6 +30,7 @@ def task(seed: int, n_classes: int) -> tuple[Any, Any, Any]:
     return X, codes, make_pipeline(StandardScaler().fit(X), make_pipeline(last))
 
 
+@pytest.mark.default_cases(1)
 @pytest.mark.parametrize(("seed", "n_classes"), [(0, 2), (2, 2), (1, 3), (5, 3)])
 def test_it_is_the_one_under_which_labels_are_most_likely(seed: int, n_classes: int) -> None:
     X, codes, model = task(seed, n_classes)

@@ -172,7 +172,7 @@ def test_answers_that_no_row_took_may_be_asked_for_and_are_given_again(fitted: A
     assert clf.facts().spending.answers_left == left - 2
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize("stage", ["the votes", "a level", "the pool", "an answer"])
 def test_a_fit_that_was_killed_goes_on_and_draws_nothing_again(
     stage: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
