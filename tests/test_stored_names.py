@@ -121,6 +121,7 @@ def test_every_class_that_a_key_can_meet_has_a_name_of_its_own() -> None:
     assert sorted(path for path, kind in met().items() if not is_named(kind)) == []
 
 
+@pytest.mark.heavy
 def test_the_names_are_those_that_were_written_down() -> None:
     names = Counter(map(stored_name, named().values()))
     assert [name for name, count in names.items() if count > 1] == []

@@ -139,7 +139,7 @@ def _by_a_price() -> tuple[Any, ...]:
     return explain(event, 1e-6), delta(event, 0.5), rdp(event, [2.0, 60.0]).tolist(), trade_off(event)
 
 
-@pytest.mark.parametrize("act", [_by_plan, _by_a_learner, _by_a_price])
+@pytest.mark.parametrize("act", [pytest.param(_by_plan, marks=pytest.mark.heavy), _by_a_learner, _by_a_price])
 def test_what_needs_no_estimator_is_the_same_under_every_switch(act: Callable[[], Any]) -> None:
     plain = act()
     with every_switch():

@@ -37,7 +37,7 @@ PATHS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.default_cases(1)
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     "name", ["records", "persons", "three classes", pytest.param("no public rows", marks=pytest.mark.heavy)]
 )

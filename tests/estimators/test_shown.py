@@ -77,6 +77,7 @@ def test_an_estimator_that_is_not_fitted_says_what_a_fit_may_cost() -> None:
         assert "guarantee" not in repr(estimator)
 
 
+@pytest.mark.heavy
 @pytest.mark.several_fits
 def test_the_others_show_theirs() -> None:
     direct = PrivateLogisticRegression(classes=[0, 1], **LEAST).fit(X, Y, public=PublicPool(POOL))

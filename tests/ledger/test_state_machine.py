@@ -510,7 +510,7 @@ def forgetting_others() -> Iterator[None]:
         yield
 
 
-FEW = settings(max_examples=12, stateful_step_count=25, deadline=None)
+FEW = settings(max_examples=8, stateful_step_count=25, deadline=None)
 UNTIL_FOUND = settings(max_examples=300, stateful_step_count=50, deadline=None, phases=[Phase.generate], database=None)
 
 TestLedgerMachine = LedgerMachine.TestCase

@@ -43,6 +43,7 @@ def test_the_first_page_says_of_predictions_what_scikit_learn_does_with_and_with
     assert rarer(replace(student, ranking=None, recall=(0.9, None)))[0] is None
 
 
+@pytest.mark.heavy
 def test_each_threshold_does_what_the_table_says(scored: Any) -> None:
     student, told, truth = scored
     ranking = student.ranking

@@ -85,12 +85,12 @@ class Disagreement(Strategy):
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> pool = np.sort(rng.uniform(-1, 1, 100))[rng.permutation(100), None]
-    >>> strategy, past = Disagreement(50), History(np.empty(0, dtype=int), np.empty(0, dtype=int), 2)
+    >>> pool = np.sort(rng.uniform(-1, 1, 60))[rng.permutation(60), None]
+    >>> strategy, past = Disagreement(30), History(np.empty(0, dtype=int), np.empty(0, dtype=int), 2)
     >>> while len(rows := strategy.next_batch(pool, past, np.random.default_rng(1))):
     ...     asked = np.concatenate([past.rows, rows])
     ...     past = History(asked, (pool[asked, 0] > 0.2).astype(int), 2)
-    >>> len(past.rows) < 40
+    >>> len(past.rows) < 30
     True
     """
 
