@@ -112,7 +112,7 @@ _GERMAN = {
     "title": "Datenschutzbericht",
     "rest": "Die folgenden Seiten sind auf Englisch.",
     "summary": "Auf einer Seite",
-    "guarantee": "Datenschutzgarantie",
+    "guarantee": "Datenschutz-Garantie",
     "composition": "Geschützte Einheit, Komposition",
     "mechanisms": "Mechanismen",
     "implementation": "Implementierung",
