@@ -118,18 +118,46 @@ def test_no_cell_changes_another_row_where_line_breaks_are_declared(
     assert found[place] == (cell or None, note or None, "yes")
 
 
-def test_a_mark_that_nothing_ends_makes_a_row_of_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cell_that_is_too_long_leaves_out_its_own_row_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_parts, "LONGEST", 40)
     dialect = Dialect(separator=";", line_breaks=True)
-    rows = [(str(age), "north", "no") for age in range(30)]
+    rows = [(str(age), 'a "b"\n\n;', "no") for age in range(20)]
+    for at_once in (16, 64, 1 << 20):
+        monkeypatch.setattr(text_parts, "AT_ONCE", at_once)
+        for place in (0, 3, 20):
+            long = ("7", "50;west;yes\n" * 9, "yes")
+            assert (
+                as_read(tmp_path / "rows.csv", dialect, written(dialect, [*rows[:place], long, *rows[place:]])) == rows
+            )
+
+
+@pytest.mark.parametrize("odd", ['x;5" tube;no', 'x;"5 tube;no', 'x;tube";no', '"x', '"'])
+def test_a_mark_that_stands_alone_takes_in_no_other_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, odd: str
+) -> None:
+    dialect = Dialect(separator=";", line_breaks=True)
+    rows = [(str(age), "north\n(old)" if age % 3 else "south", "no") for age in range(30)]
     for at_once in (16, 1 << 20):
         monkeypatch.setattr(text_parts, "AT_ONCE", at_once)
-        for place in (0, 3, 30):
-            lines = written(dialect, rows)
-            found = as_read(tmp_path / "rows.csv", dialect, [*lines[:place], b'7;5" catheter;no', *lines[place:]])
-            assert found[:place] + found[place + 1 :] == rows
-    with pytest.raises(InvalidParameter, match="line_breaks must be false where quote is an empty text, got True"):
+        for place in (0, 4, 20):
+            lines = [written(dialect, [row])[0] for row in rows]
+            lines = [*lines[:place], odd.encode(), *lines[place:20], odd.encode(), *lines[20:]]
+            found = as_read(tmp_path / "rows.csv", dialect, lines)
+            assert [row for row in found if row[0] is not None and row[0] != "x"] == rows
+
+
+def test_line_breaks_need_a_mark() -> None:
+    with pytest.raises(InvalidParameter, match="line_breaks = true needs a quotation mark, and quote is empty"):
         Dialect(quote="", line_breaks=True)
+
+
+def test_the_cells_of_a_text_are_read_some_lines_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_parts, "AT_ONCE", 100)
+    path = tmp_path / "rows.csv"
+    path.write_text("age,ward\n" + "39,north\n" * 90, encoding="utf-8")
+    parts = list(delimited_text.DelimitedText().cell_parts(path, ["ward"]))
+    assert len(parts) > 5
+    assert sum(part.height for part in parts) == 90
 
 
 def test_that_test_catches_a_reader_of_whole_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

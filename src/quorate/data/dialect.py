@@ -68,9 +68,9 @@ class Dialect:
         _one_of("quote", self.quote, QUOTES, "\", ', or an empty text for none")
         if self.line_breaks and not self.quote:
             raise InvalidParameter(
-                parameter="line_breaks", got=True, expected="false where quote is an empty text",
-                advice="a cell holds line breaks within quotation marks alone",
-            )  # fmt: skip
+                f"{named('line_breaks')} = true needs a quotation mark, and {named('quote')} is empty; leave one of "
+                "them out"
+            )
         _one_of("decimal", self.decimal, ("", *DECIMALS), "a point or a comma")
         _one_of("thousands", self.thousands, ("", *THOUSANDS), "a point, a comma, ' or a blank")
         object.__setattr__(self, "encoding", _encoding(self.encoding))

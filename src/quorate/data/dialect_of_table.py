@@ -74,8 +74,8 @@ def dialect_of_public(path: Path) -> ShownDialect:
     date_format, said_of_dates = _date_format(columns)
     if broken := columns_with_line_breaks(cells):
         said.append(
-            f"cells of {listed(broken)} hold line breaks: line_breaks = true, so that a row goes on where a line ends "
-            "within quotation marks"
+            f"cells of {listed(broken)} hold line breaks, so line_breaks = true is written. It also states that the "
+            "writer of all tables doubles quotation marks within cells; if you do not know that, remove the line"
         )
     dialect = replace(dialect, decimal=decimal, thousands=thousands, date_format=date_format, line_breaks=bool(broken))
     return ShownDialect(dialect=dialect, said=(*said, *said_of_numbers, *said_of_dates))

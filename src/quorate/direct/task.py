@@ -59,6 +59,10 @@ POOL_IS_STATED = (
     "that nobody's private row is in the public pool is the owner's statement: the rows of both were not compared, "
     "since the answer would tell of private rows"
 )
+LINE_BREAKS_ARE_STATED = (
+    "that every quotation mark within a cell of a text table is doubled (RFC 4180) is the owner's statement, by "
+    "line_breaks = true: where one is not, a cell of one unit may take in rows of others"
+)
 FITTED_IS_STATED = (
     "the transformer that makes numbers of rows came fitted, and is published with the model: that it was fitted on "
     "public rows is the owner's statement"
@@ -202,6 +206,7 @@ class DirectTask:
             (ALL_OR_NONE.format(unit=self.unit), whole),
             (POOL_IS_STATED, self.has_public_pool),
             (FITTED_IS_STATED, fitted),
+            (LINE_BREAKS_ARE_STATED, self.schema.kinds.dialect.line_breaks),
         )
         return GuaranteeScope.about(self.neighbouring, caveats=tuple(words for words, applies in said if applies))
 

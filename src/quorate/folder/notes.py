@@ -56,6 +56,13 @@ def direct_notes(data: DataSettings, pool: Rows) -> Iterator[Finding]:
     compare = (
         f"column {data.label!r} of {own} before the run; quorate check --look counts what can be used, for you alone"
     )
+    if data.line_breaks:
+        words = (
+            f"line_breaks = true is your statement that every quotation mark within a cell of {data.private.name} is "
+            "doubled (RFC 4180). Where one is not, a cell of one row may take in other rows, and the guarantee does "
+            "not hold"
+        )
+        yield note("line-breaks-are-stated", words)
     number = data.range is not None
     yield note_on_unseen_rows(parts, data.private.name, act="run", compare=compare, number=number)
     if data.public is not None:
@@ -63,19 +70,20 @@ def direct_notes(data: DataSettings, pool: Rows) -> Iterator[Finding]:
 
 
 def line_breaks_caution(data: DataSettings) -> Finding:
-    """Look whether public text tables have cells with line breaks, and nothing says that the private one has too."""
-    words = None
+    """Look whether public tables have cells with line breaks, and nothing says that the private text table has too."""
+    shown = []
     if is_delimited(data.private) and data.quote and not data.line_breaks:
-        for path in [path for key, path in data.tables.items() if key != "private" and is_delimited(path)]:
-            if has_named_columns(path, data.dialect) and (
-                columns := columns_with_line_breaks(read_table(path, dialect=data.dialect))
-            ):
-                words = (
-                    f"cells of {in_words(columns)} of {path.name} hold line breaks, and each line of "
-                    f"{data.private.name} is read as a row by itself, so that rows with such cells are left out. Write "
-                    "line_breaks = true under [data], if they stand in quotation marks; or save it as Parquet"
-                )
-    return caution("cells-with-line-breaks", Severity.SERIOUS, words)
+        for path in [path for key, path in data.tables.items() if key != "private" and isinstance(path, Path)]:
+            if has_named_columns(path, data.dialect):
+                names = column_names(path, data.dialect)
+                table = read_table(path, text_columns=names if is_delimited(path) else [], dialect=data.dialect)
+                shown += [f"{in_words(broken)} of {path.name}"] if (broken := columns_with_line_breaks(table)) else []
+    words = (
+        f"cells of {' and '.join(shown)} hold line breaks, and each line of {data.private.name} is read as a row by "
+        "itself, so that rows with such cells are left out. Write line_breaks = true under [data] if whoever wrote "
+        f"{data.private.name} puts such cells in quotation marks and doubles marks within them; else save it as Parquet"
+    )
+    return caution("cells-with-line-breaks", Severity.SERIOUS, words if shown else None)
 
 
 def private_notes(data: DataSettings, task: Task) -> Secret[tuple[Finding, ...]]:

@@ -25,7 +25,7 @@ from quorate.types import FloatArray, IntArray
 LANDMARKS = 800  # rows of the pool that both kernels are told by, at most
 WIDTH = 2.0  # of the Gaussian one: gamma times the median squared distance
 RIDGE = 1e-3  # of the regression, in mean squares of a linear feature
-WRITTEN_OUT = 2_000  # linear features up to which a matrix from images to features is written out with its zeros
+WRITTEN_OUT = 2_000  # linear features up to which matrices of their square are written out
 MOST_FREEDOM = 0.25  # degrees of freedom of the regression, at most, for each public row
 
 
@@ -166,7 +166,7 @@ def regression_on(linear: FloatArray, kernels: FloatArray) -> FloatArray:
     from 10⁻³ of a mean square on with which it has a quarter of the public rows as degrees of freedom, at most.
     """
     m, width = len(linear), int(linear.shape[1])
-    wide = width > m  # then by products of rows, of which there are fewer: the same matrix
+    wide = width > max(m, WRITTEN_OUT)  # then by products of rows, of which there are fewer: the same matrix
     values, vectors = np.linalg.eigh((linear @ linear.T if wide else linear.T @ linear) / m)
     values, least = np.maximum(values, 0.0), RIDGE * float((linear**2).mean(axis=0).mean())
 

@@ -106,9 +106,9 @@ class DelimitedText(TableFormat):
         """
         import polars as pl
 
-        return pl.concat(list(self.cellblocks_of(path, None)))
+        return pl.concat(list(self.cell_parts(path, None)))
 
-    def cellblocks_of(self, path: Path, columns: Sequence[str] | None) -> Iterator[pl.DataFrame]:
+    def cell_parts(self, path: Path, columns: Sequence[str] | None) -> Iterator[pl.DataFrame]:
         """Yield the same, so many lines at once; None chooses all columns."""
         names, encoding, begun = None, UTF_8, list[str]()
         for content in whole_lines(path):
@@ -122,11 +122,13 @@ class DelimitedText(TableFormat):
             if names is None:
                 names = self._names(rows.pop(0).removesuffix("\r").encode(), path)
             if self.dialect.line_breaks:
-                rows, begun = records_of([*begun, *rows], self.dialect.quote, last=False)
+                lines = [*begun, *rows]
+                rows, begun = records_of(lines, self._separator(path), self.dialect.quote, last=False)
             cells = self._cells(rows, names, path)
             yield cells if columns is None else cells.select(columns)
         if begun and names is not None:
-            cells = self._cells(records_of(begun, self.dialect.quote, last=True)[0], names, path)
+            rows, _ = records_of(begun, self._separator(path), self.dialect.quote, last=True)
+            cells = self._cells(rows, names, path)
             yield cells if columns is None else cells.select(columns)
 
     def names(self, path: Path) -> list[str]:

@@ -124,31 +124,47 @@ def whole_lines(path: Path) -> Iterator[bytes]:
         yield rest
 
 
-def records_of(lines: Sequence[str], quote: str, *, last: bool) -> tuple[list[str], list[str]]:
+def records_of(lines: Sequence[str], separator: str, quote: str, *, last: bool) -> tuple[list[str], list[str]]:
     r"""Return the records of these lines, and the lines of one that has not ended yet (RFC 4180, 2.6).
 
-    A line that ends within quotation marks goes on, in at most :data:`LONGEST` characters: where no mark ends it there,
-    it is a record by itself. `last`: whether no lines follow. What a record holds keeps its line breaks.
+    A line that opens a cell in quotation marks goes on to the next one with an odd number of marks, if that closes the
+    cell; else it is a record by itself, as where a mark stands alone within a cell. What a record holds keeps its line
+    breaks; one of more than :data:`LONGEST` characters is left out. `last`: whether no lines follow.
 
     Examples
     --------
-    >>> records_of(['7;"tired', 'since May";yes', "8;;no", '9;"pale'], '"', last=False)
-    (['7;"tired\nsince May";yes', '8;;no'], ['9;"pale'])
+    >>> records_of(['7;"tired', 'since May";yes', '8;5" tube;no', '9;"pale'], ";", '"', last=False)
+    (['7;"tired\nsince May";yes', '8;5" tube;no'], ['9;"pale'])
     """
     odd = [at for at, line in enumerate(lines) if line.count(quote) % 2]
     records: list[str] = []
     start = place = 0
     while place < len(odd):
         first, end = odd[place], odd[place + 1] if place + 1 < len(odd) else len(lines)
-        if sum(map(len, lines[first : end + 1])) > LONGEST or (last and end == len(lines)):
-            place += 1  # a mark that nothing ends: its line is a record
+        ended = end < len(lines)
+        opens = _is_whole(f"{lines[first]}\n{quote}", separator, quote)
+        if not opens or (not ended and last) or (ended and not _is_whole(quote + lines[end], separator, quote)):
+            place += 1
             continue
         records += lines[start:first]
-        if end == len(lines):
-            return records, list(lines[first:])
-        records.append("\n".join(lines[first : end + 1]))
+        is_long = sum(map(len, lines[first : end + 1])) > LONGEST
+        if not ended:  # of a long one, no more is held than says that it is long
+            return records, [lines[first], " " * LONGEST] if is_long else list(lines[first:])
+        if not is_long:
+            records.append("\n".join(lines[first : end + 1]))
         start, place = end + 1, place + 2
     return [*records, *lines[start:]], []
+
+
+def _is_whole(record: str, separator: str, quote: str) -> bool:
+    """Whether a record can be taken apart, with no line break outside of marks."""
+    pattern, start = _field(separator, quote), 0
+    while start < len(record):
+        match = pattern.match(record, start)
+        if match is None or "\n" in (match[2] or ""):
+            return False
+        start = match.end()
+    return True
 
 
 @lru_cache(maxsize=32)
