@@ -30,7 +30,7 @@ from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.findings import Finding, note
 from quorate.folder.data_settings import DataSettings
 from quorate.folder.folder import RunFolder
-from quorate.folder.notes import direct_notes, line_breaks_caution, notes_on_ids
+from quorate.folder.notes import direct_notes, line_breaks_caution, notes_on_ids, numbers_caution
 from quorate.folder.prepared import (
     Evaluation,
     PreparedRun,
@@ -87,9 +87,9 @@ class DirectRun(PreparedRun):
         """What its owner should hear before the budget is spent, from public facts alone."""
         pool = self.settings.data.public
         name = "the public rows" if pool is None else pool.name
-        broken = line_breaks_caution(self.settings.data)
+        of_tables = [line_breaks_caution(self.settings.data), numbers_caution(self.settings.data)]
         cautions = cautions_of(self.task, pool_name=name, left_out=self.settings.data.drop)
-        return (broken, *cautions) if broken.applies else cautions
+        return (*[finding for finding in of_tables if finding.applies], *cautions)
 
     def notes(self) -> Iterable[Finding]:
         """Return that the private rows are not looked at, and what there is to say about the public ones."""
