@@ -24,10 +24,10 @@ def without_numbers(cells: Iterable[str]) -> str | None:
 
     Examples
     --------
-    >>> without_numbers(["yes", "no"]), without_numbers(["n/a", "1.234,5"]), without_numbers([])
+    >>> without_numbers(["yes", "no"]), without_numbers(["n/a", "1.234,5"]), without_numbers([" "])
     ('no', None, None)
     """
-    texts = sorted(cells)
+    texts = sorted(text for text in cells if text.strip())
     any_number = any(isfinite(number_with_comma(text)) or has_thousands(text) for text in texts)
     return None if any_number or not texts else texts[0]
 

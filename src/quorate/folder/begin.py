@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from math import isfinite
@@ -98,7 +99,7 @@ class Begun:
         if given.get("label") is not None and given.get("target") is not None:
             raise InvalidParameter("give --label for classes, or --target for a number, not both")
         if given.get("label") is not None and given.get("range") is not None:
-            label = given["label"]
+            label = shlex.quote(visible(given["label"]))
             raise InvalidParameter(f"--range goes with --target; write --target {label} in place of --label {label}")
         for key in dict.fromkeys(("public", "target", *QUESTIONS)):  # in the order in which one rests on another
             if given.get(key) is not None:
@@ -223,13 +224,13 @@ class Begun:
         whole = all(value.is_integer() for value in numbers)
         return all(map(isfinite, numbers)) and len(numbers) > (MOST_WHOLE if whole else 2)
 
-    def _public_labels(self) -> dict[str, set[str]]:
-        """Return what the label's column holds in each public table that has it, by its name: each label once."""
+    def _public_labels(self) -> dict[Path, set[str]]:
+        """Return what the label's column holds in each public table that has it: each label once."""
         having = {}
         for path in (self.evaluation, self.public):
             if path is not None and self.label is not None and self.label in column_names(path, self.dialect):
                 table = read_data(path, label=self.label, text=(self.label,), dialect=self.dialect)
-                having[path.name] = {str(label) for label in table.y if label is not None}  # type: ignore[union-attr]
+                having[path] = {str(label) for label in table.y if label is not None}  # type: ignore[union-attr]
         return having
 
     def answers(self, folder: Path) -> Answers:
@@ -334,10 +335,10 @@ class Begun:
 
     def _refuse_no_numbers(self) -> None:
         """Refuse a number to predict where public rows show that its column holds none."""
-        for name, labels in self._public_labels().items():
+        for path, labels in self._public_labels().items():
             if (cell := without_numbers(labels)) is not None:
                 raise InvalidParameter(
-                    f"{named('target')} {self.label!r}: public rows of {name} have no numbers in it, such as "
+                    f"{named('target')} {self.label!r}: public rows of {path.name} have no numbers in it, such as "
                     f"{cell!r}; give --label and --classes, or name another column"
                 )
 
