@@ -103,10 +103,10 @@ def test_what_is_not_given_is_asked_for(tables: Path, cli: Any, monkeypatch: pyt
     assert code == 0, err
     assert "columns: person, age, notes, seen, name, ill" in out
     assert "did you mean 'ill'" in out
-    assert "where it is a number, break off and begin again with --target" in out
-    assert "n_rows: expected a whole number" in out
-    assert "n_rows must be at least n_records" in out
-    assert "epsilon: expected a number" in out
+    assert "if 'ill' is a number, press Ctrl-C and use --target in place of --label" in out
+    assert "--n-rows: expected a whole number" in out
+    assert "--n-rows must be at least --n-records" in out
+    assert "--epsilon: expected a number" in out
     assert "suggested: 1e-5, at most" in out
     assert "is above 10, and promises little" in out
     assert "tossing a coin is right in 500. Is it meant so" in out
@@ -124,19 +124,21 @@ def numbers(tables: Path) -> None:
 
 @pytest.mark.parametrize("by", ["--target", "--label"])
 def test_a_number_is_begun_in_a_range_that_is_declared(tables: Path, cli: Any, by: str) -> None:
-    if by == "--label":  # told by public rows
-        numbers(tables)
+    numbers(tables)
     options = ("--public", "public.csv", "--evaluation", "evaluation.csv", by, "ill", "--n-records", 60)
     code, out, err = cli("init", "run", "--from", "private.csv", *options, "--epsilon", 1, "--yes")
     assert code == 0, err
-    assert ("public rows have numbers in 'ill'" in out) == (by == "--label")
+    assert ("public rows have numbers in 'ill', so a number is predicted, and you" in out) == (by == "--label")
     assert "fill in [data] range" in out
     path = tables / "run" / "quorate.toml"
     assert "# range = [0, 100]" in path.read_text(encoding="utf-8")
     path.unlink()
-    code, out, err = cli(
-        "init", "run", "--from", "private.csv", *options, "--range", "-1, 2.5", "--epsilon", 1, "--yes"
-    )
+    options = (*options, "--range", "-1, 2.5", "--epsilon", 1, "--yes")
+    code, out, err = cli("init", "run", "--from", "private.csv", *options)
+    if by == "--label":
+        assert code == 2
+        assert "--range goes with --target; write --target ill in place of --label ill" in " ".join(err.split())
+        return
     assert (code, out.splitlines()[-1]) == (0, "next: quorate check run"), err
     data = tomllib.loads(path.read_text(encoding="utf-8"))["data"]
     assert (data["target"], data["range"], {"label", "classes"} & set(data)) == ("ill", [-1.0, 2.5], set())
@@ -151,20 +153,23 @@ def test_a_range_is_asked_for_where_public_rows_have_numbers(
     monkeypatch.setattr("sys.stdin", Terminal("\n".join(typed) + "\n"))
     code, out, err = cli("init", "run", "--from", "private.csv")
     assert code == 0, err
-    assert "range must be two finite numbers" in out
+    assert "public rows have numbers in 'ill', so a number is predicted. For classes press Ctrl-C and add" in out
+    assert "Least and largest value of 'ill', from public knowledge" in out
+    assert "--range must be the least and the largest value with a comma between, such as 0,5000; got 9,1\n" in out
     assert "Every label there may be" not in out
     data = tomllib.loads((tables / "run" / "quorate.toml").read_text(encoding="utf-8"))["data"]
     assert (data["target"], data["range"]) == ("ill", [0, 100])
 
 
 def test_whole_numbers_that_are_few_are_classes_and_so_is_what_is_said_to_be(tables: Path, cli: Any) -> None:
-    few = PUBLIC.with_columns(ill=pl.Series([0, 1, 2] * 10))
-    few.write_csv(tables / "evaluation.csv")
+    few = PUBLIC.with_columns(ill=pl.Series([*range(15)] * 2))
+    for name in ("public", "evaluation"):  # the same 15 classes in both are 15, and not 30
+        few.write_csv(tables / f"{name}.csv")
     options = ("--public", "public.csv", "--evaluation", "evaluation.csv", "--label", "ill", "--yes")
     assert cli("init", "few", "--from", "private.csv", *options)[0] == 0
     numbers(tables)
     assert cli("init", "said", "--from", "private.csv", *options, "--classes", "1,2")[0] == 0
-    for folder, classes in (("few", [0, 1, 2]), ("said", [1, 2])):
+    for folder, classes in (("few", [*range(15)]), ("said", [1, 2])):
         data = tomllib.loads((tables / folder / "quorate.toml").read_text(encoding="utf-8"))["data"]
         assert (data["label"], data["classes"], "target" in data) == ("ill", classes, False)
 
@@ -202,14 +207,16 @@ def test_a_first_line_that_would_go_on_into_rows_is_refused(tables: Path, cli: A
     ("options", "told"),
     [
         ((), "give --yes"),
-        (("--yes", "--label", "name", "--target", "age"), "give one of them"),
-        (("--yes", "--target", "age", "--classes", "no,yes"), "leave out one of them"),
-        (("--yes", "--target", "age", "--range", "0"), "range must be two finite numbers"),
+        (("--yes", "--label", "name", "--target", "age"), "--target for a number, not both"),
+        (("--yes", "--target", "age", "--classes", "no,yes"), "leave out one of the pairs"),
+        (("--yes", "--target", "age", "--range", "0"), "--range must be the least and the largest value with a comma"),
+        (("--yes", "--target", "ill", "--evaluation", "evaluation.csv"), "have no numbers in it, such as 'no'; give"),
+        (("--yes", "--target", "age", "--unit", "age"), "--target and --unit both name 'age'"),
         (("--yes", "--label", "name", "--unit", "name"), "two columns"),
         (("--yes", "--label", "note"), "has no column 'note'"),
         (("--yes", "--classes", "no"), "two different ones or more"),
         (("--yes", "--epsilon", "-1"), "epsilon"),
-        (("--yes", "--n-rows", "9"), "n_rows goes with unit"),
+        (("--yes", "--n-rows", "9"), "--n-rows goes with --unit"),
         (("--yes", "--unit", "person", "--n-records", "9", "--n-rows", "8"), "got 8 for 9 units"),
         (("--yes", "--epsilon", "1,0"), "expected a number with a point, such as 1.0, got '1,0'"),
         (("--yes", "--public", "nowhere.csv"), "there is no such file"),

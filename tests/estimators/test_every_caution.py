@@ -186,6 +186,7 @@ ELSEWHERE = {
     "no-useful-error-bound": "quorate learn",
     "begun-without-marginals": "tests/direct: a fit after another one, which was charged",
     "cells-with-line-breaks": "tests/folder: text tables of a folder",
+    "target-without-numbers": "tests/folder: the public table of a folder",
     "cells-that-are-no-numbers": "tests/folder: rows that a finished run is asked about, of no fit",
 }
 

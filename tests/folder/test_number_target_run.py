@@ -16,8 +16,10 @@ from sklearn.metrics import mean_absolute_error, r2_score
 import quorate
 from quorate.cli import main
 from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
+from quorate.folder.begin import range_of
 from quorate.folder.methods import audit, read_run
 from quorate.folder.settings import read_settings
+from quorate.folder.template import Answers
 from quorate.report import Facts
 
 RNG = np.random.default_rng(0)
@@ -155,3 +157,30 @@ def test_a_public_target_that_is_no_number_is_refused(tmp_path: Path) -> None:
     odd = TABLE[1_200:].with_columns(price=pl.Series(["much", *map(str, PRICE[1_201:])]))
     with pytest.raises(DataRefused, match="row 0 holds no finite number"):
         read_run(written(tmp_path / "run", evaluation=odd), begin=False)
+
+
+@pytest.mark.parametrize("sold", [["no", "yes"], ["no", "12"]])
+def test_a_public_table_without_a_number_in_the_target_is_told_before_a_charge(tmp_path: Path, sold: list[str]) -> None:
+    root = written(tmp_path / "run")
+    public = TABLE[1_000:1_200].with_columns(price=pl.Series(sold * 100))
+    public.write_csv(root / "public.csv")
+    run = read_run(root, begin=False)
+    said = [finding.words for finding in run.cautions if finding.code == "target-without-numbers"]
+    assert len(said) == ("12" not in sold)
+    assert "12" in sold or "public.csv have no numbers in the target column 'price', such as 'no'" in said[0]
+    assert [note.words for note in run.notes() if "public.csv has the target column 'price'" in note.words]
+
+
+@pytest.mark.parametrize(
+    "typed", ["5000,0", "0", "a,b", "0-5000", "[0, 5000]", "0,1e400", "-1e308,1e308", "1e12,1000000000001"]
+)
+def test_a_wrong_range_is_told_with_what_was_typed(typed: str) -> None:
+    with pytest.raises(InvalidParameter) as refusal:
+        range_of(typed)
+    close = "the ends of range are too close together for their size: got "
+    wrong = "range must be the least and the largest value with a comma between, such as 0,5000; got "
+    assert str(refusal.value) == (close if typed.startswith("1e12") else wrong) + typed
+
+
+def test_a_range_without_a_target_asks_for_one() -> None:
+    assert Answers(private="a.csv", public="b.csv", range=(0, 1), epsilon=1, delta=1e-6).lacking == ["[data] target"]

@@ -30,9 +30,9 @@ _FILE = click.Path(path_type=Path)
 @click.option("--evaluation", type=_FILE, help="A table of public rows with labels, to score the student on.")
 @click.option("--label", help="The column to predict.")
 @click.option("--classes", help="Every label there may be, with commas between: no,yes. Never read off private rows.")
-@click.option("--target", help="The column to predict where it is a number, in place of --label and --classes.")
-@click.option("--range", help="With --target: the least and the largest value that it can have, as everybody knows: "
-    "0,5000. Never read off private rows.")  # fmt: skip
+@click.option("--target", help="The column to predict if it is a number; use it in place of --label and --classes.")
+@click.option("--range", help="With --target: the least and the largest value it can have, from public knowledge, such "
+    "as 0,5000. Never read them off private rows.")  # fmt: skip
 @click.option("--unit", help="The column that says whose row it is; without it the guarantee is per record.")
 @click.option("--n-records", type=WholeAtLeast(min=1), help="How many records (with --unit: units), if public.")
 @click.option("--n-rows", type=WholeAtLeast(min=1), help="With --unit: how many rows, if a unit has several.")
@@ -97,16 +97,17 @@ def _ask(begun: Begun) -> Begun:
 
     if not sys.stdin.isatty():
         raise PreconditionFailed(
-            "init asks at a terminal, and there is none; give --yes, and by options what is known: --label, --classes "
-            "(of a number --target, --range), --public, --epsilon, --delta"
+            "init asks at a terminal, and there is none; give --yes, and by options what is known: --label and "
+            "--classes, or for a number --target and --range, --public, --epsilon, --delta"
         )
-    for key, question in QUESTIONS.items():
+    for key in QUESTIONS:
         while begun.wants(key):
             hint = begun.hint(key)
             if hint:
                 click.echo(hint)
             signal.siginterrupt(signal.SIGINT, True)  # polars has its own handler, with which a read would go on
-            typed = click.prompt(question, default=begun.default(key) or "", show_default=bool(begun.default(key)))
+            default = begun.default(key)
+            typed = click.prompt(begun.question(key), default=default, show_default=bool(default))
             if not typed.strip():
                 break
             try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import isfinite, ulp
 from typing import Any, Final
@@ -10,13 +10,26 @@ from typing import Any, Final
 import numpy as np
 
 from quorate.data.cell_text import each
-from quorate.data.notation import number
+from quorate.data.notation import has_thousands, number, number_with_comma
 from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.types import FloatArray, IntArray
 
 STEPS: Final = 2**16  #: into which a range is cut: a target is a whole number of them
 _NO_TARGET: Final = -1
 _EXPECTED: Final = "two finite numbers (low, high), low < high"
+
+
+def without_numbers(cells: Iterable[str]) -> str | None:
+    """Return one of these public cells where none of them is a number; None where one is, or there are none.
+
+    Examples
+    --------
+    >>> without_numbers(["yes", "no"]), without_numbers(["n/a", "1.234,5"]), without_numbers([" "])
+    ('no', None, None)
+    """
+    texts = sorted(text for text in cells if text.strip())
+    any_number = any(isfinite(number_with_comma(text)) or has_thousands(text) for text in texts)
+    return None if any_number or not texts else texts[0]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from math import isfinite
@@ -23,9 +24,9 @@ from quorate.data.images import image_columns
 from quorate.data.notation import number_with_comma
 from quorate.data.reading import has_named_columns, place_of
 from quorate.data.rows import Rows
-from quorate.data.target_range import TargetRange
+from quorate.data.target_range import TargetRange, without_numbers
 from quorate.data.unit_ids import likely_units
-from quorate.errors import DataRefused, InvalidParameter, naming
+from quorate.errors import DataRefused, InvalidParameter, named
 from quorate.folder.data_settings import DIALECT, unit_word
 from quorate.folder.template import Answers, classes_of, suggested_delta, written
 from quorate.report.notation import visible
@@ -38,8 +39,8 @@ QUESTIONS: Mapping[str, str] = {
     "label": "Column to predict",
     "evaluation": "Table of public rows with labels, to score the student on (empty: none)",
     "classes": "Every label there may be, with commas between; it is published",
-    "range": "Least and largest value that it can have, as everybody knows, with a comma between: 0,5000; it is "
-    "published (empty: later)",
+    "range": "Least and largest value of {column}, from public knowledge, with a comma between, such as 0,5000. Both "
+    "are published (empty: fill in later)",
     "unit": "Column that says whose row it is, such as a patient's id (empty: each row is a unit of its own)",
     "n_records": "Number of units, if it may be published (empty: it is read, and said to be public)",
     "n_rows": "Number of rows, where a unit has several; teachers follow from it (empty: each unit counts as one row)",
@@ -96,7 +97,10 @@ class Begun:
             )
         begun = cls(private=private, names=tuple(column_names(private, dialect)), dialect=dialect)
         if given.get("label") is not None and given.get("target") is not None:
-            raise InvalidParameter("label is a column of classes, and target one of numbers; give one of them")
+            raise InvalidParameter("give --label for classes, or --target for a number, not both")
+        if given.get("label") is not None and given.get("range") is not None:
+            label = shlex.quote(visible(given["label"]))
+            raise InvalidParameter(f"--range goes with --target; write --target {label} in place of --label {label}")
         for key in dict.fromkeys(("public", "target", *QUESTIONS)):  # in the order in which one rests on another
             if given.get(key) is not None:
                 begun = begun.with_answer(key, str(given[key]))
@@ -134,9 +138,12 @@ class Begun:
             _refuse_other_columns(self.private, changed["names"], changed["public"].name, changed["public_names"])
         begun = replace(self, **changed)
         if begun.label is not None and begun.label == begun.unit:
-            raise InvalidParameter(f"label and unit both name {begun.label!r}; they must be two columns")
+            both = f"{named('target' if begun.number else 'label')} and {named('unit')}"
+            raise InvalidParameter(f"{both} both name {begun.label!r}; they must be two columns")
         if begun.number and begun.classes:
-            raise InvalidParameter("classes are of a label, and a range is of a number; leave out one of them")
+            raise InvalidParameter("--classes goes with --label, --target with --range; leave out one of the pairs")
+        if begun.number and key in ("public", "evaluation", "label", "target", "range"):
+            begun._refuse_no_numbers()
         if begun.n_rows is not None:
             begun._refuse_rows()
         return begun
@@ -150,6 +157,10 @@ class Begun:
             return False
         return (value is None or value == ()) and not (key == "evaluation" and self.label is None)
 
+    def question(self, key: str) -> str:
+        """Return the words of a question."""
+        return QUESTIONS[key].format(column=repr(self.label))
+
     def hint(self, key: str) -> str:
         """Return what helps to answer a question."""
         if key == "label":
@@ -160,7 +171,13 @@ class Begun:
             looks = "looks" if len(self.likely_units) == 1 else "look"
             return f"{listed(self.likely_units)} {looks} like ids of persons, who may have several rows"
         if key == "classes" and not self.default(key):
-            return "where it is a number, break off and begin again with --target in place of --label"
+            column = "the column" if self.label is None else repr(self.label)
+            return f"if {column} is a number, press Ctrl-C and use --target in place of --label"
+        if key == "range" and not self.number:
+            return (
+                f"public rows have numbers in {self.label!r}, so a number is predicted. For classes press Ctrl-C and "
+                "add --classes"
+            )
         if key == "delta":
             return f"suggested: {self._suggested_delta()}"
         return ""
@@ -190,9 +207,10 @@ class Begun:
 
     def public_classes(self) -> tuple[str, ...]:
         """Return the labels of the public table that has any: a proposal, and never read off private rows."""
-        for labels in self._public_labels():
+        for labels in self._public_labels().values():
             if 2 <= len(labels) <= MOST_CLASSES and not self.is_number and not any("," in label for label in labels):
-                return tuple(sorted(labels))
+                numbers = {label: number_with_comma(label) for label in labels}
+                return tuple(sorted(labels, key=numbers.__getitem__ if all(map(isfinite, numbers.values())) else None))
         return ()
 
     @property
@@ -202,17 +220,17 @@ class Begun:
 
     @property
     def _looks_like_numbers(self) -> bool:
-        numbers = [number_with_comma(label) for labels in self._public_labels() for label in labels]
+        numbers = {number_with_comma(label) for labels in self._public_labels().values() for label in labels}
         whole = all(value.is_integer() for value in numbers)
         return all(map(isfinite, numbers)) and len(numbers) > (MOST_WHOLE if whole else 2)
 
-    def _public_labels(self) -> list[set[str]]:
+    def _public_labels(self) -> dict[Path, set[str]]:
         """Return what the label's column holds in each public table that has it: each label once."""
-        having = []
+        having = {}
         for path in (self.evaluation, self.public):
             if path is not None and self.label is not None and self.label in column_names(path, self.dialect):
                 table = read_data(path, label=self.label, text=(self.label,), dialect=self.dialect)
-                having.append({str(label) for label in table.y if label is not None})  # type: ignore[union-attr]
+                having[path] = {str(label) for label in table.y if label is not None}  # type: ignore[union-attr]
         return having
 
     def answers(self, folder: Path) -> Answers:
@@ -287,8 +305,8 @@ class Begun:
                 lines.append(f"left out, since {self.public.name} has no such column: {listed(self.left_out)}")
         if self.is_number and not self.number:
             lines.append(
-                f"public rows have numbers in {self.label!r}, so that a number is predicted, in a range that you "
-                "declare; for classes give --classes"
+                f"public rows have numbers in {self.label!r}, so a number is predicted, and you declare its range. For "
+                "classes add --classes"
             )
         if self.to_declare:
             lines.append(
@@ -315,14 +333,26 @@ class Begun:
         delta, reason = suggested_delta(self.n_records)
         return f"{written(delta)}, {reason}"
 
+    def _refuse_no_numbers(self) -> None:
+        """Refuse a number to predict where public rows show that its column holds none."""
+        for path, labels in self._public_labels().items():
+            if (cell := without_numbers(labels)) is not None:
+                raise InvalidParameter(
+                    f"{named('target')} {self.label!r}: public rows of {path.name} have no numbers in it, such as "
+                    f"{cell!r}; give --label and --classes, or name another column"
+                )
+
     def _refuse_rows(self) -> None:
         """Refuse a number of rows where each is a unit of its own, and fewer of them than units."""
         if self.unit is None:
-            raise InvalidParameter("n_rows goes with unit, the column that says whose row it is; else n_records is it")
+            raise InvalidParameter(
+                f"{named('n_rows')} goes with {named('unit')}, the column that says whose row it is; without it "
+                f"{named('n_records')} says how many rows there are"
+            )
         if self.n_records is not None and self.n_rows is not None and self.n_rows < self.n_records:
             raise InvalidParameter(
-                f"n_rows must be at least n_records, since each unit has a row, got {self.n_rows:,} for "
-                f"{self.n_records:,} units"
+                f"{named('n_rows')} must be at least {named('n_records')}, since each unit has a row, got "
+                f"{self.n_rows:,} for {self.n_records:,} units"
             )
 
     def _column(self, name: str) -> str:
@@ -361,9 +391,19 @@ def range_of(typed: str) -> tuple[float, float]:
     >>> range_of("0, 5000"), range_of("-0.5,1.5")
     ((0, 5000), (-0.5, 1.5))
     """
-    ends = [_number("range", part) for part in typed.split(",")]
-    with naming({"target_range": "range"}):
-        low, high = TargetRange.of(ends).ends
+    got = f"got {visible(typed)}" if typed.strip() else "got nothing"
+    try:
+        low, high = map(float, typed.split(","))
+    except ValueError:
+        low = high = 0.0
+    if not (low < high and isfinite(high - low)):
+        raise InvalidParameter(
+            f"{named('range')} must be the least and the largest value with a comma between, such as 0,5000; {got}"
+        )
+    try:
+        low, high = TargetRange.of((low, high)).ends
+    except InvalidParameter:
+        raise InvalidParameter(f"the ends of {named('range')} are too close together for their size: {got}") from None
     return (int(low), int(high)) if low.is_integer() and high.is_integer() else (low, high)
 
 
@@ -376,7 +416,7 @@ def _number(key: str, text: str) -> float:
     try:
         return float(text)
     except ValueError:
-        raise InvalidParameter(f"{key}: expected a number with a point, such as 1.0, got {text!r}") from None
+        raise InvalidParameter(f"{named(key)}: expected a number with a point, such as 1.0, got {text!r}") from None
 
 
 def _whole(key: str, text: str) -> int:
@@ -385,4 +425,4 @@ def _whole(key: str, text: str) -> int:
     try:
         return int(text)
     except ValueError:
-        raise InvalidParameter(f"{key}: expected a whole number, such as 1000, got {text!r}") from None
+        raise InvalidParameter(f"{named(key)}: expected a whole number, such as 1000, got {text!r}") from None

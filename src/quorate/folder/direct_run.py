@@ -30,7 +30,7 @@ from quorate.errors import DataRefused, InvalidParameter, PreconditionFailed
 from quorate.findings import Finding, note
 from quorate.folder.data_settings import DataSettings
 from quorate.folder.folder import RunFolder
-from quorate.folder.notes import direct_notes, line_breaks_caution, notes_on_ids
+from quorate.folder.notes import direct_notes, line_breaks_caution, notes_on_ids, numbers_caution
 from quorate.folder.prepared import (
     Evaluation,
     PreparedRun,
@@ -58,6 +58,7 @@ from quorate.run.expected import Expected
 from quorate.run.look import Look, Names
 from quorate.run.method import Method
 from quorate.run.progress import PARTS, duration
+from quorate.run.remarks import remarks
 from quorate.run.resources import allowed_memory
 from quorate.run.scores import score_numbers
 from quorate.run.usable_rows import PrivateTable, UsableRows
@@ -85,11 +86,11 @@ class DirectRun(PreparedRun):
     @property
     def cautions(self) -> tuple[Finding, ...]:
         """What its owner should hear before the budget is spent, from public facts alone."""
-        pool = self.settings.data.public
-        name = "the public rows" if pool is None else pool.name
-        broken = line_breaks_caution(self.settings.data)
-        cautions = cautions_of(self.task, pool_name=name, left_out=self.settings.data.drop)
-        return (broken, *cautions) if broken.applies else cautions
+        data = self.settings.data
+        name = "the public rows" if data.public is None else data.public.name
+        of_tables = (line_breaks_caution(data), *remarks(lambda: [numbers_caution(data)]))
+        cautions = cautions_of(self.task, pool_name=name, left_out=data.drop)
+        return (*[finding for finding in of_tables if finding.applies], *cautions)
 
     def notes(self) -> Iterable[Finding]:
         """Return that the private rows are not looked at, and what there is to say about the public ones."""

@@ -11,6 +11,7 @@ from quorate.data.dialect_of_table import columns_with_line_breaks
 from quorate.data.formats import is_delimited
 from quorate.data.reading import has_named_columns, read_table
 from quorate.data.rows import Rows
+from quorate.data.target_range import without_numbers
 from quorate.data.unit_ids import only_whole_ids, usable_slots
 from quorate.findings import Finding, Severity, caution, note
 from quorate.folder.data_settings import DataSettings
@@ -35,9 +36,11 @@ def notes_on_public(data: DataSettings, pool: Rows) -> Iterator[Finding]:
     name = data.pool.name
     if has_named_columns(data.pool, data.dialect):
         names = column_names(data.pool, data.dialect)
+        label = "label" if data.range is None else "target"
         for column_, what in ((data.label, "label"), (data.unit, "id")):
             if column_ in names:
-                words = f"{name} has the {what} column {column_!r}: it is left out, nothing learns from it"
+                kind = label if what == "label" else what
+                words = f"{name} has the {kind} column {column_!r}: it is left out, nothing learns from it"
                 yield note(f"public-has-the-{what}-column", words)
     if data.evaluation is not None and same_source(data.pool, data.evaluation):
         words = (
@@ -67,6 +70,21 @@ def direct_notes(data: DataSettings, pool: Rows) -> Iterator[Finding]:
     yield note_on_unseen_rows(parts, data.private.name, act="run", compare=compare, number=number)
     if data.public is not None:
         yield from remarks(lambda: notes_on_public(data, pool))
+
+
+def numbers_caution(data: DataSettings) -> Finding:
+    """Look whether the public table has the column of the number to predict, and no number in it."""
+    words, target = None, data.label
+    if data.range is None or target is None or data.public is None or not has_named_columns(data.public, data.dialect):
+        return caution("target-without-numbers", Severity.SERIOUS, None)
+    if target in column_names(data.public, data.dialect):
+        cells = read_table(data.public, text_columns=[target], dialect=data.dialect)[target]
+        if (cell := without_numbers({str(cell) for cell in cells if cell is not None})) is not None:
+            words = (
+                f"public rows of {data.public.name} have no numbers in the target column {target!r}, such as {cell!r}. "
+                "Write label and classes under [data] in place of target and range, or name another column"
+            )
+    return caution("target-without-numbers", Severity.SERIOUS, words)
 
 
 def line_breaks_caution(data: DataSettings) -> Finding:

@@ -65,9 +65,10 @@ class Answers:
     def lacking(self) -> list[str]:
         """Keys without which there is no run, and which nobody has given."""
         of_classes = {"[data] label": self.label, "[data] classes": self.classes}
+        of_number = {"[data] target": self.target, "[data] range": self.range}
         needed = {
             "[data] public": self.public or self.schema,
-            **(of_classes if self.target is None else {"[data] range": self.range}),
+            **(of_classes if self.target is None and self.range is None else of_number),
             "[budget] epsilon": self.epsilon, "[budget] delta": self.delta,
         }  # fmt: skip
         lacking = [key for key, value in needed.items() if value is None or value == ()]
