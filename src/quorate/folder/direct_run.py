@@ -88,7 +88,8 @@ class DirectRun(PreparedRun):
         """What its owner should hear before the budget is spent, from public facts alone."""
         data = self.settings.data
         name = "the public rows" if data.public is None else data.public.name
-        of_tables = (line_breaks_caution(data), *remarks(lambda: [numbers_caution(data)]))
+        looks = (line_breaks_caution, numbers_caution)
+        of_tables = [finding for look in looks for finding in remarks(partial(lambda look: [look(data)], look))]
         cautions = cautions_of(self.task, pool_name=name, left_out=data.drop)
         return (*[finding for finding in of_tables if finding.applies], *cautions)
 
