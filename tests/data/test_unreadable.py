@@ -40,7 +40,7 @@ def test_each_kind_of_wrong_file_is_told_apart(tmp_path, content, expected):
     message = str(refusal.value)
     assert message.startswith((f"{path}: ", f"{path} has no column"))
     assert expected in message
-    said = message.removeprefix(f"{path}: ")  # the path may hold any number
+    said = message.replace(str(path), "")  # it may hold any number
     assert not any(private in said for private in ("Köln", "17", "70"))
 
 

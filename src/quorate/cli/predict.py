@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from quorate.arguments import for_shell
-from quorate.cli.options import as_json, print_json
+from quorate.cli.options import Number, as_json, print_json
 from quorate.run.progress import progress
 
 
@@ -21,7 +21,7 @@ from quorate.run.progress import progress
 @click.option("--keep", multiple=True, metavar="COLUMN", help="A column of TABLE to write beside them, such as an id.")
 @click.option(
     "--coverage",
-    type=float,
+    type=Number(),
     help="Write prediction sets too: a column in_set_CLASS for each class. Of rows drawn as those of [data] "
     "calibration, such as 0.9 have their class in the set.",
 )
