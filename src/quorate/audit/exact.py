@@ -29,17 +29,14 @@ _LOG_SMALLEST = -690.0  # e^-690: about the smallest normal float
 class Law(Protocol):
     """The law of an integer noise X."""
 
-    @np.errstate(all="ignore")
     def log_pmf(self, x: ArrayLike) -> FloatArray:
         """Return log P(X = x)."""
         ...
 
-    @np.errstate(all="ignore")
     def log_above(self, x: ArrayLike) -> FloatArray:
         """Return log P(X > x)."""
         ...
 
-    @np.errstate(all="ignore")
     def log_at_most(self, x: ArrayLike) -> FloatArray:
         """Return log P(X ≤ x)."""
         ...
@@ -212,17 +209,14 @@ class NoNoise:
         """One vote."""
         return 1.0
 
-    @np.errstate(all="ignore")
     def log_pmf(self, x: ArrayLike) -> FloatArray:
         """Return log P(X = x)."""
         return np.where(np.asarray(x) == 0, 0.0, -np.inf)
 
-    @np.errstate(all="ignore")
     def log_above(self, x: ArrayLike) -> FloatArray:
         """Return log P(X > x)."""
         return np.where(np.asarray(x) < 0, 0.0, -np.inf)
 
-    @np.errstate(all="ignore")
     def log_at_most(self, x: ArrayLike) -> FloatArray:
         """Return log P(X ≤ x)."""
         return np.where(np.asarray(x) >= 0, 0.0, -np.inf)

@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ QUESTIONS: Mapping[str, str] = {
 }
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Begun:
     """What is known of a run before any of its rows is read.
 
@@ -207,7 +208,7 @@ class Begun:
 
     def public_classes(self) -> tuple[str, ...]:
         """Return the labels of the public table that has any: a proposal, and never read off private rows."""
-        for labels in self._public_labels().values():
+        for labels in self._public_labels.values():
             if 2 <= len(labels) <= MOST_CLASSES and not self.is_number and not any("," in label for label in labels):
                 numbers = {label: number_with_comma(label) for label in labels}
                 return tuple(sorted(labels, key=numbers.__getitem__ if all(map(isfinite, numbers.values())) else None))
@@ -220,10 +221,11 @@ class Begun:
 
     @property
     def _looks_like_numbers(self) -> bool:
-        numbers = {number_with_comma(label) for labels in self._public_labels().values() for label in labels}
+        numbers = {number_with_comma(label) for labels in self._public_labels.values() for label in labels}
         whole = all(value.is_integer() for value in numbers)
         return all(map(isfinite, numbers)) and len(numbers) > (MOST_WHOLE if whole else 2)
 
+    @cached_property
     def _public_labels(self) -> dict[Path, set[str]]:
         """Return what the label's column holds in each public table that has it: each label once."""
         having = {}
@@ -335,7 +337,7 @@ class Begun:
 
     def _refuse_no_numbers(self) -> None:
         """Refuse a number to predict where public rows show that its column holds none."""
-        for path, labels in self._public_labels().items():
+        for path, labels in self._public_labels.items():
             if (cell := without_numbers(labels)) is not None:
                 raise InvalidParameter(
                     f"{named('target')} {self.label!r}: public rows of {path.name} have no numbers in it, such as "

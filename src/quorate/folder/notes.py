@@ -89,19 +89,20 @@ def numbers_caution(data: DataSettings) -> Finding:
 
 def line_breaks_caution(data: DataSettings) -> Finding:
     """Look whether public tables have cells with line breaks, and nothing says that the private text table has too."""
-    shown = []
+    broken = []
     if is_delimited(data.private) and data.quote and not data.line_breaks:
         for path in [path for key, path in data.tables.items() if key != "private" and isinstance(path, Path)]:
             if has_named_columns(path, data.dialect):
                 names = column_names(path, data.dialect)
                 table = read_table(path, text_columns=names if is_delimited(path) else [], dialect=data.dialect)
-                shown += [f"{in_words(broken)} of {path.name}"] if (broken := columns_with_line_breaks(table)) else []
+                columns = columns_with_line_breaks(table)
+                broken += [f"{in_words(columns)} of {path.name}"] if columns else []
     words = (
-        f"cells of {' and '.join(shown)} hold line breaks, and each line of {data.private.name} is read as a row by "
+        f"cells of {' and '.join(broken)} hold line breaks, and each line of {data.private.name} is read as a row by "
         "itself, so that rows with such cells are left out. Write line_breaks = true under [data] if whoever wrote "
         f"{data.private.name} puts such cells in quotation marks and doubles marks within them; else save it as Parquet"
     )
-    return caution("cells-with-line-breaks", Severity.SERIOUS, words if shown else None)
+    return caution("cells-with-line-breaks", Severity.SERIOUS, words if broken else None)
 
 
 def private_notes(data: DataSettings, task: Task) -> Secret[tuple[Finding, ...]]:
