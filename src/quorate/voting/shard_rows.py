@@ -22,7 +22,7 @@ from quorate.voting.task import Task
 
 _SHARE = 8  # of the allowed memory, for one group: on their way to the workers the same rows are there several times
 _CELL = 8  # bytes
-_AT_ONCE = 1 << 27  # bytes of one group for each two workers: more of them are no quicker
+_AT_ONCE = 1 << 26  # bytes of one group, and as many for each two workers: more are no quicker
 
 
 class ShardRows(NamedTuple):
