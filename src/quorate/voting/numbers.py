@@ -15,6 +15,7 @@ student is the same for every r up to d, and grows beyond.
 from __future__ import annotations
 
 import math
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
@@ -30,7 +31,7 @@ from quorate.accounting.neighbouring import N_IS_PUBLIC
 from quorate.arguments import count
 from quorate.data import PrivateRecords, public_digest, row_digests, take
 from quorate.data.feature_maps.pool_coordinates import UnitCoordinates
-from quorate.data.rows import n_rows
+from quorate.data.rows import kind, n_rows
 from quorate.data.target_range import TargetRange
 from quorate.ensemble import DaskScheduler, RegressorTeacher, change_of_one_teacher, not_looked_into
 from quorate.ensemble.linear.tiny import TinyRegressor
@@ -50,7 +51,7 @@ from quorate.run.unit import unit_of
 from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
 from quorate.types import IntArray, Secret, derive
 from quorate.voting.coordinates import PoolForVotes
-from quorate.voting.recipe import MOST_TEACHERS, QUERY_CAP, rows_per_teacher
+from quorate.voting.recipe import MOST_TEACHERS, QUERY_CAP, WIDTH_CAP, rows_per_teacher
 from quorate.voting.scope import HELD_IS_STATED, scope_about
 
 PARTITION: Literal["hash"] = "hash"
@@ -60,8 +61,8 @@ FEWEST_ROWS, FEWEST_UNITS = 3, 2
 SHARE = 0.05  # d(κ) is (SHARE μ n)^⅔: where the noise of the student is as large whatever μ n is
 GAIN = 2.0  # of what tiny teachers say beside their mean
 NO_COORDINATES = (
-    "votes for a number need a pool that is a dense table of at least 20 public rows that differ, without text "
-    'columns: the student is linear in its coordinates. Take method="direct", or leave the text columns out'
+    "votes for a number need a pool of at least 20 public rows that differ, a dense table of at most 1,000 columns "
+    'once it is encoded: the student is linear in its coordinates. Take method="direct", or leave columns of text out'
 )
 
 
@@ -224,7 +225,7 @@ def prepare_numbers(
             'take method="direct"'
         )
     unit, pool = unit_of(config.unit, grouped=groups is not None), check_pool(public)
-    schema = Schema.of(pool.rows(), given=pool.given)
+    schema = _with_dense_rows(Schema.of(pool.rows(), given=pool.given))
     refuse_forms(X, y, groups, public)
     seen = PoolForVotes.of(schema.numbers(schema.pool), schema.encoder)
     if seen is None:
@@ -254,6 +255,18 @@ def prepare_numbers(
         n_jobs=config.n_jobs,
         scheduler=config.scheduler,
     )
+
+
+def _with_dense_rows(schema: Schema) -> Schema:
+    """Return the schema whose encoder gives dense rows where a table of many categories is no wider than a student."""
+    from sklearn.compose import ColumnTransformer
+
+    row = schema.numbers(take(schema.pool, np.arange(1)))
+    if not isinstance(schema.encoder, ColumnTransformer) or kind(row) != "sparse" or row.shape[1] > WIDTH_CAP:
+        return schema
+    encoder = copy(schema.encoder)
+    encoder.sparse_threshold, encoder.sparse_output_ = 0.0, False
+    return replace(schema, encoder=encoder)
 
 
 def _planned(
