@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
+
 from quorate.ambient import one_thread
 from quorate.arguments import count, real
 from quorate.data import PrivateRecords, check_classes
@@ -33,13 +35,14 @@ from quorate.noise import NoiseSource
 from quorate.release.session import LedgerTerms
 from quorate.release.target import client_of, floor_budget
 from quorate.run.drawn_pool import counted_rows
+from quorate.run.held_out import HeldOut, SetsPlan, order_of_rows, plan_sets
 from quorate.run.progress import in_parts
 from quorate.run.schema import Schema
 from quorate.run.stage_store import NoStages, StageStore
 from quorate.run.unit import unit_of
 from quorate.run.usable_rows import PrivateTable, UsableRows, labels_and_slots
 from quorate.students.scores import share_of_rarer
-from quorate.types import Secret, Watch
+from quorate.types import BoolArray, Secret, Watch
 
 
 @one_thread()
@@ -80,11 +83,15 @@ def prepare_direct(
     table = PrivateTable.of(schema, X if drawn is None else without_columns(X, drawn.dropped))
     digests, records, labels, slots = _read(table, y, groups, classes, config.target_range, watch)
     private = UsableRows.of(table, labels, slots, grouped=groups is not None)
-    n_units = declared or max(private.n_slots, 1)
-    facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, **budget}
-    named: dict[str, Any] = {"grouped": groups is not None, "n_was_read": declared is None, "classes": classes}
-    data = table.fingerprint(digests, labels, slots, fingerprint_key)
     run_key, stages = fingerprint_key if key is None else key, stages or NoStages()
+    sets = _sets(config, budget, declared, unit)
+    held = None if sets is None else HeldOut.of(sets, slots, private.codes, run_key)
+    n_units = declared or max(private.n_slots, 1) if sets is None else sets.n_learning
+    facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, **budget}
+    order = "" if held is None or groups is not None else order_of_rows(digests, labels, run_key)
+    named: dict[str, Any] = {"grouped": groups is not None, "n_was_read": declared is None, "classes": classes}
+    named |= {"order": order} if order else {}
+    data = table.fingerprint(digests, labels, slots, fingerprint_key)
     where: dict[str, Any] = {"stages": stages, "terms": terms, "noise": noise, "has_pool": public is not None}
     begun = _stored_plan(config, schema, facts, unit, lambda key: charge_beginning(key, data, unit, **named), **where)
     plan_key, kept, relation, schema, config = begun
@@ -95,7 +102,7 @@ def prepare_direct(
     task = DirectTask(
         schema=schema,
         plan=plan,
-        private=Secret(replace(private, table=replace(table, schema=schema))),
+        private=Secret(_learning(replace(private, table=replace(table, schema=schema)), held)),
         unit=unit,
         **named,
         relation=relation,
@@ -109,9 +116,33 @@ def prepare_direct(
         target_range=config.target_range,
         scheduler=config.scheduler,
         rare=share_of_rarer(config.class_shares),
-        drawn=None if before is None else DrawnPool(before, Secret(counted_rows(slots, run_key)), run_key),
+        drawn=None if before is None else DrawnPool(before, _counted(slots, run_key, held), run_key),
+        held=held,
     )
     return task if kept is None or drawn is None else _with_kept_pool(task, drawn, kept, stages)
+
+
+def _sets(config: DirectConfig, budget: Mapping[str, float], declared: int | None, unit: str) -> SetsPlan | None:
+    """Return what is held out for prediction sets; None where nothing is."""
+    return plan_sets(
+        config.calibration_share,
+        config.coverage,
+        n_records=declared,
+        budget=(budget["epsilon"], budget["delta"]),
+        composition=config.composition,
+        unit=unit,
+    )
+
+
+def _learning(private: UsableRows, held: HeldOut | None) -> UsableRows:
+    """Return the rows without those of units that are held out: these have no class there."""
+    return private if held is None else replace(private, codes=np.where(held.held.reveal(), -1, private.codes))
+
+
+def _counted(slots: Sequence[bytes], key: Secret[bytes], held: HeldOut | None) -> Secret[BoolArray]:
+    """Return which rows count in marginals: one of each unit that learns."""
+    counted = counted_rows(slots, key)
+    return Secret(counted if held is None else counted & ~held.held.reveal())
 
 
 def _read(

@@ -15,6 +15,7 @@ from quorate.arguments import one_of
 from quorate.data import encode_labels
 from quorate.errors import InvalidParameter, PreconditionFailed
 from quorate.report import ColumnImportance, Facts, Score
+from quorate.report.findings import PrivateSets
 from quorate.run.scores import (
     column_importances,
     most_important,
@@ -35,8 +36,8 @@ from quorate.students.prediction_sets import (
     Calibration,
     CoveragePromise,
     Limits,
+    OneLimit,
     calibrated,
-    promised,
     sets_of,
 )
 from quorate.students.scores import SCORINGS, ScoredRows, check_class_shares, rarer
@@ -131,7 +132,7 @@ class Scored(ClassifierMixin):
 
         Raises as :meth:`predict_set` does.
         """
-        return promised(self._limits().n_rows, coverage, of_each=2)
+        return self._limits().promised(coverage, of_each=2)
 
     def set_limit(self, coverage: float = COVERAGE) -> float:
         """Return the limit of :meth:`predict_set`: a class is in a set where one less its probability is at most that.
@@ -140,7 +141,7 @@ class Scored(ClassifierMixin):
         """
         return self._limits().limit(coverage, of_each=2)
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> Limits | OneLimit:
         """Return what sets are read off, or refuse where no labelled public rows calibrated the model."""
         raise PreconditionFailed(f"prediction sets need labelled public rows; first: {self._calibrates}")
 
@@ -159,6 +160,7 @@ class Decided(Scored):
     class_shares: Mapping[Any, float] | None
     _moved: tuple[Any, Any, Any] | None = None  # rule and shares, the published model, and what predicts by the rule
     _looked: tuple[Any, tuple[ColumnImportance, ...] | None] | None = None  # the published model, and at which columns
+    _held_sets: PrivateSets | None = None  # what private units made that were held out for sets
     _calibrated: tuple[Any, Calibration] | None = None  # the model as it was fitted, and what labelled rows say of it
 
     @property
@@ -289,6 +291,8 @@ class Decided(Scored):
         calibration = None if self._calibrated is None else self._calibrated[1]
         return with_importances(with_calibration(with_decision(facts, self._deciding()), calibration), self._looked[1])
 
-    def _limits(self) -> Limits:
+    def _limits(self) -> Limits | OneLimit:
         self._published()
-        return super()._limits() if self._calibrated is None else self._calibrated[1].limits
+        if self._calibrated is not None:
+            return self._calibrated[1].limits
+        return super()._limits() if self._held_sets is None else self._held_sets.limits

@@ -48,7 +48,7 @@ class CoveragePromise:
 
     `coverage`: the share of rows that was asked for. `slack`: but with probability `failure`, over the draw of the
     calibration rows, the share of rows whose set holds the truth is at least `coverage` − `slack`. `n_rows`: rows that
-    the limit is read off.
+    the limit is read off; None where it was chosen on private units that were held out, one row of each.
 
     Examples
     --------
@@ -59,7 +59,7 @@ class CoveragePromise:
     coverage: float
     slack: float
     failure: float
-    n_rows: int
+    n_rows: int | None
 
     @property
     def least(self) -> float:
@@ -68,9 +68,12 @@ class CoveragePromise:
 
     def __str__(self) -> str:
         """Say it in a sentence."""
+        drawn = "one row of each unit, drawn as the private ones"
+        if self.n_rows is not None:
+            drawn = f"rows drawn as the {self.n_rows:,} that calibrate them"
         return (
-            f"the truth is in {100 * self.coverage:g} % of sets, for rows drawn as the {self.n_rows:,} that calibrate "
-            f"them; less than {_rounded_down(self.least) * 100:.1f} % with probability {100 * self.failure:g} %"
+            f"the truth is in {100 * self.coverage:g} % of sets, for {drawn}; less than "
+            f"{_rounded_down(self.least) * 100:.1f} % with probability {100 * self.failure:g} %"
         )
 
 
@@ -115,6 +118,32 @@ class Limits:
         """Return the score that a class of a set, or an end of an interval, has at most; as :func:`promised` asks."""
         rank = _rank(self.n_rows, coverage, of_each)
         return self.scores[int(np.searchsorted(kept_ranks(self.n_rows), rank))]
+
+    def promised(self, coverage: float, *, of_each: int = 1) -> CoveragePromise:
+        """Return what that promises; as :func:`promised` asks."""
+        return promised(self.n_rows, coverage, of_each=of_each)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class OneLimit:
+    """The limit for one coverage, where it was chosen privately, and what it promises."""
+
+    score: float
+    promise: CoveragePromise
+
+    def limit(self, coverage: float, *, of_each: int = 1) -> float:
+        """Return the score that a class of a set has at most; another coverage has none, and is refused."""
+        self.promised(coverage, of_each=of_each)
+        return self.score
+
+    def promised(self, coverage: float, *, of_each: int = 1) -> CoveragePromise:
+        """Return what it promises. Raises InvalidParameter for another coverage than that which was paid for."""
+        if real("coverage", coverage, above=0, below=1) != self.promise.coverage:
+            raise InvalidParameter(
+                parameter="coverage", got=coverage, expected=f"{self.promise.coverage:g}",
+                advice="the limit was chosen on private units for that alone; labelled public rows give any other",
+            )  # fmt: skip
+        return self.promise
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
