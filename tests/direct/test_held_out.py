@@ -22,6 +22,8 @@ from quorate.mechanisms import PrivateQuantile
 from quorate.release.target import GRADIENT_ROUND, TUNING
 from quorate.run.held_out import HeldOut, plan_sets
 from quorate.types import Secret
+from quorate.voting.flow import learning, shards_of
+from quorate.voting.shard_rows import rows_by_teacher
 
 N, POOL = 4_000, 150
 X, Y = make_classification(N + POOL + 4_000, n_features=4, flip_y=0.1, random_state=3)
@@ -206,6 +208,23 @@ def test_a_ledger_that_adds_rho_pays_no_more_for_it() -> None:
     fitted = estimator(ledger=ledger, calibration_share=0.6).fit(X[:N], Y[:N], public=PUBLIC)
     assert covered(fitted) > 0.85
     assert fitted.facts().fitted.private_sets.epsilon < 0.5
+
+
+def test_nothing_but_the_learning_units_enters_rounds_and_teachers() -> None:
+    how: dict[str, Any] = {"public": PUBLIC, "groups": None, "begin": False}
+    rounds = estimator()._task(X[:N], Y[:N], **how)
+    assert ((rounds.private.reveal().codes >= 0) == ~rounds.held.held.reveal()).all()
+    assert rounds.paying_for_rounds(rounds.event) == rounds.plan.event
+    votes = estimator(PrivateClassifier, method="votes", n_teachers=60)._task(X[:N], Y[:N], **how)
+    shards = learning(votes, shards_of(votes)).reveal()
+    assert ((shards == votes.recipe.n_teachers) == votes.held.held.reveal()).all()
+    wanted = [range(votes.recipe.n_teachers)]
+    taught = sum(len(part.codes) for part in rows_by_teacher(votes, Secret(shards), wanted))
+    assert taught == int((~votes.held.held.reveal()).sum())
+    assert (votes.n_records, votes.facts.n_records) == (N, round(0.7 * N))
+    assert "more than 10 % off" not in str(
+        check(estimator(PrivateClassifier, method="votes"), X[:N], Y[:N], public=PUBLIC)
+    )
 
 
 @pytest.mark.heavy  # trains teachers

@@ -35,7 +35,7 @@ from quorate.noise import NoiseSource
 from quorate.release.session import LedgerTerms
 from quorate.release.target import client_of, floor_budget
 from quorate.run.drawn_pool import counted_rows
-from quorate.run.held_out import HeldOut, SetsPlan, order_of_rows, plan_sets
+from quorate.run.held_out import HeldOut, plan_sets
 from quorate.run.progress import in_parts
 from quorate.run.schema import Schema
 from quorate.run.stage_store import NoStages, StageStore
@@ -84,17 +84,14 @@ def prepare_direct(
     digests, records, labels, slots = _read(table, y, groups, classes, config.target_range, watch)
     private = UsableRows.of(table, labels, slots, grouped=groups is not None)
     run_key, stages = fingerprint_key if key is None else key, stages or NoStages()
-    sets = _sets(config, budget, declared, unit)
-    held = None if sets is None else HeldOut.of(sets, slots, private.codes, run_key)
-    n_units = declared or max(private.n_slots, 1) if sets is None else sets.n_learning
+    held = _held_out(config, private, slots, None if groups is not None else digests, run_key, declared, budget, unit)
+    n_units = declared or max(private.n_slots, 1) if held is None else held.plan.n_learning
     facts: dict[str, Any] = {"n_classes": len(classes), "n_units": n_units, **budget}
-    order = "" if held is None or groups is not None else order_of_rows(digests, labels, run_key)
     named: dict[str, Any] = {"grouped": groups is not None, "n_was_read": declared is None, "classes": classes}
-    named |= {"order": order} if order else {}
     data = table.fingerprint(digests, labels, slots, fingerprint_key)
     where: dict[str, Any] = {"stages": stages, "terms": terms, "noise": noise, "has_pool": public is not None}
-    begun = _stored_plan(config, schema, facts, unit, lambda key: charge_beginning(key, data, unit, **named), **where)
-    plan_key, kept, relation, schema, config = begun
+    begins = partial(charge_beginning, fingerprint=data, unit=unit, order=held.order if held else "", **named)
+    plan_key, kept, relation, schema, config = _stored_plan(config, schema, facts, unit, begins, **where)
     facts |= {"neighbours": relation.noise, "rho": rho_of(**budget, composition=config.composition)}
     plan, schema, before = _planned(config, schema, public, drawn, kept, facts)
     if kept is not None and public is not None:
@@ -112,19 +109,31 @@ def prepare_direct(
         stored=kept is not None,
         plan_key=plan_key,
         records=records,
-        composition=config.composition,
-        target_range=config.target_range,
-        scheduler=config.scheduler,
-        rare=share_of_rarer(config.class_shares),
+        **_of_config(config),
         drawn=None if before is None else DrawnPool(before, _counted(slots, run_key, held), run_key),
         held=held,
     )
     return task if kept is None or drawn is None else _with_kept_pool(task, drawn, kept, stages)
 
 
-def _sets(config: DirectConfig, budget: Mapping[str, float], declared: int | None, unit: str) -> SetsPlan | None:
-    """Return what is held out for prediction sets; None where nothing is."""
-    return plan_sets(
+def _of_config(config: DirectConfig) -> dict[str, Any]:
+    """Return what a task takes from what was asked for, as it is."""
+    names = ("composition", "target_range", "scheduler")
+    return {**{name: getattr(config, name) for name in names}, "rare": share_of_rarer(config.class_shares)}
+
+
+def _held_out(
+    config: DirectConfig,
+    private: UsableRows,
+    slots: Sequence[bytes],
+    digests: Any | None,
+    key: Secret[bytes],
+    declared: int | None,
+    budget: Mapping[str, float],
+    unit: str,
+) -> HeldOut | None:
+    """Return what is held out for prediction sets; None where nothing is. `digests`: where rows are units."""
+    plan = plan_sets(
         config.calibration_share,
         config.coverage,
         n_records=declared,
@@ -132,6 +141,7 @@ def _sets(config: DirectConfig, budget: Mapping[str, float], declared: int | Non
         composition=config.composition,
         unit=unit,
     )
+    return None if plan is None else HeldOut.of(plan, slots, private.codes, key, digests=digests)
 
 
 def _learning(private: UsableRows, held: HeldOut | None) -> UsableRows:

@@ -106,7 +106,7 @@ class DirectTask:
     where nothing was said of them.
     `scheduler`: whose workers add up the rounds; None for this machine. The integers are the same. `rare`: the declared
     share of the rarer of two classes, with which the run began. `held`: units that are held out for prediction sets,
-    whose rows have no class in `private`. `order`: a hash of the order of all rows, where these are known by places.
+    whose rows have no class in `private`.
     """
 
     schema: Schema = field(repr=False)
@@ -131,7 +131,6 @@ class DirectTask:
     scheduler: DaskScheduler | None = field(default=None, repr=False)
     rare: float | None = field(default=None, repr=False)
     held: HeldOut | None = field(default=None, repr=False)
-    order: str = field(default="", repr=False)
 
     @property
     def n_units(self) -> int:
@@ -275,7 +274,7 @@ class DirectTask:
 
     def _begins(self, key: str) -> str:
         named: dict[str, Any] = {"grouped": self.grouped, "n_was_read": self.n_was_read, "classes": self.classes}
-        named["order"] = self.order
+        named["order"] = "" if self.held is None else self.held.order
         return charge_beginning(key, self.fingerprint, self.unit, **named)
 
     def keep_share(self, stages: StageStore) -> None:

@@ -41,7 +41,7 @@ from quorate.students.prediction_sets import (
     sets_of,
 )
 from quorate.students.scores import SCORINGS, ScoredRows, check_class_shares, rarer
-from quorate.students.temperature import require_temperature
+from quorate.students.temperature import require_calibration
 from quorate.types import FloatArray, IntArray
 
 
@@ -177,7 +177,8 @@ class Decided(Scored):
 
         Probabilities then mean what they say, for rows drawn as these were. The likeliest class of each row stays the
         same; a decision threshold by rule is worked out again. A second call begins from the model as it was fitted.
-        One half of the rows fits the temperature, the other calibrates :meth:`predict_set`.
+        One half of the rows fits the temperature, the other calibrates :meth:`predict_set`. A model that does not end
+        in a logistic regression keeps its probabilities, and gets its sets by them.
 
         Parameters
         ----------
@@ -190,7 +191,7 @@ class Decided(Scored):
         Raises
         ------
         InvalidParameter
-            If there are fewer than 100 rows, or the model does not end in a logistic regression.
+            If there are fewer than 100 rows, or the model has no probabilities.
         DataRefused
             If a label is none of `classes`, or, by votes, more of the private records are among the rows than chance
             explains. Of the direct method the model then stays as it is, and a line on the terminal says why.
@@ -202,7 +203,7 @@ class Decided(Scored):
         Privacy: a function of the published model and of public rows.
         """
         model = self._published()[0] if self._calibrated is None else self._calibrated[0]
-        require_temperature(model, len(y), name="calibrate(X, y)")
+        require_calibration(model, len(y), name="calibrate(X, y)")
         codes = self._public_codes(X, y, "calibration")
         if codes is not None:
             at_temperature, calibration = calibrated(model, self._model_rows(X), codes, self.classes_.tolist())
@@ -212,9 +213,10 @@ class Decided(Scored):
 
     @property
     def temperature_(self) -> float:
-        """What :meth:`calibrate` divided the model's scores by; 1 where it was not called."""
+        """What :meth:`calibrate` divided the model's scores by; 1 where it was not called, or the model takes none."""
         self._published()
-        return 1.0 if self._calibrated is None else self._calibrated[1].temperature.value
+        temperature = None if self._calibrated is None else self._calibrated[1].temperature
+        return 1.0 if temperature is None else temperature.value
 
     @property
     def importances_(self) -> dict[str, float]:

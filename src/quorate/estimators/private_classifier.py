@@ -233,10 +233,7 @@ class PrivateClassifier(EitherMethod):
         unsafe_noise_seed: int | None = None,
         verbose: bool | int = False,
     ) -> None:
-        self.teacher = teacher
-        self.student = student
-        self.method = method
-        self.classes = classes
+        self.teacher, self.student, self.method, self.classes = teacher, student, method, classes
         self.epsilon, self.delta = epsilon, delta
         self.n_teachers = n_teachers
         self.queries = queries

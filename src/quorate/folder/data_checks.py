@@ -1,19 +1,19 @@
-"""What keys of ``[data]`` cannot say of the tables that it names: by the names and formats of these alone."""
+"""What keys of ``[data]`` cannot say of the tables that it names: by the names and formats of these alone.
+
+`data` is the section as it was read, a ``DataSettings``.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from quorate.errors import InvalidParameter, naming
-
-if TYPE_CHECKING:
-    from quorate.folder.data_settings import DataSettings
 
 DIALECT = ("separator", "encoding", "quote", "line_breaks", "decimal", "thousands", "date_format", "missing")
 _OF_TEXT_TABLES = ("separator", "encoding", "quote", "line_breaks")
 
 
-def check_dialect(data: DataSettings, written: list[str]) -> None:
+def check_dialect(data: Any, written: list[str]) -> None:
     """Refuse what says nothing of any table, or contradicts itself or the classes.
 
     Raises InvalidParameter naming the key.
@@ -41,7 +41,7 @@ def check_dialect(data: DataSettings, written: list[str]) -> None:
         )
 
 
-def refuse_names_without_columns(data: DataSettings) -> None:
+def refuse_names_without_columns(data: Any) -> None:
     """Refuse settings that name columns of a table whose columns have no names: they would be passed over.
 
     Raises InvalidParameter naming the key and the file.

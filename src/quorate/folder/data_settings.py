@@ -119,8 +119,8 @@ class DataSettings:
     )  # fmt: skip
     range: TargetRange | None = setting(
         _range,
-        "with `target`: the least and the largest value that it can have, as everybody knows; never read off private "
-        "rows. A target beyond it is taken as the nearer end",
+        "with `target`: the least and the largest value that it can have, from public knowledge; never read off "
+        "private rows. A target beyond it is taken as the nearer end",
         default=None, default_words="required with `target`", example=[0, 100], argument="target_range",
     )  # fmt: skip
     unit: str | None = setting(

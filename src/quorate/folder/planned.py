@@ -96,14 +96,7 @@ def plan_folder(
         if typed:  # then it has the name that whoever gave it knows
             del names[name]
     with naming(names):
-        sets = plan_sets(
-            data.calibration_share,
-            data.coverage,
-            n_records=n_records,
-            budget=settings.share,
-            composition=settings.budget.composition,
-            unit=unit,
-        )
+        sets = _sets(settings, n_records, unit)
         plan_of_run = plan(
             public,
             classes=data.classes,
@@ -252,6 +245,18 @@ def _evaluation(settings: Settings) -> tuple[Any, ...] | None:
     pool = pool_of(data, read_pool(data)).rows()
     table = read_public(data, data.evaluation, pool, label=data.label, unit=unit, drop=drop)
     return (table.X, table.y) if table.unit is None else (table.X, table.y, table.unit)
+
+
+def _sets(settings: Settings, n_records: int, unit: str) -> SetsPlan | None:
+    """Return what a run would hold out for prediction sets; None where nothing is."""
+    return plan_sets(
+        settings.data.calibration_share,
+        settings.data.coverage,
+        n_records=n_records,
+        budget=settings.share,
+        composition=settings.budget.composition,
+        unit=unit,
+    )
 
 
 def _learning_rows(n_rows: int | None, sets: SetsPlan | None) -> int | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from math import ceil, sqrt
 from typing import Any, Final
 
@@ -46,13 +47,15 @@ class SetsPlan:
     """What is held out, and what its limit will promise: public facts alone.
 
     `share`: of the units. `n_units`: their declared number, those that learn included. `mechanism`: chooses the limit;
-    its share is the coverage. `slack`: as :func:`~quorate.labelling.private_slack` has it.
+    its share is the coverage. `slack`: as :func:`~quorate.labelling.private_slack` has it. `n_rows`: declared
+    number of rows, where a unit may have several.
     """
 
     share: float
     n_units: int
     mechanism: PrivateQuantile
     slack: float
+    n_rows: int | None = None
 
     @property
     def n_learning(self) -> int:
@@ -213,15 +216,25 @@ class HeldOut:
     """The rows of units that are held out.
 
     `held`: which rows these are, ``(n_rows,)``. `codes`: the class of the one that counts of each; −1 for all others.
+    `order`: a hash of the order of all rows, for the key of a charge where units are known by their places.
     """
 
     plan: SetsPlan
     held: Secret[BoolArray]
     codes: Secret[IntArray]
+    order: str = ""
 
     @classmethod
-    def of(cls, plan: SetsPlan, unit_keys: Sequence[bytes], codes: IntArray, key: Secret[bytes]) -> HeldOut:
-        """Hold units out. `codes`: classes of all rows, −1 for what is none. `key`: the run's.
+    def of(
+        cls,
+        plan: SetsPlan,
+        unit_keys: Sequence[bytes],
+        codes: IntArray,
+        key: Secret[bytes],
+        *,
+        digests: PackedDigests | None = None,
+    ) -> HeldOut:
+        """Hold units out. `codes`: classes of all rows, −1 for what is none. `key`: the run's. `digests`: for an order.
 
         Of a unit's rows the one counts that its identity and the key choose, whatever it holds: where that has no class
         or cannot be read, the unit counts as none.
@@ -229,21 +242,20 @@ class HeldOut:
         held = held_out_rows(unit_keys, plan.share, key).reveal()
         counted = np.zeros(len(codes), dtype=bool)
         counted[one_row_of_each(unit_keys, key)] = True
-        return cls(plan, Secret(held), Secret(np.where(held & counted, codes, -1)))
+        order = "" if digests is None else _order_of(digests, codes, key)
+        return cls(plan, Secret(held), Secret(np.where(held & counted, codes, -1)), order)
 
     def without_rows(self) -> HeldOut:
         """The same once the private rows are no longer needed."""
-        return HeldOut(self.plan, Secret(np.empty(0, dtype=bool)), Secret(np.empty(0, dtype=np.int64)))
+        return HeldOut(self.plan, Secret(np.empty(0, dtype=bool)), Secret(np.empty(0, dtype=np.int64)), self.order)
 
 
-def order_of_rows(digests: PackedDigests, codes: IntArray, key: Secret[bytes]) -> str:
-    """Return a keyed hash of the rows in their order, for the key of a charge where a unit is known by its place.
+def _order_of(digests: PackedDigests, codes: IntArray, key: Secret[bytes]) -> str:
+    """Return a keyed hash of the rows in their order.
 
     A fingerprint does not see a shuffle. By place a shuffle would move units between what learns and what is held out,
     and a charge that goes on must never see one in both.
     """
-    from hashlib import blake2b
-
     hashed = blake2b(key=derive(key, "order"), digest_size=16)
     hashed.update(digests.array.tobytes())
     hashed.update(np.asarray(codes, dtype=np.int64).tobytes())

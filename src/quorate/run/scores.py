@@ -183,8 +183,8 @@ def with_calibration(facts: Facts, calibration: Calibration | None) -> Facts:
     )
     fitted = replace(
         facts.fitted,
-        temperature=temperature.value,
-        calibration_rows=temperature.n_rows,
+        temperature=None if temperature is None else temperature.value,
+        calibration_rows=None if temperature is None else temperature.n_rows,
         prediction_sets=sets,
         private_sets=None,  # its limit is of other probabilities
     )

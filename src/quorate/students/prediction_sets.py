@@ -29,7 +29,7 @@ from quorate.arguments import real
 from quorate.deferred import special
 from quorate.errors import InvalidParameter
 from quorate.students.declared import class_probabilities
-from quorate.students.temperature import Temperature, at_temperature, fit_temperature
+from quorate.students.temperature import Temperature, at_temperature, fit_temperature, takes_temperature
 from quorate.types import FloatArray, IntArray
 
 FAILURE: Final = 0.05  #: probability, over the calibration rows, that a set covers less than is promised
@@ -148,12 +148,12 @@ class OneLimit:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Calibration:
-    """What labelled public rows say of a model: half of them its temperature, the other half its sets.
+    """What labelled public rows say of a model: half of them its temperature, where it takes one, the others its sets.
 
     `mean_size`, `empty`: how many classes the sets of :data:`COVERAGE` have on those rows, and the share of empty ones.
     """
 
-    temperature: Temperature
+    temperature: Temperature | None
     limits: Limits
     mean_size: float
     empty: float
@@ -165,7 +165,7 @@ def calibrated(model: Any, X: Any, truth: IntArray, classes: Sequence[Any]) -> t
     Parameters
     ----------
     model : estimator
-        Fitted, and let through by :func:`~quorate.students.temperature.require_temperature`.
+        Fitted, and let through by :func:`~quorate.students.temperature.require_calibration`.
     X : (n_rows, n_features)
         Public rows as the model takes them, drawn as those that it will be asked about, and none that it learned from.
     truth : IntArray
@@ -188,8 +188,10 @@ def calibrated(model: Any, X: Any, truth: IntArray, classes: Sequence[Any]) -> t
     from quorate.data import take  # a command that looks at a run reads no table
 
     fitting, held = halves(len(truth))
-    temperature = fit_temperature(model, take(X, fitting), truth[fitting], classes)
-    model = at_temperature(model, temperature.value)
+    temperature = None
+    if takes_temperature(model):
+        temperature = fit_temperature(model, take(X, fitting), truth[fitting], classes)
+        model = at_temperature(model, temperature.value)
     probabilities = class_probabilities(model, take(X, held), list(classes))
     limits = Limits.of(1 - probabilities[np.arange(len(held)), truth[held]])
     sizes = sets_of(probabilities, limits.limit(COVERAGE)).sum(axis=1)

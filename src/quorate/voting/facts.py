@@ -98,7 +98,7 @@ def facts(task: Task, result: RunResult, ledger: Ledger, metadata: RunMetadata) 
             online_answers=recipe_.online_answers,
             n_records=None if task.n_was_read else task.n_records,
             n_records_from="public" if task.labels_only else "read" if task.n_was_read else "declared",
-            n_rows=None if task.rows_were_read else task.facts.n_rows,
+            n_rows=None if task.rows_were_read else task.n_rows,
             classes_declared=not task.classes_were_read,
             data_collection=metadata.collection,
             recipe=(*task.why, *(sentence_of(caution) for caution in recipe_.cautions if caution.code in OF_BUDGETS)),

@@ -146,8 +146,6 @@ def run_pipeline(
     see("student", 1, 1)
     if not any(reservation.remaining(purpose) for purpose in answering_purposes(task, reservation)):
         ensemble = None  # nothing is left to ask it
-    with unwarned():
-        limit = limit_of(task, student, reservation)
     return RunResult(
         task=task,
         student=student,
@@ -157,7 +155,7 @@ def run_pipeline(
         reservation=reservation,
         ensemble=ensemble,
         checks=(looked,),
-        limit=limit,
+        limit=limit_of(task, student, reservation),
     )
 
 

@@ -169,6 +169,11 @@ class Task:
         return self.facts.n_records if self.held is None else self.held.plan.n_units
 
     @property
+    def n_rows(self) -> int | None:
+        """Rows that the run is told of, likewise."""
+        return self.facts.n_rows if self.held is None else self.held.plan.n_rows
+
+    @property
     def n_classes(self) -> int:
         """Number of declared classes."""
         return len(self.inputs.classes)
